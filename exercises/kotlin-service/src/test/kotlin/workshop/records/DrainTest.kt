@@ -46,7 +46,13 @@ class DrainTest {
         server.monitor.subscribe(ApplicationStopPreparing) { answer.complete(Unit) }
         server.start(wait = false)
 
-        val port = runBlocking { server.engine.resolvedConnectors().single().port }
+        val port =
+            runBlocking {
+                server.engine
+                    .resolvedConnectors()
+                    .single()
+                    .port
+            }
         val request = HttpRequest.newBuilder(URI("http://127.0.0.1:$port/ready")).build()
         val response = HttpClient.newHttpClient().sendAsync(request, BodyHandlers.ofString())
         runBlocking { asked.await() }

@@ -6,6 +6,7 @@ import io.ktor.server.engine.connector
 import io.ktor.server.engine.embeddedServer
 import io.ktor.server.netty.Netty
 import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Test
@@ -14,18 +15,21 @@ import java.net.http.HttpClient
 import java.net.http.HttpRequest
 import java.net.http.HttpResponse.BodyHandlers
 import java.util.concurrent.TimeUnit
+import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 
 class DrainTest {
     @Test
     fun `a request under way is answered though the service stops`() {
         val asked = CompletableDeferred<Unit>()
-        val answer = CompletableDeferred<Unit>()
+        val stopping = CompletableDeferred<Unit>()
         val slowRecords =
             object : RecordRepository by FakeRecords() {
                 override suspend fun ping() {
                     asked.complete(Unit)
-                    answer.await()
+                    stopping.await()
+                    // The rest of the work, during which an engine that does not wait closes the connection.
+                    delay(100.milliseconds)
                 }
             }
         val server =
@@ -42,8 +46,7 @@ class DrainTest {
                 drainOnStop(atMost = 10.seconds)
                 service(slowRecords, listOf("valid_key"))
             }
-        // The database answers only once the stop has begun.
-        server.monitor.subscribe(ApplicationStopPreparing) { answer.complete(Unit) }
+        server.monitor.subscribe(ApplicationStopPreparing) { stopping.complete(Unit) }
         server.start(wait = false)
 
         val port =

@@ -1,0 +1,1 @@
+//! The harness: services started and stopped, requests made, failures told.

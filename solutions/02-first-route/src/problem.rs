@@ -30,7 +30,7 @@ impl Problem {
     }
 }
 
-/// Makes a `Problem` something that a handler can return: its status, its content type, and itself as JSON.
+/// Makes a `Problem` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Problem {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         let problem_json = ContentType::new("application", "problem+json");

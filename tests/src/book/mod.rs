@@ -1,0 +1,1 @@
+//! What the book needs: the preprocessor and the checks.

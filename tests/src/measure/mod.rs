@@ -1,0 +1,1 @@
+//! Measuring: the same work in both languages, gated, interleaved, with intervals.

@@ -40,10 +40,7 @@ fn service(settings: Settings) -> Rocket<Build> {
 ///
 /// Before the pool lends a connection it asks the database whether the connection is still good.
 /// That is sqlx's default (`test_before_acquire`) and costs a round trip; exercise 6 measures it.
-#[expect(
-    dead_code,
-    reason = "nothing uses it yet; delete this attribute when it is managed"
-)]
+#[expect(dead_code, reason = "delete this line once the pool is managed")]
 fn pool(settings: &Settings) -> PgPool {
     let connections = settings.database_pool_size;
     let limit = settings.database_timeout;

@@ -37,7 +37,11 @@ pub struct Replacement {
 /// When the files cannot be read, or the disk refuses; nothing has changed then.
 pub fn save(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<PathBuf> {
     let _lock = lock(workspace, exercise)?;
-    keep(workspace, exercise, &originals::in_place(workspace, exercise)?)
+    keep(
+        workspace,
+        exercise,
+        &originals::in_place(workspace, exercise)?,
+    )
 }
 
 /// Puts `wanted` in place of the learner's files, which are kept as an attempt first. Nothing when they are alike.
@@ -48,26 +52,39 @@ pub fn save(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<PathBu
 ///
 /// # Errors
 /// When the disk refuses, or a file changes while it is being replaced. The error says what to do; nothing is lost.
-pub fn replace(workspace: &Workspace, exercise: &Exercise, wanted: &Tree) -> anyhow::Result<Option<Replacement>> {
+pub fn replace(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    wanted: &Tree,
+) -> anyhow::Result<Option<Replacement>> {
     let _lock = lock(workspace, exercise)?;
     let mine = originals::in_place(workspace, exercise)?;
     let (written, moved) = changes(&mine, wanted);
     if written.is_empty() && moved.is_empty() {
         return Ok(None);
     }
-    let attempt = if mine.is_empty() { None } else { Some(keep(workspace, exercise, &mine)?) };
+    let attempt = if mine.is_empty() {
+        None
+    } else {
+        Some(keep(workspace, exercise, &mine)?)
+    };
     let folder = exercise.starter(workspace);
     for path in written.iter().chain(&moved) {
         unchanged(workspace, exercise, &folder.join(path), mine.get(path))?;
         match wanted.get(path) {
             Some(bytes) => files::write_atomically(&folder.join(path), bytes)?,
             None => {
-                fs::remove_file(folder.join(path)).with_context(|| format!("cannot move {} away", path.display()))?;
+                fs::remove_file(folder.join(path))
+                    .with_context(|| format!("cannot move {} away", path.display()))?;
                 files::crash_point();
             }
         }
     }
-    Ok(Some(Replacement { attempt, written, moved }))
+    Ok(Some(Replacement {
+        attempt,
+        written,
+        moved,
+    }))
 }
 
 /// The files to write and the files to move away.
@@ -79,12 +96,19 @@ fn changes(mine: &Tree, wanted: &Tree) -> (Vec<PathBuf>, Vec<PathBuf>) {
 }
 
 fn is_built(path: &Path) -> bool {
-    ["src", "tests", "examples", "benches"].iter().any(|folder| path.starts_with(folder))
+    ["src", "tests", "examples", "benches"]
+        .iter()
+        .any(|folder| path.starts_with(folder))
         || path == Path::new("build.rs")
 }
 
 /// Refuses when somebody (an editor) wrote the file after it was kept.
-fn unchanged(workspace: &Workspace, exercise: &Exercise, path: &Path, kept: Option<&Vec<u8>>) -> anyhow::Result<()> {
+fn unchanged(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    path: &Path,
+    kept: Option<&Vec<u8>>,
+) -> anyhow::Result<()> {
     let now = match fs::read(path) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -93,10 +117,16 @@ fn unchanged(workspace: &Workspace, exercise: &Exercise, path: &Path, kept: Opti
     if now.as_ref() == kept {
         return Ok(());
     }
-    Err(Trouble::new(format!("{} changed while it was being replaced; it was left alone", files::shown(workspace, path)))
-        .expected(format!("no editor writing to {} meanwhile", exercise.folder()))
-        .next("the same command again")
-        .into())
+    Err(Trouble::new(format!(
+        "{} changed while it was being replaced; it was left alone",
+        files::shown(workspace, path)
+    ))
+    .expected(format!(
+        "no editor writing to {} meanwhile",
+        exercise.folder()
+    ))
+    .next("the same command again")
+    .into())
 }
 
 /// One command at a time replaces the files of an exercise; the next one waits.
@@ -112,7 +142,12 @@ fn lock(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<File> {
 
 fn keep(workspace: &Workspace, exercise: &Exercise, mine: &Tree) -> anyhow::Result<PathBuf> {
     let folder = workspace.attempts().join(exercise.name());
-    let context = || format!("your files could not be kept in {}; they were left alone", folder.display());
+    let context = || {
+        format!(
+            "your files could not be kept in {}; they were left alone",
+            folder.display()
+        )
+    };
     if let Some(newest) = newest(&folder).with_context(context)?
         && files::read_tree(&newest).with_context(context)? == *mine
     {
@@ -134,7 +169,9 @@ fn keep(workspace: &Workspace, exercise: &Exercise, mine: &Tree) -> anyhow::Resu
     for folder in &folders {
         files::sync_folder(folder);
     }
-    let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
+    let time = jiff::Timestamp::now()
+        .strftime("%Y-%m-%dT%H-%M-%SZ")
+        .to_string();
     let name = (1..u32::MAX)
         .map(|number| folder.join(format!("{time}-{number}")))
         .find(|name| !name.exists())

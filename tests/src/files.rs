@@ -27,20 +27,28 @@ pub fn read_tree(folder: &Path) -> anyhow::Result<Tree> {
         let here = folder.join(&relative);
         let entries = match fs::read_dir(&here) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound && relative.as_os_str().is_empty() => break,
-            Err(error) => return Err(error).with_context(|| format!("cannot list {}", here.display())),
+            Err(error)
+                if error.kind() == ErrorKind::NotFound && relative.as_os_str().is_empty() =>
+            {
+                break;
+            }
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot list {}", here.display()));
+            }
         };
         for entry in entries {
             let entry = entry.with_context(|| format!("cannot list {}", here.display()))?;
             let name = relative.join(entry.file_name());
-            let kind = entry.file_type().with_context(|| format!("cannot look at {}", entry.path().display()))?;
+            let kind = entry
+                .file_type()
+                .with_context(|| format!("cannot look at {}", entry.path().display()))?;
             if kind.is_dir() {
                 if name != Path::new("target") {
                     folders.push(name);
                 }
             } else if !is_unfinished(&name) && entry.path().is_file() {
-                let bytes =
-                    fs::read(entry.path()).with_context(|| format!("cannot read {}", entry.path().display()))?;
+                let bytes = fs::read(entry.path())
+                    .with_context(|| format!("cannot read {}", entry.path().display()))?;
                 tree.insert(name, bytes);
             }
         }
@@ -100,7 +108,10 @@ pub fn sync_folder(folder: &Path) {
 
 /// The path as people type it: relative to the checkout where it lies in it.
 pub fn shown(workspace: &Workspace, path: &Path) -> String {
-    path.strip_prefix(workspace.root()).unwrap_or(path).display().to_string()
+    path.strip_prefix(workspace.root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
 }
 
 /// A place where a crash would hurt. Tests of a debug build set `WORKSHOP_CRASH_AT=n` and the process dies at the n-th
@@ -111,7 +122,9 @@ pub fn crash_point() {
         use std::sync::atomic::{AtomicU32, Ordering};
         static PASSED: AtomicU32 = AtomicU32::new(0);
         let passed = PASSED.fetch_add(1, Ordering::Relaxed) + 1;
-        let wanted = std::env::var("WORKSHOP_CRASH_AT").ok().and_then(|number| number.parse::<u32>().ok());
+        let wanted = std::env::var("WORKSHOP_CRASH_AT")
+            .ok()
+            .and_then(|number| number.parse::<u32>().ok());
         if wanted == Some(passed) {
             std::process::abort();
         }
@@ -128,7 +141,10 @@ mod tests {
         let path = folder.path().join("new/file.txt");
         write_atomically(&path, b"one")?;
         write_atomically(&path, b"two")?;
-        assert_eq!(read_tree(folder.path())?, Tree::from([(PathBuf::from("new/file.txt"), b"two".to_vec())]));
+        assert_eq!(
+            read_tree(folder.path())?,
+            Tree::from([(PathBuf::from("new/file.txt"), b"two".to_vec())])
+        );
         assert_eq!(fs::read_dir(folder.path().join("new"))?.count(), 1);
         Ok(())
     }
@@ -141,7 +157,10 @@ mod tests {
         fs::create_dir_all(folder.path().join("src/target"))?;
         fs::write(folder.path().join("src/target/mod.rs"), "")?;
         let tree = read_tree(folder.path())?;
-        assert_eq!(tree.into_keys().collect::<Vec<_>>(), [PathBuf::from("src/target/mod.rs")]);
+        assert_eq!(
+            tree.into_keys().collect::<Vec<_>>(),
+            [PathBuf::from("src/target/mod.rs")]
+        );
         Ok(())
     }
 }

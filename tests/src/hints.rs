@@ -22,7 +22,9 @@ pub struct Section {
 impl Section {
     /// The tests and compiler codes that the section is for.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.heading.split(',').map(|key| key.trim().trim_matches('`'))
+        self.heading
+            .split(',')
+            .map(|key| key.trim().trim_matches('`'))
     }
 }
 
@@ -65,7 +67,13 @@ impl Hints {
             lines = index + 1;
             let fault = |fault: &str| Err((lines, fault.to_owned()));
             if let Some(heading) = line.strip_prefix("## ") {
-                sections.push((lines, Section { heading: heading.trim().to_owned(), levels: Vec::new() }));
+                sections.push((
+                    lines,
+                    Section {
+                        heading: heading.trim().to_owned(),
+                        levels: Vec::new(),
+                    },
+                ));
                 continue;
             }
             let Some((_, section)) = sections.last_mut() else {
@@ -76,7 +84,10 @@ impl Hints {
             };
             if let Some((number, text)) = numbered(line) {
                 if number != section.levels.len() + 1 {
-                    return fault(&format!("item {number} where {} comes next", section.levels.len() + 1));
+                    return fault(&format!(
+                        "item {number} where {} comes next",
+                        section.levels.len() + 1
+                    ));
                 }
                 section.levels.push(text.to_owned());
             } else if let Some(level) = section.levels.last_mut() {
@@ -93,20 +104,32 @@ impl Hints {
         for (line, section) in &mut sections {
             if section.levels.len() != LEVELS {
                 let count = section.levels.len();
-                return Err((*line, format!("{} has {count} items, not {LEVELS}", section.heading)));
+                return Err((
+                    *line,
+                    format!("{} has {count} items, not {LEVELS}", section.heading),
+                ));
             }
             for level in &mut section.levels {
                 *level = level.trim().to_owned();
             }
             for key in section.keys() {
                 if key.is_empty() || !seen.insert(key.to_owned()) {
-                    return Err((*line, format!("{:?} has no key, or one that was there before", section.heading)));
+                    return Err((
+                        *line,
+                        format!(
+                            "{:?} has no key, or one that was there before",
+                            section.heading
+                        ),
+                    ));
                 }
             }
         }
         let mut sections: Vec<Section> = sections.into_iter().map(|(_, section)| section).collect();
         match sections.pop() {
-            Some(anything_else) if anything_else.heading == ANYTHING_ELSE => Ok(Hints { sections, anything_else }),
+            Some(anything_else) if anything_else.heading == ANYTHING_ELSE => Ok(Hints {
+                sections,
+                anything_else,
+            }),
             _ => Err((lines, format!("the last section is not {ANYTHING_ELSE:?}"))),
         }
     }
@@ -118,16 +141,25 @@ impl Hints {
 
     /// The section of the first of these keys that has one of its own; else the one for anything else.
     pub fn for_keys<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> &Section {
-        keys.into_iter().find_map(|key| self.own(key)).unwrap_or(&self.anything_else)
+        keys.into_iter()
+            .find_map(|key| self.own(key))
+            .unwrap_or(&self.anything_else)
     }
 
     /// Those of the tests that have no section of their own.
     pub fn missing<S: AsRef<str>>(&self, tests: &[S]) -> Vec<String> {
-        tests.iter().map(AsRef::as_ref).filter(|test| self.own(test).is_none()).map(str::to_owned).collect()
+        tests
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|test| self.own(test).is_none())
+            .map(str::to_owned)
+            .collect()
     }
 
     fn own(&self, key: &str) -> Option<&Section> {
-        self.sections.iter().find(|section| section.keys().any(|own| own == key))
+        self.sections
+            .iter()
+            .find(|section| section.keys().any(|own| own == key))
     }
 }
 
@@ -198,7 +230,9 @@ mod tests {
 
     #[test]
     fn a_fault_is_named_with_its_line() {
-        let faulty = |from: &str, to: &str| Hints::parse(&TEXT.replacen(from, to, 1)).map_err(|(line, _)| line);
+        let faulty = |from: &str, to: &str| {
+            Hints::parse(&TEXT.replacen(from, to, 1)).map_err(|(line, _)| line)
+        };
         assert_eq!(faulty("3. three\n", ""), Err(17));
         assert_eq!(faulty("2. two", "4. two"), Err(19));
         assert_eq!(faulty("## E0277", "## test_a"), Err(17));

@@ -44,7 +44,9 @@ impl Jdk {
     }
 
     fn numbers(&self) -> impl Iterator<Item = u32> {
-        self.version.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok())
+        self.version
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|number| number.parse().ok())
     }
 
     /// The JDK in this folder, if it holds one (a compiler, not only a runtime).
@@ -58,9 +60,12 @@ impl Jdk {
         if !home.join("bin/javac").is_file() {
             return Err("is a runtime only, without bin/javac");
         }
-        let version = version_in_release(home).or_else(|| Some(properties(&home.join("bin/java"))?.1));
+        let version =
+            version_in_release(home).or_else(|| Some(properties(&home.join("bin/java"))?.1));
         let home = home.canonicalize().unwrap_or_else(|_| home.to_path_buf());
-        version.map(|version| Jdk { home, version }).ok_or("does not tell its version")
+        version
+            .map(|version| Jdk { home, version })
+            .ok_or("does not tell its version")
     }
 }
 
@@ -81,7 +86,9 @@ impl Lack {
     /// A JDK elsewhere on the machine that would do, when `JAVA_HOME` is at fault.
     pub fn instead(&self) -> Option<&Path> {
         match self {
-            Lack::JavaHomeWrong(_, _, other) | Lack::JavaHomeOld(_, other) => other.as_ref().map(|jdk| jdk.home.as_path()),
+            Lack::JavaHomeWrong(_, _, other) | Lack::JavaHomeOld(_, other) => {
+                other.as_ref().map(|jdk| jdk.home.as_path())
+            }
             Lack::None | Lack::Old(_) => None,
         }
     }
@@ -90,11 +97,21 @@ impl Lack {
 impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lack::None => write!(f, "no JDK found, needed is {OLDEST} or newer ({RECOMMENDED} is best)"),
+            Lack::None => write!(
+                f,
+                "no JDK found, needed is {OLDEST} or newer ({RECOMMENDED} is best)"
+            ),
             Lack::Old(jdk) => {
-                write!(f, "{} in {}, needed is {OLDEST} or newer ({RECOMMENDED} is best)", jdk.version, jdk.home.display())
+                write!(
+                    f,
+                    "{} in {}, needed is {OLDEST} or newer ({RECOMMENDED} is best)",
+                    jdk.version,
+                    jdk.home.display()
+                )
             }
-            Lack::JavaHomeWrong(home, why, _) => write!(f, "JAVA_HOME names {}, which {why}", home.display()),
+            Lack::JavaHomeWrong(home, why, _) => {
+                write!(f, "JAVA_HOME names {}, which {why}", home.display())
+            }
             Lack::JavaHomeOld(jdk, _) => write!(
                 f,
                 "JAVA_HOME names {}, a JDK {}; needed is {OLDEST} or newer",
@@ -122,11 +139,16 @@ pub fn find() -> Result<Jdk, Trouble> {
                         None => command,
                     })
                     .collect();
-                format!("{}; just doctor shows what is found then", commands.join("; or "))
+                format!(
+                    "{}; just doctor shows what is found then",
+                    commands.join("; or ")
+                )
             }
         };
         Trouble::new(format!("the Kotlin side needs a JDK: {lack}"))
-            .expected(format!("a JDK {OLDEST} or newer, by JAVA_HOME, on the PATH or where the system puts them"))
+            .expected(format!(
+                "a JDK {OLDEST} or newer, by JAVA_HOME, on the PATH or where the system puts them"
+            ))
             .next(next)
     })
 }
@@ -136,13 +158,21 @@ pub fn find() -> Result<Jdk, Trouble> {
 /// # Errors
 /// The reason why there is none.
 pub fn search() -> Result<Jdk, Lack> {
-    let java_home = std::env::var_os("JAVA_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let java_home = std::env::var_os("JAVA_HOME")
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from);
     let on_path = java_home_of_path();
-    decide(java_home.as_deref(), on_path.into_iter().chain(well_known()))
+    decide(
+        java_home.as_deref(),
+        on_path.into_iter().chain(well_known()),
+    )
 }
 
 /// `JAVA_HOME` decides when it is set; else the newest of the candidates, the first of several alike.
-fn decide(java_home: Option<&Path>, candidates: impl Iterator<Item = PathBuf>) -> Result<Jdk, Lack> {
+fn decide(
+    java_home: Option<&Path>,
+    candidates: impl Iterator<Item = PathBuf>,
+) -> Result<Jdk, Lack> {
     let newest = || {
         let mut seen = BTreeSet::new();
         let mut newest: Option<Jdk> = None;
@@ -162,7 +192,11 @@ fn decide(java_home: Option<&Path>, candidates: impl Iterator<Item = PathBuf>) -
     match java_home.map(|home| (home, Jdk::at(home))) {
         Some((_, Ok(jdk))) if good(&jdk) => Ok(jdk),
         Some((_, Ok(jdk))) => Err(Lack::JavaHomeOld(jdk, newest().filter(good))),
-        Some((home, Err(why))) => Err(Lack::JavaHomeWrong(home.to_path_buf(), why, newest().filter(good))),
+        Some((home, Err(why))) => Err(Lack::JavaHomeWrong(
+            home.to_path_buf(),
+            why,
+            newest().filter(good),
+        )),
         None => match newest() {
             Some(jdk) if good(&jdk) => Ok(jdk),
             Some(jdk) => Err(Lack::Old(jdk)),
@@ -174,7 +208,9 @@ fn decide(java_home: Option<&Path>, candidates: impl Iterator<Item = PathBuf>) -
 /// The home of the `java` on the PATH. Usually the link leads there; where it is a stand-in (macOS, jenv), it is asked.
 fn java_home_of_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let java = std::env::split_paths(&path).map(|folder| folder.join("java")).find(|java| java.is_file())?;
+    let java = std::env::split_paths(&path)
+        .map(|folder| folder.join("java"))
+        .find(|java| java.is_file())?;
     let home = java.canonicalize().ok()?.parent()?.parent()?.to_path_buf();
     if version_in_release(&home).is_some() {
         return Some(home);
@@ -184,24 +220,52 @@ fn java_home_of_path() -> Option<PathBuf> {
 
 /// The folders where systems and tools put JDKs.
 fn well_known() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let brew = ["/opt/homebrew/opt", "/usr/local/opt", "/home/linuxbrew/.linuxbrew/opt"].map(PathBuf::from);
-    let plain = [PathBuf::from("/usr/lib/jvm"), PathBuf::from("/usr/java"), home.join(".sdkman/candidates/java"), home.join(".jdks")];
-    let bundles = [PathBuf::from("/Library/Java/JavaVirtualMachines"), home.join("Library/Java/JavaVirtualMachines")];
+    let home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .unwrap_or_default();
+    let brew = [
+        "/opt/homebrew/opt",
+        "/usr/local/opt",
+        "/home/linuxbrew/.linuxbrew/opt",
+    ]
+    .map(PathBuf::from);
+    let plain = [
+        PathBuf::from("/usr/lib/jvm"),
+        PathBuf::from("/usr/java"),
+        home.join(".sdkman/candidates/java"),
+        home.join(".jdks"),
+    ];
+    let bundles = [
+        PathBuf::from("/Library/Java/JavaVirtualMachines"),
+        home.join("Library/Java/JavaVirtualMachines"),
+    ];
     let mut homes: Vec<PathBuf> = plain.iter().flat_map(|folder| children(folder)).collect();
-    homes.extend(bundles.iter().flat_map(|folder| children(folder)).map(|bundle| bundle.join("Contents/Home")));
+    homes.extend(
+        bundles
+            .iter()
+            .flat_map(|folder| children(folder))
+            .map(|bundle| bundle.join("Contents/Home")),
+    );
     homes.extend(
         brew.iter()
             .flat_map(|folder| children(folder))
-            .filter(|formula| formula.file_name().is_some_and(|name| name.to_string_lossy().starts_with("openjdk")))
+            .filter(|formula| {
+                formula
+                    .file_name()
+                    .is_some_and(|name| name.to_string_lossy().starts_with("openjdk"))
+            })
             .map(|formula| formula.join("libexec/openjdk.jdk/Contents/Home")),
     );
     homes
 }
 
 fn children(folder: &Path) -> Vec<PathBuf> {
-    let mut children: Vec<PathBuf> =
-        std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut children: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
     children.sort();
     children
 }
@@ -209,7 +273,9 @@ fn children(folder: &Path) -> Vec<PathBuf> {
 /// `JAVA_VERSION` of the file `release`, which every JDK since 9 has: quicker than starting it.
 fn version_in_release(home: &Path) -> Option<String> {
     let text = std::fs::read_to_string(home.join("release")).ok()?;
-    let version = text.lines().find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+    let version = text
+        .lines()
+        .find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
     Some(version.trim().trim_matches('"').to_owned())
 }
 
@@ -254,7 +320,10 @@ mod tests {
         std::fs::create_dir_all(home.join("bin"))?;
         std::fs::write(home.join("bin/java"), "")?;
         std::fs::write(home.join("bin/javac"), "")?;
-        std::fs::write(home.join("release"), format!("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"{version}\"\n"))?;
+        std::fs::write(
+            home.join("release"),
+            format!("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"{version}\"\n"),
+        )?;
         Ok(home.canonicalize()?)
     }
 
@@ -264,8 +333,14 @@ mod tests {
         let old = fake(folder.path(), "old", "17.0.9")?;
         let new = fake(folder.path(), "new", "25.0.1")?;
         let candidates = || [old.clone(), new.clone()].into_iter();
-        assert_eq!(decide(Some(&old), candidates()).map(|jdk| jdk.home), Ok(old.clone()));
-        assert_eq!(decide(None, candidates()).map(|jdk| jdk.home), Ok(new.clone()));
+        assert_eq!(
+            decide(Some(&old), candidates()).map(|jdk| jdk.home),
+            Ok(old.clone())
+        );
+        assert_eq!(
+            decide(None, candidates()).map(|jdk| jdk.home),
+            Ok(new.clone())
+        );
         Ok(())
     }
 
@@ -277,8 +352,14 @@ mod tests {
         let runtime = fake(folder.path(), "runtime", "21.0.5")?;
         std::fs::remove_file(runtime.join("bin/javac"))?;
         let nowhere = folder.path().join("nowhere");
-        for (java_home, says) in [(&old, "a JDK 1.8.0_392"), (&runtime, "without bin/javac"), (&nowhere, "is no folder")] {
-            let lack = decide(Some(java_home), [new.clone()].into_iter()).err().unwrap_or(Lack::None);
+        for (java_home, says) in [
+            (&old, "a JDK 1.8.0_392"),
+            (&runtime, "without bin/javac"),
+            (&nowhere, "is no folder"),
+        ] {
+            let lack = decide(Some(java_home), [new.clone()].into_iter())
+                .err()
+                .unwrap_or(Lack::None);
             assert!(lack.to_string().contains(says), "{lack}");
             assert_eq!(lack.instead(), Some(new.as_path()));
         }
@@ -287,7 +368,21 @@ mod tests {
 
     #[test]
     fn the_feature_release_is_read_from_old_and_new_version_schemes() {
-        let feature = |version: &str| Jdk { home: PathBuf::new(), version: version.to_owned() }.feature();
-        assert_eq!([feature("1.8.0_392"), feature("17.0.9"), feature("25"), feature("26-ea")], [8, 17, 25, 26]);
+        let feature = |version: &str| {
+            Jdk {
+                home: PathBuf::new(),
+                version: version.to_owned(),
+            }
+            .feature()
+        };
+        assert_eq!(
+            [
+                feature("1.8.0_392"),
+                feature("17.0.9"),
+                feature("25"),
+                feature("26-ea")
+            ],
+            [8, 17, 25, 26]
+        );
     }
 }

@@ -31,7 +31,10 @@ pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<T
     let folder = exercise.solution(workspace);
     let mut tree = files::read_tree(&folder)?;
     tree.retain(|path, _| !path.starts_with("mistakes") && path != Path::new(STARTER_PATCH));
-    anyhow::ensure!(!tree.is_empty(), broken(workspace, &folder, "holds no files"));
+    anyhow::ensure!(
+        !tree.is_empty(),
+        broken(workspace, &folder, "holds no files")
+    );
     if let Some(manifest) = tree.get_mut(Path::new("Cargo.toml")) {
         let text = String::from_utf8_lossy(manifest);
         let renamed = text.replace(
@@ -53,21 +56,38 @@ pub fn starter(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tre
     let text = std::fs::read_to_string(&path)
         .map_err(|error| broken(workspace, &path, &format!("cannot be read ({error})")))?;
     for file in PatchSet::parse(&text, ParseOptions::unidiff()) {
-        let file = file.map_err(|error| broken(workspace, &path, &format!("is no patch ({error})")))?;
-        let patch = file.patch().as_text().ok_or_else(|| broken(workspace, &path, "is no patch of text files"))?;
+        let file =
+            file.map_err(|error| broken(workspace, &path, &format!("is no patch ({error})")))?;
+        let patch = file
+            .patch()
+            .as_text()
+            .ok_or_else(|| broken(workspace, &path, "is no patch of text files"))?;
         let operation = file.operation().strip_prefix(1);
         let (old, new) = match &operation {
             FileOperation::Create(new) => (None, Some(new.as_ref())),
             FileOperation::Delete(old) => (Some(old.as_ref()), None),
-            FileOperation::Modify { original, modified } => (Some(original.as_ref()), Some(modified.as_ref())),
+            FileOperation::Modify { original, modified } => {
+                (Some(original.as_ref()), Some(modified.as_ref()))
+            }
             FileOperation::Rename { .. } | FileOperation::Copy { .. } => {
-                return Err(broken(workspace, &path, "renames files; it may only change, add and delete them").into());
+                return Err(broken(
+                    workspace,
+                    &path,
+                    "renames files; it may only change, add and delete them",
+                )
+                .into());
             }
         };
-        let before = old.and_then(|old| tree.remove(Path::new(old))).unwrap_or_default();
+        let before = old
+            .and_then(|old| tree.remove(Path::new(old)))
+            .unwrap_or_default();
         let after = diffy::apply(&String::from_utf8_lossy(&before), patch).map_err(|error| {
             let name = old.or(new).unwrap_or_default();
-            broken(workspace, &path, &format!("does not fit {name} of the reference ({error})"))
+            broken(
+                workspace,
+                &path,
+                &format!("does not fit {name} of the reference ({error})"),
+            )
         })?;
         if let Some(new) = new {
             tree.insert(PathBuf::from(new), after.into_bytes());
@@ -123,10 +143,14 @@ pub fn make_patch(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<
             Some(_) => format!("{side}/{}", path.display()),
             None => "/dev/null".to_owned(),
         };
-        let content = |tree: &Tree| String::from_utf8_lossy(tree.get(&path).map_or(&[], Vec::as_slice)).into_owned();
+        let content = |tree: &Tree| {
+            String::from_utf8_lossy(tree.get(&path).map_or(&[], Vec::as_slice)).into_owned()
+        };
         let (before, after) = (content(&reference), content(&starter));
         let mut options = DiffOptions::new();
-        options.set_original_filename(name("a", &reference)).set_modified_filename(name("b", &starter));
+        options
+            .set_original_filename(name("a", &reference))
+            .set_modified_filename(name("b", &starter));
         let patch = options.create_patch(&before, &after);
         // Spaces before empty context lines are kept as git writes them, so that other tools read the patch too.
         let formatter = PatchFormatter::new().suppress_blank_empty(false);
@@ -141,7 +165,8 @@ pub fn make_patch(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<
 /// # Errors
 /// When the patch cannot be applied at all.
 pub fn patch_faults(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
-    let made = starter(workspace, exercise).context("the starter cannot be made from the reference")?;
+    let made =
+        starter(workspace, exercise).context("the starter cannot be made from the reference")?;
     let there = in_place(workspace, exercise)?;
     Ok(differing(&made, &there)
         .into_iter()

@@ -46,18 +46,30 @@ impl LastCheck {
 
     /// These tests failed, now.
     pub fn failed(failed: Vec<String>) -> Self {
-        LastCheck { failed, ..LastCheck::now(CheckOutcome::Failed) }
+        LastCheck {
+            failed,
+            ..LastCheck::now(CheckOutcome::Failed)
+        }
     }
 
     /// The compiler refused the crate with these codes, now.
     pub fn does_not_compile(compiler_codes: Vec<String>) -> Self {
-        LastCheck { compiler_codes, ..LastCheck::now(CheckOutcome::DoesNotCompile) }
+        LastCheck {
+            compiler_codes,
+            ..LastCheck::now(CheckOutcome::DoesNotCompile)
+        }
     }
 
     fn now(outcome: CheckOutcome) -> Self {
         // Whole seconds: people read this file.
-        let at = Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);
-        LastCheck { outcome, at, failed: Vec::new(), compiler_codes: Vec::new() }
+        let at =
+            Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);
+        LastCheck {
+            outcome,
+            at,
+            failed: Vec::new(),
+            compiler_codes: Vec::new(),
+        }
     }
 }
 
@@ -120,7 +132,10 @@ pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Memory {
             files::shown(workspace, &aside),
             exercise.name()
         ),
-        Err(_) => eprintln!("warning: {shown} cannot be read ({fault}); {} goes on without a memory", exercise.name()),
+        Err(_) => eprintln!(
+            "warning: {shown} cannot be read ({fault}); {} goes on without a memory",
+            exercise.name()
+        ),
     }
     Memory::default()
 }
@@ -139,5 +154,8 @@ pub fn remember(workspace: &Workspace, exercise: &Exercise, memory: &Memory) -> 
 }
 
 fn path(workspace: &Workspace, exercise: &Exercise) -> PathBuf {
-    workspace.state().join("state").join(format!("{}.toml", exercise.name()))
+    workspace
+        .state()
+        .join("state")
+        .join(format!("{}.toml", exercise.name()))
 }

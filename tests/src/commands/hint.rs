@@ -24,8 +24,13 @@ pub fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome
         return Ok(Outcome::Passed);
     };
     let Some((failure, section)) = failure(&hints, &check) else {
-        println!("Everything in {name} passed at the last check ({}); there is nothing to hint at.", when(check.at));
-        next(&format!("just measure {name}, or just solution {name} to compare yours with the reference"));
+        println!(
+            "Everything in {name} passed at the last check ({}); there is nothing to hint at.",
+            when(check.at)
+        );
+        next(&format!(
+            "just measure {name}, or just solution {name} to compare yours with the reference"
+        ));
         return Ok(Outcome::Passed);
     };
 
@@ -33,17 +38,40 @@ pub fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome
         Some(last) if last.section == section.heading => (last.level + 1).clamp(1, LEVELS),
         _ => 1,
     };
-    println!("{}", paint(Style::Strong, format!("{name}: hint {level} of {LEVELS} for {failure}")));
-    let changed = if changed_since(workspace, exercise, check.at) { "; your files have changed since" } else { "" };
-    println!("{}", paint(Style::Faint, format!("chosen by the check of {}{changed}", when(check.at))));
+    println!(
+        "{}",
+        paint(
+            Style::Strong,
+            format!("{name}: hint {level} of {LEVELS} for {failure}")
+        )
+    );
+    let changed = if changed_since(workspace, exercise, check.at) {
+        "; your files have changed since"
+    } else {
+        ""
+    };
+    println!(
+        "{}",
+        paint(
+            Style::Faint,
+            format!("chosen by the check of {}{changed}", when(check.at))
+        )
+    );
     println!("\n{}\n", section.levels[level - 1]);
     if level < LEVELS {
-        next(&format!("just check {name}, or just hint {name} for the next level"));
+        next(&format!(
+            "just check {name}, or just hint {name} for the next level"
+        ));
     } else {
-        next(&format!("just check {name}, or just solution {name}: this was the last level"));
+        next(&format!(
+            "just check {name}, or just solution {name}: this was the last level"
+        ));
     }
 
-    memory.last_hint = Some(LastHint { section: section.heading.clone(), level });
+    memory.last_hint = Some(LastHint {
+        section: section.heading.clone(),
+        level,
+    });
     state::remember(workspace, exercise, &memory)?;
     Ok(Outcome::Passed)
 }
@@ -54,7 +82,10 @@ fn failure<'a>(hints: &'a Hints, check: &LastCheck) -> Option<(String, &'a Secti
     match check.outcome {
         CheckOutcome::Passed => None,
         CheckOutcome::Failed => {
-            let test = check.failed.first().map_or("the failed check", String::as_str);
+            let test = check
+                .failed
+                .first()
+                .map_or("the failed check", String::as_str);
             Some((test.to_owned(), hints.for_key(test)))
         }
         CheckOutcome::DoesNotCompile => {
@@ -63,7 +94,10 @@ fn failure<'a>(hints: &'a Hints, check: &LastCheck) -> Option<(String, &'a Secti
                 .keys()
                 .find(|key| check.compiler_codes.iter().any(|code| code == key))
                 .or_else(|| check.compiler_codes.first().map(String::as_str));
-            let what = code.map_or_else(|| "code that does not compile".into(), |code| format!("the error {code}"));
+            let what = code.map_or_else(
+                || "code that does not compile".into(),
+                |code| format!("the error {code}"),
+            );
             Some((what, section))
         }
     }
@@ -74,14 +108,24 @@ fn next(what: &str) {
 }
 
 fn when(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
+    at.to_zoned(TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M")
+        .to_string()
 }
 
 fn changed_since(workspace: &Workspace, exercise: &Exercise, at: Timestamp) -> bool {
     exercise
         .edit
         .iter()
-        .filter_map(|path| exercise.starter(workspace).join(path).metadata().ok()?.modified().ok())
+        .filter_map(|path| {
+            exercise
+                .starter(workspace)
+                .join(path)
+                .metadata()
+                .ok()?
+                .modified()
+                .ok()
+        })
         .filter_map(|time| Timestamp::try_from(time).ok())
         // The check's time is rounded down to a second.
         .any(|time| time.as_second() > at.as_second())

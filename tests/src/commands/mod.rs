@@ -23,10 +23,14 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Doctor => doctor::run(workspace).await,
         Command::Watch { target } => watch::run(workspace, &exercise(workspace, target)?).await,
         Command::Hint { target } => hint::run(workspace, &exercise(workspace, target)?),
-        Command::Solution { target, apply } => solution::run(workspace, &exercise(workspace, target)?, apply),
+        Command::Solution { target, apply } => {
+            solution::run(workspace, &exercise(workspace, target)?, apply)
+        }
         Command::Reset { target } => reset::run(workspace, &exercise(workspace, target)?),
         Command::Progress => progress::run(workspace),
-        Command::StarterPatch { target } => starter_patch::run(workspace, &exercise(workspace, target)?),
+        Command::StarterPatch { target } => {
+            starter_patch::run(workspace, &exercise(workspace, target)?)
+        }
         command => anyhow::bail!("not here yet: {command:?}"),
     }
 }
@@ -36,9 +40,11 @@ fn exercise(workspace: &Workspace, target: Target) -> anyhow::Result<Exercise> {
     let catalogue = Catalogue::read(workspace)?;
     match target {
         Target::Exercise(number) => Ok(catalogue.get(number)?.clone()),
-        Target::Solution(_) | Target::Kotlin => Err(Trouble::new(format!("{target} is nothing that you edit"))
-            .expected(format!("one of: {}", catalogue.names().join(", ")))
-            .next("just progress")
-            .into()),
+        Target::Solution(_) | Target::Kotlin => {
+            Err(Trouble::new(format!("{target} is nothing that you edit"))
+                .expected(format!("one of: {}", catalogue.names().join(", ")))
+                .next("just progress")
+                .into())
+        }
     }
 }

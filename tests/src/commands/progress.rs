@@ -40,7 +40,10 @@ pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
             title: exercise.title.clone(),
             minutes: exercise.minutes.total().to_string(),
             stage: stage(workspace, exercise, &mut faults),
-            measured: workspace.results().join(format!("{}.json", exercise.name())).is_file(),
+            measured: workspace
+                .results()
+                .join(format!("{}.json", exercise.name()))
+                .is_file(),
         });
     }
     print(&rows);
@@ -53,14 +56,19 @@ pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
 
 fn stage(workspace: &Workspace, exercise: &Exercise, faults: &mut Vec<anyhow::Error>) -> Stage {
     let memory = state::recall(workspace, exercise);
-    let red = memory.last_check.as_ref().is_some_and(|check| check.outcome != CheckOutcome::Passed);
+    let red = memory
+        .last_check
+        .as_ref()
+        .is_some_and(|check| check.outcome != CheckOutcome::Passed);
     if let Some(on) = memory.first_passed {
         return Stage::Passed { on, red_since: red };
     }
-    if memory.last_check.is_some() || !is_starter(workspace, exercise).unwrap_or_else(|fault| {
-        faults.push(fault);
-        true
-    }) {
+    if memory.last_check.is_some()
+        || !is_starter(workspace, exercise).unwrap_or_else(|fault| {
+            faults.push(fault);
+            true
+        })
+    {
         return Stage::Started;
     }
     Stage::NotStarted
@@ -78,7 +86,14 @@ fn print(rows: &[Row]) {
         Stage::Started => "started".to_owned(),
         Stage::Passed { on, red_since } => {
             let day = on.to_zoned(TimeZone::system()).strftime("%Y-%m-%d");
-            format!("passed on {day}{}", if red_since { ", red at the last check" } else { "" })
+            format!(
+                "passed on {day}{}",
+                if red_since {
+                    ", red at the last check"
+                } else {
+                    ""
+                }
+            )
         }
     };
     let head = ["exercise", "title", "minutes", "state", "measured"].map(str::to_owned);
@@ -86,24 +101,48 @@ fn print(rows: &[Row]) {
         .iter()
         .map(|row| {
             let measured = if row.measured { "yes" } else { "no" };
-            [row.name.clone(), row.title.clone(), row.minutes.clone(), words(row.stage), measured.to_owned()]
+            [
+                row.name.clone(),
+                row.title.clone(),
+                row.minutes.clone(),
+                words(row.stage),
+                measured.to_owned(),
+            ]
         })
         .collect();
     let widths: Vec<usize> = (0..head.len())
-        .map(|column| table.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .map(|column| {
+            table
+                .iter()
+                .chain([&head])
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
         .collect();
     let line = |cells: &[String; 5]| {
         let cell = |column: usize| {
             let text = &cells[column];
             let space = " ".repeat(widths[column] - text.chars().count());
-            if column == 2 { format!("{space}{text}") } else { format!("{text}{space}") }
+            if column == 2 {
+                format!("{space}{text}")
+            } else {
+                format!("{text}{space}")
+            }
         };
-        (0..cells.len()).map(cell).collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        (0..cells.len())
+            .map(cell)
+            .collect::<Vec<_>>()
+            .join("  ")
+            .trim_end()
+            .to_owned()
     };
     println!("{}", paint(Style::Strong, line(&head)));
     for (row, cells) in rows.iter().zip(&table) {
         match row.stage {
-            Stage::Passed { red_since: false, .. } => println!("{}", paint(Style::Good, line(cells))),
+            Stage::Passed {
+                red_since: false, ..
+            } => println!("{}", paint(Style::Good, line(cells))),
             _ => println!("{}", line(cells)),
         }
     }

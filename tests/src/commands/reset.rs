@@ -19,7 +19,11 @@ pub fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome
     match attempts::replace(workspace, exercise, &starter)? {
         None => println!("{} is the starter already; nothing to do.", exercise.name()),
         Some(replacement) => {
-            println!("{} is back at the starter: {}.", exercise.name(), list(&replacement.written));
+            println!(
+                "{} is back at the starter: {}.",
+                exercise.name(),
+                list(&replacement.written)
+            );
             tell(workspace, exercise, &replacement)?;
         }
     }
@@ -28,13 +32,20 @@ pub fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome
 }
 
 /// Says where the learner's files are now and how they come back, and forgets the last check, which was of those files.
-pub(super) fn tell(workspace: &Workspace, exercise: &Exercise, replacement: &Replacement) -> anyhow::Result<()> {
+pub(super) fn tell(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    replacement: &Replacement,
+) -> anyhow::Result<()> {
     if let Some(attempt) = &replacement.attempt {
         let attempt = files::shown(workspace, attempt);
         let folder = files::shown(workspace, &exercise.starter(workspace));
         println!("Your files are kept in {attempt}");
         if !replacement.moved.is_empty() {
-            println!("Files you had added, which Cargo would build, are only there now: {}.", list(&replacement.moved));
+            println!(
+                "Files you had added, which Cargo would build, are only there now: {}.",
+                list(&replacement.moved)
+            );
         }
         println!("To bring them back: cp -R {attempt}/. {folder}/");
     }
@@ -49,5 +60,9 @@ pub(super) fn list(paths: &[PathBuf]) -> String {
     if paths.is_empty() {
         return "only files of yours were in the way".to_owned();
     }
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -27,11 +27,22 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
     Ok(Outcome::Passed)
 }
 
-fn put_in_place(workspace: &Workspace, exercise: &Exercise, reference: &Tree) -> anyhow::Result<()> {
+fn put_in_place(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    reference: &Tree,
+) -> anyhow::Result<()> {
     match attempts::replace(workspace, exercise, reference)? {
-        None => println!("{} is the reference already; nothing to do.", exercise.name()),
+        None => println!(
+            "{} is the reference already; nothing to do.",
+            exercise.name()
+        ),
         Some(replacement) => {
-            println!("The reference is in place in {}: {}.", exercise.name(), list(&replacement.written));
+            println!(
+                "The reference is in place in {}: {}.",
+                exercise.name(),
+                list(&replacement.written)
+            );
             tell(workspace, exercise, &replacement)?;
         }
     }
@@ -48,28 +59,49 @@ fn show(workspace: &Workspace, exercise: &Exercise, reference: &Tree) -> anyhow:
         print_difference(workspace, exercise, path, &mine, reference);
     }
     if differing.is_empty() {
-        println!("No difference: your files of {} are those of the reference.", exercise.name());
+        println!(
+            "No difference: your files of {} are those of the reference.",
+            exercise.name()
+        );
     }
-    let (given, added): (Vec<PathBuf>, Vec<PathBuf>) =
-        others.into_iter().partition(|path| reference.contains_key(path));
+    let (given, added): (Vec<PathBuf>, Vec<PathBuf>) = others
+        .into_iter()
+        .partition(|path| reference.contains_key(path));
     if !given.is_empty() {
-        println!("Not yours to edit, but not as the course ships them: {}.", list(&given));
+        println!(
+            "Not yours to edit, but not as the course ships them: {}.",
+            list(&given)
+        );
     }
     if !added.is_empty() {
         println!("Added by you, not in the reference: {}.", list(&added));
     }
     if !differing.is_empty() || !given.is_empty() {
-        println!("next: just solution {} --apply puts the reference in place; yours is kept", exercise.name());
+        println!(
+            "next: just solution {} --apply puts the reference in place; yours is kept",
+            exercise.name()
+        );
     }
     Ok(())
 }
 
-fn print_difference(workspace: &Workspace, exercise: &Exercise, path: &Path, mine: &Tree, reference: &Tree) {
-    let text = |tree: &Tree| String::from_utf8_lossy(tree.get(path).map_or(&[], Vec::as_slice)).into_owned();
+fn print_difference(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    path: &Path,
+    mine: &Tree,
+    reference: &Tree,
+) {
+    let text = |tree: &Tree| {
+        String::from_utf8_lossy(tree.get(path).map_or(&[], Vec::as_slice)).into_owned()
+    };
     let (mine, theirs) = (text(mine), text(reference));
     let mut options = DiffOptions::new();
     options
-        .set_original_filename(format!("{} (yours)", files::shown(workspace, &exercise.starter(workspace).join(path))))
+        .set_original_filename(format!(
+            "{} (yours)",
+            files::shown(workspace, &exercise.starter(workspace).join(path))
+        ))
         .set_modified_filename(format!(
             "{} (reference)",
             files::shown(workspace, &exercise.solution(workspace).join(path))
@@ -84,7 +116,10 @@ fn print_difference(workspace: &Workspace, exercise: &Exercise, path: &Path, min
             Some(b'@') => Some(Style::Faint),
             _ => None,
         };
-        println!("{}", style.map_or_else(|| line.to_owned(), |style| paint(style, line)));
+        println!(
+            "{}",
+            style.map_or_else(|| line.to_owned(), |style| paint(style, line))
+        );
     }
     println!();
 }

@@ -14,6 +14,10 @@ pub fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome
     let patch = originals::make_patch(workspace, exercise)?;
     let path = exercise.solution(workspace).join(originals::STARTER_PATCH);
     files::write_atomically(&path, patch.as_bytes())?;
-    println!("{} makes the starter of {} now", files::shown(workspace, &path), exercise.name());
+    println!(
+        "{} makes the starter of {} now",
+        files::shown(workspace, &path),
+        exercise.name()
+    );
     Ok(Outcome::Passed)
 }

@@ -33,7 +33,10 @@ pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<O
     tokio::pin!(interrupted);
     loop {
         let checked = originals::in_place(workspace, exercise)?;
-        let check = CheckArgs { target: Target::Exercise(exercise.number), timings: false };
+        let check = CheckArgs {
+            target: Target::Exercise(exercise.number),
+            timings: false,
+        };
         tokio::select! {
             // Boxed, because the table of commands leads here too.
             result = Box::pin(super::run(workspace, Command::Check(check))) => {
@@ -43,7 +46,10 @@ pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<O
             // Dropping the check stops what it started.
             _ = &mut interrupted => return Ok(stopped()),
         }
-        let line = format!("watching {}; save a file to check again, Ctrl-C to end", files::shown(workspace, &folder));
+        let line = format!(
+            "watching {}; save a file to check again, Ctrl-C to end",
+            files::shown(workspace, &folder)
+        );
         println!("{}", paint(Style::Faint, line));
         loop {
             tokio::select! {
@@ -76,7 +82,13 @@ impl Changes {
         let poll_sender = sender.clone();
         let on_event = move |event: notify::Result<notify::Event>| {
             // Cargo reading the files is an event too, of the kind Access.
-            if !matches!(event, Ok(notify::Event { kind: EventKind::Access(_), .. })) {
+            if !matches!(
+                event,
+                Ok(notify::Event {
+                    kind: EventKind::Access(_),
+                    ..
+                })
+            ) {
                 // Nobody listens when the command is ending.
                 let _ = sender.send(());
             }
@@ -88,23 +100,35 @@ impl Changes {
         let watcher = match told {
             Ok(watcher) => watcher,
             Err(error) => {
-                eprintln!("note: the system cannot tell of changes ({error}); looking every second (see just doctor)");
-                let config = notify::Config::default().with_poll_interval(POLL).with_compare_contents(true);
+                eprintln!(
+                    "note: the system cannot tell of changes ({error}); looking every second (see just doctor)"
+                );
+                let config = notify::Config::default()
+                    .with_poll_interval(POLL)
+                    .with_compare_contents(true);
                 let on_event = move |_: notify::Result<notify::Event>| {
                     let _ = poll_sender.send(());
                 };
                 let context = || format!("cannot watch {}", folder.display());
                 let mut watcher = PollWatcher::new(on_event, config).with_context(context)?;
-                watcher.watch(folder, RecursiveMode::Recursive).with_context(context)?;
+                watcher
+                    .watch(folder, RecursiveMode::Recursive)
+                    .with_context(context)?;
                 Box::new(watcher)
             }
         };
-        Ok(Changes { events, _watcher: watcher })
+        Ok(Changes {
+            events,
+            _watcher: watcher,
+        })
     }
 
     /// Waits for a change and then until no more come.
     async fn settled(&mut self) -> anyhow::Result<()> {
-        self.events.recv().await.context("the watching of files ended by itself")?;
+        self.events
+            .recv()
+            .await
+            .context("the watching of files ended by itself")?;
         while let Ok(Some(())) = tokio::time::timeout(QUIET, self.events.recv()).await {}
         Ok(())
     }

@@ -17,16 +17,35 @@ pub(super) enum Engine {
 
 pub(super) async fn examine(system: &System, image: &str) -> (Vec<Finding>, Engine) {
     let root = Path::new("/");
+    let endpoint = [
+        "context",
+        "inspect",
+        "--format",
+        "{{.Name}} {{.Endpoints.docker.Host}}",
+    ];
+    let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
     let (client, engine, endpoint, image_there) = tokio::join!(
         probe::ask("docker", &["--version"], root, QUICK),
-        probe::ask("docker", &["version", "--format", "{{.Server.Version}}"], root, QUICK),
-        probe::ask("docker", &["context", "inspect", "--format", "{{.Name}} {{.Endpoints.docker.Host}}"], root, QUICK),
-        probe::ask("docker", &["image", "inspect", "--format", "{{.Id}}", image], root, QUICK),
+        probe::ask(
+            "docker",
+            &["version", "--format", "{{.Server.Version}}"],
+            root,
+            QUICK
+        ),
+        probe::ask("docker", &endpoint, root, QUICK),
+        probe::ask("docker", &inspect, root, QUICK),
     );
     if client == Answer::Absent {
-        return (vec![no_client(system, &sockets(|path| path.exists()))], Engine::No);
+        return (
+            vec![no_client(system, &sockets(|path| path.exists()))],
+            Engine::No,
+        );
     }
-    let mut findings = vec![super::rust::simple("docker client", client, system.install(&mend::DOCKER))];
+    let mut findings = vec![super::rust::simple(
+        "docker client",
+        client,
+        system.install(&mend::DOCKER),
+    )];
     let engine_finding = judge_engine(system, &engine);
     let answers = engine_finding.state == State::Ok;
     findings.push(engine_finding);
@@ -34,7 +53,10 @@ pub(super) async fn examine(system: &System, image: &str) -> (Vec<Finding>, Engi
         return (findings, Engine::No);
     }
     if let Answer::Said(endpoint) = endpoint {
-        findings.extend(judge_endpoint(&endpoint, std::env::var("DOCKER_HOST").ok().as_deref()));
+        findings.extend(judge_endpoint(
+            &endpoint,
+            std::env::var("DOCKER_HOST").ok().as_deref(),
+        ));
     }
     findings.push(judge_image(image, &image_there));
     (findings, Engine::Answers)
@@ -47,7 +69,10 @@ fn no_client(system: &System, sockets: &[PathBuf]) -> Finding {
         Some(socket) => Finding::fault(
             State::MISSING,
             "docker client",
-            format!("not on the PATH, but something listens on {}", socket.display()),
+            format!(
+                "not on the PATH, but something listens on {}",
+                socket.display()
+            ),
             Mend::yourself(format!("export DOCKER_HOST=unix://{}", socket.display())),
         ),
     }
@@ -68,24 +93,36 @@ fn judge_engine(system: &System, answer: &Answer) -> Finding {
             for (_, command) in &mut mend.commands {
                 command.push_str(" && newgrp docker");
             }
-            Finding::fault(State::Fault("refused"), name, "you have no permission to talk to it", mend)
+            Finding::fault(
+                State::Fault("refused"),
+                name,
+                "you have no permission to talk to it",
+                mend,
+            )
         }
-        Answer::Refused(_) | Answer::Said(_) | Answer::Absent => {
-            Finding::fault(State::MISSING, name, "no engine answers the docker command", start(system, "start"))
-        }
+        Answer::Refused(_) | Answer::Said(_) | Answer::Absent => Finding::fault(
+            State::MISSING,
+            name,
+            "no engine answers the docker command",
+            start(system, "start"),
+        ),
     }
 }
 
 fn start(system: &System, how: &str) -> Mend {
     match system.manager() {
-        Some(mend::Manager::Brew) => Mend::yourself(format!("colima {how} (or start Docker Desktop)")),
+        Some(mend::Manager::Brew) => {
+            Mend::yourself(format!("colima {how} (or start Docker Desktop)"))
+        }
         _ => system.as_administrator(&format!("systemctl {how} docker")),
     }
 }
 
 /// testcontainers finds an engine by `DOCKER_HOST` and in the usual places; it knows nothing of docker's contexts.
 fn judge_endpoint(context_and_host: &str, docker_host: Option<&str>) -> Option<Finding> {
-    let (context, host) = context_and_host.split_once(' ').unwrap_or(("?", context_and_host));
+    let (context, host) = context_and_host
+        .split_once(' ')
+        .unwrap_or(("?", context_and_host));
     if docker_host.is_some_and(|host| !host.is_empty()) {
         return Some(Finding::ok("docker host", "by DOCKER_HOST"));
     }
@@ -96,7 +133,9 @@ fn judge_endpoint(context_and_host: &str, docker_host: Option<&str>) -> Option<F
     Some(Finding::fault(
         State::Fault("hidden"),
         "docker host",
-        format!("the context {context} is used by docker only; the workshop finds its engine by DOCKER_HOST"),
+        format!(
+            "the context {context} is used by docker only; the workshop finds its engine by DOCKER_HOST"
+        ),
         Mend::yourself(format!("export DOCKER_HOST={host}")),
     ))
 }
@@ -108,14 +147,19 @@ fn judge_image(image: &str, answer: &Answer) -> Finding {
             State::MISSING,
             "docker image",
             format!("{image} is not here yet; it is fetched at first use"),
-            Mend::yourself(format!("docker pull {image}, or just image where there is no registry")),
+            Mend::yourself(format!(
+                "docker pull {image}, or just image where there is no registry"
+            )),
         ),
     }
 }
 
 /// Where testcontainers looks by itself.
 fn usual_sockets() -> Vec<PathBuf> {
-    let mut sockets = vec![PathBuf::from("/var/run/docker.sock"), PathBuf::from("/run/docker.sock")];
+    let mut sockets = vec![
+        PathBuf::from("/var/run/docker.sock"),
+        PathBuf::from("/run/docker.sock"),
+    ];
     if let Some(runtime) = std::env::var_os("XDG_RUNTIME_DIR") {
         sockets.push(Path::new(&runtime).join(".docker/run/docker.sock"));
     }
@@ -147,10 +191,15 @@ mod tests {
     #[test]
     fn a_context_that_testcontainers_does_not_see_is_named_with_the_line_that_mends_it() {
         let finding = judge_endpoint("colima unix:///home/x/.colima/default/docker.sock", None);
-        let command = finding.and_then(|finding| finding.mend).map(|mend| mend.commands);
+        let command = finding
+            .and_then(|finding| finding.mend)
+            .map(|mend| mend.commands);
         let expected = "export DOCKER_HOST=unix:///home/x/.colima/default/docker.sock".to_owned();
         assert_eq!(command, Some(vec![(None, expected)]));
-        assert_eq!(judge_endpoint("default unix:///var/run/docker.sock", None), None);
+        assert_eq!(
+            judge_endpoint("default unix:///var/run/docker.sock", None),
+            None
+        );
         let named = judge_endpoint("colima unix:///somewhere", Some("unix:///somewhere"));
         assert_eq!(named.map(|finding| finding.state), Some(State::Ok));
     }

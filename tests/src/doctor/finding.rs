@@ -44,15 +44,35 @@ pub(super) struct Finding {
 
 impl Finding {
     pub(super) fn ok(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Finding { name: name.into(), state: State::Ok, detail: detail.into(), mend: None }
+        Finding {
+            name: name.into(),
+            state: State::Ok,
+            detail: detail.into(),
+            mend: None,
+        }
     }
 
     pub(super) fn note(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Finding { name: name.into(), state: State::Note, detail: detail.into(), mend: None }
+        Finding {
+            name: name.into(),
+            state: State::Note,
+            detail: detail.into(),
+            mend: None,
+        }
     }
 
-    pub(super) fn fault(state: State, name: impl Into<String>, detail: impl Into<String>, mend: Mend) -> Self {
-        Finding { name: name.into(), state, detail: detail.into(), mend: Some(mend) }
+    pub(super) fn fault(
+        state: State,
+        name: impl Into<String>,
+        detail: impl Into<String>,
+        mend: Mend,
+    ) -> Self {
+        Finding {
+            name: name.into(),
+            state,
+            detail: detail.into(),
+            mend: Some(mend),
+        }
     }
 
     pub(super) fn with(mut self, mend: Mend) -> Self {

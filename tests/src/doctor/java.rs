@@ -30,11 +30,20 @@ async fn jdk(system: &System) -> Finding {
     match found {
         Ok(jdk) if jdk.feature() < jdk::RECOMMENDED => Finding::ok(
             "JDK",
-            format!("{} in {}; {} runs the service best", jdk.version, jdk.home.display(), jdk::RECOMMENDED),
+            format!(
+                "{} in {}; {} runs the service best",
+                jdk.version,
+                jdk.home.display(),
+                jdk::RECOMMENDED
+            ),
         ),
         Ok(jdk) => Finding::ok("JDK", format!("{} in {}", jdk.version, jdk.home.display())),
         Err(lack) => {
-            let state = if matches!(lack, Lack::Old(_) | Lack::JavaHomeOld(..)) { State::OLD } else { State::MISSING };
+            let state = if matches!(lack, Lack::Old(_) | Lack::JavaHomeOld(..)) {
+                State::OLD
+            } else {
+                State::MISSING
+            };
             let mend = match lack.instead() {
                 Some(home) => Mend::yourself(format!("export JAVA_HOME={}", home.display())),
                 None => install(system).await,
@@ -64,7 +73,14 @@ async fn install(system: &System) -> Mend {
 fn best_package(listing: &str) -> Option<String> {
     listing
         .lines()
-        .filter_map(|line| line.split_whitespace().next()?.strip_prefix("openjdk-")?.strip_suffix("-jdk")?.parse().ok())
+        .filter_map(|line| {
+            line.split_whitespace()
+                .next()?
+                .strip_prefix("openjdk-")?
+                .strip_suffix("-jdk")?
+                .parse()
+                .ok()
+        })
         .filter(|feature| (jdk::OLDEST..=jdk::RECOMMENDED).contains(feature))
         .max()
         .map(|feature: u32| format!("openjdk-{feature}-jdk"))
@@ -78,9 +94,12 @@ async fn maven(system: &System) -> Finding {
     };
     let mend = system.install(&mend::MAVEN);
     match (found, Version::find(OLDEST_MAVEN)) {
-        (Some(found), Some(oldest)) if found < oldest => {
-            Finding::fault(State::OLD, "Maven", format!("{found}, needed is {oldest} or newer"), mend)
-        }
+        (Some(found), Some(oldest)) if found < oldest => Finding::fault(
+            State::OLD,
+            "Maven",
+            format!("{found}, needed is {oldest} or newer"),
+            mend,
+        ),
         // Maven's script ends with an error when it finds no JDK; that is the line above this one.
         _ => simple("Maven", answer, mend),
     }
@@ -92,7 +111,8 @@ mod tests {
 
     #[test]
     fn the_newest_package_up_to_the_recommended_one_is_taken() {
-        let listing = "openjdk-11-jdk - 11\nopenjdk-17-jdk - 17\nopenjdk-21-jdk - 21\nopenjdk-26-jdk - 26\n";
+        let listing =
+            "openjdk-11-jdk - 11\nopenjdk-17-jdk - 17\nopenjdk-21-jdk - 21\nopenjdk-26-jdk - 26\n";
         assert_eq!(best_package(listing).as_deref(), Some("openjdk-21-jdk"));
         assert_eq!(best_package("openjdk-11-jdk - 11"), None);
     }

@@ -42,16 +42,35 @@ pub struct Packages {
 }
 
 /// A Java development kit.
-pub const JDK: Packages = Packages { apt: "default-jdk", dnf: "java-21-openjdk-devel", brew: "brew install openjdk" };
+pub const JDK: Packages = Packages {
+    apt: "default-jdk",
+    dnf: "java-21-openjdk-devel",
+    brew: "brew install openjdk",
+};
 /// Apache Maven.
-pub const MAVEN: Packages = Packages { apt: "maven", dnf: "maven", brew: "brew install maven" };
+pub const MAVEN: Packages = Packages {
+    apt: "maven",
+    dnf: "maven",
+    brew: "brew install maven",
+};
 /// A C compiler and linker.
-pub const C_COMPILER: Packages = Packages { apt: "build-essential", dnf: "gcc", brew: "xcode-select --install" };
+pub const C_COMPILER: Packages = Packages {
+    apt: "build-essential",
+    dnf: "gcc",
+    brew: "xcode-select --install",
+};
 /// git.
-pub const GIT: Packages = Packages { apt: "git", dnf: "git", brew: "brew install git" };
+pub const GIT: Packages = Packages {
+    apt: "git",
+    dnf: "git",
+    brew: "brew install git",
+};
 /// A Docker engine and its client.
-pub const DOCKER: Packages =
-    Packages { apt: "docker.io", dnf: "moby-engine", brew: "brew install colima docker && colima start" };
+pub const DOCKER: Packages = Packages {
+    apt: "docker.io",
+    dnf: "moby-engine",
+    brew: "brew install colima docker && colima start",
+};
 
 /// The way to mend something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +84,10 @@ pub struct Mend {
 impl Mend {
     /// A command that you can run yourself.
     pub fn yourself(command: impl Into<String>) -> Self {
-        Mend { commands: vec![(None, command.into())], administrator: false }
+        Mend {
+            commands: vec![(None, command.into())],
+            administrator: false,
+        }
     }
 }
 
@@ -79,8 +101,15 @@ pub struct System {
 impl System {
     /// The system that this runs on: the first package manager found on the PATH.
     pub fn here() -> Self {
-        let programs = [(Manager::Apt, "apt-get"), (Manager::Dnf, "dnf"), (Manager::Brew, "brew"), (Manager::Winget, "winget")];
-        let found = programs.into_iter().find(|(_, program)| on_path(program).is_some());
+        let programs = [
+            (Manager::Apt, "apt-get"),
+            (Manager::Dnf, "dnf"),
+            (Manager::Brew, "brew"),
+            (Manager::Winget, "winget"),
+        ];
+        let found = programs
+            .into_iter()
+            .find(|(_, program)| on_path(program).is_some());
         System {
             managers: found.map_or(MANAGERS.to_vec(), |(manager, _)| vec![manager]),
             root: nix::unistd::geteuid().is_root(),
@@ -98,18 +127,27 @@ impl System {
                     Manager::Dnf => self.sudo(&format!("dnf install {}", packages.dnf)),
                     Manager::Brew => packages.brew.to_owned(),
                     Manager::Winget => {
-                        format!("winget install Microsoft.WSL, then inside it: sudo apt install {}", packages.apt)
+                        format!(
+                            "winget install Microsoft.WSL, then inside it: sudo apt install {}",
+                            packages.apt
+                        )
                     }
                 };
                 ((self.managers.len() > 1).then_some(*manager), command)
             })
             .collect();
-        Mend { commands, administrator: !self.managers.contains(&Manager::Brew) || self.managers.len() > 1 }
+        Mend {
+            commands,
+            administrator: !self.managers.contains(&Manager::Brew) || self.managers.len() > 1,
+        }
     }
 
     /// A command that takes the rights of an administrator.
     pub fn as_administrator(&self, command: &str) -> Mend {
-        Mend { commands: vec![(None, self.sudo(command))], administrator: true }
+        Mend {
+            commands: vec![(None, self.sudo(command))],
+            administrator: true,
+        }
     }
 
     /// The one package manager of the system, when it is known.
@@ -121,7 +159,11 @@ impl System {
     }
 
     fn sudo(&self, command: &str) -> String {
-        if self.root { command.to_owned() } else { format!("sudo {command}") }
+        if self.root {
+            command.to_owned()
+        } else {
+            format!("sudo {command}")
+        }
     }
 }
 
@@ -131,16 +173,36 @@ mod tests {
 
     #[test]
     fn one_command_where_the_package_manager_is_known_and_all_where_none_is() {
-        let debian = System { managers: vec![Manager::Apt], root: false };
-        assert_eq!(debian.install(&MAVEN).commands, [(None, "sudo apt install maven".to_owned())]);
+        let debian = System {
+            managers: vec![Manager::Apt],
+            root: false,
+        };
+        assert_eq!(
+            debian.install(&MAVEN).commands,
+            [(None, "sudo apt install maven".to_owned())]
+        );
         assert!(debian.install(&MAVEN).administrator);
 
-        let mac = System { managers: vec![Manager::Brew], root: false };
-        assert_eq!(mac.install(&C_COMPILER).commands, [(None, "xcode-select --install".to_owned())]);
+        let mac = System {
+            managers: vec![Manager::Brew],
+            root: false,
+        };
+        assert_eq!(
+            mac.install(&C_COMPILER).commands,
+            [(None, "xcode-select --install".to_owned())]
+        );
         assert!(!mac.install(&C_COMPILER).administrator);
 
-        let unknown = System { managers: MANAGERS.to_vec(), root: true };
-        let commands: Vec<_> = unknown.install(&MAVEN).commands.into_iter().map(|(_, command)| command).collect();
+        let unknown = System {
+            managers: MANAGERS.to_vec(),
+            root: true,
+        };
+        let commands: Vec<_> = unknown
+            .install(&MAVEN)
+            .commands
+            .into_iter()
+            .map(|(_, command)| command)
+            .collect();
         assert_eq!(
             commands,
             [

@@ -37,7 +37,23 @@ pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
     );
     let postgres = postgres::findings(&choice, engine, docker, binaries(workspace));
     Ok(Report::new(
-        vec![("Rust", rust), ("Kotlin", java), ("Tools", tools), ("PostgreSQL", postgres), ("Machine", machine)],
+        vec![
+            ("Rust", rust),
+            ("Kotlin", java),
+            ("Tools", tools),
+            ("PostgreSQL", postgres),
+            ("Machine", machine),
+        ],
         about,
     ))
+}
+
+/// PostgreSQL's programs on this machine, in a line.
+fn binaries(_workspace: &Workspace) -> Option<String> {
+    None
+}
+
+/// The image of the container.
+fn image() -> String {
+    std::env::var("WORKSHOP_POSTGRES_IMAGE").unwrap_or_else(|_| "postgres".to_owned())
 }

@@ -29,7 +29,12 @@ pub(super) enum Answer {
 }
 
 /// Runs a program, found through the PATH, in `folder`, and waits for its end no longer than `limit`.
-pub(super) async fn ask(program: impl AsRef<OsStr>, args: &[&str], folder: &Path, limit: Duration) -> Answer {
+pub(super) async fn ask(
+    program: impl AsRef<OsStr>,
+    args: &[&str],
+    folder: &Path,
+    limit: Duration,
+) -> Answer {
     let mut command = Command::new(program);
     command
         .args(args)
@@ -55,7 +60,11 @@ pub(super) async fn ask(program: impl AsRef<OsStr>, args: &[&str], folder: &Path
     };
     match tokio::time::timeout(limit, finished).await {
         Ok((stdout, _, true)) => Answer::Said(stdout.trim().to_owned()),
-        Ok((stdout, stderr, false)) => Answer::Refused(format!("{}\n{}", stderr.trim(), stdout.trim()).trim().to_owned()),
+        Ok((stdout, stderr, false)) => Answer::Refused(
+            format!("{}\n{}", stderr.trim(), stdout.trim())
+                .trim()
+                .to_owned(),
+        ),
         Err(_) => {
             if let Some(group) = group.and_then(|id| i32::try_from(id).ok()) {
                 let group = nix::unistd::Pid::from_raw(group);
@@ -78,10 +87,13 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
 
 /// The place of a program on the PATH.
 pub(super) fn on_path(program: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| is_program(path))
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(program))
+        .find(|path| is_program(path))
 }
 
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    path.metadata()
+        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }

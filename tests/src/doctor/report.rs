@@ -33,7 +33,8 @@ impl Report {
     }
 
     fn faults(&self) -> impl Iterator<Item = &Finding> {
-        self.findings().filter(|finding| matches!(finding.state, State::Fault(_)))
+        self.findings()
+            .filter(|finding| matches!(finding.state, State::Fault(_)))
     }
 
     fn findings(&self) -> impl Iterator<Item = &Finding> {
@@ -42,13 +43,29 @@ impl Report {
 
     fn verdict(&self) -> String {
         let faults = self.faults().count();
-        let administrator = self.faults().filter(|fault| needs_administrator(fault)).count();
-        let things = if faults == 1 { "1 thing has".to_owned() } else { format!("{faults} things have") };
+        let administrator = self
+            .faults()
+            .filter(|fault| needs_administrator(fault))
+            .count();
+        let things = if faults == 1 {
+            "1 thing has".to_owned()
+        } else {
+            format!("{faults} things have")
+        };
         match (faults, administrator) {
             (0, _) => paint(Style::Good, "Ready: everything that is needed is here."),
-            (_, 0) => paint(Style::Bad, format!("{things} to be mended; you can do it yourself.")),
-            (1, _) => paint(Style::Bad, format!("{things} to be mended; it needs an administrator.")),
-            (_, some) => paint(Style::Bad, format!("{things} to be mended; {some} of them by an administrator.")),
+            (_, 0) => paint(
+                Style::Bad,
+                format!("{things} to be mended; you can do it yourself."),
+            ),
+            (1, _) => paint(
+                Style::Bad,
+                format!("{things} to be mended; it needs an administrator."),
+            ),
+            (_, some) => paint(
+                Style::Bad,
+                format!("{things} to be mended; {some} of them by an administrator."),
+            ),
         }
     }
 
@@ -74,7 +91,10 @@ fn needs_administrator(finding: &Finding) -> bool {
 }
 
 fn shorten_home(text: &str, home: Option<&str>) -> String {
-    match home.map(|home| home.trim_end_matches('/')).filter(|home| !home.is_empty()) {
+    match home
+        .map(|home| home.trim_end_matches('/'))
+        .filter(|home| !home.is_empty())
+    {
         Some(home) => text.replace(home, "~"),
         None => text.to_owned(),
     }
@@ -82,7 +102,11 @@ fn shorten_home(text: &str, home: Option<&str>) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name_width = self.findings().map(|finding| finding.name.chars().count()).max().unwrap_or(0);
+        let name_width = self
+            .findings()
+            .map(|finding| finding.name.chars().count())
+            .max()
+            .unwrap_or(0);
         for (part, findings) in &self.parts {
             writeln!(f, "{}", paint(Style::Strong, part))?;
             for finding in findings {
@@ -92,7 +116,11 @@ impl fmt::Display for Report {
                     State::Fault(_) => Style::Bad,
                 };
                 let word = paint(style, format!("{:<8}", finding.state.word()));
-                writeln!(f, "  {word} {:<name_width$}  {}", finding.name, finding.detail)?;
+                writeln!(
+                    f,
+                    "  {word} {:<name_width$}  {}",
+                    finding.name, finding.detail
+                )?;
                 if let Some(mend) = &finding.mend {
                     write_mend(f, mend, finding.state)?;
                 }
@@ -104,12 +132,20 @@ impl fmt::Display for Report {
         } else {
             writeln!(f, "next: the commands above, then just doctor")?;
         }
-        writeln!(f, "\nWhen you ask somebody for help, paste this:\n```\n{}\n```", self.block())
+        writeln!(
+            f,
+            "\nWhen you ask somebody for help, paste this:\n```\n{}\n```",
+            self.block()
+        )
     }
 }
 
 fn write_mend(f: &mut fmt::Formatter<'_>, mend: &Mend, state: State) -> fmt::Result {
-    let label = if matches!(state, State::Fault(_)) { "mend" } else { "if you want it" };
+    let label = if matches!(state, State::Fault(_)) {
+        "mend"
+    } else {
+        "if you want it"
+    };
     for (manager, command) in &mend.commands {
         match manager {
             Some(manager) => writeln!(f, "             {label} ({manager}): {command}")?,
@@ -128,20 +164,31 @@ mod tests {
     }
 
     fn fault(administrator: bool) -> Finding {
-        let mend = Mend { commands: vec![(None, "do it".to_owned())], administrator };
+        let mend = Mend {
+            commands: vec![(None, "do it".to_owned())],
+            administrator,
+        };
         Finding::fault(State::MISSING, "thing", "not there", mend)
     }
 
     #[test]
     fn the_exit_code_says_who_has_to_act() {
-        assert_eq!(report(vec![Finding::ok("thing", "1.0"), fault(true).optional()]).outcome().code(), 0);
+        assert_eq!(
+            report(vec![Finding::ok("thing", "1.0"), fault(true).optional()])
+                .outcome()
+                .code(),
+            0
+        );
         assert_eq!(report(vec![fault(false)]).outcome().code(), 1);
         assert_eq!(report(vec![fault(false), fault(true)]).outcome().code(), 2);
     }
 
     #[test]
     fn the_home_folder_is_not_shown() {
-        assert_eq!(shorten_home("JDK in /home/anna/.jdks/25", Some("/home/anna/")), "JDK in ~/.jdks/25");
+        assert_eq!(
+            shorten_home("JDK in /home/anna/.jdks/25", Some("/home/anna/")),
+            "JDK in ~/.jdks/25"
+        );
         assert_eq!(shorten_home("/usr/lib", Some("/")), "/usr/lib");
     }
 }

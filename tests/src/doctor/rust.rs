@@ -40,9 +40,12 @@ fn compiler(answer: Answer) -> Finding {
         _ => None,
     };
     match (found, Version::find(OLDEST)) {
-        (Some(found), Some(oldest)) if found < oldest => {
-            Finding::fault(State::OLD, "rustc", format!("{found}, needed is {oldest} or newer"), toolchain())
-        }
+        (Some(found), Some(oldest)) if found < oldest => Finding::fault(
+            State::OLD,
+            "rustc",
+            format!("{found}, needed is {oldest} or newer"),
+            toolchain(),
+        ),
         _ => simple("rustc", answer, toolchain()),
     }
 }
@@ -52,22 +55,34 @@ pub(super) fn simple(name: &str, answer: Answer, mend: Mend) -> Finding {
     match answer {
         Answer::Said(text) => {
             let first = text.lines().next().unwrap_or_default().to_owned();
-            Finding::ok(name, Version::find(&first).map_or(first, |version| version.to_string()))
+            Finding::ok(
+                name,
+                Version::find(&first).map_or(first, |version| version.to_string()),
+            )
         }
         Answer::Absent => Finding::fault(State::MISSING, name, "not on the PATH", mend),
         // rustup's stand-ins for components that are not installed say so and end with an error.
-        Answer::Refused(text) if text.contains("is not installed") => {
-            Finding::fault(State::MISSING, name, text.lines().next().unwrap_or_default(), mend)
-        }
+        Answer::Refused(text) if text.contains("is not installed") => Finding::fault(
+            State::MISSING,
+            name,
+            text.lines().next().unwrap_or_default(),
+            mend,
+        ),
         Answer::Refused(text) => Finding::fault(
             State::BROKEN,
             name,
-            format!("answers with an error: {}", text.lines().next().unwrap_or("(nothing printed)")),
+            format!(
+                "answers with an error: {}",
+                text.lines().next().unwrap_or("(nothing printed)")
+            ),
             mend,
         ),
-        Answer::Silent(limit) => {
-            Finding::fault(State::SILENT, name, format!("no answer in {} s", limit.as_secs()), mend)
-        }
+        Answer::Silent(limit) => Finding::fault(
+            State::SILENT,
+            name,
+            format!("no answer in {} s", limit.as_secs()),
+            mend,
+        ),
     }
 }
 
@@ -88,7 +103,15 @@ fn component(name: &'static str, package: &'static str, system: &System) -> Mend
     }
     // A toolchain from the distribution brings its components the same way.
     match package {
-        "clippy" => system.install(&Packages { apt: "rust-clippy", dnf: "clippy", brew: "brew install rust" }),
-        _ => system.install(&Packages { apt: "rustfmt", dnf: "rustfmt", brew: "brew install rust" }),
+        "clippy" => system.install(&Packages {
+            apt: "rust-clippy",
+            dnf: "clippy",
+            brew: "brew install rust",
+        }),
+        _ => system.install(&Packages {
+            apt: "rustfmt",
+            dnf: "rustfmt",
+            brew: "brew install rust",
+        }),
     }
 }

@@ -72,6 +72,12 @@ pub enum Command {
     BenchLoop,
     /// The book's checks: includes, links, minutes
     BookCheck,
+    /// Write the patch that makes the starter out of the reference (for the author, after editing either)
+    #[command(hide = true)]
+    StarterPatch {
+        /// exercise-N
+        target: Target,
+    },
     /// mdBook's preprocessor protocol (called by mdbook)
     #[command(hide = true)]
     Mdbook(MdbookArgs),

@@ -10,6 +10,7 @@ use workshop::commands::check;
 use workshop::exercise::{Catalogue, Exercise};
 use workshop::harness::build::{self, Profile};
 use workshop::harness::report::{Report, Verdict};
+use workshop::postgres::Server;
 use workshop::suites;
 use workshop::target::Target;
 use workshop::workspace::Workspace;
@@ -29,10 +30,22 @@ fn trials_and_runtime() -> anyhow::Result<(Vec<Trial>, Runtime)> {
     let runtime = Runtime::new()?;
     let workspace = Workspace::find()?;
     let catalogue = Catalogue::read(&workspace)?;
-    let mut trials = trials_of(&workspace, &catalogue, Target::Kotlin, None, runtime.handle());
+    let mut trials = trials_of(
+        &workspace,
+        &catalogue,
+        Target::Kotlin,
+        None,
+        runtime.handle(),
+    );
     for exercise in catalogue.iter() {
         let target = Target::Solution(exercise.number);
-        trials.extend(trials_of(&workspace, &catalogue, target, Some(exercise), runtime.handle()));
+        trials.extend(trials_of(
+            &workspace,
+            &catalogue,
+            target,
+            Some(exercise),
+            runtime.handle(),
+        ));
     }
     Ok((trials, runtime))
 }
@@ -47,19 +60,27 @@ struct Judged {
 
 impl Judged {
     fn report(&self, runtime: &Handle) -> &Result<Report, String> {
-        self.report.get_or_init(|| runtime.block_on(self.judge()).map_err(|error| format!("{error:#}")))
+        self.report.get_or_init(|| {
+            runtime
+                .block_on(self.judge())
+                .map_err(|error| format!("{error:#}"))
+        })
     }
 
     async fn judge(&self) -> anyhow::Result<Report> {
         let exercise = match self.target {
             Target::Kotlin => None,
-            Target::Exercise(number) | Target::Solution(number) => Some(self.catalogue.get(number)?),
+            Target::Exercise(number) | Target::Solution(number) => {
+                Some(self.catalogue.get(number)?)
+            }
         };
         match exercise {
             Some(form) if !form.is_crate() => check::judge_form(&self.workspace, form, self.target),
             _ => {
+                let server = Server::ensure(&self.workspace).await?;
                 let launch = build::build(&self.workspace, self.target, Profile::Check).await?;
-                check::judge_launch(&self.workspace, &self.catalogue, self.target, exercise, &launch).await
+                check::judge_launch(&self.workspace, &server, &self.catalogue, exercise, &launch)
+                    .await
             }
         }
     }
@@ -82,7 +103,9 @@ fn trials_of(
         .into_iter()
         .map(|test| {
             let (judged, runtime) = (Arc::clone(&judged), runtime.clone());
-            Trial::test(format!("{target}::{test}"), move || verdict(judged.report(&runtime), test))
+            Trial::test(format!("{target}::{test}"), move || {
+                verdict(judged.report(&runtime), test)
+            })
         })
         .collect()
 }
@@ -90,23 +113,41 @@ fn trials_of(
 /// The names of the tests that judge a target.
 fn names(catalogue: &Catalogue, exercise: Option<&Exercise>) -> Vec<&'static str> {
     let suites_of_exercise = match exercise {
-        Some(form) if !form.is_crate() => return suites::predict::tests().iter().map(|test| test.name).collect(),
+        Some(form) if !form.is_crate() => {
+            return suites::predict::tests()
+                .iter()
+                .map(|test| test.name)
+                .collect();
+        }
         Some(exercise) => Some(catalogue.suites_for(exercise)),
         None => None,
     };
     suites::all()
         .into_iter()
-        .filter(|suite| suites_of_exercise.as_ref().is_none_or(|names| names.contains(&suite.name)))
+        .filter(|suite| {
+            suites_of_exercise
+                .as_ref()
+                .is_none_or(|names| names.contains(&suite.name))
+        })
         .flat_map(|suite| suite.tests)
         .map(|test| test.name)
         .collect()
 }
 
 fn verdict(report: &Result<Report, String>, test: &str) -> Result<(), Failed> {
-    let report = report.as_ref().map_err(|error| Failed::from(format!("could not judge: {error}")))?;
-    match report.tests.iter().find(|judged| judged.test == test).map(|judged| &judged.verdict) {
+    let report = report
+        .as_ref()
+        .map_err(|error| Failed::from(format!("could not judge: {error}")))?;
+    match report
+        .tests
+        .iter()
+        .find(|judged| judged.test == test)
+        .map(|judged| &judged.verdict)
+    {
         Some(Verdict::Passed) => Ok(()),
-        Some(Verdict::Failed { failure, log }) => Err(Failed::from(format!("{failure}\nthe log ends with\n{log}"))),
+        Some(Verdict::Failed { failure, log }) => {
+            Err(Failed::from(format!("{failure}\nthe log ends with\n{log}")))
+        }
         None => Err(Failed::from("the test was not run")),
     }
 }

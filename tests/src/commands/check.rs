@@ -35,7 +35,14 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
                 Err(BuildError::CouldNotBuild(error)) => return Err(error),
             };
             let built = started.elapsed();
-            let mut report = judge_launch(workspace, &catalogue, args.target, exercise, &launch).await?;
+            let started = Instant::now();
+            let server = Server::ensure(workspace).await?;
+            let found = started.elapsed();
+            let label = paint(Style::Strong, launch.label.as_str());
+            println!("{label} on {}", server.describe());
+            let mut report =
+                judge_launch(workspace, &server, &catalogue, exercise, &launch).await?;
+            report.timings.add_first("server", found);
             report.timings.add_first("build", built);
             report
         }
@@ -66,31 +73,29 @@ fn exercise_of(catalogue: &Catalogue, target: Target) -> anyhow::Result<Option<&
     }
 }
 
-/// Judges a built target by the suites that are its own.
+/// Judges a built target by the suites of its exercise; without one, by every suite there is: the Kotlin service is the
+/// oracle.
 ///
 /// # Errors
 /// When nothing can be said about it.
 pub async fn judge_launch(
     workspace: &Workspace,
+    server: &Server,
     catalogue: &Catalogue,
-    target: Target,
     exercise: Option<&Exercise>,
     launch: &Launch,
 ) -> anyhow::Result<Report> {
-    let started = Instant::now();
-    let server = Server::ensure(workspace).await?;
-    let found = started.elapsed();
-    println!("{} on {}", paint(Style::Strong, launch.label.as_str()), server.describe());
-    // The Kotlin service is the oracle: it is held to every suite there is.
     let every_suite: Vec<&str> = suites::all().iter().map(|suite| suite.name).collect();
     let names = exercise.map_or(every_suite, |exercise| catalogue.suites_for(exercise));
-    let mut report = judge(workspace, &server, launch, &names).await?;
-    report.timings.add_first("server", found);
-    Ok(report)
+    judge(workspace, server, launch, &names).await
 }
 
 /// Judges the form of exercise 1.
-pub fn judge_form(workspace: &Workspace, exercise: &Exercise, target: Target) -> anyhow::Result<Report> {
+pub fn judge_form(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    target: Target,
+) -> anyhow::Result<Report> {
     let folder = match target {
         Target::Solution(_) => exercise.solution(workspace),
         _ => exercise.starter(workspace),
@@ -101,7 +106,10 @@ pub fn judge_form(workspace: &Workspace, exercise: &Exercise, target: Target) ->
     for test in predict::tests() {
         let verdict = match test.judge(&form) {
             Ok(()) => Verdict::Passed,
-            Err(TestError::Failed(failure)) => Verdict::Failed { failure, log: String::new() },
+            Err(TestError::Failed(failure)) => Verdict::Failed {
+                failure,
+                log: String::new(),
+            },
             Err(TestError::CouldNotJudge(error)) => return Err(error),
         };
         report.add("predict", test.name, verdict);
@@ -116,13 +124,20 @@ fn does_not_compile(
     label: &str,
     codes: Vec<String>,
 ) -> anyhow::Result<Outcome> {
-    let trouble = Trouble::new(format!("{label} does not compile; the compiler's words stand above")).failed();
+    let trouble = Trouble::new(format!(
+        "{label} does not compile; the compiler's words stand above"
+    ))
+    .failed();
     if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
-        let explain = codes.first().map_or(String::new(), |code| format!("; rustc --explain {code} tells more"));
+        let explain = codes.first().map_or(String::new(), |code| {
+            format!("; rustc --explain {code} tells more")
+        });
         state::record(workspace, exercise, &LastCheck::does_not_compile(codes))?;
         return Err(trouble.next(format!("just hint {target}{explain}")).into());
     }
-    Err(trouble.next(format!("just check {target}, once it is mended")).into())
+    Err(trouble
+        .next(format!("just check {target}, once it is mended"))
+        .into())
 }
 
 /// The one command that makes sense now.
@@ -131,10 +146,14 @@ fn next_step(catalogue: &Catalogue, target: Target, report: &Report) -> String {
     let next = match target {
         Target::Exercise(number) if passed => {
             let following = catalogue.iter().find(|exercise| exercise.number > number);
-            let following = following.map_or(String::new(), |exercise| format!("; then {}", exercise.name()));
+            let following = following.map_or(String::new(), |exercise| {
+                format!("; then {}", exercise.name())
+            });
             format!("just measure {target}{following}")
         }
-        Target::Exercise(_) => format!("just hint {target}; just run {target} to try the request by hand"),
+        Target::Exercise(_) => {
+            format!("just hint {target}; just run {target} to try the request by hand")
+        }
         _ if passed => return format!("{target} keeps the contract"),
         _ => format!("just run {target} to try the request by hand"),
     };

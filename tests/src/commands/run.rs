@@ -19,9 +19,13 @@ const USUAL_PORT: u16 = 8080;
 /// # Errors
 /// When it does not build or start, or ends by itself.
 pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
-    let launch = build::build(workspace, args.target, Profile::Check).await.map_err(|error| {
-        Trouble::new(error.to_string()).next(format!("just check {}", args.target)).failed()
-    })?;
+    let launch = build::build(workspace, args.target, Profile::Check)
+        .await
+        .map_err(|error| {
+            Trouble::new(error.to_string())
+                .next(format!("just check {}", args.target))
+                .failed()
+        })?;
     let server = Server::ensure(workspace).await?;
     let database = RunDatabase::create(&server, workspace, DataSet::Small).await?;
     let ended = serve(workspace, args, &launch, database.url(), &server).await;
@@ -40,9 +44,16 @@ async fn serve(
     let mut service = Service::start_at(workspace, launch, &Settings::new(database_url), address)
         .await
         .map_err(|error| error.into_trouble())?;
-    println!("{} on {}", paint(Style::Strong, service.label()), server.describe());
+    println!(
+        "{} on {}",
+        paint(Style::Strong, service.label()),
+        server.describe()
+    );
     println!("its log: {}", service.log().display());
-    println!("try:     curl -i -H 'X-API-Key: valid_key' '{}/read/1'", service.base_url());
+    println!(
+        "try:     curl -i -H 'X-API-Key: valid_key' '{}/read/1'",
+        service.base_url()
+    );
     println!("Ctrl-C stops it and removes its database");
     tokio::select! {
         interrupted = tokio::signal::ctrl_c() => interrupted?,
@@ -64,8 +75,10 @@ fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
     match (TcpListener::bind(usual), port) {
         (Ok(_), _) => Ok(usual),
         (Err(_), None) => Ok(free_address()?),
-        (Err(error), Some(port)) => Err(Trouble::new(format!("port {port} cannot be listened on: {error}"))
-            .next("name another with --port, or none: then a free one is taken")
-            .into()),
+        (Err(error), Some(port)) => Err(Trouble::new(format!(
+            "port {port} cannot be listened on: {error}"
+        ))
+        .next("name another with --port, or none: then a free one is taken")
+        .into()),
     }
 }

@@ -55,10 +55,13 @@ impl Copy {
         for part in PatchSet::parse(patch, ParseOptions::unidiff()) {
             let part = part.context("the patch is malformed")?;
             let FileOperation::Modify { modified, .. } = part.operation().strip_prefix(1) else {
-                anyhow::bail!("the patch adds, removes or renames a file, and that is not foreseen");
+                anyhow::bail!(
+                    "the patch adds, removes or renames a file, and that is not foreseen"
+                );
             };
             let file = self.krate.folder.join(modified.as_ref());
-            let before = fs::read_to_string(&file).with_context(|| format!("the patch names {modified}"))?;
+            let before =
+                fs::read_to_string(&file).with_context(|| format!("the patch names {modified}"))?;
             let hunks = part.patch().as_text().context("the patch is not of text")?;
             let after = diffy::apply(&before, hunks).map_err(|error| {
                 Trouble::new(format!("the patch does not fit {modified}: {error}"))

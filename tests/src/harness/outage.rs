@@ -31,16 +31,26 @@ pub struct Outage {
 impl Outage {
     /// Makes an outage and watches it. The service has used the database before, as it would have in production.
     pub async fn watch(client: &Client, proxy: &DatabaseProxy) -> Outage {
-        let (ready_before, read_before) = tokio::join!(settled(client, "/ready"), settled(client, "/read/1"));
+        let (ready_before, read_before) =
+            tokio::join!(settled(client, "/ready"), settled(client, "/read/1"));
         proxy.cut().await;
-        let (health_during, ready_during, read_during) =
-            tokio::join!(client.get("/health"), client.get("/ready"), client.get("/read/1"));
+        let (health_during, ready_during, read_during) = tokio::join!(
+            client.get("/health"),
+            client.get("/ready"),
+            client.get("/read/1")
+        );
         proxy.restore().await;
         let (ready_after, read_after) = tokio::join!(
             recovered(client, "/ready", &ready_before),
             recovered(client, "/read/1", &read_before)
         );
-        Outage { health_during, ready_during, read_during, ready_after, read_after }
+        Outage {
+            health_during,
+            ready_during,
+            read_during,
+            ready_after,
+            read_after,
+        }
     }
 }
 
@@ -50,13 +60,22 @@ async fn settled(client: &Client, path: &str) -> Result<Answer, Failure> {
 }
 
 /// The answer after the outage. What did not work before it is asked once only: it has nothing to recover.
-async fn recovered(client: &Client, path: &str, before: &Result<Answer, Failure>) -> Result<Answer, Failure> {
+async fn recovered(
+    client: &Client,
+    path: &str,
+    before: &Result<Answer, Failure>,
+) -> Result<Answer, Failure> {
     let worked_before = has_status(before, 200);
-    ask_while(client, path, |answer| worked_before && !has_status(answer, 200)).await
+    ask_while(client, path, |answer| {
+        worked_before && !has_status(answer, 200)
+    })
+    .await
 }
 
 fn has_status(answer: &Result<Answer, Failure>, status: u16) -> bool {
-    answer.as_ref().is_ok_and(|answer| answer.status() == status)
+    answer
+        .as_ref()
+        .is_ok_and(|answer| answer.status() == status)
 }
 
 /// Asks again while the answer is of that kind, until the limit.

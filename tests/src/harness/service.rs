@@ -199,8 +199,15 @@ impl Service {
         }
     }
 
-    async fn start_once(workspace: &Workspace, launch: &Launch, settings: &Settings) -> Result<Service, StartError> {
-        let cannot_spawn = |error| StartError::Spawn { label: launch.label.clone(), error };
+    async fn start_once(
+        workspace: &Workspace,
+        launch: &Launch,
+        settings: &Settings,
+    ) -> Result<Service, StartError> {
+        let cannot_spawn = |error| StartError::Spawn {
+            label: launch.label.clone(),
+            error,
+        };
         let address = free_address().map_err(cannot_spawn)?;
         Service::start_at(workspace, launch, settings, address).await
     }
@@ -215,8 +222,12 @@ impl Service {
         settings: &Settings,
         address: SocketAddr,
     ) -> Result<Service, StartError> {
-        let cannot_spawn = |error| StartError::Spawn { label: launch.label.clone(), error };
-        let mut service = Service::spawn(workspace, launch, settings, address).map_err(cannot_spawn)?;
+        let cannot_spawn = |error| StartError::Spawn {
+            label: launch.label.clone(),
+            error,
+        };
+        let mut service =
+            Service::spawn(workspace, launch, settings, address).map_err(cannot_spawn)?;
         let limit = match launch.language {
             Language::Kotlin => JVM_START_LIMIT,
             Language::Rust => RUST_START_LIMIT,

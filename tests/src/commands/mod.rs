@@ -1,12 +1,16 @@
 //! The commands, one module each, and the table that leads to them.
 
+pub mod check;
 mod doctor;
 mod hint;
 mod progress;
 mod reset;
+mod run;
 mod solution;
 mod starter_patch;
 mod watch;
+
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Command;
 use crate::exercise::{Catalogue, Exercise};
@@ -21,6 +25,8 @@ use crate::workspace::Workspace;
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
     match command {
         Command::Doctor => doctor::run(workspace).await,
+        Command::Check(args) => interruptible(check::run(workspace, &args)).await,
+        Command::Run(args) => run::run(workspace, &args).await,
         Command::Watch { target } => watch::run(workspace, &exercise(workspace, target)?).await,
         Command::Hint { target } => hint::run(workspace, &exercise(workspace, target)?),
         Command::Solution { target, apply } => {
@@ -32,6 +38,34 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             starter_patch::run(workspace, &exercise(workspace, target)?)
         }
         command => anyhow::bail!("not here yet: {command:?}"),
+    }
+}
+
+/// Runs a command that has no way of its own to end early. On Ctrl-C or SIGTERM it is dropped, and with it whatever it
+/// has started.
+async fn interruptible(
+    command: impl Future<Output = anyhow::Result<Outcome>>,
+) -> anyhow::Result<Outcome> {
+    tokio::select! {
+        result = command => result,
+        () = interrupted() => {
+            eprintln!("interrupted; what was started is stopped");
+            Ok(Outcome::Interrupted)
+        }
+    }
+}
+
+/// Returns when somebody wants the tool to end.
+async fn interrupted() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signals) => signals.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
     }
 }
 

@@ -131,7 +131,6 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
     command
         .args([
             "build",
-            "--quiet",
             "--package",
             &krate.package,
             "--bin",

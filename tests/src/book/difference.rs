@@ -17,7 +17,10 @@ use crate::workspace::Workspace;
 pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Problem> {
     if !exercise.is_crate() {
         return Err(Problem::new(
-            format!("{} has no code, so there is no difference to show", exercise.name()),
+            format!(
+                "{} has no code, so there is no difference to show",
+                exercise.name()
+            ),
             "take the macro out of this page",
         ));
     }
@@ -31,9 +34,13 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Prob
         }
         let text = |tree: &crate::files::Tree| -> anyhow::Result<String> {
             let bytes = tree.get(&path).cloned().unwrap_or_default();
-            String::from_utf8(bytes).with_context(|| format!("{} of {} is not text", path.display(), exercise.name()))
+            String::from_utf8(bytes)
+                .with_context(|| format!("{} of {} is not text", path.display(), exercise.name()))
         };
-        let patch = hunks(&without_anchors(&text(&starter)?), &without_anchors(&text(&reference)?));
+        let patch = hunks(
+            &without_anchors(&text(&starter)?),
+            &without_anchors(&text(&reference)?),
+        );
         if patch.is_empty() {
             continue;
         }
@@ -62,7 +69,11 @@ fn hunks(before: &str, after: &str) -> String {
         return String::new();
     }
     let patch = diffy::create_patch(before, after).to_string();
-    patch.lines().skip_while(|line| !line.starts_with("@@")).collect::<Vec<_>>().join("\n")
+    patch
+        .lines()
+        .skip_while(|line| !line.starts_with("@@"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The text without the anchor comments, which are the book's own business.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use crate::outcome::Trouble;
+
 /// Something that is wrong in the book, told with its place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
@@ -12,14 +14,19 @@ pub struct Fault {
     pub line: usize,
     /// What is wrong.
     pub what: String,
-    /// What to do about it.
+    /// What to do about it; empty when the first text says it already.
     pub next: String,
 }
 
 impl Fault {
     /// A fault in this line of this file.
     pub fn new(file: impl AsRef<Path>, line: usize, problem: Problem) -> Self {
-        Fault { file: file.as_ref().to_path_buf(), line, what: problem.what, next: problem.next }
+        Fault {
+            file: file.as_ref().to_path_buf(),
+            line,
+            what: problem.what,
+            next: problem.next,
+        }
     }
 }
 
@@ -29,7 +36,11 @@ impl fmt::Display for Fault {
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
-        write!(f, ": {}\n  next: {}", self.what, self.next)
+        write!(f, ": {}", self.what)?;
+        if !self.next.is_empty() {
+            write!(f, "\n  next: {}", self.next)?;
+        }
+        Ok(())
     }
 }
 
@@ -45,13 +56,20 @@ pub struct Problem {
 impl Problem {
     /// A problem and its remedy.
     pub fn new(what: impl Into<String>, next: impl Into<String>) -> Self {
-        Problem { what: what.into(), next: next.into() }
+        Problem {
+            what: what.into(),
+            next: next.into(),
+        }
     }
 }
 
 impl From<anyhow::Error> for Problem {
     /// For what goes wrong below the book, such as a malformed `exercise.toml`: the error already says what to do.
     fn from(error: anyhow::Error) -> Self {
-        Problem::new(format!("{error:#}"), "mend what the message names, then build the book again")
+        let next = match error.downcast_ref::<Trouble>() {
+            Some(_) => "",
+            None => "mend what the message names, then build the book again",
+        };
+        Problem::new(format!("{error:#}"), next)
     }
 }

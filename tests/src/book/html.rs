@@ -40,7 +40,10 @@ mod tests {
 
     #[test]
     fn markup_in_text_is_escaped() {
-        assert_eq!(escape(r#"Vec<&'a str> "x""#), "Vec&lt;&amp;&#39;a str&gt; &quot;x&quot;");
+        assert_eq!(
+            escape(r#"Vec<&'a str> "x""#),
+            "Vec&lt;&amp;&#39;a str&gt; &quot;x&quot;"
+        );
     }
 
     #[test]
@@ -49,6 +52,9 @@ mod tests {
         assert_eq!(markdown, "\n\n<pre><code>a\n&#10;&#10;b</code></pre>\n\n\n");
         let inner = markdown.trim();
         assert!(!inner.contains("\n\n"), "{inner}");
-        assert_eq!(inner.replace("&#10;", "\n"), "<pre><code>a\n\n\nb</code></pre>");
+        assert_eq!(
+            inner.replace("&#10;", "\n"),
+            "<pre><code>a\n\n\nb</code></pre>"
+        );
     }
 }

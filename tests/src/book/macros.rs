@@ -34,7 +34,11 @@ impl Call {
         match self.arguments.as_slice() {
             [one] => Ok(one),
             _ => Err(Problem::new(
-                format!("{{{{#{}}}}} takes exactly one argument, this has {}", self.name, self.arguments.len()),
+                format!(
+                    "{{{{#{}}}}} takes exactly one argument, this has {}",
+                    self.name,
+                    self.arguments.len()
+                ),
                 format!("write it as {example}"),
             )),
         }
@@ -51,7 +55,12 @@ impl Call {
             .strip_prefix("exercise-")
             .and_then(|digits| digits.parse().ok())
             .filter(|number| *number > 0)
-            .ok_or_else(|| Problem::new(format!("{argument} names no exercise"), format!("write it as {example}")))
+            .ok_or_else(|| {
+                Problem::new(
+                    format!("{argument} names no exercise"),
+                    format!("write it as {example}"),
+                )
+            })
     }
 
     /// Nothing may follow the name.
@@ -63,7 +72,11 @@ impl Call {
             return Ok(());
         }
         Err(Problem::new(
-            format!("{{{{#{}}}}} takes no arguments, this has: {}", self.name, self.arguments.join(" ")),
+            format!(
+                "{{{{#{}}}}} takes no arguments, this has: {}",
+                self.name,
+                self.arguments.join(" ")
+            ),
             format!("write it as {{{{#{}}}}}", self.name),
         ))
     }
@@ -88,7 +101,10 @@ pub fn options() -> Options {
 
 /// The line, from 1, that this byte of the text stands in.
 pub fn line_at(text: &str, offset: usize) -> usize {
-    1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|byte| **byte == b'\n').count()
+    1 + text.as_bytes()[..offset.min(text.len())]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count()
 }
 
 /// All calls in the text, in order. In code spans and comments braces are only text; in code blocks everything is, but
@@ -103,7 +119,10 @@ pub fn find(text: &str) -> Vec<Call> {
         let Some(length) = rest.find("}}") else { break };
         let end = start + 3 + length + 2;
         let inside = &rest[..length];
-        let quiet_here = quiet.iter().find(|(_, range)| range.contains(&start)).map(|(kind, _)| *kind);
+        let quiet_here = quiet
+            .iter()
+            .find(|(_, range)| range.contains(&start))
+            .map(|(kind, _)| *kind);
         let mut words = inside.split_whitespace().map(str::to_owned);
         let name = words.next().unwrap_or_default();
         let is_text = match quiet_here {
@@ -118,7 +137,9 @@ pub fn find(text: &str) -> Vec<Call> {
         let escaped = text[..start].ends_with('\\');
         let span = if escaped { start - 1..end } else { start..end };
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = text[end..].find('\n').map_or(text.len(), |newline| end + newline);
+        let line_end = text[end..]
+            .find('\n')
+            .map_or(text.len(), |newline| end + newline);
         calls.push(Call {
             name,
             arguments: words.collect(),
@@ -149,7 +170,11 @@ fn quiet_ranges(text: &str) -> Vec<(Quiet, Range<usize>)> {
         .filter_map(|(event, range)| match event {
             Event::Start(Tag::CodeBlock(_)) => Some((Quiet::CodeBlock, range)),
             Event::Code(_) => Some((Quiet::Text, range)),
-            Event::Html(html) | Event::InlineHtml(html) if html.trim_start().starts_with("<!--") => Some((Quiet::Text, range)),
+            Event::Html(html) | Event::InlineHtml(html)
+                if html.trim_start().starts_with("<!--") =>
+            {
+                Some((Quiet::Text, range))
+            }
             _ => None,
         })
         .collect()
@@ -199,9 +224,17 @@ mod tests {
     fn an_exercise_is_named_in_full() {
         let call = |text: &str| find(text).remove(0);
         assert_eq!(call("{{#minutes exercise-3}}").exercise(), Ok(3));
-        for wrong in ["{{#minutes 3}}", "{{#minutes}}", "{{#minutes exercise-0}}", "{{#minutes exercise-3 exercise-4}}"] {
+        for wrong in [
+            "{{#minutes 3}}",
+            "{{#minutes}}",
+            "{{#minutes exercise-0}}",
+            "{{#minutes exercise-3 exercise-4}}",
+        ] {
             let problem = call(wrong).exercise().expect_err(wrong);
-            assert!(problem.next.contains("{{#minutes exercise-3}}"), "{problem:?}");
+            assert!(
+                problem.next.contains("{{#minutes exercise-3}}"),
+                "{problem:?}"
+            );
         }
     }
 }

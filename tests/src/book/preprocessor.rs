@@ -32,9 +32,19 @@ pub fn run(input: impl Read, mut output: impl Write) -> anyhow::Result<()> {
     let expander = Expander::new(&workspace, &site);
     let mut faults = Vec::new();
     book.for_each_mut(|item| {
-        let BookItem::Chapter(chapter) = item else { return };
-        let Some(path) = chapter.source_path.clone().or_else(|| chapter.path.clone()) else { return };
-        let page = Page { path, title: chapter.name.clone(), part: None, text: std::mem::take(&mut chapter.content), summary_line: 0 };
+        let BookItem::Chapter(chapter) = item else {
+            return;
+        };
+        let Some(path) = chapter.source_path.clone().or_else(|| chapter.path.clone()) else {
+            return;
+        };
+        let page = Page {
+            path,
+            title: chapter.name.clone(),
+            part: None,
+            text: std::mem::take(&mut chapter.content),
+            summary_line: 0,
+        };
         match expander.expand(&page) {
             Ok(text) => chapter.content = text,
             Err(found) => faults.extend(found),
@@ -43,8 +53,15 @@ pub fn run(input: impl Read, mut output: impl Write) -> anyhow::Result<()> {
     if !faults.is_empty() {
         faults.sort();
         let told: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        return Err(Trouble::new(format!("the book has faults, so it is not built\n{}", told.join("\n"))).failed().into());
+        return Err(Trouble::new(format!(
+            "the book has faults, so it is not built\n{}",
+            told.join("\n")
+        ))
+        .failed()
+        .into());
     }
     serde_json::to_writer(&mut output, &book).context("cannot hand the book back to mdBook")?;
-    output.flush().context("cannot hand the book back to mdBook")
+    output
+        .flush()
+        .context("cannot hand the book back to mdBook")
 }

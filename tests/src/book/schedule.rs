@@ -39,7 +39,11 @@ pub fn plan(minutes: &[Minutes]) -> Vec<Slot> {
         let total = minutes.total();
         if worked > 0 && worked + total > STRETCH {
             let lunch = !lunched && clock >= NOON;
-            let (name, length) = if lunch { ("Lunch", LUNCH) } else { ("Break", BREAK) };
+            let (name, length) = if lunch {
+                ("Lunch", LUNCH)
+            } else {
+                ("Break", BREAK)
+            };
             if clock + length + total > END {
                 day += 1;
                 (clock, lunched) = (START, false);
@@ -108,7 +112,11 @@ pub fn table(site: &Site, page: &Path, catalogue: &Catalogue) -> String {
 
 /// `{{#minutes exercise-3}}`: one sentence.
 pub fn minutes(minutes: Minutes) -> String {
-    let Minutes { reading, doing, reviewing } = minutes;
+    let Minutes {
+        reading,
+        doing,
+        reviewing,
+    } = minutes;
     format!(
         "<span class=\"minutes\">About {} minutes: {reading} reading, {doing} doing, {reviewing} reviewing.</span>",
         minutes.total()
@@ -130,7 +138,14 @@ mod tests {
     use super::*;
 
     fn of(totals: &[u32]) -> Vec<Minutes> {
-        totals.iter().map(|total| Minutes { reading: 0, doing: *total, reviewing: 0 }).collect()
+        totals
+            .iter()
+            .map(|total| Minutes {
+                reading: 0,
+                doing: *total,
+                reviewing: 0,
+            })
+            .collect()
     }
 
     #[test]
@@ -149,15 +164,31 @@ mod tests {
     #[test]
     fn around_noon_the_break_is_lunch_and_comes_once() {
         let slots = plan(&of(&[80, 80, 80, 80]));
-        let lunches: Vec<_> = slots.iter().filter(|slot| matches!(slot, Slot::Break("Lunch", ..))).collect();
-        assert_eq!(lunches, [&Slot::Break("Lunch", 540 + 80 + 15 + 80, 540 + 80 + 15 + 80 + 60)]);
+        let lunches: Vec<_> = slots
+            .iter()
+            .filter(|slot| matches!(slot, Slot::Break("Lunch", ..)))
+            .collect();
+        assert_eq!(
+            lunches,
+            [&Slot::Break(
+                "Lunch",
+                540 + 80 + 15 + 80,
+                540 + 80 + 15 + 80 + 60
+            )]
+        );
     }
 
     #[test]
     fn what_does_not_fit_a_day_starts_the_next_at_nine() {
         let slots = plan(&of(&[80; 7]));
-        let place = slots.iter().position(|slot| *slot == Slot::Day(2)).expect("a second day");
-        assert!(matches!(slots[place + 1], Slot::Work(_, 540, 620)), "{slots:?}");
+        let place = slots
+            .iter()
+            .position(|slot| *slot == Slot::Day(2))
+            .expect("a second day");
+        assert!(
+            matches!(slots[place + 1], Slot::Work(_, 540, 620)),
+            "{slots:?}"
+        );
         for slot in &slots {
             if let Slot::Work(_, _, to) = slot {
                 assert!(*to <= END, "{slot:?}");
@@ -172,7 +203,14 @@ mod tests {
 
     #[test]
     fn the_minutes_are_one_sentence() {
-        let sentence = minutes(Minutes { reading: 8, doing: 25, reviewing: 7 });
-        assert!(sentence.contains("About 40 minutes: 8 reading, 25 doing, 7 reviewing."), "{sentence}");
+        let sentence = minutes(Minutes {
+            reading: 8,
+            doing: 25,
+            reviewing: 7,
+        });
+        assert!(
+            sentence.contains("About 40 minutes: 8 reading, 25 doing, 7 reviewing."),
+            "{sentence}"
+        );
     }
 }

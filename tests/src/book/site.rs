@@ -47,15 +47,20 @@ impl Site {
     pub fn from_disk(workspace: &Workspace) -> anyhow::Result<Self> {
         let folder = workspace.book();
         let summary = folder.join("SUMMARY.md");
-        let text = std::fs::read_to_string(&summary).with_context(|| format!("cannot read {}", summary.display()))?;
+        let text = std::fs::read_to_string(&summary)
+            .with_context(|| format!("cannot read {}", summary.display()))?;
         let mut pages = Vec::new();
         for mut page in entries(&text) {
             let file = folder.join(&page.path);
             page.text = std::fs::read_to_string(&file).map_err(|error| {
-                Trouble::new(format!("book/SUMMARY.md:{}: cannot read {}: {error}", page.summary_line, page.path.display()))
-                    .expected("a page for each entry of the table of contents")
-                    .next("write the page, or take the entry out")
-                    .failed()
+                Trouble::new(format!(
+                    "book/SUMMARY.md:{}: cannot read {}: {error}",
+                    page.summary_line,
+                    page.path.display()
+                ))
+                .expected("a page for each entry of the table of contents")
+                .next("write the page, or take the entry out")
+                .failed()
             })?;
             pages.push(page);
         }
@@ -70,9 +75,11 @@ impl Site {
     /// The page of an exercise: the one that says its minutes.
     pub fn exercise_page(&self, number: u8) -> Option<&Page> {
         self.pages.iter().find(|page| {
-            macros::find(&page.text)
-                .iter()
-                .any(|call| call.name == "minutes" && !call.escaped && call.exercise().is_ok_and(|named| named == number))
+            macros::find(&page.text).iter().any(|call| {
+                call.name == "minutes"
+                    && !call.escaped
+                    && call.exercise().is_ok_and(|named| named == number)
+            })
         })
     }
 }
@@ -108,7 +115,10 @@ fn entries(summary: &str) -> Vec<Page> {
     let mut title_seen = false;
     for (event, range) in macros::parser(summary).into_offset_iter() {
         match event {
-            Event::Start(Tag::Heading { level: HeadingLevel::H1, .. }) => heading = Some(String::new()),
+            Event::Start(Tag::Heading {
+                level: HeadingLevel::H1,
+                ..
+            }) => heading = Some(String::new()),
             Event::End(TagEnd::Heading(HeadingLevel::H1)) => {
                 if let Some(text) = heading.take() {
                     // The first heading is the table's own title when nothing stands before it.
@@ -119,11 +129,21 @@ fn entries(summary: &str) -> Vec<Page> {
                 }
             }
             Event::Start(Tag::Link { dest_url, .. }) if !dest_url.is_empty() => {
-                link = Some((PathBuf::from(dest_url.as_ref()), String::new(), macros::line_at(summary, range.start)));
+                link = Some((
+                    PathBuf::from(dest_url.as_ref()),
+                    String::new(),
+                    macros::line_at(summary, range.start),
+                ));
             }
             Event::End(TagEnd::Link) => {
                 if let Some((path, title, summary_line)) = link.take() {
-                    pages.push(Page { path: normal(&path), title, part: part.clone(), text: String::new(), summary_line });
+                    pages.push(Page {
+                        path: normal(&path),
+                        title,
+                        part: part.clone(),
+                        text: String::new(),
+                        summary_line,
+                    });
                 }
             }
             Event::Text(text) | Event::Code(text) => {
@@ -156,8 +176,14 @@ pub fn normal(path: &Path) -> PathBuf {
 
 /// The way from one page to another, as a link writes it.
 pub fn link(from: &Path, to: &Path) -> String {
-    let up = from.parent().map_or(0, |folder| folder.components().count());
-    format!("{}{}", "../".repeat(up), to.to_string_lossy().replace('\\', "/"))
+    let up = from
+        .parent()
+        .map_or(0, |folder| folder.components().count());
+    format!(
+        "{}{}",
+        "../".repeat(up),
+        to.to_string_lossy().replace('\\', "/")
+    )
 }
 
 #[cfg(test)]
@@ -166,8 +192,20 @@ mod tests {
 
     #[test]
     fn a_summary_gives_pages_with_titles_and_parts() {
-        let pages = entries("# Summary\n\n[Preface](preface.md)\n\n# The port\n\n- [Exercise 2: `first`](exercises/02.md)\n  - [Deeper](./exercises/deep/../deeper.md)\n- [Draft]()\n");
-        let seen: Vec<_> = pages.iter().map(|page| (page.path.to_str().unwrap_or_default(), page.title.as_str(), page.part.as_deref(), page.summary_line)).collect();
+        let pages = entries(
+            "# Summary\n\n[Preface](preface.md)\n\n# The port\n\n- [Exercise 2: `first`](exercises/02.md)\n  - [Deeper](./exercises/deep/../deeper.md)\n- [Draft]()\n",
+        );
+        let seen: Vec<_> = pages
+            .iter()
+            .map(|page| {
+                (
+                    page.path.to_str().unwrap_or_default(),
+                    page.title.as_str(),
+                    page.part.as_deref(),
+                    page.summary_line,
+                )
+            })
+            .collect();
         assert_eq!(
             seen,
             [
@@ -180,15 +218,32 @@ mod tests {
 
     #[test]
     fn the_page_that_says_the_minutes_is_the_exercises_page() {
-        let page = |path: &str, text: &str| Page { path: path.into(), title: String::new(), part: None, text: text.into(), summary_line: 0 };
-        let site = Site { pages: vec![page("a.md", "`{{#minutes exercise-3}}`"), page("b.md", "{{#minutes exercise-3}}")] };
-        assert_eq!(site.exercise_page(3).map(|page| page.path.clone()), Some("b.md".into()));
+        let page = |path: &str, text: &str| Page {
+            path: path.into(),
+            title: String::new(),
+            part: None,
+            text: text.into(),
+            summary_line: 0,
+        };
+        let site = Site {
+            pages: vec![
+                page("a.md", "`{{#minutes exercise-3}}`"),
+                page("b.md", "{{#minutes exercise-3}}"),
+            ],
+        };
+        assert_eq!(
+            site.exercise_page(3).map(|page| page.path.clone()),
+            Some("b.md".into())
+        );
         assert_eq!(site.exercise_page(4), None);
     }
 
     #[test]
     fn a_link_climbs_to_the_source_folder_and_down_again() {
-        assert_eq!(link(Path::new("a.md"), Path::new("exercises/02.md")), "exercises/02.md");
+        assert_eq!(
+            link(Path::new("a.md"), Path::new("exercises/02.md")),
+            "exercises/02.md"
+        );
         assert_eq!(link(Path::new("x/y/a.md"), Path::new("b.md")), "../../b.md");
     }
 }

@@ -22,14 +22,29 @@ pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         faults = check::rendered::check(folder.path())?;
     }
     if faults.is_empty() {
-        println!("{}", paint(Style::Good, "the book is whole: includes, links, minutes, images, and all of it loads offline"));
+        println!(
+            "{}",
+            paint(
+                Style::Good,
+                "the book is whole: includes, links, minutes, images, and all of it loads offline"
+            )
+        );
         return Ok(Outcome::Passed);
     }
     for fault in &faults {
         println!("{fault}");
     }
     let count = faults.len();
-    println!("{}", paint(Style::Bad, format!("{count} fault{} in the book", if count == 1 { "" } else { "s" })));
+    println!(
+        "{}",
+        paint(
+            Style::Bad,
+            format!(
+                "{count} fault{} in the book",
+                if count == 1 { "" } else { "s" }
+            )
+        )
+    );
     Ok(Outcome::Failed)
 }
 
@@ -50,7 +65,13 @@ fn render(workspace: &Workspace, folder: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(Trouble::new(format!("mdbook does not build the book:\n{}", said.trim_end())).next("mend what it names, then just serve").failed().into())
+    Err(Trouble::new(format!(
+        "mdbook does not build the book:\n{}",
+        said.trim_end()
+    ))
+    .next("mend what it names, then just serve")
+    .failed()
+    .into())
 }
 
 /// The mdBook to render with: the one that `justw` brought, else the one on PATH.

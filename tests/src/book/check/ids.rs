@@ -13,7 +13,9 @@ pub fn of(text: &str) -> HashSet<String> {
     let mut heading: Option<(Option<String>, String)> = None;
     for event in macros::parser(text) {
         match event {
-            Event::Start(Tag::Heading { id, .. }) => heading = Some((id.map(|id| id.to_string()), String::new())),
+            Event::Start(Tag::Heading { id, .. }) => {
+                heading = Some((id.map(|id| id.to_string()), String::new()))
+            }
             Event::Start(Tag::DefinitionListTitle) => heading = Some((None, String::new())),
             Event::End(TagEnd::Heading(_) | TagEnd::DefinitionListTitle) => {
                 if let Some((id, content)) = heading.take() {
@@ -39,7 +41,9 @@ fn from_content(content: &str) -> String {
         .to_lowercase()
         .chars()
         .filter_map(|character| match character {
-            character if character.is_alphanumeric() || matches!(character, '_' | '-') => Some(character),
+            character if character.is_alphanumeric() || matches!(character, '_' | '-') => {
+                Some(character)
+            }
             character if character.is_whitespace() => Some('-'),
             _ => None,
         })
@@ -75,7 +79,9 @@ mod tests {
 
     #[test]
     fn ids_are_those_that_mdbook_makes() {
-        let ids = of("# `/ready` & co\n\n## Twice\n\n## Twice\n\n## Named {#other}\n\nTerm\n: meaning\n\n<a id=\"raw\"></a>\n");
+        let ids = of(
+            "# `/ready` & co\n\n## Twice\n\n## Twice\n\n## Named {#other}\n\nTerm\n: meaning\n\n<a id=\"raw\"></a>\n",
+        );
         for id in ["ready--co", "twice", "twice-1", "other", "term", "raw"] {
             assert!(ids.contains(id), "{id} in {ids:?}");
         }

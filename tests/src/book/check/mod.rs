@@ -32,9 +32,17 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
     }
     faults.extend(orphans(&site, &files));
     faults.extend(missing_references(workspace, &site));
-    for file in files.iter().map(|file| workspace.book().join(file)).chain(reference_results(workspace)) {
-        let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let shown = file.strip_prefix(workspace.root()).unwrap_or(&file).to_path_buf();
+    for file in files
+        .iter()
+        .map(|file| workspace.book().join(file))
+        .chain(reference_results(workspace))
+    {
+        let text = std::fs::read_to_string(&file)
+            .with_context(|| format!("cannot read {}", file.display()))?;
+        let shown = file
+            .strip_prefix(workspace.root())
+            .unwrap_or(&file)
+            .to_path_buf();
         faults.extend(words::check(&shown, &text));
     }
     faults.sort();
@@ -48,7 +56,9 @@ fn markdown_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut folders = vec![PathBuf::new()];
     while let Some(relative) = folders.pop() {
         let here = folder.join(&relative);
-        for entry in std::fs::read_dir(&here).with_context(|| format!("cannot list {}", here.display()))? {
+        for entry in
+            std::fs::read_dir(&here).with_context(|| format!("cannot list {}", here.display()))?
+        {
             let entry = entry?;
             let path = relative.join(entry.file_name());
             if entry.file_type()?.is_dir() {
@@ -69,17 +79,27 @@ fn orphans(site: &Site, files: &[PathBuf]) -> Vec<Fault> {
         .iter()
         .flat_map(|page| {
             let folder = page.path.parent().unwrap_or(Path::new("")).to_path_buf();
-            macros::find(&page.text).into_iter().filter(|call| call.name == "include").filter_map(move |call| {
-                let path = call.arguments.first()?.split(':').next()?;
-                Some(normal(&folder.join(path)))
-            })
+            macros::find(&page.text)
+                .into_iter()
+                .filter(|call| call.name == "include")
+                .filter_map(move |call| {
+                    let path = call.arguments.first()?.split(':').next()?;
+                    Some(normal(&folder.join(path)))
+                })
         })
         .collect();
     files
         .iter()
-        .filter(|file| *file != Path::new("SUMMARY.md") && site.page(file).is_none() && !included.contains(file))
+        .filter(|file| {
+            *file != Path::new("SUMMARY.md")
+                && site.page(file).is_none()
+                && !included.contains(file)
+        })
         .map(|file| {
-            let problem = Problem::new("this page is not in the table of contents", "name it in book/SUMMARY.md, or remove it");
+            let problem = Problem::new(
+                "this page is not in the table of contents",
+                "name it in book/SUMMARY.md, or remove it",
+            );
             Fault::new(Path::new("book").join(file), 0, problem)
         })
         .collect()
@@ -89,19 +109,42 @@ fn orphans(site: &Site, files: &[PathBuf]) -> Vec<Fault> {
 fn missing_references(workspace: &Workspace, site: &Site) -> Vec<Fault> {
     let mut faults = Vec::new();
     for page in &site.pages {
-        for call in macros::find(&page.text).into_iter().filter(|call| !call.escaped) {
+        for call in macros::find(&page.text)
+            .into_iter()
+            .filter(|call| !call.escaped)
+        {
             let (name, command) = match call.name.as_str() {
-                "calibration" => ("calibration".to_owned(), "workshop calibrate --reference".to_owned()),
+                "calibration" => (
+                    "calibration".to_owned(),
+                    "workshop calibrate --reference".to_owned(),
+                ),
                 "results" => match call.exercise() {
-                    Ok(1) => ("exercise-1".to_owned(), "workshop measure exercise-1 --reference".to_owned()),
-                    Ok(number) => (format!("exercise-{number}"), format!("workshop measure solution-{number} --reference")),
+                    Ok(1) => (
+                        "exercise-1".to_owned(),
+                        "workshop measure exercise-1 --reference".to_owned(),
+                    ),
+                    Ok(number) => (
+                        format!("exercise-{number}"),
+                        format!("workshop measure solution-{number} --reference"),
+                    ),
                     Err(_) => continue,
                 },
                 _ => continue,
             };
-            if !workspace.reference_results().join(format!("{name}.json")).is_file() {
-                let problem = Problem::new(format!("there are no committed figures for {name}"), format!("measure them on a quiet machine: {command}"));
-                faults.push(Fault::new(Path::new("book").join(&page.path), call.line, problem));
+            if !workspace
+                .reference_results()
+                .join(format!("{name}.json"))
+                .is_file()
+            {
+                let problem = Problem::new(
+                    format!("there are no committed figures for {name}"),
+                    format!("measure them on a quiet machine: {command}"),
+                );
+                faults.push(Fault::new(
+                    Path::new("book").join(&page.path),
+                    call.line,
+                    problem,
+                ));
             }
         }
     }
@@ -110,10 +153,15 @@ fn missing_references(workspace: &Workspace, site: &Site) -> Vec<Fault> {
 
 /// The committed result files.
 fn reference_results(workspace: &Workspace) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(workspace.reference_results()) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(workspace.reference_results()) else {
+        return Vec::new();
+    };
     let mut files: Vec<_> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "json")
+        })
         .collect();
     files.sort();
     files

@@ -30,13 +30,19 @@ pub fn check(file: &Path, text: &str) -> Vec<Fault> {
         for pieces in REGISTRIES {
             let host = pieces.join(".");
             if line.contains(&host) {
-                let problem = Problem::new(format!("the address of a package registry ({host})"), "name the registry's client and command instead (cargo, mvn, docker)");
+                let problem = Problem::new(
+                    format!("the address of a package registry ({host})"),
+                    "name the registry's client and command instead (cargo, mvn, docker)",
+                );
                 faults.push(Fault::new(file, index + 1, problem));
             }
         }
         for folder in MACHINE {
             if stands_alone(line, folder) {
-                let problem = Problem::new(format!("a path of some machine ({folder}…)"), "write it relative to the checkout, or with ~");
+                let problem = Problem::new(
+                    format!("a path of some machine ({folder}…)"),
+                    "write it relative to the checkout, or with ~",
+                );
                 faults.push(Fault::new(file, index + 1, problem));
             }
         }
@@ -47,7 +53,9 @@ pub fn check(file: &Path, text: &str) -> Vec<Fault> {
 /// True when the folder stands at the start of a path, not inside a longer one.
 fn stands_alone(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
-        !line[..at].chars().next_back().is_some_and(|before| before.is_alphanumeric() || matches!(before, '.' | '~' | '-' | '_' | '}' | '>'))
+        !line[..at].chars().next_back().is_some_and(|before| {
+            before.is_alphanumeric() || matches!(before, '.' | '~' | '-' | '_' | '}' | '>')
+        })
     })
 }
 
@@ -56,7 +64,10 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<String> {
-        check(Path::new("book/a.md"), text).iter().map(ToString::to_string).collect()
+        check(Path::new("book/a.md"), text)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
@@ -64,7 +75,10 @@ mod tests {
         let address = ["https://crates", "io/crates/rocket"].join(".");
         let found = faults(&format!("one\n\nsee {address}\n"));
         assert_eq!(found.len(), 1);
-        assert!(found[0].starts_with("book/a.md:3: the address of a package registry"), "{found:?}");
+        assert!(
+            found[0].starts_with("book/a.md:3: the address of a package registry"),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -75,6 +89,9 @@ mod tests {
     #[test]
     fn a_path_of_a_machine_is_found_and_a_relative_one_is_not() {
         assert_eq!(faults("in `/tmp/x`\nat /root/y\n").len(), 2);
-        assert_eq!(faults("in `target/work/x`, ~/work/y and ./tmp/z, folder/home/a\n"), Vec::<String>::new());
+        assert_eq!(
+            faults("in `target/work/x`, ~/work/y and ./tmp/z, folder/home/a\n"),
+            Vec::<String>::new()
+        );
     }
 }

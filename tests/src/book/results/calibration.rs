@@ -14,7 +14,10 @@ use crate::workspace::Workspace;
 /// # Errors
 /// When the committed file is there but cannot be read.
 pub fn render(workspace: &Workspace) -> Result<String, Problem> {
-    let committed = reference(&CalibrationFile::reference_path(workspace), CalibrationFile::read)?;
+    let committed = reference(
+        &CalibrationFile::reference_path(workspace),
+        CalibrationFile::read,
+    )?;
     let mut html = String::from("<section class=\"results\" aria-label=\"Calibration\">\n");
     match &committed {
         Some(file) => html.push_str(&claims("Reference", file)),
@@ -42,7 +45,10 @@ fn claims(whose: &str, file: &CalibrationFile) -> String {
     let mut rows = String::new();
     for claim in &file.claims {
         let said = match claim.decides.verdict {
-            Verdict::Invalid => format!("invalid: {}", escape(claim.decides.reason.as_deref().unwrap_or("no reason given"))),
+            Verdict::Invalid => format!(
+                "invalid: {}",
+                escape(claim.decides.reason.as_deref().unwrap_or("no reason given"))
+            ),
             verdict => verdict.words("throughput").to_owned(),
         };
         rows.push_str(&format!(
@@ -53,5 +59,10 @@ fn claims(whose: &str, file: &CalibrationFile) -> String {
         ));
     }
     let head = "<thead><tr><th scope=\"col\">Claim</th><th scope=\"col\">Ratio of throughput (95 % interval)</th><th scope=\"col\">Verdict</th><th scope=\"col\">Holds</th></tr></thead>\n";
-    super::about(whose, &file.result) + &wrapped(&format!("Calibration, {whose}"), "figures", &format!("{head}<tbody>\n{rows}</tbody>\n"))
+    super::about(whose, &file.result)
+        + &wrapped(
+            &format!("Calibration, {whose}"),
+            "figures",
+            &format!("{head}<tbody>\n{rows}</tbody>\n"),
+        )
 }

@@ -33,7 +33,10 @@ enum Own {
 /// wrong with it is said on the page.
 pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     let exercise = format!("exercise-{number}");
-    let reference = reference(&ResultFile::reference_path(workspace, &exercise), ResultFile::read)?;
+    let reference = reference(
+        &ResultFile::reference_path(workspace, &exercise),
+        ResultFile::read,
+    )?;
     let own = own(workspace, number);
     let mut html = format!("<section class=\"results\" aria-label=\"Figures of {exercise}\">\n");
     match &reference {
@@ -65,7 +68,10 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
 }
 
 /// A committed file: read, or not there.
-fn reference<T>(path: &Path, read: impl Fn(&Path) -> anyhow::Result<T>) -> Result<Option<T>, Problem> {
+fn reference<T>(
+    path: &Path,
+    read: impl Fn(&Path) -> anyhow::Result<T>,
+) -> Result<Option<T>, Problem> {
     if !path.is_file() {
         return Ok(None);
     }
@@ -81,7 +87,11 @@ fn reference<T>(path: &Path, read: impl Fn(&Path) -> anyhow::Result<T>) -> Resul
 fn own(workspace: &Workspace, number: u8) -> Own {
     let targets = [Target::Exercise(number), Target::Solution(number)];
     let baseline = (number == 1).then_some(Target::Kotlin);
-    let found = targets.into_iter().chain(baseline).map(|target| ResultFile::own_path(workspace, target)).find(|path| path.is_file());
+    let found = targets
+        .into_iter()
+        .chain(baseline)
+        .map(|target| ResultFile::own_path(workspace, target))
+        .find(|path| path.is_file());
     found.map_or(Own::Missing, |path| match ResultFile::read(&path) {
         Ok(file) => Own::Read(Box::new(file)),
         Err(error) => Own::Unreadable(unreadable(workspace, &path, &error)),
@@ -91,7 +101,9 @@ fn own(workspace: &Workspace, number: u8) -> Own {
 /// Why the reader's own file is not shown, in one sentence.
 fn unreadable(workspace: &Workspace, path: &Path, error: &anyhow::Error) -> String {
     let shown: PathBuf = path.strip_prefix(workspace.root()).unwrap_or(path).into();
-    let text = error.downcast_ref::<Trouble>().map_or_else(|| format!("{error:#}"), ToString::to_string);
+    let text = error
+        .downcast_ref::<Trouble>()
+        .map_or_else(|| format!("{error:#}"), ToString::to_string);
     let first = text.lines().next().unwrap_or_default();
     let first = first.replace(&path.display().to_string(), &shown.display().to_string());
     format!("{}.", first.trim_end_matches('.'))
@@ -102,23 +114,42 @@ fn about(whose: &str, file: &ResultFile) -> String {
     let day = file.taken_at.get(..10).unwrap_or(&file.taken_at);
     let mut parts = vec![escape(&file.machine), escape(day)];
     if let Some(commit) = &file.manifest.commit {
-        let dirty = if file.manifest.dirty == Some(true) { " with changes" } else { "" };
+        let dirty = if file.manifest.dirty == Some(true) {
+            " with changes"
+        } else {
+            ""
+        };
         parts.push(format!("commit {}{dirty}", escape(commit)));
     }
     let blocks = file.manifest.blocks;
     let sides = if file.sides.len() > 1 { " a side" } else { "" };
-    parts.push(format!("{blocks} block{}{sides}", if blocks == 1 { "" } else { "s" }));
-    parts.push(format!("data set {} ({} rows)", escape(&file.manifest.data_set), numbers::grouped(file.manifest.rows)));
+    parts.push(format!(
+        "{blocks} block{}{sides}",
+        if blocks == 1 { "" } else { "s" }
+    ));
+    parts.push(format!(
+        "data set {} ({} rows)",
+        escape(&file.manifest.data_set),
+        numbers::grouped(file.manifest.rows)
+    ));
     if file.mode == Mode::Quick {
         parts.push("a quick run, for orientation".to_owned());
     }
     let note = match (whose, file.target.as_str()) {
-        ("Yours", target) if target.starts_with("solution") => " (the reference's code on your machine)",
+        ("Yours", target) if target.starts_with("solution") => {
+            " (the reference's code on your machine)"
+        }
         _ => "",
     };
-    let mut html = format!("<p class=\"results-about\"><strong>{whose}{note}:</strong> {}.</p>\n", parts.join(", "));
+    let mut html = format!(
+        "<p class=\"results-about\"><strong>{whose}{note}:</strong> {}.</p>\n",
+        parts.join(", ")
+    );
     for reason in &file.invalid {
-        html.push_str(&format!("<p class=\"results-invalid\"><strong>Invalid:</strong> {}</p>\n", escape(reason)));
+        html.push_str(&format!(
+            "<p class=\"results-invalid\"><strong>Invalid:</strong> {}</p>\n",
+            escape(reason)
+        ));
     }
     html
 }

@@ -1,6 +1,6 @@
 //! Numbers as the tables and the chart write them.
 
-/// Three significant digits, thousands set apart: `0.0312`, `3.41`, `27.5`, `18 300`.
+/// Three significant digits, thousands set apart: `0.0312`, `3.41`, `27.5`, `18 300`; whole numbers stay whole.
 pub fn value(number: f64) -> String {
     if !number.is_finite() {
         return "–".to_owned();
@@ -11,11 +11,17 @@ pub fn value(number: f64) -> String {
     }
     // The rounding can lift a number over a power of ten, and then it needs a digit less.
     let digits = |size: f64| (2 - size.log10().floor() as i32).max(0);
-    let decimals = digits(size);
+    let decimals = if number.fract() == 0.0 {
+        0
+    } else {
+        digits(size)
+    };
     let rounded = (size * 10f64.powi(decimals)).round() / 10f64.powi(decimals);
-    let decimals = digits(rounded).min(8) as usize;
+    let decimals = digits(rounded).min(decimals).min(8) as usize;
     let text = format!("{rounded:.decimals$}");
-    let (whole, rest) = text.split_once('.').map_or((text.as_str(), None), |(whole, rest)| (whole, Some(rest)));
+    let (whole, rest) = text
+        .split_once('.')
+        .map_or((text.as_str(), None), |(whole, rest)| (whole, Some(rest)));
     let mut result = String::new();
     if number < 0.0 {
         result.push('−');
@@ -57,6 +63,7 @@ mod tests {
     fn three_digits_count() {
         for (number, text) in [
             (0.0, "0"),
+            (63.0, "63"),
             (0.031_24, "0.0312"),
             (0.999_6, "1.00"),
             (3.414, "3.41"),

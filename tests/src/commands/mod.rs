@@ -1,8 +1,10 @@
 //! The commands, one module each, and the table that leads to them.
 
+mod book_check;
 pub mod check;
 mod doctor;
 mod hint;
+mod mdbook;
 mod progress;
 mod reset;
 mod run;
@@ -37,6 +39,8 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::StarterPatch { target } => {
             starter_patch::run(workspace, &exercise(workspace, target)?)
         }
+        Command::BookCheck => book_check::run(workspace),
+        Command::Mdbook(args) => mdbook::run(&args),
         command => anyhow::bail!("not here yet: {command:?}"),
     }
 }

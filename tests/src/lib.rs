@@ -6,6 +6,7 @@ pub mod commands;
 pub mod datasets;
 pub mod exercise;
 pub mod harness;
+pub mod jdk;
 pub mod measure;
 pub mod outcome;
 pub mod postgres;

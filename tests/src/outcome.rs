@@ -37,7 +37,12 @@ pub struct Trouble {
 impl Trouble {
     /// An error of the environment (exit code 2) until [`Trouble::failed`] says otherwise.
     pub fn new(what: impl Into<String>) -> Self {
-        Trouble { what: what.into(), expected: None, next: None, outcome: Outcome::CouldNotJudge }
+        Trouble {
+            what: what.into(),
+            expected: None,
+            next: None,
+            outcome: Outcome::CouldNotJudge,
+        }
     }
 
     /// What should have been the case.
@@ -106,7 +111,12 @@ mod tests {
 
     #[test]
     fn an_error_says_what_happened_what_was_expected_and_what_to_do_next() {
-        let trouble = Trouble::new("the disk is full").expected("2 GB free").next("just clean");
-        assert_eq!(trouble.to_string(), "the disk is full\n  expected: 2 GB free\n  next: just clean");
+        let trouble = Trouble::new("the disk is full")
+            .expected("2 GB free")
+            .next("just clean");
+        assert_eq!(
+            trouble.to_string(),
+            "the disk is full\n  expected: 2 GB free\n  next: just clean"
+        );
     }
 }

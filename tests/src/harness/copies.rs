@@ -1,0 +1,166 @@
+//! Copies of a crate that are built by themselves: a reference with a planted mistake, a starter out of reach of edits.
+//!
+//! A copy lives below `.workshop/copies`, outside the workspace, with the workspace's own tables in its `Cargo.toml` and
+//! the workspace's lock file beside it. So every dependency is the one that is already built.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use toml::{Table, Value};
+
+use super::build::Crate;
+use crate::outcome::Trouble;
+use crate::workspace::Workspace;
+
+/// A copied crate; its folder goes when this is dropped.
+#[derive(Debug)]
+pub struct Copy {
+    krate: Crate,
+}
+
+impl Copy {
+    /// Copies the crate in `source` under a new package name.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written, or a manifest is malformed.
+    pub fn of(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
+        let folder = workspace.state().join("copies").join(package);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        copy_folder(&source.join("src"), &folder.join("src"))?;
+        let manifest = standalone_manifest(workspace, source, package)?;
+        fs::write(folder.join("Cargo.toml"), manifest)?;
+        fs::copy(
+            workspace.root().join("Cargo.lock"),
+            folder.join("Cargo.lock"),
+        )?;
+        Ok(Copy {
+            krate: Crate {
+                folder,
+                package: package.to_owned(),
+            },
+        })
+    }
+
+    /// Applies a patch to the copy's files (git's format, paths below the crate's folder; lines before the first `---`
+    /// are a header).
+    ///
+    /// # Errors
+    /// When the patch does not fit; the error names the file.
+    pub fn patch(&self, patch: &str) -> anyhow::Result<()> {
+        for (path, hunk) in file_patches(patch) {
+            let file = self.krate.folder.join(&path);
+            let before =
+                fs::read_to_string(&file).with_context(|| format!("the patch names {path}"))?;
+            let parsed = diffy::Patch::from_str(&hunk)
+                .with_context(|| format!("the patch of {path} is malformed"))?;
+            let after = diffy::apply(&before, &parsed).map_err(|error| {
+                Trouble::new(format!("the patch does not fit {path}: {error}"))
+                    .expected("a patch made against the reference as it is now")
+                    .next("make the patch again with git diff")
+            })?;
+            fs::write(&file, after)?;
+        }
+        Ok(())
+    }
+
+    /// The crate to build.
+    pub fn krate(&self) -> &Crate {
+        &self.krate
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.krate.folder);
+    }
+}
+
+/// Splits a patch into the parts of each file: the path without its `a/` or `b/`, and a patch that starts with `---`.
+fn file_patches(patch: &str) -> Vec<(String, String)> {
+    let mut parts: Vec<(String, String)> = Vec::new();
+    let mut lines = patch.lines().peekable();
+    while let Some(line) = lines.next() {
+        let starts_a_file =
+            line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
+        if starts_a_file {
+            let new = lines.peek().map_or("", |next| &next[4..]).trim();
+            let path = new.split('\t').next().unwrap_or(new);
+            parts.push((
+                path.strip_prefix("b/").unwrap_or(path).to_owned(),
+                String::new(),
+            ));
+        }
+        let git_header = ["diff --git ", "index ", "new file mode "]
+            .iter()
+            .any(|header| line.starts_with(header));
+        if let (Some((_, part)), false) = (parts.last_mut(), git_header) {
+            part.push_str(line);
+            part.push('\n');
+        }
+    }
+    parts
+}
+
+fn standalone_manifest(
+    workspace: &Workspace,
+    source: &Path,
+    package: &str,
+) -> anyhow::Result<String> {
+    let mut root = read_table(&workspace.root().join("Cargo.toml"))?;
+    let mut manifest = read_table(&source.join("Cargo.toml"))?;
+    if let Some(Value::Table(table)) = manifest.get_mut("package") {
+        table.insert("name".to_owned(), Value::String(package.to_owned()));
+    }
+    if let Some(Value::Table(mut tables)) = root.remove("workspace") {
+        for only_of_the_root in ["members", "default-members", "exclude"] {
+            tables.remove(only_of_the_root);
+        }
+        manifest.insert("workspace".to_owned(), Value::Table(tables));
+    }
+    if let Some(profile) = root.remove("profile") {
+        manifest.insert("profile".to_owned(), profile);
+    }
+    Ok(toml::to_string(&manifest)?)
+}
+
+fn read_table(path: &Path) -> anyhow::Result<Table> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+}
+
+fn copy_folder(from: &Path, to: &PathBuf) -> anyhow::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_is_split_by_file_and_its_header_is_left_out() {
+        let patch = "Title: t\nCaught-by: x\n\ndiff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n\
+                     diff --git a/src/c.rs b/src/c.rs\n--- a/src/c.rs\n+++ b/src/c.rs\n@@ -1 +1 @@\n-c\n+d\n";
+        let parts = file_patches(patch);
+        let paths: Vec<&str> = parts.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(paths, ["src/a.rs", "src/c.rs"]);
+        assert_eq!(
+            parts[0].1,
+            "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n"
+        );
+    }
+}

@@ -1,0 +1,22 @@
+// Answers one record by its id.
+package workshop.records
+
+import io.ktor.http.HttpStatusCode
+import io.ktor.server.routing.Route
+
+// ANCHOR: read
+fun Route.read(records: RecordRepository) {
+    getOrHead("/read/{id}") {
+        val id =
+            parseId(call.pathParameters["id"])
+                ?: throw ProblemException(HttpStatusCode.BadRequest, "id must be a 32-bit integer")
+        val record =
+            records.find(id)
+                ?: throw ProblemException(HttpStatusCode.NotFound, "there is no record with id $id")
+        call.respondJson(record)
+    }
+}
+
+/** `toIntOrNull` reads the digits of every script, `٣` too. The contract knows ASCII only: `[+-]?[0-9]+`, 32 bits. */
+internal fun parseId(text: String?): Int? = text?.takeIf { it.all { char -> char.code < 0x80 } }?.toIntOrNull()
+// ANCHOR_END: read

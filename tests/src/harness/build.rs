@@ -131,7 +131,6 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
     command
         .args([
             "build",
-            "--quiet",
             "--package",
             &krate.package,
             "--bin",
@@ -271,13 +270,13 @@ fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<Launch> {
     if profile == Profile::Check {
         args.extend(["-XX:TieredStopAtLevel=1".into(), "-XX:+UseSerialGC".into()]);
     }
-    if jdk.version >= 22 {
+    if jdk.feature() >= 22 {
         // Netty loads native code; from JDK 24 on the JVM warns on standard error unless this is said.
         args.push("--enable-native-access=ALL-UNNAMED".into());
     }
     args.extend(["-jar".into(), jar.clone().into_os_string()]);
     Ok(Launch {
-        program: jdk.home.join("bin/java"),
+        program: jdk.java(),
         args,
         env: Vec::new(),
         directory: project,

@@ -30,6 +30,8 @@ const PORT_ATTEMPTS: usize = 3;
 const LOG_LINES: usize = 12;
 /// Between two looks at something that cannot be awaited.
 const POLL: Duration = Duration::from_millis(2);
+/// Between two looks at a service that is left running.
+const WATCH: Duration = Duration::from_millis(200);
 
 /// What a service reads from its environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,6 +209,23 @@ impl Service {
             error,
         };
         let address = free_address().map_err(cannot_spawn)?;
+        Service::start_at(workspace, launch, settings, address).await
+    }
+
+    /// Starts the target on this address and waits for its first HTTP answer.
+    ///
+    /// # Errors
+    /// A [`StartError`] when it does not get there, also when somebody else has the port.
+    pub async fn start_at(
+        workspace: &Workspace,
+        launch: &Launch,
+        settings: &Settings,
+        address: SocketAddr,
+    ) -> Result<Service, StartError> {
+        let cannot_spawn = |error| StartError::Spawn {
+            label: launch.label.clone(),
+            error,
+        };
         let mut service =
             Service::spawn(workspace, launch, settings, address).map_err(cannot_spawn)?;
         let limit = match launch.language {
@@ -283,6 +302,18 @@ impl Service {
     /// The target's name.
     pub fn label(&self) -> &str {
         &self.label
+    }
+
+    /// The file that its output goes to; it is removed with the service.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Returns when the process has ended by itself.
+    pub async fn ended(&mut self) {
+        while self.exited().is_none() {
+            tokio::time::sleep(WATCH).await;
+        }
     }
 
     /// The last lines it wrote.

@@ -1,9 +1,9 @@
-//! How a command ends: three outcomes with exit codes 0, 1 and 2, and errors that name the next step.
+//! How a command ends: three outcomes with exit codes 0, 1 and 2 (and 130 when interrupted), and errors that name the next step.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// The outcome of a command that ran to its end.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Everything asked for is as it should be. Exit code 0.
@@ -12,6 +12,8 @@ pub enum Outcome {
     Failed,
     /// Nothing can be said about the work: the environment is broken. Exit code 2.
     CouldNotJudge,
+    /// Ctrl-C or SIGTERM ended it; what it had started is stopped. Exit code 130.
+    Interrupted,
 }
 
 impl Outcome {
@@ -21,6 +23,7 @@ impl Outcome {
             Outcome::Passed => 0,
             Outcome::Failed => 1,
             Outcome::CouldNotJudge => 2,
+            Outcome::Interrupted => 130,
         }
     }
 }

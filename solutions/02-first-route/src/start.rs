@@ -8,17 +8,12 @@ use rocket::{Build, Rocket, error::ErrorKind};
 pub async fn launch(service: Rocket<Build>) -> ExitCode {
     let service = match service.ignite().await {
         Ok(service) => service,
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(&in_words(error.kind())),
     };
     let address = SocketAddr::new(service.config().address, service.config().port);
     match service.launch().await {
         Ok(_stopped) => ExitCode::SUCCESS,
-        Err(error) => match error.kind() {
-            ErrorKind::Bind(reason) => refuse(&format!(
-                "cannot listen on {address}: {reason}; choose another ADDRESS or PORT"
-            )),
-            other => refuse(other),
-        },
+        Err(error) => refuse(&format!("{address}: {}", in_words(error.kind()))),
     }
 }
 
@@ -26,4 +21,18 @@ pub async fn launch(service: Rocket<Build>) -> ExitCode {
 pub fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE
+}
+
+/// What happened, and what to do about it where that is known.
+fn in_words(error: &ErrorKind) -> String {
+    match error {
+        ErrorKind::Bind(reason) => {
+            format!("cannot listen there: {reason}; choose another ADDRESS or PORT")
+        }
+        // Rocket itself has logged which type it is.
+        ErrorKind::SentinelAborts(_) => {
+            "a handler asks for state of the type above; `.manage(…)` it in main.rs".into()
+        }
+        other => format!("the service cannot start: {other}"),
+    }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
 use toml::{Table, Value};
 
 use super::build::Crate;
@@ -45,20 +46,25 @@ impl Copy {
         })
     }
 
-    /// Applies a patch to the copy's files (git's format, paths below the crate's folder; lines before the first `---`
-    /// are a header).
+    /// Applies a patch to the copy's files: paths below the crate's folder as `a/…` and `b/…`, lines before the first
+    /// file are a header.
     ///
     /// # Errors
     /// When the patch does not fit; the error names the file.
     pub fn patch(&self, patch: &str) -> anyhow::Result<()> {
-        for (path, hunk) in file_patches(patch) {
-            let file = self.krate.folder.join(&path);
+        for part in PatchSet::parse(patch, ParseOptions::unidiff()) {
+            let part = part.context("the patch is malformed")?;
+            let FileOperation::Modify { modified, .. } = part.operation().strip_prefix(1) else {
+                anyhow::bail!(
+                    "the patch adds, removes or renames a file, and that is not foreseen"
+                );
+            };
+            let file = self.krate.folder.join(modified.as_ref());
             let before =
-                fs::read_to_string(&file).with_context(|| format!("the patch names {path}"))?;
-            let parsed = diffy::Patch::from_str(&hunk)
-                .with_context(|| format!("the patch of {path} is malformed"))?;
-            let after = diffy::apply(&before, &parsed).map_err(|error| {
-                Trouble::new(format!("the patch does not fit {path}: {error}"))
+                fs::read_to_string(&file).with_context(|| format!("the patch names {modified}"))?;
+            let hunks = part.patch().as_text().context("the patch is not of text")?;
+            let after = diffy::apply(&before, hunks).map_err(|error| {
+                Trouble::new(format!("the patch does not fit {modified}: {error}"))
                     .expected("a patch made against the reference as it is now")
                     .next("make the patch again with git diff")
             })?;
@@ -77,32 +83,6 @@ impl Drop for Copy {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.krate.folder);
     }
-}
-
-/// Splits a patch into the parts of each file: the path without its `a/` or `b/`, and a patch that starts with `---`.
-fn file_patches(patch: &str) -> Vec<(String, String)> {
-    let mut parts: Vec<(String, String)> = Vec::new();
-    let mut lines = patch.lines().peekable();
-    while let Some(line) = lines.next() {
-        let starts_a_file =
-            line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
-        if starts_a_file {
-            let new = lines.peek().map_or("", |next| &next[4..]).trim();
-            let path = new.split('\t').next().unwrap_or(new);
-            parts.push((
-                path.strip_prefix("b/").unwrap_or(path).to_owned(),
-                String::new(),
-            ));
-        }
-        let git_header = ["diff --git ", "index ", "new file mode "]
-            .iter()
-            .any(|header| line.starts_with(header));
-        if let (Some((_, part)), false) = (parts.last_mut(), git_header) {
-            part.push_str(line);
-            part.push('\n');
-        }
-    }
-    parts
 }
 
 fn standalone_manifest(
@@ -145,22 +125,4 @@ fn copy_folder(from: &Path, to: &PathBuf) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_patch_is_split_by_file_and_its_header_is_left_out() {
-        let patch = "Title: t\nCaught-by: x\n\ndiff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n\
-                     diff --git a/src/c.rs b/src/c.rs\n--- a/src/c.rs\n+++ b/src/c.rs\n@@ -1 +1 @@\n-c\n+d\n";
-        let parts = file_patches(patch);
-        let paths: Vec<&str> = parts.iter().map(|(path, _)| path.as_str()).collect();
-        assert_eq!(paths, ["src/a.rs", "src/c.rs"]);
-        assert_eq!(
-            parts[0].1,
-            "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n"
-        );
-    }
 }

@@ -31,7 +31,8 @@ pub struct Outage {
 impl Outage {
     /// Makes an outage and watches it. The service has used the database before, as it would have in production.
     pub async fn watch(client: &Client, proxy: &DatabaseProxy) -> Outage {
-        let (ready_before, read_before) = tokio::join!(client.get("/ready"), client.get("/read/1"));
+        let (ready_before, read_before) =
+            tokio::join!(settled(client, "/ready"), settled(client, "/read/1"));
         proxy.cut().await;
         let (health_during, ready_during, read_during) = tokio::join!(
             client.get("/health"),
@@ -40,8 +41,8 @@ impl Outage {
         );
         proxy.restore().await;
         let (ready_after, read_after) = tokio::join!(
-            recovery(client, "/ready", &ready_before),
-            recovery(client, "/read/1", &read_before)
+            recovered(client, "/ready", &ready_before),
+            recovered(client, "/read/1", &read_before)
         );
         Outage {
             health_during,
@@ -53,19 +54,40 @@ impl Outage {
     }
 }
 
-/// Asks until the answer is 200. What did not work before the outage is asked once only: it has nothing to recover.
-async fn recovery(
+/// The answer before the outage. A cold JVM may need longer for its first connection than a request may wait for one.
+async fn settled(client: &Client, path: &str) -> Result<Answer, Failure> {
+    ask_while(client, path, |answer| has_status(answer, 503)).await
+}
+
+/// The answer after the outage. What did not work before it is asked once only: it has nothing to recover.
+async fn recovered(
     client: &Client,
     path: &str,
     before: &Result<Answer, Failure>,
 ) -> Result<Answer, Failure> {
-    let is_200 = |answer: &Result<Answer, Failure>| {
-        answer.as_ref().is_ok_and(|answer| answer.status() == 200)
-    };
+    let worked_before = has_status(before, 200);
+    ask_while(client, path, |answer| {
+        worked_before && !has_status(answer, 200)
+    })
+    .await
+}
+
+fn has_status(answer: &Result<Answer, Failure>, status: u16) -> bool {
+    answer
+        .as_ref()
+        .is_ok_and(|answer| answer.status() == status)
+}
+
+/// Asks again while the answer is of that kind, until the limit.
+async fn ask_while(
+    client: &Client,
+    path: &str,
+    again: impl Fn(&Result<Answer, Failure>) -> bool,
+) -> Result<Answer, Failure> {
     let deadline = Instant::now() + RECOVERY_LIMIT;
     loop {
         let answer = client.get(path).await;
-        if is_200(&answer) || !is_200(before) || Instant::now() > deadline {
+        if !again(&answer) || Instant::now() > deadline {
             return answer;
         }
         tokio::time::sleep(POLL).await;

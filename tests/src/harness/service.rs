@@ -14,22 +14,18 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::build::{Language, Launch};
+use super::build::Launch;
 use crate::outcome::Trouble;
 use crate::workspace::Workspace;
 
-/// How long a Rust service may take to its first answer.
-const RUST_START_LIMIT: Duration = Duration::from_secs(20);
-/// How long a JVM may take: minutes are not unheard of on a small computer with a slow card.
-const JVM_START_LIMIT: Duration = Duration::from_secs(90);
-/// How long a service may take to stop after SIGTERM before it is killed.
-const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// How often a port is tried that somebody else took between our choosing and the service's binding.
 const PORT_ATTEMPTS: usize = 3;
 /// How many of a service's last log lines a message shows.
 const LOG_LINES: usize = 12;
 /// Between two looks at something that cannot be awaited.
 const POLL: Duration = Duration::from_millis(2);
+/// Between two looks at a service that is left running.
+const WATCH: Duration = Duration::from_millis(200);
 
 /// What a service reads from its environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,7 +129,7 @@ impl StartError {
             ))
             .expected("an answer to GET /health on the address and port that ADDRESS and PORT name")
             .next(format!(
-                "does it read PORT from the environment? just run {label} starts it alone"
+                "does it read PORT from the environment? just run {label} starts it alone; on a slow machine: WORKSHOP_START_LIMIT=300 (seconds)"
             )),
             StartError::NotHttp { label, .. } => Trouble::new(what)
                 .expected("an HTTP/1.1 status line")
@@ -169,6 +165,7 @@ pub enum Stopped {
 #[derive(Debug)]
 pub struct Service {
     child: Child,
+    stop_limit: Duration,
     label: String,
     base_url: String,
     log: PathBuf,
@@ -207,12 +204,26 @@ impl Service {
             error,
         };
         let address = free_address().map_err(cannot_spawn)?;
+        Service::start_at(workspace, launch, settings, address).await
+    }
+
+    /// Starts the target on this address and waits for its first HTTP answer.
+    ///
+    /// # Errors
+    /// A [`StartError`] when it does not get there, also when somebody else has the port.
+    pub async fn start_at(
+        workspace: &Workspace,
+        launch: &Launch,
+        settings: &Settings,
+        address: SocketAddr,
+    ) -> Result<Service, StartError> {
+        let cannot_spawn = |error| StartError::Spawn {
+            label: launch.label.clone(),
+            error,
+        };
         let mut service =
             Service::spawn(workspace, launch, settings, address).map_err(cannot_spawn)?;
-        let limit = match launch.language {
-            Language::Kotlin => JVM_START_LIMIT,
-            Language::Rust => RUST_START_LIMIT,
-        };
+        let limit = launch.limits.start;
         let started = Instant::now();
         loop {
             if let Some(status) = service.exited() {
@@ -264,6 +275,7 @@ impl Service {
         let child = command.spawn()?;
         Ok(Service {
             child,
+            stop_limit: launch.limits.stop,
             label: launch.label.clone(),
             base_url: format!("http://{address}"),
             log,
@@ -285,6 +297,18 @@ impl Service {
         &self.label
     }
 
+    /// The file that its output goes to; it is removed with the service.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Returns when the process has ended by itself.
+    pub async fn ended(&mut self) {
+        while self.exited().is_none() {
+            tokio::time::sleep(WATCH).await;
+        }
+    }
+
     /// The last lines it wrote.
     pub fn log_tail(&self, lines: usize) -> String {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
@@ -298,14 +322,14 @@ impl Service {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Asks it to stop by SIGTERM, kills it when it does not within ten seconds.
+    /// Asks it to stop by SIGTERM, kills it when it does not within the launch's limit.
     pub async fn stop(mut self) -> Stopped {
         if self.exited().is_some() {
             return Stopped::Already;
         }
         let _ = killpg(self.group(), Signal::SIGTERM);
         let asked = Instant::now();
-        while asked.elapsed() < STOP_LIMIT {
+        while asked.elapsed() < self.stop_limit {
             if self.exited().is_some() {
                 return Stopped::Gracefully;
             }

@@ -70,7 +70,7 @@ pub struct Limits {
 impl Limits {
     /// The limits for services in this language. A JVM on a small computer with a slow card may need more than its own:
     /// `WORKSHOP_START_LIMIT` (seconds) says how long.
-    fn of(language: Language) -> Self {
+    pub fn of(language: Language) -> Self {
         let usual = match language {
             Language::Kotlin => 90,
             Language::Rust => 20,

@@ -89,7 +89,9 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
         let took = first_answer::first_200(address, &path, &key, spawned, limit, alive);
         (service, took)
     });
-    let (service, took) = waited.await.context("the wait for the first answer broke off")?;
+    let (service, took) = waited
+        .await
+        .context("the wait for the first answer broke off")?;
     let Some(start_up) = took else {
         return Err(Trouble::new(format!(
             "{} has not answered its first record within {} s; its last words:\n{}",
@@ -102,7 +104,11 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
         .into());
     };
     let cpu = process::cpu(service.pid());
-    Ok(Started { service, start_up, cpu })
+    Ok(Started {
+        service,
+        start_up,
+        cpu,
+    })
 }
 
 /// Tells the blocking wait that nobody waits for it any more.
@@ -117,7 +123,10 @@ impl Drop for Cancel {
 
 /// What every service under measurement is told.
 pub fn settings(database_url: &str) -> Settings {
-    Settings { pool_size: POOL_SIZE, ..Settings::new(database_url) }
+    Settings {
+        pool_size: POOL_SIZE,
+        ..Settings::new(database_url)
+    }
 }
 
 /// The load on a service's random reads.
@@ -137,7 +146,10 @@ pub fn order(session: &Session<'_>, service: &Service, duration: Duration, load:
 /// # Errors
 /// When the service does not start, or breaks a gate.
 pub async fn calibrate(session: &mut Session<'_>, subject: &Subject) -> anyhow::Result<f64> {
-    let limits = Limits { ceiling: session.plan.calibration, ..session.plan.warm_up };
+    let limits = Limits {
+        ceiling: session.plan.calibration,
+        ..session.plan.warm_up
+    };
     let started = start(session, subject).await?;
     let order = order(session, &started.service, limits.window, Load::Closed);
     let warmed_up = warmup::run(session.oha, &order, started.service.pid(), &limits).await?;
@@ -147,11 +159,15 @@ pub async fn calibrate(session: &mut Session<'_>, subject: &Subject) -> anyhow::
 }
 
 fn broken(subject: &Subject, service: &Service, reason: &str) -> anyhow::Error {
-    Trouble::new(format!("{} cannot be measured: {reason}\n{}", subject.id(), service.log_tail(LOG_LINES)))
-        .expected("status 200 for every record")
-        .next(format!("just check {}", subject.id()))
-        .failed()
-        .into()
+    Trouble::new(format!(
+        "{} cannot be measured: {reason}\n{}",
+        subject.id(),
+        service.log_tail(LOG_LINES)
+    ))
+    .expected("status 200 for every record")
+    .next(format!("just check {}", subject.id()))
+    .failed()
+    .into()
 }
 
 /// Runs a block at these rates (percent of the slower side's saturation, requests per second).
@@ -168,35 +184,60 @@ pub async fn run(
 ) -> anyhow::Result<Observed> {
     let mut observed = Observed::default();
     session.progress.phase(&format!("{title}: starting"));
-    let Started { mut service, start_up, cpu } = start(session, subject).await?;
+    let Started {
+        mut service,
+        start_up,
+        cpu,
+    } = start(session, subject).await?;
     let pid = service.pid();
     observed.value("start_up", Some(start_up.as_secs_f64() * 1e3));
     observed.value("start_up_cpu", cpu.map(|cpu| cpu.as_secs_f64() * 1e3));
     observed.value("size", Some(subject.size as f64 / 1e6));
 
-    session.progress.phase(&format!("{title}: warming up until steady"));
+    session
+        .progress
+        .phase(&format!("{title}: warming up until steady"));
     let warm_up_order = order(session, &service, limits.window, Load::Closed);
     match warmup::run(session.oha, &warm_up_order, pid, limits).await? {
         Ok(warmed_up) => {
-            let warm_up_cpu = cpu.zip(process::cpu(pid)).map(|(before, after)| after.saturating_sub(before));
-            session.progress.phase(&format!("{title}: closed loop, {CONNECTIONS} connections"));
+            let warm_up_cpu = cpu
+                .zip(process::cpu(pid))
+                .map(|(before, after)| after.saturating_sub(before));
+            session
+                .progress
+                .phase(&format!("{title}: closed loop, {CONNECTIONS} connections"));
             saturate(session, &service, &mut observed).await?;
             after_warm_up(&mut observed, &warmed_up, warm_up_cpu);
             for (percent, rate) in rates {
-                session.progress.phase(&format!("{title}: open loop, {rate:.0} requests/s"));
+                session
+                    .progress
+                    .phase(&format!("{title}: open loop, {rate:.0} requests/s"));
                 offer(session, &service, *percent, *rate, &mut observed).await?;
             }
         }
         Err(reason) => {
-            let keys = ["throughput", "cpu_per_request", "threads", "database_per_request", "memory", "pss", "warm_up"];
+            let keys = [
+                "throughput",
+                "cpu_per_request",
+                "threads",
+                "database_per_request",
+                "memory",
+                "pss",
+                "warm_up",
+            ];
             observed.invalid(&keys.map(str::to_owned), &reason);
-            rates.iter().for_each(|(percent, _)| observed.invalid(&keys_at(*percent), &reason));
+            rates
+                .iter()
+                .for_each(|(percent, _)| observed.invalid(&keys_at(*percent), &reason));
         }
     }
     if !observed.invalid.contains_key("memory") {
         let memory = process::memory(pid);
         observed.value("memory", memory.map(|memory| megabytes(memory.peak_kb)));
-        observed.value("pss", memory.and_then(|memory| memory.pss_kb).map(megabytes));
+        observed.value(
+            "pss",
+            memory.and_then(|memory| memory.pss_kb).map(megabytes),
+        );
     }
     if let Some(status) = service.exited() {
         return Err(Trouble::new(format!(
@@ -218,7 +259,10 @@ pub async fn run(
 
 /// What the warm-up cost, once it is known what a request costs.
 fn after_warm_up(observed: &mut Observed, warmed_up: &WarmedUp, cpu: Option<Duration>) {
-    observed.value("warm_up", Some(warmed_up.steady_after_s.unwrap_or(warmed_up.took_s)));
+    observed.value(
+        "warm_up",
+        Some(warmed_up.steady_after_s.unwrap_or(warmed_up.took_s)),
+    );
     if warmed_up.steady_after_s.is_none() {
         observed.value(UNSTEADY, Some(1.0));
     }
@@ -226,25 +270,42 @@ fn after_warm_up(observed: &mut Observed, warmed_up: &WarmedUp, cpu: Option<Dura
     let beyond = cpu.zip(per_request_us).map(|(cpu, per_request_us)| {
         cpu.as_secs_f64() * 1e3 - per_request_us * warmed_up.answers as f64 / 1e3
     });
-    observed.value("warm_up_cpu", beyond.map(|milliseconds| milliseconds.max(0.0)));
+    observed.value(
+        "warm_up_cpu",
+        beyond.map(|milliseconds| milliseconds.max(0.0)),
+    );
 }
 
-async fn saturate(session: &mut Session<'_>, service: &Service, observed: &mut Observed) -> anyhow::Result<()> {
+async fn saturate(
+    session: &mut Session<'_>,
+    service: &Service,
+    observed: &mut Observed,
+) -> anyhow::Result<()> {
     let order = order(session, service, session.plan.saturation, Load::Closed);
     let database_before = session.database_time().await;
     let (run, cpu, threads) = watched(session, &order, service.pid()).await?;
     let database_after = session.database_time().await;
     observed.value(GENERATOR_SHARE, run.generator_share);
     if let Err(reason) = run.gate(&order) {
-        let keys = ["throughput", "cpu_per_request", "threads", "database_per_request"];
+        let keys = [
+            "throughput",
+            "cpu_per_request",
+            "threads",
+            "database_per_request",
+        ];
         observed.invalid(&keys.map(str::to_owned), &reason);
         return Ok(());
     }
     observed.value("throughput", Some(run.rate));
     observed.value("cpu_per_request", per_request_us(cpu, &run));
     observed.value("threads", threads.map(|threads| threads as f64));
-    let database = database_before.zip(database_after).map(|(before, after)| after.saturating_sub(before));
-    observed.value("database_per_request", per_request_us(database, &run).filter(|time| *time > 0.0));
+    let database = database_before
+        .zip(database_after)
+        .map(|(before, after)| after.saturating_sub(before));
+    observed.value(
+        "database_per_request",
+        per_request_us(database, &run).filter(|time| *time > 0.0),
+    );
     Ok(())
 }
 
@@ -271,8 +332,16 @@ async fn offer(
 
 /// The metrics that the open loop at this rate speaks for: p99, median, CPU.
 fn keys_at(percent: u32) -> [String; 3] {
-    let p99 = if percent == HEADLINE_RATE { "p99".to_owned() } else { format!("p99_at_{percent}") };
-    [p99, format!("p50_at_{percent}"), format!("cpu_per_request_at_{percent}")]
+    let p99 = if percent == HEADLINE_RATE {
+        "p99".to_owned()
+    } else {
+        format!("p99_at_{percent}")
+    };
+    [
+        p99,
+        format!("p50_at_{percent}"),
+        format!("cpu_per_request_at_{percent}"),
+    ]
 }
 
 /// Runs a load with an eye on the process: its CPU time meanwhile, and the most threads that were seen.
@@ -291,7 +360,9 @@ async fn watched(
             () = tokio::time::sleep(SAMPLE) => threads = threads.max(process::threads(pid)),
         }
     };
-    let cpu = cpu_before.zip(process::cpu(pid)).map(|(before, after)| after.saturating_sub(before));
+    let cpu = cpu_before
+        .zip(process::cpu(pid))
+        .map(|(before, after)| after.saturating_sub(before));
     Ok((run, cpu, threads))
 }
 

@@ -27,12 +27,18 @@ pub async fn ceiling(
     scratch: &Path,
 ) -> anyhow::Result<f64> {
     let script = scratch.join("read.sql");
-    std::fs::write(&script, read_script(ids)).with_context(|| format!("cannot write {}", script.display()))?;
+    std::fs::write(&script, read_script(ids))
+        .with_context(|| format!("cannot write {}", script.display()))?;
     let threads = process::cores().min(usize::from(clients));
     let mut command = tokio::process::Command::new(pgbench);
     command
         .args(["--no-vacuum", "--protocol=prepared"])
-        .args(["--client".to_owned(), clients.to_string(), "--jobs".to_owned(), threads.to_string()])
+        .args([
+            "--client".to_owned(),
+            clients.to_string(),
+            "--jobs".to_owned(),
+            threads.to_string(),
+        ])
         .args(["--time".to_owned(), duration.as_secs().max(1).to_string()])
         .arg("--file")
         .arg(&script)
@@ -41,10 +47,16 @@ pub async fn ceiling(
         .stdin(Stdio::null())
         .process_group(0)
         .kill_on_drop(true);
-    let output = command.output().await.with_context(|| format!("{} cannot be run", pgbench.display()))?;
+    let output = command
+        .output()
+        .await
+        .with_context(|| format!("{} cannot be run", pgbench.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
-        anyhow::bail!("pgbench failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        anyhow::bail!(
+            "pgbench failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
     }
     parse_tps(&text).context("pgbench printed no tps")
 }
@@ -59,19 +71,31 @@ fn read_script(ids: Ids) -> String {
 
 fn parse_tps(text: &str) -> Option<f64> {
     let line = text.lines().find(|line| line.starts_with("tps = "))?;
-    line["tps = ".len()..].split_whitespace().next()?.parse().ok()
+    line["tps = ".len()..]
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// The connection of a URL as the variables that PostgreSQL's programs read.
 fn connection_environment(database_url: &str) -> anyhow::Result<Vec<(&'static str, String)>> {
     // The URL is not shown in an error: it holds a password.
-    let url = Url::parse(database_url).ok().context("the database URL is not a URL")?;
+    let url = Url::parse(database_url)
+        .ok()
+        .context("the database URL is not a URL")?;
     Ok(vec![
         ("PGHOST", url.host_str().unwrap_or("127.0.0.1").to_owned()),
         ("PGPORT", url.port().unwrap_or(5432).to_string()),
         ("PGUSER", percent_decoded(url.username())),
-        ("PGPASSWORD", percent_decoded(url.password().unwrap_or_default())),
-        ("PGDATABASE", percent_decoded(url.path().trim_start_matches('/'))),
+        (
+            "PGPASSWORD",
+            percent_decoded(url.password().unwrap_or_default()),
+        ),
+        (
+            "PGDATABASE",
+            percent_decoded(url.path().trim_start_matches('/')),
+        ),
     ])
 }
 
@@ -80,7 +104,9 @@ fn percent_decoded(text: &str) -> String {
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut place = 0;
     while place < bytes.len() {
-        let hex = (bytes[place] == b'%').then(|| text.get(place + 1..place + 3)).flatten();
+        let hex = (bytes[place] == b'%')
+            .then(|| text.get(place + 1..place + 3))
+            .flatten();
         if let Some(byte) = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
             decoded.push(byte);
             place += 3;
@@ -102,14 +128,23 @@ pub struct Statements {
 impl Statements {
     /// Opens the statistics; none where the server does not keep them or this user may not see them. The extension is made
     /// when `may_create`, in the database of the connection, never in the data set.
-    pub async fn open(mut connection: PgConnection, database_url: &str, may_create: bool) -> Option<Statements> {
+    pub async fn open(
+        mut connection: PgConnection,
+        database_url: &str,
+        may_create: bool,
+    ) -> Option<Statements> {
         if may_create {
-            let made = sqlx::query("CREATE EXTENSION IF NOT EXISTS pg_stat_statements").execute(&mut connection).await;
+            let made = sqlx::query("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+                .execute(&mut connection)
+                .await;
             made.ok()?;
         }
         let url = Url::parse(database_url).ok()?;
         let database = percent_decoded(url.path().trim_start_matches('/'));
-        let mut statements = Statements { connection, database };
+        let mut statements = Statements {
+            connection,
+            database,
+        };
         statements.execution_time().await?;
         Some(statements)
     }
@@ -146,7 +181,9 @@ mod tests {
 
     #[test]
     fn the_password_goes_by_the_environment_and_is_decoded() {
-        let environment = connection_environment("postgres://us%20er:p%40ss%2Fw%C3%B6@127.0.0.1:5433/data").unwrap();
+        let environment =
+            connection_environment("postgres://us%20er:p%40ss%2Fw%C3%B6@127.0.0.1:5433/data")
+                .unwrap();
         assert_eq!(
             environment,
             [
@@ -163,6 +200,9 @@ mod tests {
     #[test]
     fn pgbench_reads_the_same_ids_as_the_services() {
         let script = read_script(super::super::ids::of(crate::datasets::DataSet::Small));
-        assert!(script.starts_with("\\set id random(1000, 9999)\nSELECT id, value,"), "{script}");
+        assert!(
+            script.starts_with("\\set id random(1000, 9999)\nSELECT id, value,"),
+            "{script}"
+        );
     }
 }

@@ -23,7 +23,9 @@ pub fn first_200(
     limit: Duration,
     mut alive: impl FnMut() -> bool,
 ) -> Option<Duration> {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nX-API-Key: {key}\r\nConnection: close\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nX-API-Key: {key}\r\nConnection: close\r\n\r\n"
+    );
     let mut looked = Instant::now();
     loop {
         if ask(address, &request).is_ok_and(|status| status == 200) {
@@ -81,7 +83,10 @@ mod tests {
     fn refusals_and_503_are_waited_out() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let answers = ["HTTP/1.1 503 Service Unavailable\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"];
+        let answers = [
+            "HTTP/1.1 503 Service Unavailable\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n\r\n",
+        ];
         let server = std::thread::spawn(move || {
             for answer in answers {
                 let (mut stream, _) = listener.accept().unwrap();
@@ -90,7 +95,14 @@ mod tests {
                 stream.write_all(answer.as_bytes()).unwrap();
             }
         });
-        let took = first_200(address, "/ready", "valid_key", Instant::now(), Duration::from_secs(10), || true);
+        let took = first_200(
+            address,
+            "/ready",
+            "valid_key",
+            Instant::now(),
+            Duration::from_secs(10),
+            || true,
+        );
         assert!(took.is_some());
         server.join().unwrap();
     }
@@ -100,6 +112,16 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        assert_eq!(first_200(address, "/ready", "", Instant::now(), Duration::from_secs(60), || false), None);
+        assert_eq!(
+            first_200(
+                address,
+                "/ready",
+                "",
+                Instant::now(),
+                Duration::from_secs(60),
+                || false
+            ),
+            None
+        );
     }
 }

@@ -60,11 +60,23 @@ pub async fn same_work(
     let mut stages = Vec::new();
     for subject in subjects {
         let proxy = DatabaseProxy::start(database_url).await?;
-        let settings = Settings { pool_size: POOL_SIZE, ..Settings::new(proxy.url()) };
-        let service =
-            Service::start(workspace, &subject.launch, &settings).await.map_err(|error| error.into_trouble())?;
-        let client = Client::new(service.base_url(), settings.api_keys.first().map(String::as_str))?;
-        stages.push(Stage { id: subject.id().to_owned(), proxy, service, client });
+        let settings = Settings {
+            pool_size: POOL_SIZE,
+            ..Settings::new(proxy.url())
+        };
+        let service = Service::start(workspace, &subject.launch, &settings)
+            .await
+            .map_err(|error| error.into_trouble())?;
+        let client = Client::new(
+            service.base_url(),
+            settings.api_keys.first().map(String::as_str),
+        )?;
+        stages.push(Stage {
+            id: subject.id().to_owned(),
+            proxy,
+            service,
+            client,
+        });
     }
     let verdict = judge(&stages, data_set, exercise).await;
     join_all(stages.into_iter().map(|stage| {
@@ -84,11 +96,18 @@ async fn judge(stages: &[Stage], data_set: DataSet, exercise: u8) -> Result<Same
     for id in &ids {
         let answers = ask_all(stages, &format!("/read/{id}")).await?;
         if answers[0].status() != 200 {
-            return Err(format!("{} answered status {} to /read/{id}, not 200", stages[0].id, answers[0].status()));
+            return Err(format!(
+                "{} answered status {} to /read/{id}, not 200",
+                stages[0].id,
+                answers[0].status()
+            ));
         }
         agree(stages, &answers, &format!("/read/{id}"))?;
     }
-    for path in [format!("/read/{}", data_set.rows() + 1), "/read/x".to_owned()] {
+    for path in [
+        format!("/read/{}", data_set.rows() + 1),
+        "/read/x".to_owned(),
+    ] {
         agree(stages, &ask_all(stages, &path).await?, &path)?;
     }
 
@@ -104,7 +123,8 @@ async fn judge(stages: &[Stage], data_set: DataSet, exercise: u8) -> Result<Same
         }
         same.round_trips.insert(stage.id.clone(), round_trips);
     }
-    same.declared.extend(round_trips_in_words(&same.round_trips));
+    same.declared
+        .extend(round_trips_in_words(&same.round_trips));
     for stage in stages {
         burst(stage, &ids).await?;
     }
@@ -121,7 +141,11 @@ async fn await_first_record(stage: &Stage) -> Result<(), String> {
             Err(failure) => failure.actual,
         };
         if asked.elapsed() > READY_LIMIT {
-            return Err(format!("{} has not answered a record within {} s: {said}", stage.id, READY_LIMIT.as_secs()));
+            return Err(format!(
+                "{} has not answered a record within {} s: {said}",
+                stage.id,
+                READY_LIMIT.as_secs()
+            ));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -129,7 +153,9 @@ async fn await_first_record(stage: &Stage) -> Result<(), String> {
 
 fn random_ids(data_set: DataSet) -> Vec<u32> {
     let mut random = rand::rng();
-    (0..COMPARED).map(|_| random.random_range(1..=data_set.rows())).collect()
+    (0..COMPARED)
+        .map(|_| random.random_range(1..=data_set.rows()))
+        .collect()
 }
 
 async fn ask_all(stages: &[Stage], path: &str) -> Result<Vec<Answer>, String> {
@@ -157,15 +183,22 @@ fn agree(stages: &[Stage], answers: &[Answer], path: &str) -> Result<(), String>
 }
 
 fn shown(answer: &Answer) -> String {
-    let body: String = String::from_utf8_lossy(answer.body()).chars().take(160).collect();
+    let body: String = String::from_utf8_lossy(answer.body())
+        .chars()
+        .take(160)
+        .collect();
     format!("{} {body}", answer.status())
 }
 
 async fn keys(stages: &[Stage], exercise: u8, same: &mut SameWork) -> Result<(), String> {
-    let keyless = stages.iter().map(|stage| async { stage.client.without_key().get("/read/1").await });
+    let keyless = stages
+        .iter()
+        .map(|stage| async { stage.client.without_key().get("/read/1").await });
     let answers = join_all(keyless).await;
     for (stage, answer) in stages.iter().zip(answers) {
-        let status = answer.map_err(|failure| format!("{}: {}", stage.id, failure.actual))?.status();
+        let status = answer
+            .map_err(|failure| format!("{}: {}", stage.id, failure.actual))?
+            .status();
         match status {
             401 => {}
             200 if exercise < KEYS_FROM => same.declared.push(format!(
@@ -181,30 +214,58 @@ async fn keys(stages: &[Stage], exercise: u8, same: &mut SameWork) -> Result<(),
 async fn count_round_trips(stage: &Stage, ids: &[u32]) -> Result<f64, String> {
     let before = stage.proxy.round_trips();
     for id in ids.iter().take(COUNTED) {
-        stage.client.get(&format!("/read/{id}")).await.map_err(|failure| failure.actual)?;
+        stage
+            .client
+            .get(&format!("/read/{id}"))
+            .await
+            .map_err(|failure| failure.actual)?;
     }
     Ok((stage.proxy.round_trips() - before) as f64 / COUNTED.min(ids.len()) as f64)
 }
 
 fn round_trips_in_words(round_trips: &BTreeMap<String, f64>) -> Option<String> {
-    let counts: Vec<String> = round_trips.iter().map(|(side, count)| format!("{side} {count:.2}")).collect();
-    let (least, most) = round_trips.values().fold((f64::MAX, 0.0_f64), |(least, most), count| (least.min(*count), most.max(*count)));
+    let counts: Vec<String> = round_trips
+        .iter()
+        .map(|(side, count)| format!("{side} {count:.2}"))
+        .collect();
+    let (least, most) = round_trips
+        .values()
+        .fold((f64::MAX, 0.0_f64), |(least, most), count| {
+            (least.min(*count), most.max(*count))
+        });
     let differ = most - least > 0.05;
-    differ.then(|| format!("round trips to the database per read differ: {}", counts.join(", ")))
+    differ.then(|| {
+        format!(
+            "round trips to the database per read differ: {}",
+            counts.join(", ")
+        )
+    })
 }
 
 async fn burst(stage: &Stage, ids: &[u32]) -> Result<(), String> {
-    let paths: Vec<String> = ids.iter().take(BURST).map(|id| format!("/read/{id}")).collect();
+    let paths: Vec<String> = ids
+        .iter()
+        .take(BURST)
+        .map(|id| format!("/read/{id}"))
+        .collect();
     let answers = join_all(paths.iter().map(|path| stage.client.get(path))).await;
     for answer in answers {
-        let status = answer.map_err(|failure| format!("{}: {}", stage.id, failure.actual))?.status();
+        let status = answer
+            .map_err(|failure| format!("{}: {}", stage.id, failure.actual))?
+            .status();
         if status != 200 {
-            return Err(format!("{} answered {status} when {BURST} reads came at once", stage.id));
+            return Err(format!(
+                "{} answered {status} when {BURST} reads came at once",
+                stage.id
+            ));
         }
     }
     let most = stage.proxy.most_open();
     if most > usize::from(POOL_SIZE) {
-        return Err(format!("{} opened {most} connections to the database; its pool was given {POOL_SIZE}", stage.id));
+        return Err(format!(
+            "{} opened {most} connections to the database; its pool was given {POOL_SIZE}",
+            stage.id
+        ));
     }
     Ok(())
 }
@@ -217,13 +278,21 @@ mod tests {
     fn round_trips_that_differ_are_declared() {
         let same = BTreeMap::from([("kotlin".to_owned(), 2.0), ("exercise-3".to_owned(), 2.01)]);
         assert_eq!(round_trips_in_words(&same), None);
-        let different = BTreeMap::from([("kotlin".to_owned(), 2.0), ("exercise-3".to_owned(), 1.0)]);
+        let different =
+            BTreeMap::from([("kotlin".to_owned(), 2.0), ("exercise-3".to_owned(), 1.0)]);
         let words = round_trips_in_words(&different).unwrap();
-        assert_eq!(words, "round trips to the database per read differ: exercise-3 1.00, kotlin 2.00");
+        assert_eq!(
+            words,
+            "round trips to the database per read differ: exercise-3 1.00, kotlin 2.00"
+        );
     }
 
     #[test]
     fn ids_that_are_compared_exist() {
-        assert!(random_ids(DataSet::Small).iter().all(|id| (1..=10_000).contains(id)));
+        assert!(
+            random_ids(DataSet::Small)
+                .iter()
+                .all(|id| (1..=10_000).contains(id))
+        );
     }
 }

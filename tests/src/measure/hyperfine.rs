@@ -49,19 +49,31 @@ impl Timing {
 
     /// The command as somebody would type it.
     pub fn typed(&self) -> String {
-        format!("hyperfine -N --runs 1 --conclude {} {}", quoted(&one_line(&self.conclude)), quoted(&one_line(&self.command)))
+        format!(
+            "hyperfine -N --runs 1 --conclude {} {}",
+            quoted(&one_line(&self.conclude)),
+            quoted(&one_line(&self.command))
+        )
     }
 }
 
 /// Words as the one line that hyperfine splits again.
 fn one_line(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    words
+        .iter()
+        .map(|word| quoted(word))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A word as a shell reads it.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -81,16 +93,26 @@ struct JsonResult {
 /// When the text is not what hyperfine 1.20 writes, or a run failed.
 pub fn parse(text: &str) -> anyhow::Result<Vec<Duration>> {
     let json: Json = serde_json::from_str(text).map_err(|error| {
-        Trouble::new(format!("hyperfine wrote something else than its JSON: {error}"))
-            .expected("hyperfine 1.20")
-            .next("./justw --bring hyperfine")
+        Trouble::new(format!(
+            "hyperfine wrote something else than its JSON: {error}"
+        ))
+        .expected("hyperfine 1.20")
+        .next("./justw --bring hyperfine")
     })?;
-    let result = json.results.into_iter().next().context("hyperfine reported no result")?;
+    let result = json
+        .results
+        .into_iter()
+        .next()
+        .context("hyperfine reported no result")?;
     if let Some(code) = result.exit_codes.iter().find(|code| **code != Some(0)) {
         let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
         anyhow::bail!("the timed command ended with {code}");
     }
-    Ok(result.times.into_iter().map(Duration::from_secs_f64).collect())
+    Ok(result
+        .times
+        .into_iter()
+        .map(Duration::from_secs_f64)
+        .collect())
 }
 
 impl Hyperfine {
@@ -99,7 +121,9 @@ impl Hyperfine {
     /// # Errors
     /// When it is not there; the error says how to bring it.
     pub fn find(workspace: &Workspace) -> anyhow::Result<Self> {
-        Ok(Hyperfine { program: tools::find(workspace, "hyperfine")? })
+        Ok(Hyperfine {
+            program: tools::find(workspace, "hyperfine")?,
+        })
     }
 
     /// Where it is.
@@ -121,17 +145,28 @@ impl Hyperfine {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
-        let child = command.spawn().with_context(|| format!("{} cannot be run", self.program.display()))?;
+        let child = command
+            .spawn()
+            .with_context(|| format!("{} cannot be run", self.program.display()))?;
         let _group = Group(child.id());
-        let output = child.wait_with_output().await.context("cannot wait for hyperfine")?;
+        let output = child
+            .wait_with_output()
+            .await
+            .context("cannot wait for hyperfine")?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Trouble::new(format!("hyperfine could not time a start: {}", said.trim()))
-                .next(format!("run it by hand: {}", timing.typed()))
-                .into());
+            return Err(
+                Trouble::new(format!("hyperfine could not time a start: {}", said.trim()))
+                    .next(format!("run it by hand: {}", timing.typed()))
+                    .into(),
+            );
         }
-        let text = std::fs::read_to_string(&json).with_context(|| format!("cannot read {}", json.display()))?;
-        parse(&text)?.into_iter().next().context("hyperfine reported no time")
+        let text = std::fs::read_to_string(&json)
+            .with_context(|| format!("cannot read {}", json.display()))?;
+        parse(&text)?
+            .into_iter()
+            .next()
+            .context("hyperfine reported no time")
     }
 }
 
@@ -152,14 +187,20 @@ mod tests {
 
     fn timing() -> Timing {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect();
-        Timing { command: words("tool cold-start /a/b.json"), conclude: words("tool cold-start --stop /a/b.json") }
+        Timing {
+            command: words("tool cold-start /a/b.json"),
+            conclude: words("tool cold-start --stop /a/b.json"),
+        }
     }
 
     #[test]
     fn the_times_are_read_in_seconds() {
         let text = r#"{"results":[{"command":"true","mean":0.1,"stddev":null,"median":0.1,"user":0.0,"system":0.0,
             "min":0.1,"max":0.1,"times":[0.101,0.2],"memory_usage_byte":[3219456,1],"exit_codes":[0,0]}]}"#;
-        assert_eq!(parse(text).unwrap(), [Duration::from_millis(101), Duration::from_millis(200)]);
+        assert_eq!(
+            parse(text).unwrap(),
+            [Duration::from_millis(101), Duration::from_millis(200)]
+        );
     }
 
     #[test]
@@ -175,7 +216,10 @@ mod tests {
     fn a_folder_with_a_space_survives_the_splitting() {
         let mut timing = timing();
         timing.command = vec!["my tool".to_owned(), "it's".to_owned()];
-        assert_eq!(timing.arguments(1, Path::new("x.json")).last().unwrap(), r"'my tool' 'it'\''s'");
+        assert_eq!(
+            timing.arguments(1, Path::new("x.json")).last().unwrap(),
+            r"'my tool' 'it'\''s'"
+        );
     }
 
     #[test]

@@ -17,9 +17,21 @@ pub struct Ids {
 /// The ids that are read from a data set.
 pub fn of(set: DataSet) -> Ids {
     match set {
-        DataSet::Small => Ids { pattern: "[1-9][0-9]{3}", first: 1_000, last: 9_999 },
-        DataSet::Pi => Ids { pattern: "[1-9][0-9]{5}", first: 100_000, last: 999_999 },
-        DataSet::Full => Ids { pattern: "[1-9][0-9]{6}", first: 1_000_000, last: 9_999_999 },
+        DataSet::Small => Ids {
+            pattern: "[1-9][0-9]{3}",
+            first: 1_000,
+            last: 9_999,
+        },
+        DataSet::Pi => Ids {
+            pattern: "[1-9][0-9]{5}",
+            first: 100_000,
+            last: 999_999,
+        },
+        DataSet::Full => Ids {
+            pattern: "[1-9][0-9]{6}",
+            first: 1_000_000,
+            last: 9_999_999,
+        },
     }
 }
 
@@ -32,8 +44,15 @@ mod tests {
         for set in [DataSet::Small, DataSet::Pi, DataSet::Full] {
             let ids = of(set);
             assert!(ids.last <= set.rows(), "{set}");
-            assert_eq!(ids.first.to_string().len(), ids.last.to_string().len(), "{set}");
-            assert_eq!(ids.pattern, format!("[1-9][0-9]{{{}}}", ids.first.to_string().len() - 1));
+            assert_eq!(
+                ids.first.to_string().len(),
+                ids.last.to_string().len(),
+                "{set}"
+            );
+            assert_eq!(
+                ids.pattern,
+                format!("[1-9][0-9]{{{}}}", ids.first.to_string().len() - 1)
+            );
         }
     }
 }

@@ -30,7 +30,10 @@ pub fn is_a_pi() -> bool {
 pub fn label(machine: &Machine) -> String {
     let memory = (machine.memory_mb as f64 / 1000.0).round().max(1.0);
     let cores = if machine.cores == 1 { "core" } else { "cores" };
-    let mut label = format!("{}, {} {cores}, {memory} GB, {}", machine.cpu, machine.cores, machine.kernel);
+    let mut label = format!(
+        "{}, {} {cores}, {memory} GB, {}",
+        machine.cpu, machine.cores, machine.kernel
+    );
     if let Some(governor) = &machine.governor {
         label.push_str(&format!(", governor {governor}"));
     }
@@ -67,7 +70,12 @@ fn device_tree_model() -> Option<String> {
 fn memory_mb() -> u64 {
     let meminfo = read("/proc/meminfo").unwrap_or_default();
     let kilobytes = meminfo.lines().find_map(|line| {
-        line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+        line.strip_prefix("MemTotal:")?
+            .trim()
+            .strip_suffix("kB")?
+            .trim()
+            .parse::<u64>()
+            .ok()
     });
     let bytes = kilobytes
         .map(|kilobytes| kilobytes * 1024)
@@ -103,8 +111,16 @@ pub(super) fn said(program: &str, arguments: &[&str]) -> Option<String> {
         return None;
     }
     // `java -version` speaks on standard error.
-    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
-    String::from_utf8_lossy(&text).lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
+    let text = if output.stdout.is_empty() {
+        output.stderr
+    } else {
+        output.stdout
+    };
+    String::from_utf8_lossy(&text)
+        .lines()
+        .next()
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
 }
 
 #[cfg(test)]
@@ -125,14 +141,30 @@ mod tests {
 
     #[test]
     fn the_label_is_one_line() {
-        assert_eq!(label(&machine()), "Some CPU, 2 cores, 25 GB, Linux 6.1 x86_64, virtual machine");
-        let pi = Machine { governor: Some("ondemand".to_owned()), virtualised: None, cores: 1, ..machine() };
-        assert_eq!(label(&pi), "Some CPU, 1 core, 25 GB, Linux 6.1 x86_64, governor ondemand");
+        assert_eq!(
+            label(&machine()),
+            "Some CPU, 2 cores, 25 GB, Linux 6.1 x86_64, virtual machine"
+        );
+        let pi = Machine {
+            governor: Some("ondemand".to_owned()),
+            virtualised: None,
+            cores: 1,
+            ..machine()
+        };
+        assert_eq!(
+            label(&pi),
+            "Some CPU, 1 core, 25 GB, Linux 6.1 x86_64, governor ondemand"
+        );
     }
 
     #[test]
     fn throttling_is_warned_of() {
-        let throttled = |said: &str| warning(&Machine { throttled: Some(said.to_owned()), ..machine() });
+        let throttled = |said: &str| {
+            warning(&Machine {
+                throttled: Some(said.to_owned()),
+                ..machine()
+            })
+        };
         assert_eq!(throttled("throttled=0x0"), None);
         assert!(throttled("throttled=0x50005").is_some_and(|warning| warning.contains("0x50005")));
         assert_eq!(warning(&machine()), None);
@@ -140,7 +172,10 @@ mod tests {
 
     #[test]
     fn the_model_is_found_among_the_cpu_information() {
-        assert_eq!(cpu("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nflags\t: fpu\n"), "Some CPU @ 3 GHz");
+        assert_eq!(
+            cpu("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nflags\t: fpu\n"),
+            "Some CPU @ 3 GHz"
+        );
         assert_eq!(virtualised("flags\t: fpu hypervisor sse\n").is_some(), true);
     }
 }

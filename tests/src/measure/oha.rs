@@ -51,13 +51,22 @@ pub struct Order {
 impl Order {
     /// The arguments after `oha`.
     pub fn arguments(&self) -> Vec<String> {
-        let mut arguments: Vec<String> = ["--no-tui", "--output-format", "json", "--wait-ongoing-requests-after-deadline"]
-            .map(str::to_owned)
-            .into();
+        let mut arguments: Vec<String> = [
+            "--no-tui",
+            "--output-format",
+            "json",
+            "--wait-ongoing-requests-after-deadline",
+        ]
+        .map(str::to_owned)
+        .into();
         arguments.extend(["-c".to_owned(), self.connections.to_string()]);
         arguments.extend(["-z".to_owned(), format!("{}ms", self.duration.as_millis())]);
         if let Load::Open(rate) = self.load {
-            arguments.extend(["-q".to_owned(), format!("{rate:.0}"), "--latency-correction".to_owned()]);
+            arguments.extend([
+                "-q".to_owned(),
+                format!("{rate:.0}"),
+                "--latency-correction".to_owned(),
+            ]);
         }
         arguments.extend(["-H".to_owned(), format!("X-API-Key: {}", self.key)]);
         arguments.extend(["--rand-regex-url".to_owned(), self.url.clone()]);
@@ -67,9 +76,16 @@ impl Order {
     /// The command as somebody would type it.
     pub fn typed(&self) -> String {
         let quoted = self.arguments().into_iter().map(|argument| {
-            if argument.contains([' ', '[', '{', '\'']) { format!("'{argument}'") } else { argument }
+            if argument.contains([' ', '[', '{', '\'']) {
+                format!("'{argument}'")
+            } else {
+                argument
+            }
         });
-        std::iter::once("oha".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
+        std::iter::once("oha".to_owned())
+            .chain(quoted)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 }
 
@@ -120,11 +136,19 @@ impl Run {
     pub fn parse(text: &str) -> anyhow::Result<Run> {
         let json: Json = serde_json::from_str(text).map_err(|error| {
             let shown: String = text.chars().take(200).collect();
-            Trouble::new(format!("oha printed something else than its JSON ({error}): {shown}"))
-                .expected("oha 1.16 or newer")
-                .next("./justw --bring oha")
+            Trouble::new(format!(
+                "oha printed something else than its JSON ({error}): {shown}"
+            ))
+            .expected("oha 1.16 or newer")
+            .next("./justw --bring oha")
         })?;
-        let percentile = |name: &str| json.latency_percentiles.get(name).copied().flatten().map(|seconds| seconds * 1e3);
+        let percentile = |name: &str| {
+            json.latency_percentiles
+                .get(name)
+                .copied()
+                .flatten()
+                .map(|seconds| seconds * 1e3)
+        };
         // oha's own rate counts failed requests as well.
         let answers: u64 = json.status_code_distribution.values().sum();
         Ok(Run {
@@ -150,7 +174,10 @@ impl Run {
             return Err(format!("{count} requests failed: {error}"));
         }
         if let Some((status, count)) = self.statuses.iter().find(|(status, _)| *status != "200") {
-            return Err(format!("{count} of {} answers had status {status}, not 200", self.answers));
+            return Err(format!(
+                "{count} of {} answers had status {status}, not 200",
+                self.answers
+            ));
         }
         if self.answers == 0 {
             return Err("nothing answered".to_owned());
@@ -158,12 +185,18 @@ impl Run {
         if let Load::Open(offered) = order.load
             && self.rate < REACHED * offered
         {
-            return Err(format!("only {:.0} of {offered:.0} requests/s were answered", self.rate));
+            return Err(format!(
+                "only {:.0} of {offered:.0} requests/s were answered",
+                self.rate
+            ));
         }
         if let Some(share) = self.generator_share
             && share > GENERATOR_LIMIT
         {
-            return Err(format!("the load generator used {:.0} % of all cores: it is the bottleneck", share * 100.0));
+            return Err(format!(
+                "the load generator used {:.0} % of all cores: it is the bottleneck",
+                share * 100.0
+            ));
         }
         Ok(())
     }
@@ -181,7 +214,9 @@ impl Oha {
     /// # Errors
     /// When it is not there; the error says how to bring it.
     pub fn find(workspace: &Workspace) -> anyhow::Result<Self> {
-        Ok(Oha { program: tools::find(workspace, "oha")? })
+        Ok(Oha {
+            program: tools::find(workspace, "oha")?,
+        })
     }
 
     /// Where it is.
@@ -207,7 +242,9 @@ impl Oha {
             .kill_on_drop(true);
         let cpu_before = process::children_cpu();
         let started = Instant::now();
-        let child = command.spawn().with_context(|| format!("{} cannot be run", self.program.display()))?;
+        let child = command
+            .spawn()
+            .with_context(|| format!("{} cannot be run", self.program.display()))?;
         let group = child.id();
         let limit = order.duration + GRACE;
         let output = match tokio::time::timeout(limit, child.wait_with_output()).await {
@@ -221,14 +258,17 @@ impl Oha {
         };
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Trouble::new(format!("oha ended with {}: {}", output.status, said.trim()))
-                .expected("a run to its end")
-                .next(format!("run it by hand: {}", order.typed()))
-                .into());
+            return Err(
+                Trouble::new(format!("oha ended with {}: {}", output.status, said.trim()))
+                    .expected("a run to its end")
+                    .next(format!("run it by hand: {}", order.typed()))
+                    .into(),
+            );
         }
         let mut run = Run::parse(&String::from_utf8_lossy(&output.stdout))?;
         let cpu = process::children_cpu().saturating_sub(cpu_before);
-        run.generator_share = Some(cpu.as_secs_f64() / (started.elapsed().as_secs_f64() * process::cores() as f64));
+        run.generator_share =
+            Some(cpu.as_secs_f64() / (started.elapsed().as_secs_f64() * process::cores() as f64));
         Ok(run)
     }
 }
@@ -236,7 +276,10 @@ impl Oha {
 impl Run {
     /// The run of a service that never answered what was under way.
     fn hung(order: &Order, took: Duration) -> Run {
-        let error = format!("no answer within {} s after the last request", GRACE.as_secs());
+        let error = format!(
+            "no answer within {} s after the last request",
+            GRACE.as_secs()
+        );
         Run {
             rate: 0.0,
             answers: 0,
@@ -278,7 +321,10 @@ mod tests {
     #[test]
     fn seconds_become_milliseconds_and_the_rate_counts_answers_only() {
         let run = Run::parse(&json(r#""200":2000"#, r#""timeout":500"#, 2.0)).unwrap();
-        assert_eq!((run.p50_ms, run.p99_ms, run.mean_ms), (Some(0.8), Some(8.0), Some(1.6)));
+        assert_eq!(
+            (run.p50_ms, run.p99_ms, run.mean_ms),
+            (Some(0.8), Some(8.0), Some(1.6))
+        );
         assert_eq!((run.rate, run.answers), (1000.0, 2000));
     }
 
@@ -296,7 +342,10 @@ mod tests {
     #[test]
     fn any_other_status_than_200_breaks_the_gate() {
         let run = Run::parse(&json(r#""200":999,"503":1"#, "", 1.0)).unwrap();
-        assert_eq!(run.gate(&order(Load::Closed)), Err("1 of 1000 answers had status 503, not 200".to_owned()));
+        assert_eq!(
+            run.gate(&order(Load::Closed)),
+            Err("1 of 1000 answers had status 503, not 200".to_owned())
+        );
     }
 
     #[test]
@@ -304,27 +353,44 @@ mod tests {
         let run = Run::parse(&json(r#""200":980"#, "", 1.0)).unwrap();
         assert_eq!(run.gate(&order(Load::Closed)), Ok(()));
         assert_eq!(run.gate(&order(Load::Open(985.0))), Ok(()));
-        assert!(run.gate(&order(Load::Open(1000.0))).unwrap_err().contains("980 of 1000"));
+        assert!(
+            run.gate(&order(Load::Open(1000.0)))
+                .unwrap_err()
+                .contains("980 of 1000")
+        );
     }
 
     #[test]
     fn a_generator_that_is_the_bottleneck_breaks_the_gate() {
         let mut run = Run::parse(&json(r#""200":1000"#, "", 1.0)).unwrap();
         run.generator_share = Some(0.8);
-        assert!(run.gate(&order(Load::Closed)).unwrap_err().contains("80 % of all cores"));
+        assert!(
+            run.gate(&order(Load::Closed))
+                .unwrap_err()
+                .contains("80 % of all cores")
+        );
     }
 
     #[test]
     fn an_open_loop_is_corrected_and_random_ids_are_asked_for() {
         let typed = order(Load::Open(1234.4)).typed();
-        assert!(typed.contains("-c 32 -z 2500ms -q 1234 --latency-correction"), "{typed}");
-        assert!(typed.ends_with("--rand-regex-url 'http://127.0.0.1:4711/read/[1-9][0-9]{3}'"), "{typed}");
+        assert!(
+            typed.contains("-c 32 -z 2500ms -q 1234 --latency-correction"),
+            "{typed}"
+        );
+        assert!(
+            typed.ends_with("--rand-regex-url 'http://127.0.0.1:4711/read/[1-9][0-9]{3}'"),
+            "{typed}"
+        );
         assert!(!order(Load::Closed).typed().contains("-q"));
     }
 
     #[test]
     fn something_else_than_json_is_told_with_its_beginning() {
         let error = Run::parse("Usage: oha").unwrap_err().to_string();
-        assert!(error.contains("Usage: oha") && error.contains("./justw --bring oha"), "{error}");
+        assert!(
+            error.contains("Usage: oha") && error.contains("./justw --bring oha"),
+            "{error}"
+        );
     }
 }

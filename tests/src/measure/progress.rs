@@ -47,7 +47,8 @@ impl Progress {
 
     /// Corrects the estimate of what is left.
     pub fn expect(&self, left: Duration) {
-        self.end.store(milliseconds(self.gone() + left), Ordering::Relaxed);
+        self.end
+            .store(milliseconds(self.gone() + left), Ordering::Relaxed);
     }
 
     /// A block or another larger part begins: worth a line where there is no terminal.
@@ -94,7 +95,11 @@ fn left_in_words(end: &AtomicU64, began: Instant) -> String {
 /// A duration as people say it: `45 s`, `2 min 05 s`.
 pub fn in_words(duration: Duration) -> String {
     let seconds = duration.as_secs();
-    if seconds < 60 { format!("{seconds} s") } else { format!("{} min {:02} s", seconds / 60, seconds % 60) }
+    if seconds < 60 {
+        format!("{seconds} s")
+    } else {
+        format!("{} min {:02} s", seconds / 60, seconds % 60)
+    }
 }
 
 /// A short duration: `1 s`, `0.5 s`.

@@ -78,12 +78,22 @@ impl Plan {
             Mode::Standard => Some(Duration::from_secs(140)),
             Mode::Thorough => None,
         };
-        Plan { rounds, budget, ..Plan::reads(mode) }
+        Plan {
+            rounds,
+            budget,
+            ..Plan::reads(mode)
+        }
     }
 
     /// The plan of the calibration: ten rounds of what decides, which is throughput.
     pub fn calibration() -> Plan {
-        Plan { rounds: 10, rates: Vec::new(), database: Duration::ZERO, budget: None, ..Plan::reads(Mode::Standard) }
+        Plan {
+            rounds: 10,
+            rates: Vec::new(),
+            database: Duration::ZERO,
+            budget: None,
+            ..Plan::reads(Mode::Standard)
+        }
     }
 
     /// What a block takes, its warm-up aside.
@@ -100,7 +110,10 @@ impl Plan {
     pub fn expected(&self, sides: usize) -> Duration {
         let blocks = (self.rounds * sides) as u32;
         let warm_up = (self.shortest_warm_up() + self.warm_up.ceiling) / 2;
-        let expected = BEFORE + self.calibration * sides as u32 + self.database + (self.block() + warm_up) * blocks;
+        let expected = BEFORE
+            + self.calibration * sides as u32
+            + self.database
+            + (self.block() + warm_up) * blocks;
         self.budget.map_or(expected, |budget| expected.min(budget))
     }
 
@@ -110,7 +123,9 @@ impl Plan {
     ///
     /// None when the remaining blocks do not fit any more.
     pub fn warm_up_limit(&self, gone: Duration, blocks_left: usize) -> Option<Duration> {
-        let Some(budget) = self.budget else { return Some(self.warm_up.ceiling) };
+        let Some(budget) = self.budget else {
+            return Some(self.warm_up.ceiling);
+        };
         let left = budget.saturating_sub(gone).saturating_sub(self.database);
         let each = left / blocks_left.max(1) as u32;
         let limit = each.checked_sub(self.block())?;
@@ -170,18 +185,30 @@ mod tests {
             let plan = Plan::reads(mode);
             let mut gone = BEFORE + plan.calibration * 2;
             for left in (1..=plan.rounds * 2).rev() {
-                let limit = plan.warm_up_limit(gone, left).expect("there is time for a warm-up");
+                let limit = plan
+                    .warm_up_limit(gone, left)
+                    .expect("there is time for a warm-up");
                 gone += limit + plan.block();
             }
-            assert!(gone + plan.database <= plan.budget.expect("a budget"), "{mode:?} takes {gone:?}");
+            assert!(
+                gone + plan.database <= plan.budget.expect("a budget"),
+                "{mode:?} takes {gone:?}"
+            );
         }
     }
 
     #[test]
     fn what_one_block_does_not_need_is_there_for_the_next() {
         let plan = Plan::reads(Mode::Standard);
-        let first = plan.warm_up_limit(Duration::from_secs(40), 4).expect("time");
-        let next = plan.warm_up_limit(Duration::from_secs(40) + plan.block() + Duration::from_secs(3), 3).expect("time");
+        let first = plan
+            .warm_up_limit(Duration::from_secs(40), 4)
+            .expect("time");
+        let next = plan
+            .warm_up_limit(
+                Duration::from_secs(40) + plan.block() + Duration::from_secs(3),
+                3,
+            )
+            .expect("time");
         assert!(next >= first);
     }
 
@@ -189,7 +216,10 @@ mod tests {
     fn when_time_is_out_no_block_is_begun() {
         let plan = Plan::reads(Mode::Standard);
         assert_eq!(plan.warm_up_limit(Duration::from_secs(280), 2), None);
-        assert_eq!(Plan::reads(Mode::Thorough).warm_up_limit(Duration::from_secs(9000), 2), Some(Duration::from_secs(45)));
+        assert_eq!(
+            Plan::reads(Mode::Thorough).warm_up_limit(Duration::from_secs(9000), 2),
+            Some(Duration::from_secs(45))
+        );
     }
 
     #[test]

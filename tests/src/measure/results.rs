@@ -255,7 +255,10 @@ pub struct CalibrationFile {
 impl Verdict {
     /// The verdict as words of a sentence about a metric: throughput is *faster*, memory is *less*.
     pub fn words(self, metric: &str) -> &'static str {
-        let amount = matches!(metric.split("_at_").next().unwrap_or(metric), "memory" | "pss" | "threads" | "size" | "cpu_per_request" | "start_up_cpu");
+        let amount = matches!(
+            metric.split("_at_").next().unwrap_or(metric),
+            "memory" | "pss" | "threads" | "size" | "cpu_per_request" | "start_up_cpu"
+        );
         match (self, amount) {
             (Verdict::Faster, false) => "faster",
             (Verdict::Slower, false) => "slower",
@@ -275,7 +278,9 @@ impl Metric {
 
     /// One side held against another.
     pub fn comparison(&self, side: &str, against: &str) -> Option<&Comparison> {
-        self.comparisons.iter().find(|comparison| comparison.side == side && comparison.against == against)
+        self.comparisons
+            .iter()
+            .find(|comparison| comparison.side == side && comparison.against == against)
     }
 }
 
@@ -303,7 +308,9 @@ impl ResultFile {
 
     /// Where the committed reference results of an exercise are: `book/reference-results/exercise-3.json`.
     pub fn reference_path(workspace: &Workspace, exercise: &str) -> PathBuf {
-        workspace.reference_results().join(format!("{exercise}.json"))
+        workspace
+            .reference_results()
+            .join(format!("{exercise}.json"))
     }
 
     /// Reads a result file.
@@ -314,8 +321,13 @@ impl ResultFile {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         read(path, |value| {
             let target = value.get("target").and_then(serde_json::Value::as_str);
-            let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-            format!("just measure {}", target.map(str::to_owned).or(stem).unwrap_or_default())
+            let stem = path
+                .file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned());
+            format!(
+                "just measure {}",
+                target.map(str::to_owned).or(stem).unwrap_or_default()
+            )
         })
     }
 
@@ -349,7 +361,10 @@ impl ResultFile {
 
     /// The first Rust side held against the first Kotlin side.
     pub fn rust_against_kotlin<'a>(&self, metric: &'a Metric) -> Option<&'a Comparison> {
-        metric.comparison(&self.side(Language::Rust)?.id, &self.side(Language::Kotlin)?.id)
+        metric.comparison(
+            &self.side(Language::Rust)?.id,
+            &self.side(Language::Kotlin)?.id,
+        )
     }
 }
 
@@ -381,28 +396,46 @@ impl CalibrationFile {
     }
 }
 
-fn read<T: DeserializeOwned>(path: &Path, command: impl Fn(&serde_json::Value) -> String) -> anyhow::Result<T> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+fn read<T: DeserializeOwned>(
+    path: &Path,
+    command: impl Fn(&serde_json::Value) -> String,
+) -> anyhow::Result<T> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let next = format!("{} (it writes the file anew)", command(&value));
     match value.get("schema").and_then(serde_json::Value::as_u64) {
         Some(version) if version == u64::from(SCHEMA) => {}
         Some(version) => {
-            let age = if version < u64::from(SCHEMA) { "an older" } else { "a newer" };
-            return Err(Trouble::new(format!("{} was written by {age} version of the course (schema {version})", path.display()))
-                .expected(format!("schema {SCHEMA}"))
-                .next(next)
-                .into());
+            let age = if version < u64::from(SCHEMA) {
+                "an older"
+            } else {
+                "a newer"
+            };
+            return Err(Trouble::new(format!(
+                "{} was written by {age} version of the course (schema {version})",
+                path.display()
+            ))
+            .expected(format!("schema {SCHEMA}"))
+            .next(next)
+            .into());
         }
         None => {
-            return Err(Trouble::new(format!("{} is no result file", path.display()))
-                .expected(format!("JSON with \"schema\": {SCHEMA}"))
-                .next(next)
-                .into());
+            return Err(
+                Trouble::new(format!("{} is no result file", path.display()))
+                    .expected(format!("JSON with \"schema\": {SCHEMA}"))
+                    .next(next)
+                    .into(),
+            );
         }
     }
     serde_json::from_value(value).map_err(|error| {
-        Trouble::new(format!("{} does not follow schema {SCHEMA}: {error}", path.display())).next(next).into()
+        Trouble::new(format!(
+            "{} does not follow schema {SCHEMA}: {error}",
+            path.display()
+        ))
+        .next(next)
+        .into()
     })
 }
 
@@ -418,6 +451,7 @@ fn write<T: Serialize>(path: &Path, content: &T) -> anyhow::Result<()> {
     serde_json::to_writer_pretty(&mut file, content)?;
     file.write_all(b"\n")?;
     file.as_file().sync_all()?;
-    file.persist(path).with_context(|| format!("cannot write {}", path.display()))?;
+    file.persist(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(())
 }

@@ -29,7 +29,11 @@ pub struct Interval {
 
 /// The geometric mean of positive numbers; none when there is none, or one is not positive.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
-    if values.is_empty() || values.iter().any(|value| !value.is_finite() || *value <= 0.0) {
+    if values.is_empty()
+        || values
+            .iter()
+            .any(|value| !value.is_finite() || *value <= 0.0)
+    {
         return None;
     }
     Some(mean(values.iter().map(|value| value.ln())).exp())
@@ -37,7 +41,9 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
 
 /// The arithmetic mean; 0 for nothing.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
-    let (sum, count) = values.into_iter().fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    let (sum, count) = values
+        .into_iter()
+        .fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
     if count > 0.0 { sum / count } else { 0.0 }
 }
 
@@ -65,7 +71,11 @@ pub fn ratio_interval(ratios: &[f64]) -> Option<Interval> {
     let mut means = resampled_means(&logs);
     means.sort_by(f64::total_cmp);
     let tail = expanded_tail(logs.len());
-    Some(Interval { mean, low: quantile(&means, tail).exp(), high: quantile(&means, 1.0 - tail).exp() })
+    Some(Interval {
+        mean,
+        low: quantile(&means, tail).exp(),
+        high: quantile(&means, 1.0 - tail).exp(),
+    })
 }
 
 /// The share cut off at each end: `Φ(√(n/(n-1)) · t)` where `t` is the `α/2` quantile of Student's distribution with
@@ -82,11 +92,19 @@ fn resampled_means(values: &[f64]) -> Vec<f64> {
     if n <= LISTED {
         let total = n.pow(n as u32);
         return (0..total)
-            .map(|index| mean((0..n).scan(index, |rest, _| { let value = values[*rest % n]; *rest /= n; Some(value) })))
+            .map(|index| {
+                mean((0..n).scan(index, |rest, _| {
+                    let value = values[*rest % n];
+                    *rest /= n;
+                    Some(value)
+                }))
+            })
             .collect();
     }
     let mut random = SmallRng::seed_from_u64(0x5eed);
-    (0..RESAMPLES).map(|_| mean((0..n).map(|_| values[random.random_range(0..n)]))).collect()
+    (0..RESAMPLES)
+        .map(|_| mean((0..n).map(|_| values[random.random_range(0..n)])))
+        .collect()
 }
 
 /// The quantile of sorted values, by the inverse of their distribution function.
@@ -108,7 +126,9 @@ fn normal_cdf(z: f64) -> f64 {
         }
         return 0.5 + density * sum;
     }
-    let fraction = (1..=60).rev().fold(0.0, |rest, k| f64::from(k) / (z.abs() + rest));
+    let fraction = (1..=60)
+        .rev()
+        .fold(0.0, |rest, k| f64::from(k) / (z.abs() + rest));
     let tail = density / (z.abs() + fraction);
     if z < 0.0 { tail } else { 1.0 - tail }
 }
@@ -157,7 +177,10 @@ mod tests {
     use super::*;
 
     fn close(actual: f64, expected: f64, within: f64) {
-        assert!((actual - expected).abs() <= within, "{actual} is not within {within} of {expected}");
+        assert!(
+            (actual - expected).abs() <= within,
+            "{actual} is not within {within} of {expected}"
+        );
     }
 
     #[test]
@@ -173,7 +196,10 @@ mod tests {
 
     #[test]
     fn the_mean_of_ratios_is_geometric_so_that_a_half_and_a_double_cancel_out() {
-        assert_eq!(geometric_mean(&[0.5, 2.0]).map(|mean| (mean * 1e9).round()), Some(1e9));
+        assert_eq!(
+            geometric_mean(&[0.5, 2.0]).map(|mean| (mean * 1e9).round()),
+            Some(1e9)
+        );
         assert_eq!(geometric_mean(&[]), None);
         assert_eq!(geometric_mean(&[1.0, 0.0]), None);
     }
@@ -202,7 +228,10 @@ mod tests {
     fn the_interval_of_the_inverse_is_the_inverse_of_the_interval() {
         let ratios = [0.8, 0.85, 0.9, 0.82, 0.88];
         let inverse = ratios.map(f64::recip);
-        let (one, other) = (ratio_interval(&ratios).unwrap(), ratio_interval(&inverse).unwrap());
+        let (one, other) = (
+            ratio_interval(&ratios).unwrap(),
+            ratio_interval(&inverse).unwrap(),
+        );
         close(one.low, 1.0 / other.high, 0.005);
         close(one.high, 1.0 / other.low, 0.005);
     }
@@ -214,8 +243,11 @@ mod tests {
         let mut noise = || (0..12).map(|_| random.random_range(0.0..1.0)).sum::<f64>() - 6.0;
         let held = (0..trials)
             .filter(|_| {
-                let ratios: Vec<f64> = (0..rounds).map(|_| (0.05 * (noise() - noise())).exp()).collect();
-                ratio_interval(&ratios).is_some_and(|interval| interval.low <= 1.0 && 1.0 <= interval.high)
+                let ratios: Vec<f64> = (0..rounds)
+                    .map(|_| (0.05 * (noise() - noise())).exp())
+                    .collect();
+                ratio_interval(&ratios)
+                    .is_some_and(|interval| interval.low <= 1.0 && 1.0 <= interval.high)
             })
             .count();
         held as f64 / f64::from(trials)

@@ -72,7 +72,12 @@ fn command_line(launch: &Launch) -> String {
         _ => text.to_owned(),
     };
     std::iter::once(last(&launch.program.to_string_lossy()))
-        .chain(launch.args.iter().map(|argument| last(&argument.to_string_lossy())))
+        .chain(
+            launch
+                .args
+                .iter()
+                .map(|argument| last(&argument.to_string_lossy())),
+        )
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -81,14 +86,19 @@ fn command_line(launch: &Launch) -> String {
 /// as it is.
 fn shipped_size(launch: &Launch, scratch: &Path) -> anyhow::Result<u64> {
     let size = |path: &Path| {
-        let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let metadata =
+            std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
         anyhow::Ok(metadata.len())
     };
     if launch.language == build::Language::Kotlin {
         return size(&launch.artifact);
     }
     let stripped = scratch.join("stripped");
-    let done = Command::new("strip").arg("-o").arg(&stripped).arg(&launch.artifact).output();
+    let done = Command::new("strip")
+        .arg("-o")
+        .arg(&stripped)
+        .arg(&launch.artifact)
+        .output();
     let stripped_size = match done {
         Ok(output) if output.status.success() => size(&stripped).ok(),
         _ => None,
@@ -105,13 +115,24 @@ mod tests {
     fn the_command_line_shows_flags_but_no_folders() {
         let launch = Launch {
             program: "/opt/jdk/bin/java".into(),
-            args: ["-Xmx96m", "-XX:HeapDumpPath=a/b", "-jar", "/home/somebody/kotlin-service.jar"].map(Into::into).into(),
+            args: [
+                "-Xmx96m",
+                "-XX:HeapDumpPath=a/b",
+                "-jar",
+                "/home/somebody/kotlin-service.jar",
+            ]
+            .map(Into::into)
+            .into(),
             env: Vec::new(),
             directory: "/".into(),
             label: "kotlin".to_owned(),
+            limits: build::Limits::of(build::Language::Kotlin),
             language: build::Language::Kotlin,
             artifact: "/home/somebody/kotlin-service.jar".into(),
         };
-        assert_eq!(command_line(&launch), "java -Xmx96m -XX:HeapDumpPath=a/b -jar kotlin-service.jar");
+        assert_eq!(
+            command_line(&launch),
+            "java -Xmx96m -XX:HeapDumpPath=a/b -jar kotlin-service.jar"
+        );
     }
 }

@@ -54,7 +54,11 @@ pub struct WarmedUp {
 /// True when a metric of the windows lies within the tolerance.
 fn agree(values: &[f64], tolerance: f64) -> bool {
     let mean = super::statistics::mean(values.iter().copied());
-    let (least, most) = values.iter().fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(*value), most.max(*value)));
+    let (least, most) = values
+        .iter()
+        .fold((f64::MAX, f64::MIN), |(least, most), value| {
+            (least.min(*value), most.max(*value))
+        });
     mean > 0.0 && (most - least) / mean <= tolerance
 }
 
@@ -85,8 +89,17 @@ pub fn steady_after(windows: &[Window], limits: &Limits) -> Option<f64> {
 ///
 /// # Errors
 /// `Err` of the outer result when the generator cannot be run; of the inner one, a reason, when the service breaks a gate.
-pub async fn run(oha: &Oha, order: &Order, pid: u32, limits: &Limits) -> anyhow::Result<Result<WarmedUp, String>> {
-    let order = Order { duration: limits.window, load: Load::Closed, ..order.clone() };
+pub async fn run(
+    oha: &Oha,
+    order: &Order,
+    pid: u32,
+    limits: &Limits,
+) -> anyhow::Result<Result<WarmedUp, String>> {
+    let order = Order {
+        duration: limits.window,
+        load: Load::Closed,
+        ..order.clone()
+    };
     let began = Instant::now();
     let mut windows: Vec<Window> = Vec::new();
     loop {
@@ -96,7 +109,9 @@ pub async fn run(oha: &Oha, order: &Order, pid: u32, limits: &Limits) -> anyhow:
         if let Err(reason) = run.gate(&order) {
             return Ok(Err(format!("during the warm-up, {reason}")));
         }
-        let cpu = cpu_before.zip(process::cpu(pid)).map(|(before, after)| after.saturating_sub(before));
+        let cpu = cpu_before
+            .zip(process::cpu(pid))
+            .map(|(before, after)| after.saturating_sub(before));
         windows.push(Window {
             began_s,
             answers: run.answers,
@@ -105,7 +120,9 @@ pub async fn run(oha: &Oha, order: &Order, pid: u32, limits: &Limits) -> anyhow:
         });
         let steady_after_s = steady_after(&windows, limits);
         let took = began.elapsed();
-        if steady_after_s.is_some() || took + limits.window > limits.ceiling && windows.len() >= limits.agreeing {
+        if steady_after_s.is_some()
+            || took + limits.window > limits.ceiling && windows.len() >= limits.agreeing
+        {
             return Ok(Ok(WarmedUp {
                 steady_after_s,
                 took_s: took.as_secs_f64(),
@@ -143,19 +160,37 @@ mod tests {
 
     #[test]
     fn a_service_that_is_steady_from_the_start_took_no_time() {
-        assert_eq!(steady_after(&windows(&[(2.0, 50.0), (2.02, 50.5), (1.99, 49.8)]), &LIMITS), Some(0.0));
+        assert_eq!(
+            steady_after(
+                &windows(&[(2.0, 50.0), (2.02, 50.5), (1.99, 49.8)]),
+                &LIMITS
+            ),
+            Some(0.0)
+        );
     }
 
     #[test]
     fn a_service_that_gets_faster_is_steady_from_the_first_of_the_agreeing_windows() {
-        let windows = windows(&[(9.0, 900.0), (6.0, 500.0), (4.0, 300.0), (3.9, 298.0), (3.95, 301.0)]);
+        let windows = windows(&[
+            (9.0, 900.0),
+            (6.0, 500.0),
+            (4.0, 300.0),
+            (3.9, 298.0),
+            (3.95, 301.0),
+        ]);
         assert_eq!(steady_after(&windows[..4], &LIMITS), None);
         assert_eq!(steady_after(&windows, &LIMITS), Some(2.0));
     }
 
     #[test]
     fn a_median_that_stands_still_while_cpu_falls_is_not_steady() {
-        assert_eq!(steady_after(&windows(&[(4.0, 300.0), (4.0, 280.0), (4.0, 260.0)]), &LIMITS), None);
+        assert_eq!(
+            steady_after(
+                &windows(&[(4.0, 300.0), (4.0, 280.0), (4.0, 260.0)]),
+                &LIMITS
+            ),
+            None
+        );
     }
 
     #[test]

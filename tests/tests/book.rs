@@ -1,6 +1,11 @@
 //! The book's tool from outside: what `workshop book-check` finds in small books, what `workshop mdbook` gives to mdBook,
 //! and that the real book builds.
 
+#![expect(
+    clippy::expect_used,
+    reason = "the helpers of a test may fail as the test itself may"
+)]
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,5 +1,6 @@
 //! The commands, one module each, and the table that leads to them.
 
+mod bench_loop;
 mod book_check;
 pub mod check;
 mod doctor;
@@ -10,6 +11,7 @@ mod reset;
 mod run;
 mod solution;
 mod starter_patch;
+mod verify;
 mod watch;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -39,6 +41,8 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::StarterPatch { target } => {
             starter_patch::run(workspace, &exercise(workspace, target)?)
         }
+        Command::Verify { target } => interruptible(verify::run(workspace, &target)).await,
+        Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
         Command::BookCheck => book_check::run(workspace),
         Command::Mdbook(args) => mdbook::run(&args),
         command => anyhow::bail!("not here yet: {command:?}"),

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,35 @@ pub struct Launch {
     pub language: Language,
     /// The file that is shipped: the binary, or the jar.
     pub artifact: PathBuf,
+    /// How long it may take to start and to stop.
+    pub limits: Limits,
+}
+
+/// How long a service is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// From its spawn to its first answer.
+    pub start: Duration,
+    /// From SIGTERM to its end; after that it is killed.
+    pub stop: Duration,
+}
+
+impl Limits {
+    /// The limits for services in this language. A JVM on a small computer with a slow card may need more than its own:
+    /// `WORKSHOP_START_LIMIT` (seconds) says how long.
+    pub fn of(language: Language) -> Self {
+        let usual = match language {
+            Language::Kotlin => 90,
+            Language::Rust => 20,
+        };
+        let wanted = std::env::var("WORKSHOP_START_LIMIT")
+            .ok()
+            .and_then(|seconds| seconds.parse().ok());
+        Limits {
+            start: Duration::from_secs(wanted.unwrap_or(usual)),
+            stop: Duration::from_secs(10),
+        }
+    }
 }
 
 /// Why there is nothing to start.
@@ -164,6 +194,7 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
             directory: krate.folder.clone(),
             label: krate.package.clone(),
             language: Language::Rust,
+            limits: Limits::of(Language::Rust),
         }),
         _ if told.errors > 0 => Err(BuildError::DoesNotCompile {
             label: krate.package.clone(),
@@ -282,6 +313,7 @@ fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<Launch> {
         directory: project,
         label: Target::Kotlin.to_string(),
         language: Language::Kotlin,
+        limits: Limits::of(Language::Kotlin),
         artifact: jar,
     })
 }

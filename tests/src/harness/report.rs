@@ -136,7 +136,7 @@ impl Report {
         }
         if self.hung_on_shutdown {
             println!(
-                "{}: {} did not stop within 10 s of SIGTERM and was killed",
+                "{}: {} did not stop in time after SIGTERM and was killed; a service that is deployed must stop when told to",
                 paint(Style::Warning, "note"),
                 self.label
             );

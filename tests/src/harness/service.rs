@@ -14,16 +14,10 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::build::{Language, Launch};
+use super::build::Launch;
 use crate::outcome::Trouble;
 use crate::workspace::Workspace;
 
-/// How long a Rust service may take to its first answer.
-const RUST_START_LIMIT: Duration = Duration::from_secs(20);
-/// How long a JVM may take: minutes are not unheard of on a small computer with a slow card.
-const JVM_START_LIMIT: Duration = Duration::from_secs(90);
-/// How long a service may take to stop after SIGTERM before it is killed.
-const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// How often a port is tried that somebody else took between our choosing and the service's binding.
 const PORT_ATTEMPTS: usize = 3;
 /// How many of a service's last log lines a message shows.
@@ -135,7 +129,7 @@ impl StartError {
             ))
             .expected("an answer to GET /health on the address and port that ADDRESS and PORT name")
             .next(format!(
-                "does it read PORT from the environment? just run {label} starts it alone"
+                "does it read PORT from the environment? just run {label} starts it alone; on a slow machine: WORKSHOP_START_LIMIT=300 (seconds)"
             )),
             StartError::NotHttp { label, .. } => Trouble::new(what)
                 .expected("an HTTP/1.1 status line")
@@ -171,6 +165,7 @@ pub enum Stopped {
 #[derive(Debug)]
 pub struct Service {
     child: Child,
+    stop_limit: Duration,
     label: String,
     base_url: String,
     log: PathBuf,
@@ -228,10 +223,7 @@ impl Service {
         };
         let mut service =
             Service::spawn(workspace, launch, settings, address).map_err(cannot_spawn)?;
-        let limit = match launch.language {
-            Language::Kotlin => JVM_START_LIMIT,
-            Language::Rust => RUST_START_LIMIT,
-        };
+        let limit = launch.limits.start;
         let started = Instant::now();
         loop {
             if let Some(status) = service.exited() {
@@ -283,6 +275,7 @@ impl Service {
         let child = command.spawn()?;
         Ok(Service {
             child,
+            stop_limit: launch.limits.stop,
             label: launch.label.clone(),
             base_url: format!("http://{address}"),
             log,
@@ -329,14 +322,14 @@ impl Service {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Asks it to stop by SIGTERM, kills it when it does not within ten seconds.
+    /// Asks it to stop by SIGTERM, kills it when it does not within the launch's limit.
     pub async fn stop(mut self) -> Stopped {
         if self.exited().is_some() {
             return Stopped::Already;
         }
         let _ = killpg(self.group(), Signal::SIGTERM);
         let asked = Instant::now();
-        while asked.elapsed() < STOP_LIMIT {
+        while asked.elapsed() < self.stop_limit {
             if self.exited().is_some() {
                 return Stopped::Gracefully;
             }

@@ -4,19 +4,34 @@ package workshop.records
 import io.ktor.http.HttpHeaders
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.createRouteScopedPlugin
+import io.ktor.server.application.install
 import io.ktor.server.request.ApplicationRequest
+import io.ktor.server.routing.Route
+import io.ktor.server.routing.RouteSelector
+import io.ktor.server.routing.RouteSelectorEvaluation
+import io.ktor.server.routing.RoutingResolveContext
 import java.security.MessageDigest
 
 // ANCHOR: api-key
-class ApiKeyConfig {
-    /** The keys that are accepted. */
-    var keys: List<String> = emptyList()
+
+/** Guards the routes that [build] adds. It runs before their handlers, so the key is judged before the id. */
+fun Route.requireApiKey(
+    accepted: List<String>,
+    build: Route.() -> Unit,
+) {
+    createChild(Guarded).apply {
+        install(ApiKey) { this.accepted = accepted }
+        build()
+    }
 }
 
-/** Guards the routes below the one that it is installed in. It runs before their handlers, so it judges before they do. */
-val ApiKey =
+private class ApiKeyConfig {
+    var accepted: List<String> = emptyList()
+}
+
+private val ApiKey =
     createRouteScopedPlugin("ApiKey", ::ApiKeyConfig) {
-        val accepted = pluginConfig.keys.map { it.encodeToByteArray() }
+        val accepted = pluginConfig.accepted.map { it.encodeToByteArray() }
         onCall { call ->
             val key = call.request.apiKey()?.encodeToByteArray()
             if (key == null || !accepted.containsInConstantTime(key)) {
@@ -36,3 +51,13 @@ private fun ApplicationRequest.apiKey(): String? = headers["X-API-Key"] ?: query
 private fun List<ByteArray>.containsInConstantTime(key: ByteArray): Boolean =
     fold(false) { found, accepted -> found or MessageDigest.isEqual(accepted, key) }
 // ANCHOR_END: api-key
+
+/** Adds nothing to the path: it only sets the guarded routes apart from the others. */
+private object Guarded : RouteSelector() {
+    override suspend fun evaluate(
+        context: RoutingResolveContext,
+        segmentIndex: Int,
+    ) = RouteSelectorEvaluation.Transparent
+
+    override fun toString() = "(API key)"
+}

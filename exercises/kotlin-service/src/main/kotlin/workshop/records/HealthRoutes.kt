@@ -13,8 +13,10 @@ private data class Status(
 
 /** `/health`: the process lives. It touches no database, so that a database outage never gets the process killed. */
 fun Route.health() {
-    getOrHead("/health") {
-        call.respondJson(Status("ok"))
+    readOnlyPath("/health") {
+        getOrHead {
+            call.respondJson(Status("ok"))
+        }
     }
 }
 // ANCHOR_END: health
@@ -23,9 +25,11 @@ fun Route.health() {
 
 /** `/ready`: the database answers, so a request sent here now can be served. */
 fun Route.ready(records: RecordRepository) {
-    getOrHead("/ready") {
-        records.ping()
-        call.respondJson(Status("ready"))
+    readOnlyPath("/ready") {
+        getOrHead {
+            records.ping()
+            call.respondJson(Status("ready"))
+        }
     }
 }
 // ANCHOR_END: ready

@@ -2,12 +2,12 @@
 package workshop.records
 
 import io.ktor.http.ContentType
-import io.ktor.http.HttpHeaders
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
 import io.ktor.server.application.log
+import io.ktor.server.plugins.BadRequestException
 import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.response.header
 import io.ktor.server.response.respondText
@@ -40,18 +40,17 @@ fun Application.problems() {
         exception<DatabaseUnavailable> { call, _ ->
             call.respondProblem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
         }
+        // The path cannot be percent-decoded, such as /read/%zz. The id is the one part of it that clients choose.
+        exception<BadRequestException> { call, _ ->
+            call.respondProblem(HttpStatusCode.BadRequest, ID_IS_NO_INTEGER)
+        }
         exception<Throwable> { call, cause ->
             call.application.log.error("unexpected error", cause)
             call.respondProblem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
         }
-        // The next two are Ktor's own answers when no route matches.
+        // Ktor's own answer when no route matches.
         status(HttpStatusCode.NotFound) { call, status ->
             call.respondProblem(status, "there is nothing at this path")
-        }
-        status(HttpStatusCode.MethodNotAllowed) { call, status ->
-            // True of every path of this service.
-            call.response.header(HttpHeaders.Allow, "GET, HEAD")
-            call.respondProblem(status, "this path does not support that method")
         }
     }
 }

@@ -19,10 +19,12 @@ interface RecordRepository {
 class ExposedRecordRepository(
     private val database: PostgresDatabase,
 ) : RecordRepository {
-    override suspend fun ping() = database.read { exec("SELECT 1") {} ?: Unit }
+    override suspend fun ping() {
+        database.transact { exec("SELECT 1") }
+    }
 
     override suspend fun find(id: Int): Record? =
-        database.read {
+        database.transact {
             Records
                 .selectAll()
                 .where { Records.id eq id }

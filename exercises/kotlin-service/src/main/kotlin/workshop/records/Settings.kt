@@ -3,6 +3,7 @@ package workshop.records
 
 import io.ktor.http.URLParserException
 import io.ktor.http.Url
+import org.postgresql.PGProperty
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 
@@ -126,6 +127,9 @@ private class EnvironmentReader(
         } else if (url == null) {
             // A mistyped URL may still hold a password, so the sentence does not repeat it.
             complaints += "$name is not of the shape ${DatabaseUrl.SHAPE}."
+        } else {
+            val unknown = url.options.keys.filter { PGProperty.forName(it) == null }
+            if (unknown.isNotEmpty()) complaints += "$name has options that pgjdbc does not know: ${unknown.joinToString()}."
         }
         return url
     }

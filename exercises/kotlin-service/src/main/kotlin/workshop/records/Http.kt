@@ -1,8 +1,10 @@
-// How every route of the service listens and answers: GET with HEAD, and JSON.
+// How every path of the service listens and answers: its methods, and JSON.
 package workshop.records
 
 import io.ktor.http.ContentType
+import io.ktor.http.HttpHeaders
 import io.ktor.http.HttpMethod
+import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.response.respondText
 import io.ktor.server.routing.Route
@@ -11,15 +13,27 @@ import io.ktor.server.routing.method
 import io.ktor.server.routing.route
 import kotlinx.serialization.json.Json
 
-/** A HEAD is a GET without the body, which the engine leaves out. */
-fun Route.getOrHead(
+/** A path that is read and nothing else. Ktor by itself answers 405 only on paths without a parameter, and no `Allow`. */
+fun Route.readOnlyPath(
     path: String,
-    handler: RoutingHandler,
+    build: Route.() -> Unit,
 ) {
     route(path) {
-        method(HttpMethod.Get) { handle(handler) }
-        method(HttpMethod.Head) { handle(handler) }
+        handle {
+            throw ProblemException(
+                HttpStatusCode.MethodNotAllowed,
+                "this path does not support that method",
+                HttpHeaders.Allow to "GET, HEAD",
+            )
+        }
+        build()
     }
+}
+
+/** A HEAD is a GET without the body, which the engine leaves out. */
+fun Route.getOrHead(handler: RoutingHandler) {
+    method(HttpMethod.Get) { handle(handler) }
+    method(HttpMethod.Head) { handle(handler) }
 }
 
 /**

@@ -49,10 +49,7 @@ pub enum Command {
     /// Where you are in the course
     Progress,
     /// Make a data set
-    Seed {
-        /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
-        data_set: DataSet,
-    },
+    Seed(SeedArgs),
     /// The measurement of an exercise, Kotlin and Rust side by side
     Measure(MeasureArgs),
     /// Hold the measuring against itself: no difference must be shown as none, a planted one must be found
@@ -60,7 +57,11 @@ pub enum Command {
     /// Build a local PostgreSQL image from the binaries on this machine
     Image,
     /// Remove the server, containers and databases that the course started
-    Clean,
+    Clean {
+        /// Also the image of `just image`, which other checkouts may use
+        #[arg(long)]
+        image: bool,
+    },
     /// The author's gate: starters red as declared, references green, mistakes caught
     Verify {
         /// exercise-N or all
@@ -86,6 +87,19 @@ pub struct CheckArgs {
     /// Print how long each step took
     #[arg(long)]
     pub timings: bool,
+}
+
+/// Options of `seed`.
+#[derive(Debug, Args)]
+pub struct SeedArgs {
+    /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
+    pub data_set: DataSet,
+    /// Make it anew even when it is there
+    #[arg(long)]
+    pub again: bool,
+    /// Compare with one INSERT … SELECT and the primary key by psql; what is seeded stays as it is
+    #[arg(long, hide = true, conflicts_with = "again")]
+    pub against_psql: bool,
 }
 
 /// Options of `measure`.

@@ -1,5 +1,9 @@
 //! The commands, one module each, and the table that leads to them.
 
+mod clean;
+mod image;
+mod seed;
+
 use crate::cli::Command;
 use crate::outcome::Outcome;
 use crate::workspace::Workspace;
@@ -9,6 +13,10 @@ use crate::workspace::Workspace;
 /// # Errors
 /// Whatever the command could not get past.
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
-    let _ = workspace;
-    anyhow::bail!("not here yet: {command:?}")
+    match command {
+        Command::Seed(args) => seed::run(workspace, &args).await,
+        Command::Image => image::run(workspace).await,
+        Command::Clean { image } => clean::run(workspace, image).await,
+        other => anyhow::bail!("not here yet: {other:?}"),
+    }
 }

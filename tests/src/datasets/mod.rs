@@ -1,5 +1,19 @@
 //! The data sets: what they hold, how they are made, how a run gets its own copy.
 
+mod against_psql;
+mod build;
+mod names;
+mod progress;
+mod records;
+mod room;
+mod run;
+mod seed;
+
+pub use against_psql::{Comparison, against_psql};
+pub use names::drop_everything;
+pub use run::RunDatabase;
+pub use seed::{Seeded, seed, seed_again, shared_url};
+
 use std::fmt;
 use std::str::FromStr;
 

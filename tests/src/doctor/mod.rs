@@ -1,0 +1,59 @@
+//! The doctor: examines the machine, all parts at the same time, each with a time limit.
+
+pub mod mend;
+
+mod docker;
+mod finding;
+mod java;
+mod machine;
+mod pi;
+mod postgres;
+mod probe;
+mod report;
+mod rust;
+mod tools;
+mod version;
+
+pub use report::Report;
+
+use crate::workspace::Workspace;
+use mend::System;
+
+/// Examines the machine.
+///
+/// # Errors
+/// When the list of pinned tools cannot be read.
+pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
+    let system = System::here();
+    let pinned = tools::pinned(workspace)?;
+    let choice = postgres::Choice::from_environment();
+    let image = image();
+    let (rust, java, tools, (docker, engine), (machine, about)) = tokio::join!(
+        rust::examine(workspace, &system),
+        java::examine(&system),
+        tools::examine(workspace, &pinned),
+        docker::examine(&system, &image),
+        machine::examine(workspace, &system),
+    );
+    let postgres = postgres::findings(&choice, engine, docker, binaries(workspace));
+    Ok(Report::new(
+        vec![
+            ("Rust", rust),
+            ("Kotlin", java),
+            ("Tools", tools),
+            ("PostgreSQL", postgres),
+            ("Machine", machine),
+        ],
+        about,
+    ))
+}
+
+/// PostgreSQL's programs on this machine, in a line.
+fn binaries(_workspace: &Workspace) -> Option<String> {
+    None
+}
+
+/// The image of the container.
+fn image() -> String {
+    std::env::var("WORKSHOP_POSTGRES_IMAGE").unwrap_or_else(|_| "postgres".to_owned())
+}

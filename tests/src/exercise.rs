@@ -1,0 +1,177 @@
+//! The exercises: what `exercise.toml` says of each, and the catalogue of all of them.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::outcome::Trouble;
+use crate::workspace::Workspace;
+
+/// The minutes an exercise takes, as planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Minutes {
+    /// Reading the chapter.
+    pub reading: u32,
+    /// Doing the exercise.
+    pub doing: u32,
+    /// Talking it over, measuring, comparing with the reference.
+    pub reviewing: u32,
+}
+
+impl Minutes {
+    /// All minutes of the exercise.
+    pub fn total(self) -> u32 {
+        self.reading + self.doing + self.reviewing
+    }
+}
+
+/// What `just measure` does for an exercise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeasureTask {
+    /// The Kotlin service alone.
+    Baseline,
+    /// Spawn to first answer, by hyperfine.
+    ColdStart,
+    /// Random reads, by oha.
+    Reads,
+}
+
+/// The `[measure]` table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Measure {
+    /// Which measurement belongs to the exercise.
+    pub task: MeasureTask,
+}
+
+/// One exercise, as its `exercise.toml` describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exercise {
+    /// The exercise's number, from 1.
+    pub number: u8,
+    /// The end of its folder's name: `read-a-record` in `03-read-a-record`.
+    pub slug: String,
+    /// The title as the book prints it.
+    pub title: String,
+    /// The suites that this exercise adds; those of earlier exercises are run as well.
+    pub suites: Vec<String>,
+    /// The files that the learner edits, relative to the exercise's folder.
+    pub edit: Vec<PathBuf>,
+    /// The tests that fail on the starter, all of them.
+    pub red: Vec<String>,
+    /// The planned minutes.
+    pub minutes: Minutes,
+    /// The measurement at the end.
+    pub measure: Measure,
+}
+
+impl Exercise {
+    /// The folder's name, below `exercises` and `solutions` alike: `03-read-a-record`.
+    pub fn folder(&self) -> String {
+        format!("{:02}-{}", self.number, self.slug)
+    }
+
+    /// The target's name: `exercise-3`.
+    pub fn name(&self) -> String {
+        format!("exercise-{}", self.number)
+    }
+
+    /// True when the exercise is a Rust crate (exercise 1 is a form to fill in).
+    pub fn is_crate(&self) -> bool {
+        self.number > 1
+    }
+
+    /// The learner's folder.
+    pub fn starter(&self, workspace: &Workspace) -> PathBuf {
+        workspace.exercises().join(self.folder())
+    }
+
+    /// The reference's folder.
+    pub fn solution(&self, workspace: &Workspace) -> PathBuf {
+        workspace.solutions().join(self.folder())
+    }
+}
+
+/// All exercises of the checkout, in order.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    exercises: Vec<Exercise>,
+}
+
+impl Catalogue {
+    /// Reads every `solutions/NN-*/exercise.toml`: the references are the originals, since learners edit beside the copies.
+    ///
+    /// # Errors
+    /// When a file is missing or malformed; the error names file, line and column.
+    pub fn read(workspace: &Workspace) -> anyhow::Result<Self> {
+        let folder = workspace.solutions();
+        let mut exercises = Vec::new();
+        let entries = std::fs::read_dir(&folder)
+            .with_context(|| format!("cannot list {}", folder.display()))?;
+        for entry in entries {
+            let path = entry?.path().join("exercise.toml");
+            if path.is_file() {
+                exercises.push(read_exercise(&path)?);
+            }
+        }
+        exercises.sort_by_key(|exercise: &Exercise| exercise.number);
+        Ok(Catalogue { exercises })
+    }
+
+    /// The exercises, by number.
+    pub fn iter(&self) -> impl Iterator<Item = &Exercise> {
+        self.exercises.iter()
+    }
+
+    /// The exercise with this number.
+    ///
+    /// # Errors
+    /// When there is none; the error lists what exists.
+    pub fn get(&self, number: u8) -> anyhow::Result<&Exercise> {
+        self.exercises
+            .iter()
+            .find(|exercise| exercise.number == number)
+            .ok_or_else(|| {
+                Trouble::new(format!("there is no exercise-{number}"))
+                    .expected(format!("one of: {}", self.names().join(", ")))
+                    .next("just progress")
+                    .into()
+            })
+    }
+
+    /// Every exercise's target name.
+    pub fn names(&self) -> Vec<String> {
+        self.exercises.iter().map(Exercise::name).collect()
+    }
+
+    /// The suites that judge an exercise: its own and those of all earlier crates (the form of exercise 1 is judged by
+    /// its own suite only).
+    pub fn suites_for<'a>(&'a self, exercise: &'a Exercise) -> Vec<&'a str> {
+        if !exercise.is_crate() {
+            return exercise.suites.iter().map(String::as_str).collect();
+        }
+        self.exercises
+            .iter()
+            .filter(|earlier| earlier.is_crate() && earlier.number <= exercise.number)
+            .flat_map(|earlier| earlier.suites.iter().map(String::as_str))
+            .collect()
+    }
+}
+
+fn read_exercise(path: &std::path::Path) -> anyhow::Result<Exercise> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    toml::from_str(&text).map_err(|error| {
+        Trouble::new(format!("{} is malformed: {error}", path.display()))
+            .expected("number, slug, title, suites, edit, red, [minutes] and [measure]")
+            .next(format!(
+                "git diff -- {0}; git restore {0} brings the file back",
+                path.display()
+            ))
+            .into()
+    })
+}

@@ -1,0 +1,138 @@
+//! How a command ends: three outcomes with exit codes 0, 1 and 2 (and 130 when interrupted), and errors that name the next step.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// The outcome of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Everything asked for is as it should be. Exit code 0.
+    Passed,
+    /// The work was judged and found wanting: red tests, code that does not compile. Exit code 1.
+    Failed,
+    /// Nothing can be said about the work: the environment is broken. Exit code 2.
+    CouldNotJudge,
+}
+
+impl Outcome {
+    /// The process exit code that stands for this outcome.
+    pub fn code(self) -> u8 {
+        match self {
+            Outcome::Passed => 0,
+            Outcome::Failed => 1,
+            Outcome::CouldNotJudge => 2,
+        }
+    }
+}
+
+/// An error for people: what happened, what was expected, what to do next.
+#[derive(Debug)]
+pub struct Trouble {
+    what: String,
+    expected: Option<String>,
+    next: Option<String>,
+    outcome: Outcome,
+}
+
+impl Trouble {
+    /// An error of the environment (exit code 2) until [`Trouble::failed`] says otherwise.
+    pub fn new(what: impl Into<String>) -> Self {
+        Trouble {
+            what: what.into(),
+            expected: None,
+            next: None,
+            outcome: Outcome::CouldNotJudge,
+        }
+    }
+
+    /// What should have been the case.
+    #[must_use]
+    pub fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    /// What to do next, best a command to type.
+    #[must_use]
+    pub fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+
+    /// The person's work is at fault, not the environment: exit code 1.
+    #[must_use]
+    pub fn failed(mut self) -> Self {
+        self.outcome = Outcome::Failed;
+        self
+    }
+
+    /// The outcome that a command ends with when it stops on this error.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.what)?;
+        if let Some(expected) = &self.expected {
+            write!(f, "\n  expected: {expected}")?;
+        }
+        if let Some(next) = &self.next {
+            write!(f, "\n  next: {next}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+/// Somebody pressed Ctrl-C and all was put in order; exit code 130, as shells have it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Interrupted(String);
+
+impl Interrupted {
+    /// With the one sentence that is printed.
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Interrupted(sentence.into())
+    }
+}
+
+/// Prints the error, if there is one, and gives the exit code of the command.
+pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
+    match result {
+        Ok(outcome) => ExitCode::from(outcome.code()),
+        Err(error) if error.chain().any(|cause| cause.is::<Interrupted>()) => {
+            eprintln!("{error}");
+            ExitCode::from(130)
+        }
+        Err(error) => {
+            let outcome = error
+                .chain()
+                .find_map(|cause| cause.downcast_ref::<Trouble>())
+                .map_or(Outcome::CouldNotJudge, Trouble::outcome);
+            eprintln!("error: {error}");
+            for cause in error.chain().skip(1) {
+                eprintln!("  because: {cause}");
+            }
+            ExitCode::from(outcome.code())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_happened_what_was_expected_and_what_to_do_next() {
+        let trouble = Trouble::new("the disk is full")
+            .expected("2 GB free")
+            .next("just clean");
+        assert_eq!(
+            trouble.to_string(),
+            "the disk is full\n  expected: 2 GB free\n  next: just clean"
+        );
+    }
+}

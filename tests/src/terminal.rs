@@ -1,0 +1,46 @@
+//! What the tool prints looks like: words first, colour only on a terminal, never alone, never with `NO_COLOR`.
+
+use std::io::IsTerminal;
+
+/// How a piece of text is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Good news.
+    Good,
+    /// Bad news.
+    Bad,
+    /// Worth a look.
+    Warning,
+    /// A heading or a command to type.
+    Strong,
+    /// Secondary.
+    Faint,
+}
+
+/// True when standard output is a terminal that wants colour: no `NO_COLOR`, `TERM` is not `dumb`.
+pub fn colour() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    std::io::stdout().is_terminal() && !refused && !dumb
+}
+
+/// True when standard error is a terminal, so that a progress bar can be drawn there.
+pub fn interactive() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// The text in its style; unchanged where colour is not wanted.
+pub fn paint(style: Style, text: impl AsRef<str>) -> String {
+    let text = text.as_ref();
+    if !colour() {
+        return text.to_owned();
+    }
+    let code = match style {
+        Style::Good => "32",
+        Style::Bad => "31",
+        Style::Warning => "33",
+        Style::Strong => "1",
+        Style::Faint => "2",
+    };
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}

@@ -5,12 +5,7 @@ use std::path::{Path, PathBuf};
 use super::finding::{Finding, State};
 use super::mend::{self, Mend, System};
 use super::probe::{self, Answer, QUICK};
-
-/// The image of the container where `WORKSHOP_POSTGRES_IMAGE` names no other.
-const OFFICIAL: &str = "postgres:18.1";
-
-/// The image that `just image` builds; its tag is PostgreSQL's major version.
-const LOCAL: &str = "kotlin-to-rust-workshop-postgres";
+use crate::postgres::{OFFICIAL_IMAGE, image};
 
 /// Whether containers can be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +22,7 @@ pub(super) async fn examine(system: &System) -> (Vec<Finding>, Engine) {
     let asked = std::env::var("WORKSHOP_POSTGRES_IMAGE")
         .ok()
         .filter(|image| !image.is_empty());
-    let image = asked.as_deref().unwrap_or(OFFICIAL);
+    let wanted = asked.as_deref().unwrap_or(OFFICIAL_IMAGE);
     let root = Path::new("/");
     let endpoint = [
         "context",
@@ -35,8 +30,14 @@ pub(super) async fn examine(system: &System) -> (Vec<Finding>, Engine) {
         "--format",
         "{{.Name}} {{.Endpoints.docker.Host}}",
     ];
-    let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
-    let built = ["image", "ls", "--format", "{{.Repository}}:{{.Tag}}", LOCAL];
+    let inspect = ["image", "inspect", "--format", "{{.Id}}", wanted];
+    let built = [
+        "image",
+        "ls",
+        "--format",
+        "{{.Repository}}:{{.Tag}}",
+        image::NAME,
+    ];
     let (client, engine, endpoint, inspected, built) = tokio::join!(
         probe::ask("docker", &["--version"], root, QUICK),
         probe::ask(
@@ -79,7 +80,7 @@ pub(super) async fn examine(system: &System) -> (Vec<Finding>, Engine) {
         Answer::Said(names) if asked.is_none() => names.lines().next().map(str::to_owned),
         _ => None,
     };
-    let image = judge_image(image, &inspected, built.as_deref());
+    let image = judge_image(wanted, &inspected, built.as_deref());
     let engine = match image.state {
         _ if hidden => Engine::No,
         State::Ok => Engine::Ready,

@@ -1,12 +1,11 @@
 //! Where PostgreSQL will come from.
 
-use std::path::PathBuf;
-
 use super::docker::Engine;
 use super::finding::{Finding, State};
 use super::mend::Mend;
-use super::probe::{self, Answer, QUICK};
-use super::version::Version;
+use super::probe::{self, QUICK};
+use crate::postgres::binaries::Binaries;
+use crate::postgres::choice_file;
 use crate::workspace::Workspace;
 
 /// The provider that the environment asks for.
@@ -41,7 +40,7 @@ impl Choice {
 
 /// The provider that was chosen at the first use and is kept until `just clean`.
 pub(super) fn kept(workspace: &Workspace) -> Option<String> {
-    let text = std::fs::read_to_string(workspace.state().join("postgres/choice")).ok()?;
+    let text = std::fs::read_to_string(choice_file(workspace)).ok()?;
     text.lines()
         .next()
         .map(str::to_owned)
@@ -50,33 +49,9 @@ pub(super) fn kept(workspace: &Workspace) -> Option<String> {
 
 /// PostgreSQL's server programs on this machine: version and folder.
 pub(super) async fn binaries(workspace: &Workspace) -> Option<String> {
-    let root = workspace.root();
-    let named = probe::ask("pg_config", &["--bindir"], root, QUICK).await;
-    let mut folders: Vec<PathBuf> = match named {
-        Answer::Said(folder) => vec![folder.into()],
-        _ => Vec::new(),
-    };
-    let versions = std::fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-        .flatten();
-    folders.extend(versions.map(|version| version.path().join("bin")));
-    folders.extend(
-        probe::on_path("postgres").and_then(|postgres| Some(postgres.parent()?.to_path_buf())),
-    );
-    // A package of client programs has a pg_config and no server.
-    for folder in folders
-        .into_iter()
-        .filter(|folder| folder.join("initdb").is_file())
-    {
-        if let Answer::Said(text) =
-            probe::ask(folder.join("postgres"), &["--version"], root, QUICK).await
-            && let Some(version) = Version::find(&text)
-        {
-            return Some(format!("{version} in {}", folder.display()));
-        }
-    }
-    None
+    let workspace = workspace.clone();
+    let found = probe::in_time(QUICK, move || Binaries::find(&workspace)).await??;
+    Some(format!("{} in {}", found.version, found.bin.display()))
 }
 
 /// All that is to say about PostgreSQL: what will be used, Docker's state, the programs on the machine.

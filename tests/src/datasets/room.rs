@@ -17,7 +17,7 @@ const LOG_AT_MOST: u64 = 1 << 30;
 const SPARE: u64 = 64 << 20;
 
 /// The bytes that must be free before a data set is made.
-pub(super) fn needed(set: DataSet) -> u64 {
+pub(crate) fn needed(set: DataSet) -> u64 {
     let rows = u64::from(set.rows());
     let data = rows * PER_ROW;
     // Rows in the log are a little larger than in the table.

@@ -5,17 +5,24 @@ use std::path::{Path, PathBuf};
 use super::finding::{Finding, State};
 use super::mend::{self, Mend, System};
 use super::probe::{self, Answer, QUICK};
+use crate::postgres::{OFFICIAL_IMAGE, image};
 
 /// Whether containers can be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Engine {
-    /// It answers the `docker` command.
-    Answers,
+    /// It answers the `docker` command and has an image.
+    Ready,
+    /// It answers, and the image has to come from a registry first.
+    WithoutImage,
     /// It does not, or there is none.
     No,
 }
 
-pub(super) async fn examine(system: &System, image: &str) -> (Vec<Finding>, Engine) {
+pub(super) async fn examine(system: &System) -> (Vec<Finding>, Engine) {
+    let asked = std::env::var("WORKSHOP_POSTGRES_IMAGE")
+        .ok()
+        .filter(|image| !image.is_empty());
+    let wanted = asked.as_deref().unwrap_or(OFFICIAL_IMAGE);
     let root = Path::new("/");
     let endpoint = [
         "context",
@@ -23,8 +30,15 @@ pub(super) async fn examine(system: &System, image: &str) -> (Vec<Finding>, Engi
         "--format",
         "{{.Name}} {{.Endpoints.docker.Host}}",
     ];
-    let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
-    let (client, engine, endpoint, image_there) = tokio::join!(
+    let inspect = ["image", "inspect", "--format", "{{.Id}}", wanted];
+    let built = [
+        "image",
+        "ls",
+        "--format",
+        "{{.Repository}}:{{.Tag}}",
+        image::NAME,
+    ];
+    let (client, engine, endpoint, inspected, built) = tokio::join!(
         probe::ask("docker", &["--version"], root, QUICK),
         probe::ask(
             "docker",
@@ -34,6 +48,7 @@ pub(super) async fn examine(system: &System, image: &str) -> (Vec<Finding>, Engi
         ),
         probe::ask("docker", &endpoint, root, QUICK),
         probe::ask("docker", &inspect, root, QUICK),
+        probe::ask("docker", &built, root, QUICK),
     );
     if client == Answer::Absent {
         return (
@@ -52,14 +67,27 @@ pub(super) async fn examine(system: &System, image: &str) -> (Vec<Finding>, Engi
     if !answers {
         return (findings, Engine::No);
     }
-    if let Answer::Said(endpoint) = endpoint {
-        findings.extend(judge_endpoint(
-            &endpoint,
-            std::env::var("DOCKER_HOST").ok().as_deref(),
-        ));
+    let mut hidden = false;
+    if let Answer::Said(endpoint) = endpoint
+        && let Some(finding) =
+            judge_endpoint(&endpoint, std::env::var("DOCKER_HOST").ok().as_deref())
+    {
+        hidden = finding.state != State::Ok;
+        findings.push(finding);
     }
-    findings.push(judge_image(image, &image_there));
-    (findings, Engine::Answers)
+    // The local image stands in for the official one, not for one that was asked for.
+    let built = match built {
+        Answer::Said(names) if asked.is_none() => names.lines().next().map(str::to_owned),
+        _ => None,
+    };
+    let image = judge_image(wanted, &inspected, built.as_deref());
+    let engine = match image.state {
+        _ if hidden => Engine::No,
+        State::Ok => Engine::Ready,
+        _ => Engine::WithoutImage,
+    };
+    findings.push(image);
+    (findings, engine)
 }
 
 fn no_client(system: &System, sockets: &[PathBuf]) -> Finding {
@@ -140,13 +168,14 @@ fn judge_endpoint(context_and_host: &str, docker_host: Option<&str>) -> Option<F
     ))
 }
 
-fn judge_image(image: &str, answer: &Answer) -> Finding {
-    match answer {
-        Answer::Said(_) => Finding::ok("docker image", image),
+fn judge_image(image: &str, inspected: &Answer, built: Option<&str>) -> Finding {
+    match (inspected, built) {
+        (Answer::Said(_), _) => Finding::ok("docker image", image),
+        (_, Some(built)) => Finding::ok("docker image", format!("{built}, built by just image")),
         _ => Finding::fault(
             State::MISSING,
             "docker image",
-            format!("{image} is not here yet; it is fetched at first use"),
+            format!("{image} is not here yet; it is pulled at first use"),
             Mend::yourself(format!(
                 "docker pull {image}, or just image where there is no registry"
             )),

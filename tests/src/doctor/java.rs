@@ -18,11 +18,10 @@ pub(super) async fn examine(system: &System) -> Vec<Finding> {
 }
 
 async fn jdk(system: &System) -> Finding {
-    // Looks into folders and may run a `java`; not on the thread that waits for the others.
-    let search = tokio::task::spawn_blocking(jdk::search);
-    let found = match tokio::time::timeout(PATIENT, search).await {
-        Ok(Ok(found)) => found,
-        _ => {
+    // Looks into folders and may run a `java`.
+    let found = match probe::in_time(PATIENT, jdk::search).await {
+        Some(found) => found,
+        None => {
             let mend = install(system).await;
             return Finding::fault(State::SILENT, "JDK", "the search for one did not end", mend);
         }

@@ -6,7 +6,7 @@ use super::finding::{Finding, State};
 use super::mend::{Mend, System};
 use super::pi::{self, Board};
 use super::probe::{self, Answer, QUICK};
-use crate::datasets::DataSet;
+use crate::datasets::{DataSet, needed};
 use crate::workspace::Workspace;
 
 /// Bytes that the builds of tool, service and crates take.
@@ -75,7 +75,7 @@ fn judge_disk(free: u64, built: bool) -> Finding {
     let left = free.saturating_sub(if built { 0 } else { BUILDS });
     let (fit, lack): (Vec<_>, Vec<_>) = [DataSet::Small, DataSet::Pi, DataSet::Full]
         .into_iter()
-        .partition(|set| left >= room(*set));
+        .partition(|set| left >= needed(*set));
     let names = |sets: &[DataSet]| {
         sets.iter()
             .map(DataSet::to_string)
@@ -101,12 +101,6 @@ fn judge_disk(free: u64, built: bool) -> Finding {
         [] => Finding::ok("disk", detail),
         lack => Finding::note("disk", format!("{detail}; not for {}", names(lack))),
     }
-}
-
-/// The bytes that a data set takes while it is made: table and index, and as much again for the write-ahead log.
-fn room(set: DataSet) -> u64 {
-    // 865 MB for ten million rows.
-    u64::from(set.rows()) * 87 * 2 + 100_000_000
 }
 
 async fn memory() -> Option<u64> {
@@ -195,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_disk_is_judged_by_what_still_fits() {
-        assert_eq!(judge_disk(100_000_000, true).state.word(), "low");
+        assert_eq!(judge_disk(50_000_000, true).state.word(), "low");
         assert_eq!(judge_disk(1_000_000_000, false).state.word(), "low");
         let some = judge_disk(1_000_000_000, true);
         assert_eq!(

@@ -27,15 +27,16 @@ pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
     let system = System::here();
     let pinned = tools::pinned(workspace)?;
     let choice = postgres::Choice::from_environment();
-    let image = image();
-    let (rust, java, tools, (docker, engine), (machine, about)) = tokio::join!(
+    let (rust, java, tools, (docker, engine), binaries, (machine, about)) = tokio::join!(
         rust::examine(workspace, &system),
         java::examine(&system),
         tools::examine(workspace, &pinned),
-        docker::examine(&system, &image),
+        docker::examine(&system),
+        postgres::binaries(workspace),
         machine::examine(workspace, &system),
     );
-    let postgres = postgres::findings(&choice, engine, docker, binaries(workspace));
+    let kept = postgres::kept(workspace);
+    let postgres = postgres::findings(&choice, kept.as_deref(), engine, docker, binaries);
     Ok(Report::new(
         vec![
             ("Rust", rust),
@@ -46,14 +47,4 @@ pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
         ],
         about,
     ))
-}
-
-/// PostgreSQL's programs on this machine, in a line.
-fn binaries(_workspace: &Workspace) -> Option<String> {
-    None
-}
-
-/// The image of the container.
-fn image() -> String {
-    std::env::var("WORKSHOP_POSTGRES_IMAGE").unwrap_or_else(|_| "postgres".to_owned())
 }

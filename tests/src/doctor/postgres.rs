@@ -3,6 +3,10 @@
 use super::docker::Engine;
 use super::finding::{Finding, State};
 use super::mend::Mend;
+use super::probe::{self, QUICK};
+use crate::postgres::binaries::Binaries;
+use crate::postgres::choice_file;
+use crate::workspace::Workspace;
 
 /// The provider that the environment asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,14 +38,31 @@ impl Choice {
     }
 }
 
-/// All that is to say about PostgreSQL: what will be used, Docker's state, the binaries on the machine.
+/// The provider that was chosen at the first use and is kept until `just clean`.
+pub(super) fn kept(workspace: &Workspace) -> Option<String> {
+    let text = std::fs::read_to_string(choice_file(workspace)).ok()?;
+    text.lines()
+        .next()
+        .map(str::to_owned)
+        .filter(|name| name == "docker" || name == "embedded")
+}
+
+/// PostgreSQL's server programs on this machine: version and folder.
+pub(super) async fn binaries(workspace: &Workspace) -> Option<String> {
+    let workspace = workspace.clone();
+    let found = probe::in_time(QUICK, move || Binaries::find(&workspace)).await??;
+    Some(format!("{} in {}", found.version, found.bin.display()))
+}
+
+/// All that is to say about PostgreSQL: what will be used, Docker's state, the programs on the machine.
 pub(super) fn findings(
     choice: &Choice,
+    kept: Option<&str>,
     engine: Engine,
     docker: Vec<Finding>,
     binaries: Option<String>,
 ) -> Vec<Finding> {
-    let mut findings = vec![provider(choice, engine)];
+    let mut findings = vec![provider(choice, kept, engine)];
     findings.extend(docker.into_iter().map(|finding| match choice {
         Choice::Docker => finding,
         _ => finding.optional(),
@@ -50,19 +71,28 @@ pub(super) fn findings(
         Some(binaries) => Finding::ok("binaries", binaries),
         None => Finding::note(
             "binaries",
-            "none on this machine; Maven fetches them (15 MB) when they are needed",
+            "no server programs found; Maven fetches them (15 MB) when they are needed",
         ),
     });
     findings
 }
 
-fn provider(choice: &Choice, engine: Engine) -> Finding {
+fn provider(choice: &Choice, kept: Option<&str>, engine: Engine) -> Finding {
     let name = "provider";
     match choice {
-        Choice::Automatic if engine == Engine::Answers => {
-            Finding::ok(name, "docker, since an engine answers")
-        }
-        Choice::Automatic => Finding::ok(name, "embedded, since no Docker engine answers"),
+        Choice::Automatic => match (kept, engine) {
+            (Some(kept), _) => Finding::ok(
+                name,
+                format!("{kept}, as at the first use; just clean chooses again"),
+            ),
+            (None, Engine::Ready) => {
+                Finding::ok(name, "docker, since an engine answers and has the image")
+            }
+            (None, Engine::WithoutImage) => {
+                Finding::ok(name, "docker where the image can be pulled, else embedded")
+            }
+            (None, Engine::No) => Finding::ok(name, "embedded, since no Docker engine can be used"),
+        },
         Choice::Docker => Finding::ok(name, "docker, by WORKSHOP_POSTGRES"),
         Choice::Embedded => Finding::ok(name, "embedded, by WORKSHOP_POSTGRES"),
         // The URL holds a password; that it is set is all that is told of it.

@@ -85,6 +85,20 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Runs something that blocks, for `limit` at the longest. On a thread of its own: the runtime would wait for its own
+/// threads at the end of the command.
+pub(super) async fn in_time<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, result) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        // Nobody waits any more when the time is up.
+        let _ = sender.send(work());
+    });
+    tokio::time::timeout(limit, result).await.ok()?.ok()
+}
+
 /// The place of a program on the PATH.
 pub(super) fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?)

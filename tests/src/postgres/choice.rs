@@ -14,7 +14,7 @@ use crate::postgres::{Provide, Provider, Server, Settings};
 use crate::workspace::Workspace;
 
 /// Where the choice is kept: the provider's name, and on the next line why it was not Docker.
-pub(super) fn file(workspace: &Workspace) -> PathBuf {
+pub(crate) fn file(workspace: &Workspace) -> PathBuf {
     workspace.state().join("postgres/choice")
 }
 

@@ -40,6 +40,7 @@ error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.r
 
 if [ "${1:-}" != --compiler-only ]; then
     check red exercise-2
+    check red-3 exercise-3
     check green-2 solution-2
     check green-3 solution-3
 fi

@@ -70,21 +70,42 @@ pub fn replace(
     };
     let folder = exercise.starter(workspace);
     for path in written.iter().chain(&moved) {
-        unchanged(workspace, exercise, &folder.join(path), mine.get(path))?;
-        match wanted.get(path) {
-            Some(bytes) => files::write_atomically(&folder.join(path), bytes)?,
-            None => {
-                fs::remove_file(folder.join(path))
-                    .with_context(|| format!("cannot move {} away", path.display()))?;
-                files::crash_point();
-            }
-        }
+        put(workspace, exercise, path, &mine, wanted).with_context(|| {
+            let kept = attempt.as_deref().unwrap_or(&folder);
+            Trouble::new(format!(
+                "{} is replaced in part only; all your files are in {}",
+                exercise.name(),
+                files::shown(workspace, kept)
+            ))
+            .next("the same command again finishes it")
+        })?;
     }
     Ok(Some(Replacement {
         attempt,
         written,
         moved,
     }))
+}
+
+/// Puts one file in place, or moves it away.
+fn put(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    path: &Path,
+    mine: &Tree,
+    wanted: &Tree,
+) -> anyhow::Result<()> {
+    let place = exercise.starter(workspace).join(path);
+    unchanged(workspace, &place, mine.get(path))?;
+    match wanted.get(path) {
+        Some(bytes) => files::write_atomically(&place, bytes)?,
+        None => {
+            fs::remove_file(&place)
+                .with_context(|| format!("cannot move {} away", path.display()))?;
+            files::crash_point();
+        }
+    }
+    Ok(())
 }
 
 /// The files to write and the files to move away.
@@ -103,36 +124,26 @@ fn is_built(path: &Path) -> bool {
 }
 
 /// Refuses when somebody (an editor) wrote the file after it was kept.
-fn unchanged(
-    workspace: &Workspace,
-    exercise: &Exercise,
-    path: &Path,
-    kept: Option<&Vec<u8>>,
-) -> anyhow::Result<()> {
-    let now = match fs::read(path) {
+fn unchanged(workspace: &Workspace, place: &Path, kept: Option<&Vec<u8>>) -> anyhow::Result<()> {
+    let now = match fs::read(place) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", place.display()));
+        }
     };
-    if now.as_ref() == kept {
-        return Ok(());
-    }
-    Err(Trouble::new(format!(
-        "{} changed while it was being replaced; it was left alone",
-        files::shown(workspace, path)
-    ))
-    .expected(format!(
-        "no editor writing to {} meanwhile",
-        exercise.folder()
-    ))
-    .next("the same command again")
-    .into())
+    anyhow::ensure!(
+        now.as_ref() == kept,
+        "{} was written by somebody else meanwhile and was left alone",
+        files::shown(workspace, place)
+    );
+    Ok(())
 }
 
 /// One command at a time replaces the files of an exercise; the next one waits.
 fn lock(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<File> {
     let folder = workspace.attempts().join(exercise.name());
-    let context = || format!("cannot keep attempts in {}", folder.display());
+    let context = || not_kept(workspace, &folder);
     fs::create_dir_all(&folder).with_context(context)?;
     let lock = File::create(folder.join(".lock")).with_context(context)?;
     // Some network file systems know no locks; the names of attempts are still given out one at a time.
@@ -140,14 +151,19 @@ fn lock(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<File> {
     Ok(lock)
 }
 
+/// Told when nothing has been touched yet.
+fn not_kept(workspace: &Workspace, folder: &Path) -> Trouble {
+    let folder = files::shown(workspace, folder);
+    Trouble::new(format!(
+        "your files could not be kept in {folder}, so they were left alone"
+    ))
+    .expected("a folder that can be written to, and room on the disk")
+    .next("just doctor tells how much room there is; then the same command again")
+}
+
 fn keep(workspace: &Workspace, exercise: &Exercise, mine: &Tree) -> anyhow::Result<PathBuf> {
     let folder = workspace.attempts().join(exercise.name());
-    let context = || {
-        format!(
-            "your files could not be kept in {}; they were left alone",
-            folder.display()
-        )
-    };
+    let context = || not_kept(workspace, &folder);
     if let Some(newest) = newest(&folder).with_context(context)?
         && files::read_tree(&newest).with_context(context)? == *mine
     {

@@ -47,9 +47,17 @@ pub fn read_tree(folder: &Path) -> anyhow::Result<Tree> {
                     folders.push(name);
                 }
             } else if !is_unfinished(&name) && entry.path().is_file() {
-                let bytes = fs::read(entry.path())
-                    .with_context(|| format!("cannot read {}", entry.path().display()))?;
-                tree.insert(name, bytes);
+                match fs::read(entry.path()) {
+                    Ok(bytes) => {
+                        tree.insert(name, bytes);
+                    }
+                    // Editors make and remove files of their own all the time.
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => {
+                        return Err(error)
+                            .with_context(|| format!("cannot read {}", entry.path().display()));
+                    }
+                }
             }
         }
     }

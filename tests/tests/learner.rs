@@ -531,6 +531,23 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn where_no_attempt_can_be_kept_nothing_is_replaced() {
+    let course = Course::new();
+    let mine = learner_s_work(&course);
+    course.write(".workshop/attempts", "a file where a folder has to be");
+    for command in [
+        &["reset", "exercise-3"][..],
+        &["solution", "exercise-3", "--apply"],
+    ] {
+        let said = course.fails(command, 2);
+        assert_says(&said, &["your files could not be kept", "next: "]);
+        let mut files = course.files(EXERCISE);
+        files.remove(Path::new("hints.md"));
+        assert_eq!(files, mine);
+    }
+}
+
+#[test]
 fn a_reference_that_somebody_edited_is_named_and_the_learner_s_files_stay() {
     let course = Course::new();
     let mine = learner_s_work(&course);

@@ -7,7 +7,8 @@ use anyhow::Context;
 use notify::{EventKind, PollWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::cli::{CheckArgs, Command};
+use super::{check, interrupted};
+use crate::cli::CheckArgs;
 use crate::exercise::Exercise;
 use crate::files;
 use crate::originals;
@@ -29,22 +30,21 @@ const POLL: Duration = Duration::from_secs(1);
 pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
     let folder = exercise.starter(workspace);
     let mut changes = Changes::below(&folder)?;
-    let interrupted = tokio::signal::ctrl_c();
+    let interrupted = interrupted();
     tokio::pin!(interrupted);
     loop {
         let checked = originals::in_place(workspace, exercise)?;
-        let check = CheckArgs {
+        let args = CheckArgs {
             target: Target::Exercise(exercise.number),
             timings: false,
         };
         tokio::select! {
-            // Boxed, because the table of commands leads here too.
-            result = Box::pin(super::run(workspace, Command::Check(check))) => {
+            result = check::run(workspace, &args) => {
                 // A red or broken check is no reason to stop watching; its exit code belongs to `check`.
                 let _ = outcome::exit_code(result);
             }
             // Dropping the check stops what it started.
-            _ = &mut interrupted => return Ok(stopped()),
+            () = &mut interrupted => return Ok(stopped()),
         }
         let line = format!(
             "watching {}; save a file to check again, Ctrl-C to end",
@@ -54,7 +54,7 @@ pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<O
         loop {
             tokio::select! {
                 change = changes.settled() => change?,
-                _ = &mut interrupted => return Ok(stopped()),
+                () = &mut interrupted => return Ok(stopped()),
             }
             // Files saved unchanged, and editors' own files that came and went, are no change.
             if originals::in_place(workspace, exercise)? != checked {

@@ -51,10 +51,7 @@ pub enum Command {
     /// Where you are in the course
     Progress,
     /// Make a data set
-    Seed {
-        /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
-        data_set: DataSet,
-    },
+    Seed(SeedArgs),
     /// The measurement of an exercise, Kotlin and Rust side by side
     Measure(MeasureArgs),
     /// Hold the measuring against itself: no difference must be shown as none, a planted one must be found
@@ -62,7 +59,11 @@ pub enum Command {
     /// Build a local PostgreSQL image from the binaries on this machine
     Image,
     /// Remove the server, containers and databases that the course started
-    Clean,
+    Clean {
+        /// Also the image of `just image`, which other checkouts may use
+        #[arg(long)]
+        image: bool,
+    },
     /// The author's gate: starters red as declared, references green, mistakes caught
     Verify {
         /// exercise-N or all
@@ -104,6 +105,19 @@ pub struct RunArgs {
     /// The port to listen on; 8080 when it is free, else any that is
     #[arg(long)]
     pub port: Option<u16>,
+}
+
+/// Options of `seed`.
+#[derive(Debug, Args)]
+pub struct SeedArgs {
+    /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
+    pub data_set: DataSet,
+    /// Make it anew even when it is there
+    #[arg(long)]
+    pub again: bool,
+    /// Compare with one INSERT … SELECT and the primary key by psql; what is seeded stays as it is
+    #[arg(long, hide = true, conflicts_with = "again")]
+    pub against_psql: bool,
 }
 
 /// Options of `measure`.

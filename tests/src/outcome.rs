@@ -12,8 +12,6 @@ pub enum Outcome {
     Failed,
     /// Nothing can be said about the work: the environment is broken. Exit code 2.
     CouldNotJudge,
-    /// Ctrl-C or SIGTERM ended it; what it had started is stopped. Exit code 130.
-    Interrupted,
 }
 
 impl Outcome {
@@ -23,7 +21,6 @@ impl Outcome {
             Outcome::Passed => 0,
             Outcome::Failed => 1,
             Outcome::CouldNotJudge => 2,
-            Outcome::Interrupted => 130,
         }
     }
 }
@@ -90,10 +87,26 @@ impl fmt::Display for Trouble {
 
 impl std::error::Error for Trouble {}
 
+/// Somebody pressed Ctrl-C and all was put in order; exit code 130, as shells have it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Interrupted(String);
+
+impl Interrupted {
+    /// With the one sentence that is printed.
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Interrupted(sentence.into())
+    }
+}
+
 /// Prints the error, if there is one, and gives the exit code of the command.
 pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
         Ok(outcome) => ExitCode::from(outcome.code()),
+        Err(error) if error.chain().any(|cause| cause.is::<Interrupted>()) => {
+            eprintln!("{error}");
+            ExitCode::from(130)
+        }
         Err(error) => {
             let outcome = error
                 .chain()

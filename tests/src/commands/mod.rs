@@ -3,12 +3,15 @@
 mod bench_loop;
 mod book_check;
 pub mod check;
+mod clean;
 mod doctor;
 mod hint;
+mod image;
 mod mdbook;
 mod progress;
 mod reset;
 mod run;
+mod seed;
 mod solution;
 mod starter_patch;
 mod verify;
@@ -18,7 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Command;
 use crate::exercise::{Catalogue, Exercise};
-use crate::outcome::{Outcome, Trouble};
+use crate::outcome::{Interrupted, Outcome, Trouble};
 use crate::target::Target;
 use crate::workspace::Workspace;
 
@@ -45,6 +48,9 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
         Command::BookCheck => book_check::run(workspace),
         Command::Mdbook(args) => mdbook::run(&args),
+        Command::Seed(args) => seed::run(workspace, &args).await,
+        Command::Image => image::run(workspace).await,
+        Command::Clean { image } => clean::run(workspace, image).await,
         command => anyhow::bail!("not here yet: {command:?}"),
     }
 }
@@ -57,8 +63,7 @@ async fn interruptible(
     tokio::select! {
         result = command => result,
         () = interrupted() => {
-            eprintln!("interrupted; what was started is stopped");
-            Ok(Outcome::Interrupted)
+            Err(Interrupted::new("interrupted; what was started is stopped").into())
         }
     }
 }

@@ -1,5 +1,19 @@
 //! The data sets: what they hold, how they are made, how a run gets its own copy.
 
+mod against_psql;
+mod build;
+mod names;
+mod progress;
+mod records;
+mod room;
+mod run;
+mod seed;
+
+pub use against_psql::{Comparison, against_psql};
+pub use names::drop_everything;
+pub use run::RunDatabase;
+pub use seed::{Seeded, seed, seed_again, shared_url};
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -46,31 +60,5 @@ impl FromStr for DataSet {
             .into_iter()
             .find(|set| set.to_string() == text)
             .ok_or_else(|| format!("{text} is no data set; there are small, pi and full"))
-    }
-}
-
-/// stand-in
-pub struct RunDatabase {
-    url: String,
-}
-
-impl RunDatabase {
-    /// stand-in
-    pub async fn create(
-        _: &crate::postgres::Server,
-        _: &crate::workspace::Workspace,
-        _: DataSet,
-    ) -> anyhow::Result<Self> {
-        Ok(RunDatabase {
-            url: std::env::var("STANDIN_URL")?,
-        })
-    }
-    /// stand-in
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-    /// stand-in
-    pub async fn remove(self) -> anyhow::Result<()> {
-        Ok(())
     }
 }

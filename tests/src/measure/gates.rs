@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use futures::future::join_all;
+use futures_util::future::join_all;
 use rand::RngExt;
 
 use super::protocol::POOL_SIZE;

@@ -1,46 +1,46 @@
 //! PostgreSQL under the exercises: one server a checkout, from one of three providers.
+//!
+//! [`Server::ensure`] is the door: it takes the checkout's lock, asks the provider, and answers with a server that
+//! accepts connections. Which provider that is decides [`choice`].
+
+pub mod binaries;
+pub mod image;
+
+mod account;
+mod choice;
+mod clean;
+mod configuration;
+mod connection;
+mod docker;
+mod embedded;
+mod identity;
+mod lock;
+mod maven;
+mod server;
+mod settings;
+mod url;
+
+pub use clean::{Cleaned, clean};
+pub use identity::checkout_id;
+pub(crate) use identity::short_hash;
+pub use lock::Lock;
+pub use server::{Provider, Server};
+pub use settings::{BinariesFrom, Settings};
 
 use crate::workspace::Workspace;
 
-/// Where the server comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provider {
-    /// A server that the user runs, named by `WORKSHOP_DATABASE_URL`.
-    Url,
-    /// A container, by testcontainers.
-    Docker,
-    /// A server started from binaries, without Docker.
-    Embedded,
-}
-
-/// A running server.
-#[derive(Debug, Clone)]
-pub struct Server {
-    provider: Provider,
-}
-
-impl Server {
-    /// The server of this checkout: found running, restarted, or made.
+/// One way to come to a server: found running, restarted, or made.
+trait Provide {
+    /// Gives a server that answers.
     ///
     /// # Errors
-    /// When the chosen provider cannot give one; a [`crate::outcome::Trouble`] that names what to do.
-    pub async fn ensure(workspace: &Workspace) -> anyhow::Result<Server> {
-        let _ = workspace;
-        anyhow::bail!("not here yet")
-    }
+    /// When it cannot; a [`crate::outcome::Trouble`] that says why and what to do.
+    async fn ensure(&self, workspace: &Workspace) -> anyhow::Result<Server>;
 
-    /// The provider that gave the server.
-    pub fn provider(&self) -> Provider {
-        self.provider
-    }
-
-    /// One line for people: provider, version, address.
-    pub fn describe(&self) -> String {
-        format!("{:?}", self.provider)
-    }
-
-    /// The URL of one of its databases, with user and password: `postgres://user:password@host:port/database`.
-    pub fn url(&self, database: &str) -> String {
-        database.to_owned()
-    }
+    /// Stops and removes what `ensure` and the data sets made; one line for each thing that is gone. Calling it again
+    /// finds nothing to remove.
+    ///
+    /// # Errors
+    /// When something of ours is still there afterwards.
+    async fn clean(&self, workspace: &Workspace) -> anyhow::Result<Vec<String>>;
 }

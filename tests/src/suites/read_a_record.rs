@@ -1,6 +1,6 @@
 //! Suite `read-a-record` (exercise 3): one row by its key, through a pool, and every way in which that can fail.
 
-use futures::future::join_all;
+use futures_util::future::join_all;
 use rand::seq::index::sample;
 use serde_json::json;
 use sqlx::FromRow;

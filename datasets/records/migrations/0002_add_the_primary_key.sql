@@ -1,0 +1,2 @@
+-- The one way a record is found: by its id.
+ALTER TABLE records ADD PRIMARY KEY (id);

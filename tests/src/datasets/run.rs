@@ -1,0 +1,105 @@
+//! A run's own database: a copy of a data set that may be altered, gone afterwards.
+
+use anyhow::Context;
+use sqlx::PgConnection;
+
+use crate::datasets::names::{Names, close, drop_database, try_claim};
+use crate::datasets::{DataSet, seed};
+use crate::outcome::Trouble;
+use crate::postgres::Server;
+use crate::workspace::Workspace;
+
+/// A copy of a data set for one run.
+///
+/// Call [`RunDatabase::remove`] at the end. When the tool dies before, PostgreSQL lets go of the claim on the name, and
+/// the next command drops the database.
+#[derive(Debug)]
+pub struct RunDatabase {
+    server: Server,
+    name: String,
+    url: String,
+    /// Holds the claim on the name.
+    claim: PgConnection,
+}
+
+impl RunDatabase {
+    /// Makes the copy, and seeds the data set first when it is not there. Also drops copies that killed runs left.
+    ///
+    /// # Errors
+    /// When the server refuses or goes away.
+    pub async fn create(
+        server: &Server,
+        workspace: &Workspace,
+        set: DataSet,
+    ) -> anyhow::Result<Self> {
+        let names = Names::of(server.checkout());
+        let source = match set {
+            DataSet::Small => names.template(set),
+            DataSet::Pi | DataSet::Full => names.shared(set),
+        };
+        let mut claim = server.connect_for_maintenance().await?;
+        names.sweep(&mut claim, None).await?;
+        let name = names.run();
+        if !try_claim(&mut claim, &name).await? {
+            return Err(Trouble::new(format!("another run has the database {name}"))
+                .next("try again")
+                .into());
+        }
+        if let Err(error) = seed::copy(&mut claim, &source, &name).await {
+            if !is_missing(&error) {
+                return Err(error);
+            }
+            seed::seed(server, workspace, set).await?;
+            seed::copy(&mut claim, &source, &name).await?;
+        }
+        let url = server.url(&name);
+        Ok(RunDatabase {
+            server: server.clone(),
+            name,
+            url,
+            claim,
+        })
+    }
+
+    /// Where a service connects to: `postgres://user:password@host:port/database`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The database's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A connection for the tests themselves.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn connect(&self) -> anyhow::Result<PgConnection> {
+        self.server.connect(&self.name).await
+    }
+
+    /// Drops the database and ends the sessions in it.
+    ///
+    /// # Errors
+    /// When the server does not answer; the next command tries again.
+    pub async fn remove(mut self) -> anyhow::Result<()> {
+        let result = drop_database(&mut self.claim, &self.name).await;
+        close(self.claim).await;
+        result.context("cannot remove the run's database")
+    }
+}
+
+/// True when the source of a copy is not there.
+fn is_missing(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<sqlx::Error>())
+        .any(|error| {
+            error
+                .as_database_error()
+                .and_then(|error| error.code())
+                .as_deref()
+                == Some("3D000")
+        })
+}

@@ -1,0 +1,127 @@
+//! Who runs the embedded server: PostgreSQL refuses root, so a tool that runs as root steps down to another user.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context;
+use nix::unistd::{Gid, Uid, User};
+
+/// The user that PostgreSQL's programs run as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Account {
+    /// Set when the tool is root: the user to become.
+    other: Option<(Uid, Gid)>,
+}
+
+impl Account {
+    /// The tool's own user; as root the user `postgres`, else `nobody`.
+    pub(super) fn pick() -> Self {
+        if !Uid::effective().is_root() {
+            return Account { other: None };
+        }
+        let user = ["postgres", "nobody"]
+            .into_iter()
+            .find_map(|name| User::from_name(name).ok().flatten());
+        let ids = user.map_or((Uid::from_raw(65_534), Gid::from_raw(65_534)), |user| {
+            (user.uid, user.gid)
+        });
+        Account { other: Some(ids) }
+    }
+
+    /// A command that runs as this user, with English messages and without the variables that libpq and the server
+    /// listen to.
+    pub(super) fn command(&self, program: impl AsRef<OsStr>, folder: &Path) -> Command {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("PG") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env("LC_ALL", "C")
+            .env("HOME", folder)
+            .current_dir(folder);
+        if let Some((uid, gid)) = self.other {
+            // The standard library drops root's supplementary groups along with the user.
+            command.uid(uid.as_raw()).gid(gid.as_raw());
+        }
+        command
+    }
+
+    /// Gives a file or folder to this user.
+    ///
+    /// # Errors
+    /// When the owner cannot be changed.
+    pub(super) fn own(&self, path: &Path) -> anyhow::Result<()> {
+        if let Some((uid, gid)) = self.other {
+            std::os::unix::fs::chown(path, Some(uid.as_raw()), Some(gid.as_raw()))
+                .with_context(|| format!("cannot give {} to another user", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Gives a folder and all that is in it to this user.
+    ///
+    /// # Errors
+    /// When a folder cannot be listed or an owner cannot be changed.
+    pub(super) fn own_all(&self, path: &Path) -> anyhow::Result<()> {
+        if let Some((uid, gid)) = self.other {
+            std::os::unix::fs::lchown(path, Some(uid.as_raw()), Some(gid.as_raw()))
+                .with_context(|| format!("cannot give {} to another user", path.display()))?;
+            if path.symlink_metadata()?.is_dir() {
+                for entry in std::fs::read_dir(path)? {
+                    self.own_all(&entry?.path())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// True when this user owns the path itself (a symbolic link is not followed).
+    pub(super) fn owns(&self, path: &Path) -> bool {
+        let uid = self.other.map_or_else(Uid::effective, |(uid, _)| uid);
+        path.symlink_metadata()
+            .is_ok_and(|metadata| metadata.uid() == uid.as_raw())
+    }
+
+    /// True when this user may pass through every folder down to the path.
+    pub(super) fn can_enter(&self, path: &Path) -> bool {
+        let Some((uid, gid)) = self.other else {
+            return true;
+        };
+        path.ancestors().all(|folder| {
+            folder.metadata().is_ok_and(|metadata| {
+                let bit = if metadata.uid() == uid.as_raw() {
+                    0o100
+                } else if metadata.gid() == gid.as_raw() {
+                    0o010
+                } else {
+                    0o001
+                };
+                metadata.mode() & bit != 0
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_user_cannot_enter_a_private_folder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let stranger = Account {
+            other: Some((Uid::from_raw(54_321), Gid::from_raw(54_321))),
+        };
+        assert!(
+            !stranger.can_enter(folder.path()),
+            "a temporary folder is its owner's alone"
+        );
+        assert!(stranger.can_enter(Path::new("/")));
+        assert!(Account { other: None }.can_enter(folder.path()));
+    }
+}

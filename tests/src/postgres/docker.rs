@@ -11,7 +11,7 @@ use testcontainers::bollard::errors::Error as EngineError;
 use testcontainers::bollard::exec::{CreateExecOptions, StartExecResults};
 use testcontainers::bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum, PortBinding};
 use testcontainers::bollard::query_parameters::{
-    InspectContainerOptions, ListContainersOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder,
+    InspectContainerOptions, InspectNetworkOptions, ListContainersOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder,
 };
 use testcontainers::core::{ContainerPort, client};
 use testcontainers::runners::AsyncRunner;
@@ -36,7 +36,7 @@ const USER: &str = "workshop";
 const PORT: u16 = 5432;
 
 /// Counts how the container is made; another number makes another container.
-const FORM: &str = "1";
+const FORM: &str = "2";
 
 /// How long an engine may take to say that it is there.
 const PING: Duration = Duration::from_secs(5);
@@ -211,7 +211,7 @@ impl<'a> Containers<'a> {
         let mut command = vec!["postgres".to_owned()];
         command.extend(settings.iter().flat_map(|setting| ["-c".to_owned(), setting.clone()]));
         // On this machine nobody but its users may reach the server; a remote engine must publish to us.
-        let loopback = is_local();
+        let loopback = is_local(engine).await;
         let container = generic(image)
             .with_container_name(&name)
             .with_label(LABEL, &checkout)
@@ -248,9 +248,13 @@ impl<'a> Containers<'a> {
         let (container, password) = self.container(engine, workspace, image, statements).await?;
         // Another port after each start.
         let port = container.get_host_port_ipv4(ContainerPort::Tcp(PORT)).await?;
-        let host = container.get_host().await?.to_string();
+        let host = if is_local(engine).await {
+            "127.0.0.1".to_owned()
+        } else {
+            container.get_host().await?.to_string()
+        };
         let address = Address {
-            host: if host == "localhost" { "127.0.0.1".to_owned() } else { host },
+            host,
             port,
             user: USER.to_owned(),
             password,
@@ -335,10 +339,21 @@ fn split_image(image: &str) -> (&str, &str) {
     }
 }
 
-/// True when the engine is on this machine and we are not in a container of it ourselves.
-fn is_local() -> bool {
+/// True when the engine shares our network, so that `127.0.0.1` is the same place for both. It does not when
+/// `DOCKER_HOST` names another machine, or when we are in a container that was given the engine's socket. (We may also
+/// be in a container that runs an engine of its own; then the bridge's address is one of ours.)
+async fn is_local(engine: &Docker) -> bool {
     let named = std::env::var("DOCKER_HOST").ok().filter(|value| !value.is_empty());
-    named.is_none_or(|value| value.starts_with("unix://")) && !Path::new("/.dockerenv").exists()
+    if named.is_some_and(|value| !value.starts_with("unix://")) {
+        return false;
+    }
+    if !Path::new("/.dockerenv").exists() {
+        return true;
+    }
+    let bridge = engine.inspect_network("bridge", None::<InspectNetworkOptions>).await.ok();
+    let addresses = bridge.and_then(|network| network.ipam?.config).unwrap_or_default();
+    let mut gateways = addresses.into_iter().filter_map(|address| address.gateway);
+    gateways.all(|gateway| std::net::TcpListener::bind((gateway.as_str(), 0)).is_ok())
 }
 
 async fn has_image(engine: &Docker, image: &str) -> bool {

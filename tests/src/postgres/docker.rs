@@ -293,11 +293,13 @@ impl<'a> Containers<'a> {
         }
         std::fs::write(&note, format!("{image}\n")).with_context(|| format!("cannot write {}", note.display()))?;
         let (mut server, mut connection) = match self.start(engine, workspace, image, true).await {
-            Err(error) if format!("{error:#}").contains("pg_stat_statements") => {
+            Err(error) if error.to_string().contains("could not access file \"pg_stat_statements\"") => {
                 // An image without the extension: its server stops at once. Such a container is of no use.
                 remove(engine, &checkout_id(workspace), Some(image)).await?;
                 self.start(engine, workspace, image, false).await?
             }
+            // A container that was just being stopped: it is stopped by now, and starts again.
+            Err(error) if error.is::<Trouble>() => self.start(engine, workspace, image, true).await?,
             other => other?,
         };
         server.statements = server.statements && connection::count_statements(&mut connection).await;

@@ -24,7 +24,10 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
     let catalogue = Catalogue::read(workspace)?;
     let exercise = exercise_of(&catalogue, args.target)?;
     let report = match exercise {
-        Some(exercise) if !exercise.is_crate() => judge_form(workspace, exercise, args.target)?,
+        Some(exercise) if !exercise.is_crate() => {
+            println!("{}", paint(Style::Strong, args.target.to_string()));
+            judge_form(workspace, exercise, args.target)?
+        }
         _ => {
             let started = Instant::now();
             let launch = match build::build(workspace, args.target, Profile::Check).await {
@@ -100,7 +103,6 @@ pub fn judge_form(
         Target::Solution(_) => exercise.solution(workspace),
         _ => exercise.starter(workspace),
     };
-    println!("{}", paint(Style::Strong, target.to_string()));
     let form = predict::Form::read(&folder)?;
     let mut report = Report::new(&target.to_string());
     for test in predict::tests() {

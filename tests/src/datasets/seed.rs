@@ -68,18 +68,20 @@ async fn interruptible(
             drop_database(&mut maintenance, &name).await?;
         }
     }
+    names.sweep(&mut maintenance, Some(set)).await?;
     let there = present(server, &mut maintenance, &names, set).await?;
     if !there {
-        names.sweep(&mut maintenance, Some(set)).await?;
         room::check(server, set).await?;
+        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+            .fetch_one(&mut maintenance)
+            .await?;
         let building = names.building(set);
         tokio::select! {
             biased;
             result = make(server, &mut maintenance, &names, &building, set) => result?,
             interrupt = tokio::signal::ctrl_c() => {
                 interrupt.context("cannot listen for Ctrl-C")?;
-                // The connections of the abandoned work may be in the middle of an answer: a new one for this.
-                undo(server, &building).await?;
+                undo(server, pid, &building).await?;
                 return Err(Interrupted::new(format!(
                     "interrupted: what there was of {set} is gone; just seed {set} starts anew"
                 )).into());
@@ -130,10 +132,15 @@ async fn make(
     .with_context(|| format!("cannot give the data set {set} its name"))
 }
 
-/// Drops the database of a build that was interrupted; ends its running statement with it.
-async fn undo(server: &Server, building: &str) -> anyhow::Result<()> {
+/// Drops the database of a build that was interrupted, over a new connection: the one with the process `pid` may be in
+/// the middle of making it.
+async fn undo(server: &Server, pid: i32, building: &str) -> anyhow::Result<()> {
     let mut connection = server.connect_for_maintenance().await?;
-    // CREATE DATABASE may be running still; dropping waits for it.
+    sqlx::query("SELECT pg_terminate_backend($1, 10000)")
+        .bind(pid)
+        .execute(&mut connection)
+        .await
+        .context("cannot end the session that makes the data set")?;
     drop_database(&mut connection, building).await?;
     close(connection).await;
     Ok(())

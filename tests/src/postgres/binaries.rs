@@ -43,13 +43,17 @@ impl Binaries {
     pub(super) fn system() -> Option<Binaries> {
         let mut found: Vec<Binaries> = Vec::new();
         for folder in system_folders() {
-            let Ok(bin) = folder.canonicalize() else {
+            // A link on the PATH leads to the folder that the other programs and the libraries are next to.
+            let Ok(postgres) = folder.join("postgres").canonicalize() else {
+                continue;
+            };
+            let Some(bin) = postgres.parent() else {
                 continue;
             };
             if found.iter().any(|binaries| binaries.bin == bin) {
                 continue;
             }
-            if let Some(binaries) = Self::at(&bin, BinariesFrom::System) {
+            if let Some(binaries) = Self::at(bin, BinariesFrom::System) {
                 found.push(binaries);
             }
         }

@@ -13,8 +13,8 @@ use testcontainers::bollard::models::{
     ContainerInspectResponse, ContainerStateStatusEnum, PortBinding,
 };
 use testcontainers::bollard::query_parameters::{
-    InspectContainerOptions, ListContainersOptionsBuilder, LogsOptionsBuilder,
-    RemoveContainerOptionsBuilder,
+    InspectContainerOptions, InspectNetworkOptions, ListContainersOptionsBuilder,
+    LogsOptionsBuilder, RemoveContainerOptionsBuilder,
 };
 use testcontainers::core::{ContainerPort, client};
 use testcontainers::runners::AsyncRunner;
@@ -27,7 +27,7 @@ use crate::postgres::{Provide, Provider, Server, Settings, configuration, connec
 use crate::workspace::Workspace;
 
 /// The official image, where nothing else is asked for.
-pub(crate) const OFFICIAL: &str = "postgres:18.1";
+pub(super) const OFFICIAL: &str = "postgres:18.1";
 
 /// The label that says whose container it is.
 const LABEL: &str = "workshop.checkout";
@@ -39,7 +39,7 @@ const USER: &str = "workshop";
 const PORT: u16 = 5432;
 
 /// Counts how the container is made; another number makes another container.
-const FORM: &str = "1";
+const FORM: &str = "2";
 
 /// How long an engine may take to say that it is there.
 const PING: Duration = Duration::from_secs(5);
@@ -242,7 +242,7 @@ impl<'a> Containers<'a> {
                 .flat_map(|setting| ["-c".to_owned(), setting.clone()]),
         );
         // On this machine nobody but its users may reach the server; a remote engine must publish to us.
-        let loopback = is_local();
+        let loopback = is_local(engine).await;
         let container = generic(image)
             .with_container_name(&name)
             .with_label(LABEL, &checkout)
@@ -286,13 +286,13 @@ impl<'a> Containers<'a> {
         let port = container
             .get_host_port_ipv4(ContainerPort::Tcp(PORT))
             .await?;
-        let host = container.get_host().await?.to_string();
+        let host = if is_local(engine).await {
+            "127.0.0.1".to_owned()
+        } else {
+            container.get_host().await?.to_string()
+        };
         let address = Address {
-            host: if host == "localhost" {
-                "127.0.0.1".to_owned()
-            } else {
-                host
-            },
+            host,
             port,
             user: USER.to_owned(),
             password,
@@ -339,10 +339,18 @@ impl<'a> Containers<'a> {
         std::fs::write(&note, format!("{image}\n"))
             .with_context(|| format!("cannot write {}", note.display()))?;
         let (mut server, mut connection) = match self.start(engine, workspace, image, true).await {
-            Err(error) if format!("{error:#}").contains("pg_stat_statements") => {
+            Err(error)
+                if error
+                    .to_string()
+                    .contains("could not access file \"pg_stat_statements\"") =>
+            {
                 // An image without the extension: its server stops at once. Such a container is of no use.
                 remove(engine, &checkout_id(workspace), Some(image)).await?;
                 self.start(engine, workspace, image, false).await?
+            }
+            // A container that was just being stopped: it is stopped by now, and starts again.
+            Err(error) if error.is::<Trouble>() => {
+                self.start(engine, workspace, image, true).await?
             }
             other => other?,
         };
@@ -391,12 +399,28 @@ fn split_image(image: &str) -> (&str, &str) {
     }
 }
 
-/// True when the engine is on this machine and we are not in a container of it ourselves.
-fn is_local() -> bool {
+/// True when the engine shares our network, so that `127.0.0.1` is the same place for both. It does not when
+/// `DOCKER_HOST` names another machine, or when we are in a container that was given the engine's socket. (We may also
+/// be in a container that runs an engine of its own; then the bridge's address is one of ours.)
+async fn is_local(engine: &Docker) -> bool {
     let named = std::env::var("DOCKER_HOST")
         .ok()
         .filter(|value| !value.is_empty());
-    named.is_none_or(|value| value.starts_with("unix://")) && !Path::new("/.dockerenv").exists()
+    if named.is_some_and(|value| !value.starts_with("unix://")) {
+        return false;
+    }
+    if !Path::new("/.dockerenv").exists() {
+        return true;
+    }
+    let bridge = engine
+        .inspect_network("bridge", None::<InspectNetworkOptions>)
+        .await
+        .ok();
+    let addresses = bridge
+        .and_then(|network| network.ipam?.config)
+        .unwrap_or_default();
+    let mut gateways = addresses.into_iter().filter_map(|address| address.gateway);
+    gateways.all(|gateway| std::net::TcpListener::bind((gateway.as_str(), 0)).is_ok())
 }
 
 async fn has_image(engine: &Docker, image: &str) -> bool {

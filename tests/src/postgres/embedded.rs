@@ -339,21 +339,36 @@ impl Cluster {
         (data.is_some() && data == self.data().canonicalize().ok()).then_some((connection, facts))
     }
 
-    /// Starts the server, or waits for one that is just starting or recovering from a crash.
+    /// Starts the server, or waits for one that is just starting or recovering from a crash. One that is just shutting
+    /// down is gone in the end, and started again.
     async fn start(
         &self,
         kept: &mut Kept,
     ) -> anyhow::Result<(sqlx::PgConnection, connection::Facts)> {
-        if self.running().is_none() {
-            self.launch(kept).await?;
+        if self.running().is_some() {
+            let offset = std::fs::metadata(self.log()).map_or(0, |metadata| metadata.len());
+            match self.wait(kept, offset).await {
+                Err(_) if self.running().is_none() => {}
+                result => return result,
+            }
         }
+        let offset = self.launch(kept).await?;
+        self.wait(kept, offset).await
+    }
+
+    /// Waits until the server answers. Its log from `offset` on says why when it does not.
+    async fn wait(
+        &self,
+        kept: &Kept,
+        offset: u64,
+    ) -> anyhow::Result<(sqlx::PgConnection, connection::Facts)> {
         let address = kept.address();
         let mut connection =
             connection::wait_until_it_answers(&address.options(&address.maintenance), async || {
                 if self.running().is_some() {
                     Ok(())
                 } else {
-                    Err(self.trouble(0))
+                    Err(self.trouble(offset))
                 }
             })
             .await?;
@@ -361,8 +376,8 @@ impl Cluster {
         Ok((connection, facts))
     }
 
-    /// Has `pg_ctl` start the server; it lives on when the tool ends.
-    async fn launch(&self, kept: &mut Kept) -> anyhow::Result<()> {
+    /// Has `pg_ctl` start the server; it lives on when the tool ends. Gives the length of the log before.
+    async fn launch(&self, kept: &mut Kept) -> anyhow::Result<u64> {
         let since = Instant::now();
         let mut tries = 1;
         loop {
@@ -385,7 +400,8 @@ impl Cluster {
                 .await
                 .with_context(|| format!("cannot run {}", kept.bin.join("pg_ctl").display()))?;
             if status.success() {
-                return self.keep(kept);
+                self.keep(kept)?;
+                return Ok(offset);
             }
             let log = log_since(&self.log(), offset);
             if log.contains("shared memory block") && since.elapsed() < LINGER {

@@ -382,7 +382,9 @@ fn command(
             command.env_remove(&*name);
         }
     }
+    // A backtrace would push the message of a panic out of the lines that a learner is shown.
     command
+        .env("RUST_BACKTRACE", "0")
         .envs(launch.env.iter().cloned())
         .envs(settings.environment(address));
     Ok(command)

@@ -27,7 +27,7 @@ use crate::postgres::{Provide, Provider, Server, Settings, configuration, connec
 use crate::workspace::Workspace;
 
 /// The official image, where nothing else is asked for.
-pub(super) const OFFICIAL: &str = "postgres:18.1";
+pub(crate) const OFFICIAL: &str = "postgres:18.1";
 
 /// The label that says whose container it is.
 const LABEL: &str = "workshop.checkout";

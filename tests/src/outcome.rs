@@ -66,6 +66,16 @@ impl Trouble {
         self
     }
 
+    /// The one in an error, be it the error itself, a context of it, or a cause.
+    pub fn of(error: &anyhow::Error) -> Option<&Trouble> {
+        let in_the_chain = || {
+            error
+                .chain()
+                .find_map(|cause| cause.downcast_ref::<Trouble>())
+        };
+        error.downcast_ref::<Trouble>().or_else(in_the_chain)
+    }
+
     /// The outcome that a command ends with when it stops on this error.
     pub fn outcome(&self) -> Outcome {
         self.outcome
@@ -108,10 +118,7 @@ pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
             ExitCode::from(130)
         }
         Err(error) => {
-            let outcome = error
-                .chain()
-                .find_map(|cause| cause.downcast_ref::<Trouble>())
-                .map_or(Outcome::CouldNotJudge, Trouble::outcome);
+            let outcome = Trouble::of(&error).map_or(Outcome::CouldNotJudge, Trouble::outcome);
             eprintln!("error: {error}");
             for cause in error.chain().skip(1) {
                 eprintln!("  because: {cause}");

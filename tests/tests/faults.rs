@@ -94,10 +94,7 @@ async fn not_judged(launch: &Launch) -> anyhow::Result<String> {
         Ok(report) => anyhow::bail!("it was judged: {:?}", report.tests),
         Err(error) => error,
     };
-    let outcome = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<Trouble>())
-        .map(Trouble::outcome);
+    let outcome = Trouble::of(&error).map(Trouble::outcome);
     anyhow::ensure!(
         outcome == Some(Outcome::CouldNotJudge),
         "{outcome:?}: {error:#}"

@@ -176,6 +176,6 @@ mod tests {
             cpu("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nflags\t: fpu\n"),
             "Some CPU @ 3 GHz"
         );
-        assert_eq!(virtualised("flags\t: fpu hypervisor sse\n").is_some(), true);
+        assert!(virtualised("flags\t: fpu hypervisor sse\n").is_some());
     }
 }

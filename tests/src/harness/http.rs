@@ -29,6 +29,8 @@ impl Client {
     /// When the underlying client cannot be made.
     pub fn new(base_url: &str, key: Option<&str>) -> anyhow::Result<Self> {
         let http = reqwest::Client::builder()
+            // No idle connection stays open: a service that stops gracefully would wait for it.
+            .pool_max_idle_per_host(0)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .build()?;

@@ -8,7 +8,7 @@ use crate::datasets::names::{close, drop_database, execute, try_claim};
 use crate::datasets::progress::Progress;
 use crate::datasets::{DataSet, records, room};
 use crate::outcome::Trouble;
-use crate::postgres::Server;
+use crate::postgres::{self, Server};
 
 /// Rows a statement: large enough to cost nothing, small enough for a bar that moves and a quick end after Ctrl-C.
 const CHUNK: u32 = 100_000;
@@ -91,7 +91,7 @@ fn in_words(error: anyhow::Error, server: &Server, set: DataSet) -> anyhow::Erro
         }
         sqlx::Error::Database(refusal) if !refusal.code().is_some_and(|code| code.starts_with("57P")) => error,
         sqlx::Error::Database(_) | sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => {
-            Trouble::new(format!("the database went away while {set} was made: {cause}"))
+            Trouble::new(format!("the database went away while {set} was made: {}", postgres::words(cause)))
                 .expected("a server that stays; nothing half-made counts")
                 .next(format!("just seed {set} starts anew"))
                 .into()

@@ -22,6 +22,7 @@ mod url;
 
 pub use clean::{Cleaned, clean};
 pub use identity::checkout_id;
+pub(crate) use connection::words;
 pub(crate) use identity::short_hash;
 pub use lock::Lock;
 pub use server::{Provider, Server};

@@ -29,7 +29,7 @@ impl<'a> Url<'a> {
     async fn connect(&self, workspace: &Workspace) -> anyhow::Result<(Server, sqlx::PgConnection)> {
         let address = parse(self.url)?;
         let mut connection = connection::connect(&address.options(&address.maintenance)).await.map_err(|error| {
-            Trouble::new(format!("the server that WORKSHOP_DATABASE_URL names does not let us in: {error}"))
+            Trouble::new(format!("the server that WORKSHOP_DATABASE_URL names does not let us in: {}", connection::words(&error)))
                 .expected(format!("PostgreSQL on {}, without TLS, for the user {}", address.place(), address.user))
                 .next("start it or correct the variable; without it the course brings its own server")
         })?;

@@ -2,12 +2,15 @@
 
 mod bench_loop;
 mod book_check;
+mod calibrate;
 pub mod check;
 mod clean;
+mod cold_start;
 mod doctor;
 mod hint;
 mod image;
 mod mdbook;
+mod measure;
 mod progress;
 mod reset;
 mod run;
@@ -51,6 +54,9 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Seed(args) => seed::run(workspace, &args).await,
         Command::Image => image::run(workspace).await,
         Command::Clean { image } => clean::run(workspace, image).await,
+        Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
+        Command::Calibrate(args) => interruptible(calibrate::run(workspace, &args)).await,
+        Command::ColdStart(args) => cold_start::run(&args),
         command => anyhow::bail!("not here yet: {command:?}"),
     }
 }

@@ -252,10 +252,8 @@ pub async fn run(
 
 /// What the warm-up cost, once it is known what a request costs.
 fn after_warm_up(observed: &mut Observed, warmed_up: &WarmedUp, cpu: Option<Duration>) {
-    observed.value(
-        "warm_up",
-        Some(warmed_up.steady_after_s.unwrap_or(warmed_up.took_s)),
-    );
+    // A warm-up that was cut short has no length of its own.
+    observed.value("warm_up", warmed_up.steady_after_s);
     if warmed_up.steady_after_s.is_none() {
         observed.value(UNSTEADY, Some(1.0));
     }

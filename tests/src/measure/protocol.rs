@@ -48,7 +48,7 @@ impl Plan {
         let plan = |rounds, saturation: f64, open: f64, rates: &[u32], budget: Option<u64>| Plan {
             rounds,
             warm_up: warm_up(mode),
-            calibration: Duration::from_secs(if mode == Mode::Quick { 3 } else { 8 }),
+            calibration: Duration::from_secs(if mode == Mode::Quick { 3 } else { 12 }),
             saturation: Duration::from_secs_f64(saturation),
             open: Duration::from_secs_f64(open),
             rates: rates.to_vec(),

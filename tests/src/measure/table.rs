@@ -185,10 +185,10 @@ fn verdict(result: &ResultFile) -> Vec<String> {
         );
         let line = match (&comparison.reason, comparison.ratio) {
             (Some(reason), _) => format!("{}: {words}: {reason}", metric.name),
-            (None, Some(ratio)) => {
+            (None, Some(ratio)) if comparison.verdict != Verdict::NoDifferenceShown => {
                 format!("{}: {words}: {}", metric.name, times(ratio, against))
             }
-            (None, None) => format!("{}: {words}", metric.name),
+            _ => format!("{}: {words}", metric.name),
         };
         lines.extend(wrapped(&line, "- "));
     }

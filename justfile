@@ -1,0 +1,116 @@
+# The face of the workshop. Each recipe prints the raw command that it runs.
+# TARGET is exercise-N (yours), solution-N (the reference) or kotlin.
+
+export PATH := justfile_directory() / ".workshop/tools/bin" + ":" + env("PATH")
+
+workshop := "cargo run --quiet --package workshop --"
+
+# List the recipes
+[private]
+default:
+    @just --list --unsorted
+
+# Database, data, Kotlin and Rust side by side: checked, measured, shown in the book
+[group('start here')]
+tour: tool (bring "mdbook" "oha" "hyperfine")
+    {{ workshop }} tour
+
+# What is here, what is missing, and the exact command that mends it
+[group('start here')]
+doctor: tool
+    {{ workshop }} doctor
+
+# The book at a local address, rebuilt at every change
+[group('start here')]
+serve *options: tool (bring "mdbook")
+    mdbook serve {{ options }}
+
+# Build, start and test (add --timings for how long each step took)
+[group('exercises')]
+check target *options: tool
+    {{ workshop }} check {{ quote(target) }} {{ options }}
+
+# Check again at every change
+[group('exercises')]
+watch target: tool
+    {{ workshop }} watch {{ quote(target) }}
+
+# Start it with a database of its own and leave it running, to try requests by hand
+[group('exercises')]
+run target *options: tool
+    {{ workshop }} run {{ quote(target) }} {{ options }}
+
+# The next hint, chosen by what failed last
+[group('exercises')]
+hint target: tool
+    {{ workshop }} hint {{ quote(target) }}
+
+# The difference between your files and the reference (--apply takes the reference over and keeps yours)
+[group('exercises')]
+solution target *options: tool
+    {{ workshop }} solution {{ quote(target) }} {{ options }}
+
+# Back to the starter; your files are kept in .workshop/attempts
+[group('exercises')]
+reset target: tool
+    {{ workshop }} reset {{ quote(target) }}
+
+# Where you are
+[group('exercises')]
+progress: tool
+    {{ workshop }} progress
+
+# The exercise's measurement (--quick: one minute, --thorough: the long one)
+[group('measuring')]
+measure target *options: tool (bring "oha" "hyperfine")
+    {{ workshop }} measure {{ quote(target) }} {{ options }}
+
+# Hold the measuring against itself: no difference, and a planted one
+[group('measuring')]
+calibrate *options: tool (bring "oha" "hyperfine")
+    {{ workshop }} calibrate {{ options }}
+
+# Make a data set: small (10 000 rows), pi (1 000 000) or full (10 000 000)
+[group('the database')]
+seed data_set *options: tool
+    {{ workshop }} seed {{ quote(data_set) }} {{ options }}
+
+# Build a local PostgreSQL image from this machine's binaries, for rooms without a registry
+[group('the database')]
+image: tool
+    {{ workshop }} image
+
+# Remove the server, the containers and the databases that the course started
+[group('the database')]
+clean *options: tool
+    {{ workshop }} clean {{ options }}
+
+# Everything that CI runs
+[group('authors')]
+test: tool (bring "mdbook")
+    cargo fmt --all --check
+    cargo clippy --quiet --workspace --all-targets -- --deny warnings
+    cd exercises/kotlin-service && mvn --batch-mode --no-transfer-progress test
+    cargo test --workspace
+    {{ workshop }} verify all
+    {{ workshop }} book-check
+    mdbook build
+
+# The author's gate for exercise-N, or all: starter red as declared, reference green, each mistake caught
+[group('authors')]
+verify target: tool
+    {{ workshop }} verify {{ quote(target) }}
+
+# How long the loop of edit and check takes, held against its limits
+[group('authors')]
+bench-loop: tool (bring "mdbook")
+    {{ workshop }} bench-loop
+
+# The first build of the tool takes minutes: it shows cargo's progress, the later ones are quiet
+[private]
+tool:
+    @test -x "${CARGO_TARGET_DIR:-target}/debug/workshop" || { echo "compiling the workshop's tool, once …" >&2; cargo build --package workshop; }
+
+[private]
+bring +tools:
+    @./justw --bring {{ tools }}

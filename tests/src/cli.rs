@@ -23,6 +23,8 @@ pub enum Command {
     Doctor,
     /// Build, start and test one target
     Check(CheckArgs),
+    /// Start one target with a database of its own and leave it running
+    Run(RunArgs),
     /// Check again at every change
     Watch {
         /// exercise-N
@@ -71,6 +73,12 @@ pub enum Command {
     BenchLoop,
     /// The book's checks: includes, links, minutes
     BookCheck,
+    /// Write the patch that makes the starter out of the reference (for the author, after editing either)
+    #[command(hide = true)]
+    StarterPatch {
+        /// exercise-N
+        target: Target,
+    },
     /// mdBook's preprocessor protocol (called by mdbook)
     #[command(hide = true)]
     Mdbook(MdbookArgs),
@@ -87,6 +95,16 @@ pub struct CheckArgs {
     /// Print how long each step took
     #[arg(long)]
     pub timings: bool,
+}
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// exercise-N, solution-N or kotlin
+    pub target: Target,
+    /// The port to listen on; 8080 when it is free, else any that is
+    #[arg(long)]
+    pub port: Option<u16>,
 }
 
 /// Options of `seed`.

@@ -110,7 +110,8 @@ impl Catalogue {
     pub fn read(workspace: &Workspace) -> anyhow::Result<Self> {
         let folder = workspace.solutions();
         let mut exercises = Vec::new();
-        let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        let entries = std::fs::read_dir(&folder)
+            .with_context(|| format!("cannot list {}", folder.display()))?;
         for entry in entries {
             let path = entry?.path().join("exercise.toml");
             if path.is_file() {
@@ -131,12 +132,15 @@ impl Catalogue {
     /// # Errors
     /// When there is none; the error lists what exists.
     pub fn get(&self, number: u8) -> anyhow::Result<&Exercise> {
-        self.exercises.iter().find(|exercise| exercise.number == number).ok_or_else(|| {
-            Trouble::new(format!("there is no exercise-{number}"))
-                .expected(format!("one of: {}", self.names().join(", ")))
-                .next("just progress")
-                .into()
-        })
+        self.exercises
+            .iter()
+            .find(|exercise| exercise.number == number)
+            .ok_or_else(|| {
+                Trouble::new(format!("there is no exercise-{number}"))
+                    .expected(format!("one of: {}", self.names().join(", ")))
+                    .next("just progress")
+                    .into()
+            })
     }
 
     /// Every exercise's target name.
@@ -159,11 +163,15 @@ impl Catalogue {
 }
 
 fn read_exercise(path: &std::path::Path) -> anyhow::Result<Exercise> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     toml::from_str(&text).map_err(|error| {
         Trouble::new(format!("{} is malformed: {error}", path.display()))
             .expected("number, slug, title, suites, edit, red, [minutes] and [measure]")
-            .next(format!("git diff -- {0}; git restore {0} brings the file back", path.display()))
+            .next(format!(
+                "git diff -- {0}; git restore {0} brings the file back",
+                path.display()
+            ))
             .into()
     })
 }

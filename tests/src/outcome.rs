@@ -1,9 +1,9 @@
-//! How a command ends: three outcomes with exit codes 0, 1 and 2, and errors that name the next step.
+//! How a command ends: three outcomes with exit codes 0, 1 and 2 (and 130 when interrupted), and errors that name the next step.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// The outcome of a command that ran to its end.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Everything asked for is as it should be. Exit code 0.
@@ -37,7 +37,12 @@ pub struct Trouble {
 impl Trouble {
     /// An error of the environment (exit code 2) until [`Trouble::failed`] says otherwise.
     pub fn new(what: impl Into<String>) -> Self {
-        Trouble { what: what.into(), expected: None, next: None, outcome: Outcome::CouldNotJudge }
+        Trouble {
+            what: what.into(),
+            expected: None,
+            next: None,
+            outcome: Outcome::CouldNotJudge,
+        }
     }
 
     /// What should have been the case.
@@ -59,6 +64,16 @@ impl Trouble {
     pub fn failed(mut self) -> Self {
         self.outcome = Outcome::Failed;
         self
+    }
+
+    /// The one in an error, be it the error itself, a context of it, or a cause.
+    pub fn of(error: &anyhow::Error) -> Option<&Trouble> {
+        let in_the_chain = || {
+            error
+                .chain()
+                .find_map(|cause| cause.downcast_ref::<Trouble>())
+        };
+        error.downcast_ref::<Trouble>().or_else(in_the_chain)
     }
 
     /// The outcome that a command ends with when it stops on this error.
@@ -103,10 +118,7 @@ pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
             ExitCode::from(130)
         }
         Err(error) => {
-            let outcome = error
-                .chain()
-                .find_map(|cause| cause.downcast_ref::<Trouble>())
-                .map_or(Outcome::CouldNotJudge, Trouble::outcome);
+            let outcome = Trouble::of(&error).map_or(Outcome::CouldNotJudge, Trouble::outcome);
             eprintln!("error: {error}");
             for cause in error.chain().skip(1) {
                 eprintln!("  because: {cause}");
@@ -122,7 +134,12 @@ mod tests {
 
     #[test]
     fn an_error_says_what_happened_what_was_expected_and_what_to_do_next() {
-        let trouble = Trouble::new("the disk is full").expected("2 GB free").next("just clean");
-        assert_eq!(trouble.to_string(), "the disk is full\n  expected: 2 GB free\n  next: just clean");
+        let trouble = Trouble::new("the disk is full")
+            .expected("2 GB free")
+            .next("just clean");
+        assert_eq!(
+            trouble.to_string(),
+            "the disk is full\n  expected: 2 GB free\n  next: just clean"
+        );
     }
 }

@@ -51,7 +51,10 @@ mod tests {
     #[test]
     fn a_target_reads_as_it_is_written() {
         for text in ["exercise-3", "solution-12", "kotlin"] {
-            assert_eq!(text.parse::<Target>().map(|target| target.to_string()), Ok(text.to_owned()));
+            assert_eq!(
+                text.parse::<Target>().map(|target| target.to_string()),
+                Ok(text.to_owned())
+            );
         }
     }
 
@@ -59,7 +62,10 @@ mod tests {
     fn anything_else_is_refused_with_what_would_be_right() {
         for text in ["exercise-", "exercise-0", "exercise-x", "rust", "solution3"] {
             let refusal = text.parse::<Target>().expect_err(text);
-            assert!(refusal.contains("exercise-N, solution-N or kotlin"), "{refusal}");
+            assert!(
+                refusal.contains("exercise-N, solution-N or kotlin"),
+                "{refusal}"
+            );
         }
     }
 }

@@ -22,19 +22,26 @@ impl Workspace {
         }
         let here = std::env::current_dir()?;
         here.ancestors()
-            .find(|folder| folder.join("justfile").is_file() && folder.join("tests/Cargo.toml").is_file())
+            .find(|folder| {
+                folder.join("justfile").is_file() && folder.join("tests/Cargo.toml").is_file()
+            })
             .map(Workspace::at)
             .ok_or_else(|| {
-                Trouble::new(format!("{} is not inside a checkout of the workshop", here.display()))
-                    .expected("a folder with a justfile and tests/Cargo.toml, here or above")
-                    .next("cd into the checkout and try again")
-                    .into()
+                Trouble::new(format!(
+                    "{} is not inside a checkout of the workshop",
+                    here.display()
+                ))
+                .expected("a folder with a justfile and tests/Cargo.toml, here or above")
+                .next("cd into the checkout and try again")
+                .into()
             })
     }
 
     /// The checkout in this folder, unchecked.
     pub fn at(root: impl AsRef<Path>) -> Self {
-        Workspace { root: root.as_ref().to_path_buf() }
+        Workspace {
+            root: root.as_ref().to_path_buf(),
+        }
     }
 
     /// The checkout's root folder.
@@ -99,6 +106,7 @@ impl Workspace {
 
     /// Cargo's target directory: `CARGO_TARGET_DIR`, else `target`.
     pub fn cargo_target(&self) -> PathBuf {
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), |dir| self.root.join(dir))
+        std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| self.root.join("target"), |dir| self.root.join(dir))
     }
 }

@@ -1,1 +1,15 @@
-//! What the book needs: the preprocessor and the checks.
+//! The book: the macros of its pages, the preprocessor that expands them, and the checks that keep it whole.
+
+pub mod check;
+pub mod difference;
+pub mod expand;
+pub mod fault;
+pub mod html;
+pub mod macros;
+pub mod panes;
+pub mod preprocessor;
+pub mod results;
+pub mod schedule;
+pub mod site;
+pub mod source;
+pub mod tests_list;

@@ -18,6 +18,9 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         built.bytes / 1_000_000,
         start.elapsed().as_secs_f64()
     );
-    println!("it is taken where the official image is not here; WORKSHOP_POSTGRES_IMAGE={} takes it always", built.name);
+    println!(
+        "it is taken where the official image is not here; WORKSHOP_POSTGRES_IMAGE={} takes it always",
+        built.name
+    );
     Ok(Outcome::Passed)
 }

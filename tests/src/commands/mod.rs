@@ -1,11 +1,28 @@
 //! The commands, one module each, and the table that leads to them.
 
+mod bench_loop;
+mod book_check;
+pub mod check;
 mod clean;
+mod doctor;
+mod hint;
 mod image;
+mod mdbook;
+mod progress;
+mod reset;
+mod run;
 mod seed;
+mod solution;
+mod starter_patch;
+mod verify;
+mod watch;
+
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Command;
-use crate::outcome::Outcome;
+use crate::exercise::{Catalogue, Exercise};
+use crate::outcome::{Interrupted, Outcome, Trouble};
+use crate::target::Target;
 use crate::workspace::Workspace;
 
 /// Runs one command.
@@ -14,9 +31,67 @@ use crate::workspace::Workspace;
 /// Whatever the command could not get past.
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
     match command {
+        Command::Doctor => doctor::run(workspace).await,
+        Command::Check(args) => interruptible(check::run(workspace, &args)).await,
+        Command::Run(args) => run::run(workspace, &args).await,
+        Command::Watch { target } => watch::run(workspace, &exercise(workspace, target)?).await,
+        Command::Hint { target } => hint::run(workspace, &exercise(workspace, target)?),
+        Command::Solution { target, apply } => {
+            solution::run(workspace, &exercise(workspace, target)?, apply)
+        }
+        Command::Reset { target } => reset::run(workspace, &exercise(workspace, target)?),
+        Command::Progress => progress::run(workspace),
+        Command::StarterPatch { target } => {
+            starter_patch::run(workspace, &exercise(workspace, target)?)
+        }
+        Command::Verify { target } => interruptible(verify::run(workspace, &target)).await,
+        Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
+        Command::BookCheck => book_check::run(workspace),
+        Command::Mdbook(args) => mdbook::run(&args),
         Command::Seed(args) => seed::run(workspace, &args).await,
         Command::Image => image::run(workspace).await,
         Command::Clean { image } => clean::run(workspace, image).await,
-        other => anyhow::bail!("not here yet: {other:?}"),
+        command => anyhow::bail!("not here yet: {command:?}"),
+    }
+}
+
+/// Runs a command that has no way of its own to end early. On Ctrl-C or SIGTERM it is dropped, and with it whatever it
+/// has started.
+async fn interruptible(
+    command: impl Future<Output = anyhow::Result<Outcome>>,
+) -> anyhow::Result<Outcome> {
+    tokio::select! {
+        result = command => result,
+        () = interrupted() => {
+            Err(Interrupted::new("interrupted; what was started is stopped").into())
+        }
+    }
+}
+
+/// Returns when somebody wants the tool to end.
+async fn interrupted() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signals) => signals.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
+}
+
+/// The exercise that a command for learners is about.
+fn exercise(workspace: &Workspace, target: Target) -> anyhow::Result<Exercise> {
+    let catalogue = Catalogue::read(workspace)?;
+    match target {
+        Target::Exercise(number) => Ok(catalogue.get(number)?.clone()),
+        Target::Solution(_) | Target::Kotlin => {
+            Err(Trouble::new(format!("{target} is nothing that you edit"))
+                .expected(format!("one of: {}", catalogue.names().join(", ")))
+                .next("just progress")
+                .into())
+        }
     }
 }

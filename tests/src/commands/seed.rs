@@ -18,17 +18,32 @@ pub async fn run(workspace: &Workspace, args: &SeedArgs) -> anyhow::Result<Outco
         let comparison = datasets::against_psql(&server, workspace, set).await?;
         let [before, after] = comparison.psql.map(|time| time.as_secs_f64());
         println!("psql, INSERT … SELECT and primary key: {before:.1} s and {after:.1} s");
-        println!("the tool, vacuumed and verified:       {:.1} s", comparison.ours.as_secs_f64());
+        println!(
+            "the tool, vacuumed and verified:       {:.1} s",
+            comparison.ours.as_secs_f64()
+        );
         println!("ratio {:.2} (at most 1.30)", comparison.ratio());
-        return Ok(if comparison.ratio() <= 1.3 { Outcome::Passed } else { Outcome::Failed });
+        return Ok(if comparison.ratio() <= 1.3 {
+            Outcome::Passed
+        } else {
+            Outcome::Failed
+        });
     }
     let seeded = if args.again {
         datasets::seed_again(&server, workspace, set).await?
     } else {
         datasets::seed(&server, workspace, set).await?
     };
-    let what = if seeded.fresh { "made" } else { "there already, verified" };
-    println!("{set}: {} rows, {what} in {:.2} s", seeded.rows, seeded.took.as_secs_f64());
+    let what = if seeded.fresh {
+        "made"
+    } else {
+        "there already, verified"
+    };
+    println!(
+        "{set}: {} rows, {what} in {:.2} s",
+        seeded.rows,
+        seeded.took.as_secs_f64()
+    );
     println!("fingerprint {}", seeded.fingerprint);
     Ok(Outcome::Passed)
 }

@@ -33,7 +33,11 @@ impl Comparison {
 ///
 /// # Errors
 /// When there is no psql, or the server refuses or goes away.
-pub async fn against_psql(server: &Server, workspace: &Workspace, set: DataSet) -> anyhow::Result<Comparison> {
+pub async fn against_psql(
+    server: &Server,
+    workspace: &Workspace,
+    set: DataSet,
+) -> anyhow::Result<Comparison> {
     let psql = Binaries::find(workspace).and_then(|binaries| binaries.has("psql"));
     let psql = psql.unwrap_or_else(|| "psql".into());
     let _turn = Lock::take(workspace, &format!("seed-{set}"), &format!("seeds {set}")).await?;
@@ -41,7 +45,9 @@ pub async fn against_psql(server: &Server, workspace: &Workspace, set: DataSet) 
     let mut maintenance = server.connect_for_maintenance().await?;
     names.sweep(&mut maintenance, None).await?;
     room::check(server, set).await?;
-    let rows = records::ROWS.replace("$1", "1").replace("$2", &set.rows().to_string());
+    let rows = records::ROWS
+        .replace("$1", "1")
+        .replace("$2", &set.rows().to_string());
     let script = format!("{}\n{rows};\n{}", records::CREATE, records::ADD_PRIMARY_KEY);
     let mut by_psql = Vec::new();
     let mut ours = Duration::ZERO;
@@ -57,7 +63,11 @@ pub async fn against_psql(server: &Server, workspace: &Workspace, set: DataSet) 
         } else {
             eprintln!("by psql");
             try_claim(&mut maintenance, &name).await?;
-            execute(&mut maintenance, format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'")).await?;
+            execute(
+                &mut maintenance,
+                format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'"),
+            )
+            .await?;
             let start = Instant::now();
             run(&psql, &server.url(&name), &script).await?;
             by_psql.push(start.elapsed());
@@ -81,7 +91,9 @@ async fn run(psql: &std::path::Path, url: &str, script: &str) -> anyhow::Result<
                 .next("install PostgreSQL's client programs (Debian, Ubuntu: sudo apt install postgresql-client)")
         })?;
     if let Some(mut input) = child.stdin.take() {
-        tokio::io::AsyncWriteExt::write_all(&mut input, script.as_bytes()).await.context("psql does not listen")?;
+        tokio::io::AsyncWriteExt::write_all(&mut input, script.as_bytes())
+            .await
+            .context("psql does not listen")?;
     }
     let status = child.wait().await?;
     anyhow::ensure!(status.success(), "psql ends with {status}");

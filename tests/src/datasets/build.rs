@@ -33,22 +33,35 @@ pub(super) async fn build(
     Ok(())
 }
 
-async fn attempt(server: &Server, maintenance: &mut PgConnection, name: &str, set: DataSet) -> anyhow::Result<()> {
+async fn attempt(
+    server: &Server,
+    maintenance: &mut PgConnection,
+    name: &str,
+    set: DataSet,
+) -> anyhow::Result<()> {
     if !try_claim(maintenance, name).await? {
-        return Err(Trouble::new(format!("another command builds {name}")).next("try again").into());
+        return Err(Trouble::new(format!("another command builds {name}"))
+            .next("try again")
+            .into());
     }
-    execute(maintenance, format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'"))
-        .await
-        .with_context(|| format!("cannot make the database {name}"))?;
+    execute(
+        maintenance,
+        format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'"),
+    )
+    .await
+    .with_context(|| format!("cannot make the database {name}"))?;
     let mut connection = server.connect(name).await?;
     fill(&mut connection, set).await?;
     let found = records::read_fingerprint(&mut connection).await?;
     close(connection).await;
     if found != records::fingerprint(set) {
-        return Err(Trouble::new(format!("the rows that PostgreSQL {} made have the fingerprint {found}", server.version()))
-            .expected(records::fingerprint(set))
-            .next("report this, with the version: the rows must not differ between versions")
-            .into());
+        return Err(Trouble::new(format!(
+            "the rows that PostgreSQL {} made have the fingerprint {found}",
+            server.version()
+        ))
+        .expected(records::fingerprint(set))
+        .next("report this, with the version: the rows must not differ between versions")
+        .into());
     }
     Ok(())
 }
@@ -58,8 +71,12 @@ async fn attempt(server: &Server, maintenance: &mut PgConnection, name: &str, se
 async fn fill(connection: &mut PgConnection, set: DataSet) -> Result<(), sqlx::Error> {
     let mut progress = Progress::of(set);
     let mut transaction = connection.begin().await?;
-    sqlx::raw_sql("SET LOCAL maintenance_work_mem = '256MB'").execute(&mut *transaction).await?;
-    sqlx::raw_sql(records::CREATE).execute(&mut *transaction).await?;
+    sqlx::raw_sql("SET LOCAL maintenance_work_mem = '256MB'")
+        .execute(&mut *transaction)
+        .await?;
+    sqlx::raw_sql(records::CREATE)
+        .execute(&mut *transaction)
+        .await?;
     let mut first = 1;
     while first <= set.rows() {
         let last = (first + CHUNK - 1).min(set.rows());
@@ -72,29 +89,45 @@ async fn fill(connection: &mut PgConnection, set: DataSet) -> Result<(), sqlx::E
         first = last + 1;
     }
     progress.step("primary key");
-    sqlx::raw_sql(records::ADD_PRIMARY_KEY).execute(&mut *transaction).await?;
+    sqlx::raw_sql(records::ADD_PRIMARY_KEY)
+        .execute(&mut *transaction)
+        .await?;
     progress.step("writing to disk");
     transaction.commit().await?;
     // Marks the rows as visible to all. Otherwise the first reads would do that, and be measured doing it.
     progress.step("vacuum and statistics");
-    sqlx::raw_sql("VACUUM (ANALYZE) records").execute(&mut *connection).await?;
+    sqlx::raw_sql("VACUUM (ANALYZE) records")
+        .execute(&mut *connection)
+        .await?;
     progress.step("verifying the fingerprint");
     Ok(())
 }
 
 /// The errors that people meet, in their words.
 fn in_words(error: anyhow::Error, server: &Server, set: DataSet) -> anyhow::Error {
-    let Some(cause) = error.chain().find_map(|cause| cause.downcast_ref::<sqlx::Error>()) else { return error };
+    let Some(cause) = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<sqlx::Error>())
+    else {
+        return error;
+    };
     match cause {
         sqlx::Error::Database(refusal) if refusal.code().as_deref() == Some("53100") => {
             room::ran_out(set, server.provider()).into()
         }
-        sqlx::Error::Database(refusal) if !refusal.code().is_some_and(|code| code.starts_with("57P")) => error,
+        sqlx::Error::Database(refusal)
+            if !refusal.code().is_some_and(|code| code.starts_with("57P")) =>
+        {
+            error
+        }
         sqlx::Error::Database(_) | sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => {
-            Trouble::new(format!("the database went away while {set} was made: {}", postgres::words(cause)))
-                .expected("a server that stays; nothing half-made counts")
-                .next(format!("just seed {set} starts anew"))
-                .into()
+            Trouble::new(format!(
+                "the database went away while {set} was made: {}",
+                postgres::words(cause)
+            ))
+            .expected("a server that stays; nothing half-made counts")
+            .next(format!("just seed {set} starts anew"))
+            .into()
         }
         _ => error,
     }

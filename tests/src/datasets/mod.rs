@@ -11,6 +11,7 @@ mod seed;
 
 pub use against_psql::{Comparison, against_psql};
 pub use names::drop_everything;
+pub(crate) use room::needed;
 pub use run::RunDatabase;
 pub use seed::{Seeded, seed, seed_again, shared_url};
 

@@ -19,7 +19,9 @@ pub(super) struct Names {
 impl Names {
     /// The names of the checkout with this id.
     pub(super) fn of(checkout: &str) -> Self {
-        Names { prefix: format!("workshop_{checkout}_") }
+        Names {
+            prefix: format!("workshop_{checkout}_"),
+        }
     }
 
     /// The seeded database, for reading.
@@ -44,12 +46,14 @@ impl Names {
 
     /// True for the names of [`Names::building`] and [`Names::run`].
     fn is_passing(&self, name: &str) -> bool {
-        name.strip_prefix(&self.prefix).is_some_and(|rest| rest.starts_with("building_") || rest.starts_with("run_"))
+        name.strip_prefix(&self.prefix)
+            .is_some_and(|rest| rest.starts_with("building_") || rest.starts_with("run_"))
     }
 
     /// True for a data set's database (or template) in a form that this version of the tool does not make.
     fn is_outdated(&self, name: &str, set: DataSet) -> bool {
-        name.strip_prefix(&self.prefix).is_some_and(|rest| rest.starts_with(&format!("{set}_")))
+        name.strip_prefix(&self.prefix)
+            .is_some_and(|rest| rest.starts_with(&format!("{set}_")))
             && name != self.shared(set)
             && name != self.template(set)
     }
@@ -71,8 +75,15 @@ impl Names {
     ///
     /// # Errors
     /// When the server does not answer or refuses.
-    pub(super) async fn sweep(&self, connection: &mut PgConnection, set: Option<DataSet>) -> anyhow::Result<Vec<String>> {
-        let present = self.present(&mut *connection).await.context("cannot list the databases")?;
+    pub(super) async fn sweep(
+        &self,
+        connection: &mut PgConnection,
+        set: Option<DataSet>,
+    ) -> anyhow::Result<Vec<String>> {
+        let present = self
+            .present(&mut *connection)
+            .await
+            .context("cannot list the databases")?;
         let mut dropped = Vec::new();
         for name in present {
             let outdated = set.is_some_and(|set| self.is_outdated(&name, set));
@@ -95,8 +106,14 @@ impl Names {
 ///
 /// # Errors
 /// When the server does not answer or refuses.
-pub async fn drop_everything(connection: &mut PgConnection, checkout: &str) -> anyhow::Result<Vec<String>> {
-    let present = Names::of(checkout).present(&mut *connection).await.context("cannot list the databases")?;
+pub async fn drop_everything(
+    connection: &mut PgConnection,
+    checkout: &str,
+) -> anyhow::Result<Vec<String>> {
+    let present = Names::of(checkout)
+        .present(&mut *connection)
+        .await
+        .context("cannot list the databases")?;
     for name in &present {
         drop_database(connection, name).await?;
     }
@@ -108,9 +125,12 @@ pub async fn drop_everything(connection: &mut PgConnection, checkout: &str) -> a
 /// # Errors
 /// When the server does not answer or refuses.
 pub(super) async fn drop_database(connection: &mut PgConnection, name: &str) -> anyhow::Result<()> {
-    execute(connection, format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)"))
-        .await
-        .with_context(|| format!("cannot drop the database {name}"))
+    execute(
+        connection,
+        format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)"),
+    )
+    .await
+    .with_context(|| format!("cannot drop the database {name}"))
 }
 
 /// Claims a name for this session; false when another session has it.
@@ -134,7 +154,10 @@ async fn unclaim(connection: &mut PgConnection, name: &str) -> anyhow::Result<()
 
 /// Runs a statement whose names are ours: letters, digits and underscores.
 pub(super) async fn execute(connection: &mut PgConnection, sql: String) -> Result<(), sqlx::Error> {
-    sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await.map(|_| ())
+    sqlx::raw_sql(AssertSqlSafe(sql))
+        .execute(connection)
+        .await
+        .map(|_| ())
 }
 
 /// Ends a session; one that is lost already is as good.
@@ -144,7 +167,10 @@ pub(super) async fn close(connection: PgConnection) {
 
 fn key(name: &str) -> i64 {
     let digest = Sha256::digest(name);
-    digest.iter().take(8).fold(0, |key, byte| (key << 8) | i64::from(*byte))
+    digest
+        .iter()
+        .take(8)
+        .fold(0, |key, byte| (key << 8) | i64::from(*byte))
 }
 
 fn random() -> String {
@@ -159,9 +185,18 @@ mod tests {
     fn names_fit_postgresqls_63_bytes_and_need_no_escaping() {
         let names = Names::of("0123456789");
         for set in [DataSet::Small, DataSet::Pi, DataSet::Full] {
-            for name in [names.shared(set), names.template(set), names.building(set), names.run()] {
+            for name in [
+                names.shared(set),
+                names.template(set),
+                names.building(set),
+                names.run(),
+            ] {
                 assert!(name.len() <= 63, "{name}");
-                assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'), "{name}");
+                assert!(
+                    name.bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'),
+                    "{name}"
+                );
             }
         }
     }
@@ -172,7 +207,10 @@ mod tests {
         assert!(names.is_passing(&names.run()));
         assert!(names.is_passing(&names.building(DataSet::Full)));
         assert!(!names.is_passing(&names.shared(DataSet::Full)));
-        assert!(!names.is_passing(&Names::of("9876543210").run()), "of another checkout");
+        assert!(
+            !names.is_passing(&Names::of("9876543210").run()),
+            "of another checkout"
+        );
         assert!(!names.is_passing("run_and_see"));
     }
 

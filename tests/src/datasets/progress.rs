@@ -25,16 +25,28 @@ impl Progress {
     /// Begins now.
     pub(super) fn of(set: DataSet) -> Self {
         let bar = terminal::interactive().then(|| {
-            let bar = ProgressBar::with_draw_target(Some(u64::from(set.rows())), ProgressDrawTarget::stderr());
+            let bar = ProgressBar::with_draw_target(
+                Some(u64::from(set.rows())),
+                ProgressDrawTarget::stderr(),
+            );
             let style = ProgressStyle::with_template(
                 "{msg:12} [{bar:30}] {human_pos}/{human_len} rows, {per_sec}, {eta} left",
             );
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            bar.set_style(
+                style
+                    .unwrap_or_else(|_| ProgressStyle::default_bar())
+                    .progress_chars("=> "),
+            );
             bar.set_message(format!("seeding {set}"));
             bar
         });
         let now = Instant::now();
-        Progress { set, start: now, said: now, bar }
+        Progress {
+            set,
+            start: now,
+            said: now,
+            bar,
+        }
     }
 
     /// So many rows are in.
@@ -52,10 +64,18 @@ impl Progress {
         if let Some(bar) = &self.bar {
             let style = ProgressStyle::with_template("seeding {wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            bar.set_message(format!("{}: {name}, {:.0} s so far", self.set, self.start.elapsed().as_secs_f64()));
+            bar.set_message(format!(
+                "{}: {name}, {:.0} s so far",
+                self.set,
+                self.start.elapsed().as_secs_f64()
+            ));
         } else if self.start.elapsed() >= PATIENCE {
             self.said = Instant::now();
-            eprintln!("seeding {}: {name}, {:.0} s so far", self.set, self.start.elapsed().as_secs_f64());
+            eprintln!(
+                "seeding {}: {name}, {:.0} s so far",
+                self.set,
+                self.start.elapsed().as_secs_f64()
+            );
         }
     }
 }
@@ -85,7 +105,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(' ');
         }
         text.push(digit);
@@ -100,6 +120,9 @@ mod tests {
     #[test]
     fn a_line_tells_rows_rate_and_time_left() {
         let line = line(DataSet::Full, 2_400_000, Duration::from_secs(3));
-        assert_eq!(line, "seeding full: 2 400 000 of 10 000 000 rows, 800 000 rows/s, 10 s left");
+        assert_eq!(
+            line,
+            "seeding full: 2 400 000 of 10 000 000 rows, 800 000 rows/s, 10 s left"
+        );
     }
 }

@@ -7,7 +7,8 @@ use crate::datasets::DataSet;
 use crate::postgres::short_hash;
 
 /// Makes the table, without its primary key.
-pub(super) const CREATE: &str = include_str!("../../../datasets/records/migrations/0001_create_records.sql");
+pub(super) const CREATE: &str =
+    include_str!("../../../datasets/records/migrations/0001_create_records.sql");
 
 /// Adds the primary key.
 pub(super) const ADD_PRIMARY_KEY: &str =
@@ -50,13 +51,22 @@ const SAMPLES: i32 = 1000;
 ///
 /// # Errors
 /// When the server does not answer, or there is no table `records`.
-pub(super) async fn look(connection: &mut PgConnection, set: DataSet) -> Result<Option<String>, sqlx::Error> {
+pub(super) async fn look(
+    connection: &mut PgConnection,
+    set: DataSet,
+) -> Result<Option<String>, sqlx::Error> {
     let rows = i32::try_from(set.rows()).unwrap_or(i32::MAX);
     let (first, last): (Option<i32>, Option<i32>) =
-        sqlx::query_as("SELECT min(id), max(id) FROM records").fetch_one(&mut *connection).await?;
+        sqlx::query_as("SELECT min(id), max(id) FROM records")
+            .fetch_one(&mut *connection)
+            .await?;
     if (first, last) != (Some(1), Some(rows)) {
         let show = |id: Option<i32>| id.map_or_else(|| "none".to_owned(), |id| id.to_string());
-        return Ok(Some(format!("its ids run from {} to {}, not from 1 to {rows}", show(first), show(last))));
+        return Ok(Some(format!(
+            "its ids run from {} to {}, not from 1 to {rows}",
+            show(first),
+            show(last)
+        )));
     }
     let wrong: i64 = sqlx::query_scalar(
         "SELECT count(*)
@@ -70,7 +80,9 @@ pub(super) async fn look(connection: &mut PgConnection, set: DataSet) -> Result<
     .fetch_one(&mut *connection)
     .await?;
     if wrong > 0 {
-        return Ok(Some(format!("{wrong} of {SAMPLES} rows drawn at random are missing or altered")));
+        return Ok(Some(format!(
+            "{wrong} of {SAMPLES} rows drawn at random are missing or altered"
+        )));
     }
     let changes: i64 = sqlx::query_scalar(
         "SELECT coalesce(sum(n_tup_upd + n_tup_del), 0)::bigint FROM pg_stat_user_tables WHERE relname = 'records'",

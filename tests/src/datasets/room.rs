@@ -17,7 +17,7 @@ const LOG_AT_MOST: u64 = 1 << 30;
 const SPARE: u64 = 64 << 20;
 
 /// The bytes that must be free before a data set is made.
-pub(super) fn needed(set: DataSet) -> u64 {
+pub(crate) fn needed(set: DataSet) -> u64 {
     let rows = u64::from(set.rows());
     let data = rows * PER_ROW;
     // Rows in the log are a little larger than in the table.
@@ -47,13 +47,25 @@ fn judge(free: u64, set: DataSet, provider: Provider) -> Result<(), Trouble> {
     if free >= needed {
         return Ok(());
     }
-    Err(too_small(format!("{set} needs {} on the database's disk, {} is free", readable(needed), readable(free)), set, provider))
+    Err(too_small(
+        format!(
+            "{set} needs {} on the database's disk, {} is free",
+            readable(needed),
+            readable(free)
+        ),
+        set,
+        provider,
+    ))
 }
 
 /// What to say when the disk was full in the middle.
 pub(super) fn ran_out(set: DataSet, provider: Provider) -> Trouble {
-    too_small(format!("the database's disk is full; {set} was not made and what there was of it is gone"), set, provider)
-        .expected(format!("{} free", readable(needed(set))))
+    too_small(
+        format!("the database's disk is full; {set} was not made and what there was of it is gone"),
+        set,
+        provider,
+    )
+    .expected(format!("{} free", readable(needed(set))))
 }
 
 fn too_small(what: String, set: DataSet, provider: Provider) -> Trouble {
@@ -63,11 +75,15 @@ fn too_small(what: String, set: DataSet, provider: Provider) -> Trouble {
         DataSet::Full => ", or take a smaller set: just seed pi".to_owned(),
     };
     let place = match provider {
-        Provider::Embedded => "free some space, or name a folder on a larger disk in WORKSHOP_DATA_DIR",
+        Provider::Embedded => {
+            "free some space, or name a folder on a larger disk in WORKSHOP_DATA_DIR"
+        }
         Provider::Docker => "free some space (docker system df shows what Docker uses)",
         Provider::Url => "free some space on the server",
     };
-    Trouble::new(what).expected("room for the rows, their index and the write-ahead log").next(format!("{place}{smaller}"))
+    Trouble::new(what)
+        .expected("room for the rows, their index and the write-ahead log")
+        .next(format!("{place}{smaller}"))
 }
 
 fn readable(bytes: u64) -> String {
@@ -84,9 +100,17 @@ mod tests {
 
     #[test]
     fn a_disk_that_is_too_small_is_refused_with_both_figures_and_a_way_out() {
-        let refusal = judge(1_300_000_000, DataSet::Full, Provider::Embedded).expect_err("too small").to_string();
-        assert!(refusal.contains("full needs 2.2 GB") && refusal.contains("1.3 GB is free"), "{refusal}");
-        assert!(refusal.contains("WORKSHOP_DATA_DIR") && refusal.contains("just seed pi"), "{refusal}");
+        let refusal = judge(1_300_000_000, DataSet::Full, Provider::Embedded)
+            .expect_err("too small")
+            .to_string();
+        assert!(
+            refusal.contains("full needs 2.2 GB") && refusal.contains("1.3 GB is free"),
+            "{refusal}"
+        );
+        assert!(
+            refusal.contains("WORKSHOP_DATA_DIR") && refusal.contains("just seed pi"),
+            "{refusal}"
+        );
     }
 
     #[test]

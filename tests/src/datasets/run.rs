@@ -27,7 +27,11 @@ impl RunDatabase {
     ///
     /// # Errors
     /// When the server refuses or goes away.
-    pub async fn create(server: &Server, workspace: &Workspace, set: DataSet) -> anyhow::Result<Self> {
+    pub async fn create(
+        server: &Server,
+        workspace: &Workspace,
+        set: DataSet,
+    ) -> anyhow::Result<Self> {
         let names = Names::of(server.checkout());
         let source = match set {
             DataSet::Small => names.template(set),
@@ -37,7 +41,9 @@ impl RunDatabase {
         names.sweep(&mut claim, None).await?;
         let name = names.run();
         if !try_claim(&mut claim, &name).await? {
-            return Err(Trouble::new(format!("another run has the database {name}")).next("try again").into());
+            return Err(Trouble::new(format!("another run has the database {name}"))
+                .next("try again")
+                .into());
         }
         if let Err(error) = seed::copy(&mut claim, &source, &name).await {
             if !is_missing(&error) {
@@ -47,7 +53,12 @@ impl RunDatabase {
             seed::copy(&mut claim, &source, &name).await?;
         }
         let url = server.url(&name);
-        Ok(RunDatabase { server: server.clone(), name, url, claim })
+        Ok(RunDatabase {
+            server: server.clone(),
+            name,
+            url,
+            claim,
+        })
     }
 
     /// Where a service connects to: `postgres://user:password@host:port/database`.
@@ -84,5 +95,11 @@ fn is_missing(error: &anyhow::Error) -> bool {
     error
         .chain()
         .filter_map(|cause| cause.downcast_ref::<sqlx::Error>())
-        .any(|error| error.as_database_error().and_then(|error| error.code()).as_deref() == Some("3D000"))
+        .any(|error| {
+            error
+                .as_database_error()
+                .and_then(|error| error.code())
+                .as_deref()
+                == Some("3D000")
+        })
 }

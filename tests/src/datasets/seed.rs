@@ -40,7 +40,11 @@ pub async fn seed(server: &Server, workspace: &Workspace, set: DataSet) -> anyho
 ///
 /// # Errors
 /// As [`seed`], except that altered rows are no error.
-pub async fn seed_again(server: &Server, workspace: &Workspace, set: DataSet) -> anyhow::Result<Seeded> {
+pub async fn seed_again(
+    server: &Server,
+    workspace: &Workspace,
+    set: DataSet,
+) -> anyhow::Result<Seeded> {
     interruptible(server, workspace, set, true).await
 }
 
@@ -49,7 +53,12 @@ pub fn shared_url(server: &Server, set: DataSet) -> String {
     server.url(&Names::of(server.checkout()).shared(set))
 }
 
-async fn interruptible(server: &Server, workspace: &Workspace, set: DataSet, again: bool) -> anyhow::Result<Seeded> {
+async fn interruptible(
+    server: &Server,
+    workspace: &Workspace,
+    set: DataSet,
+    again: bool,
+) -> anyhow::Result<Seeded> {
     let start = Instant::now();
     let names = Names::of(server.checkout());
     let _turn = Lock::take(workspace, &format!("seed-{set}"), &format!("seeds {set}")).await?;
@@ -63,7 +72,9 @@ async fn interruptible(server: &Server, workspace: &Workspace, set: DataSet, aga
     let there = present(server, &mut maintenance, &names, set).await?;
     if !there {
         room::check(server, set).await?;
-        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut maintenance).await?;
+        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+            .fetch_one(&mut maintenance)
+            .await?;
         let building = names.building(set);
         tokio::select! {
             biased;
@@ -103,7 +114,10 @@ async fn make(
     build::build(server, maintenance, building, set).await?;
     // One transaction: with the name come the protection against a slip of the hand and the note of what it is.
     let shared = names.shared(set);
-    let note = format!("Kotlin to Rust workshop, data set {set}, fingerprint {}", records::fingerprint(set));
+    let note = format!(
+        "Kotlin to Rust workshop, data set {set}, fingerprint {}",
+        records::fingerprint(set)
+    );
     execute(
         maintenance,
         format!(
@@ -133,17 +147,28 @@ async fn undo(server: &Server, pid: i32, building: &str) -> anyhow::Result<()> {
 }
 
 /// Makes the template that runs copy, unless it is there.
-async fn make_template(maintenance: &mut PgConnection, names: &Names, set: DataSet) -> anyhow::Result<()> {
+async fn make_template(
+    maintenance: &mut PgConnection,
+    names: &Names,
+    set: DataSet,
+) -> anyhow::Result<()> {
     let (shared, template) = (names.shared(set), names.template(set));
     if exists(maintenance, &template).await? {
         return Ok(());
     }
     let aside = names.building(set);
     copy(maintenance, &shared, &aside).await?;
-    execute(maintenance, format!("ALTER DATABASE \"{aside}\" ALLOW_CONNECTIONS false")).await?;
-    execute(maintenance, format!("ALTER DATABASE \"{aside}\" RENAME TO \"{template}\""))
-        .await
-        .with_context(|| format!("cannot make the template {template}"))
+    execute(
+        maintenance,
+        format!("ALTER DATABASE \"{aside}\" ALLOW_CONNECTIONS false"),
+    )
+    .await?;
+    execute(
+        maintenance,
+        format!("ALTER DATABASE \"{aside}\" RENAME TO \"{template}\""),
+    )
+    .await
+    .with_context(|| format!("cannot make the template {template}"))
 }
 
 /// How long a copy waits for readers of its source to go.
@@ -153,21 +178,36 @@ const READERS: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// When readers stay, or the server refuses for another reason.
-pub(super) async fn copy(maintenance: &mut PgConnection, source: &str, target: &str) -> anyhow::Result<()> {
+pub(super) async fn copy(
+    maintenance: &mut PgConnection,
+    source: &str,
+    target: &str,
+) -> anyhow::Result<()> {
     let start = Instant::now();
     loop {
-        let Err(error) = execute(maintenance, format!("CREATE DATABASE \"{target}\" TEMPLATE \"{source}\"")).await else {
+        let Err(error) = execute(
+            maintenance,
+            format!("CREATE DATABASE \"{target}\" TEMPLATE \"{source}\""),
+        )
+        .await
+        else {
             return Ok(());
         };
-        let code = error.as_database_error().and_then(|error| error.code()).unwrap_or_default().into_owned();
+        let code = error
+            .as_database_error()
+            .and_then(|error| error.code())
+            .unwrap_or_default()
+            .into_owned();
         if code != "55006" {
             return Err(error).with_context(|| format!("cannot copy the database {source}"));
         }
         if start.elapsed() > READERS {
-            return Err(Trouble::new(format!("the database {source} is read by somebody else, so it cannot be copied"))
-                .expected("a moment without readers: PostgreSQL copies a database only then")
-                .next("wait until the other command (a measurement?) has ended, then try again")
-                .into());
+            return Err(Trouble::new(format!(
+                "the database {source} is read by somebody else, so it cannot be copied"
+            ))
+            .expected("a moment without readers: PostgreSQL copies a database only then")
+            .next("wait until the other command (a measurement?) has ended, then try again")
+            .into());
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -197,7 +237,9 @@ async fn present(
     let wrong = match set {
         DataSet::Small => records::read_fingerprint(&mut connection)
             .await
-            .map(|found| (found != records::fingerprint(set)).then(|| format!("its fingerprint is {found}"))),
+            .map(|found| {
+                (found != records::fingerprint(set)).then(|| format!("its fingerprint is {found}"))
+            }),
         DataSet::Pi | DataSet::Full => records::look(&mut connection, set).await,
     };
     close(connection).await;
@@ -209,9 +251,11 @@ async fn present(
     };
     match wrong {
         None => Ok(true),
-        Some(why) => Err(Trouble::new(format!("the data set {set} is not what was made: {why}"))
-            .expected(format!("the fingerprint {}", records::fingerprint(set)))
-            .next(format!("just seed {set} --again makes it anew"))
-            .into()),
+        Some(why) => Err(
+            Trouble::new(format!("the data set {set} is not what was made: {why}"))
+                .expected(format!("the fingerprint {}", records::fingerprint(set)))
+                .next(format!("just seed {set} --again makes it anew"))
+                .into(),
+        ),
     }
 }

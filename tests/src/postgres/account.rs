@@ -22,8 +22,12 @@ impl Account {
         if !Uid::effective().is_root() {
             return Account { other: None };
         }
-        let user = ["postgres", "nobody"].into_iter().find_map(|name| User::from_name(name).ok().flatten());
-        let ids = user.map_or((Uid::from_raw(65_534), Gid::from_raw(65_534)), |user| (user.uid, user.gid));
+        let user = ["postgres", "nobody"]
+            .into_iter()
+            .find_map(|name| User::from_name(name).ok().flatten());
+        let ids = user.map_or((Uid::from_raw(65_534), Gid::from_raw(65_534)), |user| {
+            (user.uid, user.gid)
+        });
         Account { other: Some(ids) }
     }
 
@@ -36,7 +40,10 @@ impl Account {
                 command.env_remove(name);
             }
         }
-        command.env("LC_ALL", "C").env("HOME", folder).current_dir(folder);
+        command
+            .env("LC_ALL", "C")
+            .env("HOME", folder)
+            .current_dir(folder);
         if let Some((uid, gid)) = self.other {
             // The standard library drops root's supplementary groups along with the user.
             command.uid(uid.as_raw()).gid(gid.as_raw());
@@ -76,12 +83,15 @@ impl Account {
     /// True when this user owns the path itself (a symbolic link is not followed).
     pub(super) fn owns(&self, path: &Path) -> bool {
         let uid = self.other.map_or_else(Uid::effective, |(uid, _)| uid);
-        path.symlink_metadata().is_ok_and(|metadata| metadata.uid() == uid.as_raw())
+        path.symlink_metadata()
+            .is_ok_and(|metadata| metadata.uid() == uid.as_raw())
     }
 
     /// True when this user may pass through every folder down to the path.
     pub(super) fn can_enter(&self, path: &Path) -> bool {
-        let Some((uid, gid)) = self.other else { return true };
+        let Some((uid, gid)) = self.other else {
+            return true;
+        };
         path.ancestors().all(|folder| {
             folder.metadata().is_ok_and(|metadata| {
                 let bit = if metadata.uid() == uid.as_raw() {
@@ -105,8 +115,11 @@ mod tests {
     #[test]
     fn another_user_cannot_enter_a_private_folder() {
         let folder = tempfile::tempdir().expect("a folder");
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700)).expect("a mode");
-        let stranger = Account { other: Some((Uid::from_raw(54_321), Gid::from_raw(54_321))) };
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700))
+            .expect("a mode");
+        let stranger = Account {
+            other: Some((Uid::from_raw(54_321), Gid::from_raw(54_321))),
+        };
         assert!(!stranger.can_enter(folder.path()));
         assert!(stranger.can_enter(Path::new("/")));
         assert!(Account { other: None }.can_enter(folder.path()));

@@ -44,8 +44,12 @@ impl Binaries {
         let mut found: Vec<Binaries> = Vec::new();
         for folder in system_folders() {
             // A link on the PATH leads to the folder that the other programs and the libraries are next to.
-            let Ok(postgres) = folder.join("postgres").canonicalize() else { continue };
-            let Some(bin) = postgres.parent() else { continue };
+            let Ok(postgres) = folder.join("postgres").canonicalize() else {
+                continue;
+            };
+            let Some(bin) = postgres.parent() else {
+                continue;
+            };
             if found.iter().any(|binaries| binaries.bin == bin) {
                 continue;
             }
@@ -53,18 +57,30 @@ impl Binaries {
                 found.push(binaries);
             }
         }
-        found.into_iter().max_by(|one, other| one.version.cmp(&other.version))
+        found
+            .into_iter()
+            .max_by(|one, other| one.version.cmp(&other.version))
     }
 
     /// The programs in this folder, when `postgres`, `initdb` and `pg_ctl` are there and not too old: a package of
     /// client programs has a `pg_config` and no server.
     pub(super) fn at(bin: &Path, from: BinariesFrom) -> Option<Binaries> {
-        if !["postgres", "initdb", "pg_ctl"].iter().all(|name| bin.join(name).is_file()) {
+        if !["postgres", "initdb", "pg_ctl"]
+            .iter()
+            .all(|name| bin.join(name).is_file())
+        {
             return None;
         }
-        let output = Command::new(bin.join("postgres")).arg("--version").output().ok()?;
+        let output = Command::new(bin.join("postgres"))
+            .arg("--version")
+            .output()
+            .ok()?;
         let version = parse_version(&String::from_utf8_lossy(&output.stdout))?;
-        (version.major >= connection::OLDEST_MAJOR).then(|| Binaries { bin: bin.to_path_buf(), version, from })
+        (version.major >= connection::OLDEST_MAJOR).then(|| Binaries {
+            bin: bin.to_path_buf(),
+            version,
+            from,
+        })
     }
 
     /// The path of one program, such as `pgbench` or `psql`; `None` when this folder has none.
@@ -94,12 +110,16 @@ impl Binaries {
 
     /// True when `pg_stat_statements` can be preloaded.
     pub(super) fn can_count_statements(&self) -> bool {
-        self.libraries().is_some_and(|folder| library(&folder, "pg_stat_statements").is_some())
+        self.libraries()
+            .is_some_and(|folder| library(&folder, "pg_stat_statements").is_some())
     }
 
     /// What this folder's own `pg_config` answers.
     fn pg_config(&self, question: &str) -> Option<PathBuf> {
-        let output = Command::new(self.has("pg_config")?).arg(question).output().ok()?;
+        let output = Command::new(self.has("pg_config")?)
+            .arg(question)
+            .output()
+            .ok()?;
         let answer = String::from_utf8(output.stdout).ok()?;
         Some(PathBuf::from(answer.trim())).filter(|path| path.is_dir())
     }
@@ -107,13 +127,18 @@ impl Binaries {
 
 /// A loadable library in a folder, with the platform's ending.
 fn library(folder: &Path, name: &str) -> Option<PathBuf> {
-    ["so", "dylib"].iter().map(|ending| folder.join(format!("{name}.{ending}"))).find(|path| path.is_file())
+    ["so", "dylib"]
+        .iter()
+        .map(|ending| folder.join(format!("{name}.{ending}")))
+        .find(|path| path.is_file())
 }
 
 fn system_folders() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     if let Ok(output) = Command::new("pg_config").arg("--bindir").output() {
-        folders.push(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+        folders.push(PathBuf::from(
+            String::from_utf8_lossy(&output.stdout).trim(),
+        ));
     }
     // One folder a version: Debian and Ubuntu, the PGDG packages for Fedora and RHEL, Homebrew on both kinds of Mac.
     for (parent, prefix) in [
@@ -122,7 +147,9 @@ fn system_folders() -> Vec<PathBuf> {
         ("/opt/homebrew/opt", "postgresql"),
         ("/usr/local/opt", "postgresql"),
     ] {
-        let Ok(entries) = std::fs::read_dir(parent) else { continue };
+        let Ok(entries) = std::fs::read_dir(parent) else {
+            continue;
+        };
         folders.extend(
             entries
                 .flatten()
@@ -140,7 +167,10 @@ fn system_folders() -> Vec<PathBuf> {
 fn parse_version(line: &str) -> Option<Version> {
     let text = line.split_whitespace().nth(2)?;
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
-    Some(Version { major: digits.parse().ok()?, text: text.to_owned() })
+    Some(Version {
+        major: digits.parse().ok()?,
+        text: text.to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -156,9 +186,15 @@ mod tests {
 
     #[test]
     fn a_version_line_is_read_with_and_without_the_packagers_words() {
-        let debian = parse_version("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n").expect("a version");
+        let debian = parse_version("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n")
+            .expect("a version");
         assert_eq!((debian.major, debian.text.as_str()), (15, "15.18"));
-        assert_eq!(parse_version("postgres (PostgreSQL) 19beta1").expect("a version").major, 19);
+        assert_eq!(
+            parse_version("postgres (PostgreSQL) 19beta1")
+                .expect("a version")
+                .major,
+            19
+        );
         assert_eq!(parse_version("bash: postgres: command not found"), None);
     }
 

@@ -14,7 +14,7 @@ use crate::postgres::{Provide, Provider, Server, Settings};
 use crate::workspace::Workspace;
 
 /// Where the choice is kept: the provider's name, and on the next line why it was not Docker.
-pub(super) fn file(workspace: &Workspace) -> PathBuf {
+pub(crate) fn file(workspace: &Workspace) -> PathBuf {
     workspace.state().join("postgres/choice")
 }
 
@@ -26,7 +26,9 @@ pub(super) async fn ensure(workspace: &Workspace, settings: &Settings) -> anyhow
     match (settings.provider, &settings.url) {
         (Some(Provider::Url) | None, Some(url)) => Url::new(url).ensure(workspace).await,
         (Some(Provider::Docker), _) => Containers::new(settings).ensure(workspace).await,
-        (Some(Provider::Embedded | Provider::Url), _) => Embedded::new(settings).ensure(workspace).await,
+        (Some(Provider::Embedded | Provider::Url), _) => {
+            Embedded::new(settings).ensure(workspace).await
+        }
         (None, None) => first_that_can(workspace, settings).await,
     }
 }
@@ -60,16 +62,28 @@ async fn first_that_can(workspace: &Workspace, settings: &Settings) -> anyhow::R
 /// The container's server, or in one line why not.
 async fn docker(workspace: &Workspace, settings: &Settings) -> Result<Server, String> {
     let containers = Containers::new(settings);
-    let engine = docker::engine().await.map_err(|unusable| unusable.to_string())?;
-    let image = containers.image(&engine).await.map_err(|unusable| unusable.to_string())?;
+    let engine = docker::engine()
+        .await
+        .map_err(|unusable| unusable.to_string())?;
+    let image = containers
+        .image(&engine)
+        .await
+        .map_err(|unusable| unusable.to_string())?;
     let server = containers.ensure_on(&engine, workspace, &image).await;
-    server.map_err(|error| format!("{error:#}").lines().next().unwrap_or_default().to_owned())
+    server.map_err(|error| {
+        format!("{error:#}")
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    })
 }
 
 fn keep(workspace: &Workspace, choice: &str) -> anyhow::Result<()> {
     let path = file(workspace);
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
     }
     std::fs::write(&path, choice).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -28,33 +28,49 @@ pub async fn clean(workspace: &Workspace, with_image: bool) -> anyhow::Result<Cl
     let mut cleaned = Cleaned::default();
     match docker::engine().await {
         Ok(engine) => {
-            cleaned.removed.extend(Containers::new(&settings).clean(workspace).await?);
+            cleaned
+                .removed
+                .extend(Containers::new(&settings).clean(workspace).await?);
             for name in image::local(&engine).await {
                 if with_image {
                     image::remove(&engine, &name).await?;
                     cleaned.removed.push(format!("the image {name}"));
                 } else {
-                    cleaned.left.push(format!("the image {name}, for all checkouts: just clean --image removes it"));
+                    cleaned.left.push(format!(
+                        "the image {name}, for all checkouts: just clean --image removes it"
+                    ));
                 }
             }
         }
         Err(unusable) if docker::note(workspace).exists() => {
-            cleaned.left.push(format!("a container, for {unusable}: start the engine, then just clean again"));
+            cleaned.left.push(format!(
+                "a container, for {unusable}: start the engine, then just clean again"
+            ));
         }
         Err(_) => {}
     }
-    cleaned.removed.extend(Embedded::new(&settings).clean(workspace).await?);
+    cleaned
+        .removed
+        .extend(Embedded::new(&settings).clean(workspace).await?);
     match (&settings.url, std::fs::read_to_string(Url::note(workspace))) {
-        (Some(url), Ok(_)) => cleaned.removed.extend(Url::new(url).clean(workspace).await?),
+        (Some(url), Ok(_)) => cleaned
+            .removed
+            .extend(Url::new(url).clean(workspace).await?),
         // Perhaps never used, perhaps its note is gone: what can be found is removed, no answer is no error.
-        (Some(url), Err(_)) => cleaned.removed.extend(Url::new(url).clean(workspace).await.unwrap_or_default()),
+        (Some(url), Err(_)) => cleaned
+            .removed
+            .extend(Url::new(url).clean(workspace).await.unwrap_or_default()),
         (None, Ok(place)) => cleaned.left.push(format!(
             "databases on {}: set WORKSHOP_DATABASE_URL to that server, then just clean again",
             place.trim()
         )),
         (None, Err(_)) => {}
     }
-    if cleaned.left.iter().all(|line| line.starts_with("the image")) {
+    if cleaned
+        .left
+        .iter()
+        .all(|line| line.starts_with("the image"))
+    {
         match std::fs::remove_dir_all(workspace.state().join("postgres")) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}

@@ -27,7 +27,11 @@ pub(super) fn options(address: &Address, database: &str) -> PgConnectOptions {
         .database(database)
         .ssl_mode(PgSslMode::Disable)
         .application_name("workshop");
-    if address.password.is_empty() { options } else { options.password(&address.password) }
+    if address.password.is_empty() {
+        options
+    } else {
+        options.password(&address.password)
+    }
 }
 
 /// Connects, or gives up after ten seconds.
@@ -57,19 +61,28 @@ pub(super) async fn wait_until_it_answers(
     loop {
         let last = match connect(options).await {
             Ok(connection) => return Ok(connection),
-            Err(error) if is_refusal(&error) => return Err(error).context("the database refuses the tool"),
+            Err(error) if is_refusal(&error) => {
+                return Err(error).context("the database refuses the tool");
+            }
             Err(error) => error,
         };
         alive().await?;
         if start.elapsed() > START_LIMIT {
-            return Err(Trouble::new(format!("the database does not answer after {} s: {}", START_LIMIT.as_secs(), words(&last)))
-                .expected("an answer to a connection")
-                .next("just clean, then try again; just doctor shows what is here")
-                .into());
+            return Err(Trouble::new(format!(
+                "the database does not answer after {} s: {}",
+                START_LIMIT.as_secs(),
+                words(&last)
+            ))
+            .expected("an answer to a connection")
+            .next("just clean, then try again; just doctor shows what is here")
+            .into());
         }
         if !said && start.elapsed() > Duration::from_secs(3) {
             said = true;
-            eprintln!("waiting for the database, up to {} s", START_LIMIT.as_secs());
+            eprintln!(
+                "waiting for the database, up to {} s",
+                START_LIMIT.as_secs()
+            );
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -112,22 +125,34 @@ pub(super) async fn facts(connection: &mut PgConnection) -> anyhow::Result<Facts
         .context("the database does not say which version it is")?;
     let major = number.parse::<u32>().unwrap_or_default() / 10_000;
     if major < OLDEST_MAJOR {
-        return Err(Trouble::new(format!("the database is PostgreSQL {version}"))
-            .expected(format!("version {OLDEST_MAJOR} or later"))
-            .next("name another server or image, or unset WORKSHOP_POSTGRES")
-            .into());
+        return Err(
+            Trouble::new(format!("the database is PostgreSQL {version}"))
+                .expected(format!("version {OLDEST_MAJOR} or later"))
+                .next("name another server or image, or unset WORKSHOP_POSTGRES")
+                .into(),
+        );
     }
     let statements = preloaded.is_some_and(|list| list.contains("pg_stat_statements"));
-    Ok(Facts { version, data_directory, statements })
+    Ok(Facts {
+        version,
+        data_directory,
+        statements,
+    })
 }
 
 /// Makes the view of `pg_stat_statements` available in the connection's database; false when that is not possible.
 pub(super) async fn count_statements(connection: &mut PgConnection) -> bool {
-    let there = sqlx::query_scalar::<_, bool>("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_stat_statements')")
-        .fetch_one(&mut *connection)
-        .await
-        .unwrap_or(false);
-    there || sqlx::raw_sql("CREATE EXTENSION IF NOT EXISTS pg_stat_statements").execute(connection).await.is_ok()
+    let there = sqlx::query_scalar::<_, bool>(
+        "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_stat_statements')",
+    )
+    .fetch_one(&mut *connection)
+    .await
+    .unwrap_or(false);
+    there
+        || sqlx::raw_sql("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+            .execute(connection)
+            .await
+            .is_ok()
 }
 
 /// What the server said, without the place in its source that said it.

@@ -9,9 +9,12 @@ use futures_util::StreamExt;
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error as EngineError;
 use testcontainers::bollard::exec::{CreateExecOptions, StartExecResults};
-use testcontainers::bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum, PortBinding};
+use testcontainers::bollard::models::{
+    ContainerInspectResponse, ContainerStateStatusEnum, PortBinding,
+};
 use testcontainers::bollard::query_parameters::{
-    InspectContainerOptions, InspectNetworkOptions, ListContainersOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder,
+    InspectContainerOptions, InspectNetworkOptions, ListContainersOptionsBuilder,
+    LogsOptionsBuilder, RemoveContainerOptionsBuilder,
 };
 use testcontainers::core::{ContainerPort, client};
 use testcontainers::runners::AsyncRunner;
@@ -24,7 +27,7 @@ use crate::postgres::{Provide, Provider, Server, Settings, configuration, connec
 use crate::workspace::Workspace;
 
 /// The official image, where nothing else is asked for.
-pub(super) const OFFICIAL: &str = "postgres:18.1";
+pub(crate) const OFFICIAL: &str = "postgres:18.1";
 
 /// The label that says whose container it is.
 const LABEL: &str = "workshop.checkout";
@@ -101,8 +104,11 @@ fn elsewhere() -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let sockets = [
         runtime.as_ref().map(|folder| folder.join("docker.sock")),
-        runtime.as_ref().map(|folder| folder.join("podman/podman.sock")),
-        home.as_ref().map(|folder| folder.join(".colima/default/docker.sock")),
+        runtime
+            .as_ref()
+            .map(|folder| folder.join("podman/podman.sock")),
+        home.as_ref()
+            .map(|folder| folder.join(".colima/default/docker.sock")),
         home.as_ref().map(|folder| folder.join(".rd/docker.sock")),
     ];
     match sockets.into_iter().flatten().find(|socket| socket.exists()) {
@@ -117,8 +123,12 @@ fn elsewhere() -> String {
 /// # Errors
 /// Why it cannot serve.
 pub(super) async fn engine() -> Result<Docker, Unusable> {
-    let named = std::env::var("DOCKER_HOST").ok().filter(|value| !value.is_empty());
-    let place = named.clone().unwrap_or_else(|| "/var/run/docker.sock".to_owned());
+    let named = std::env::var("DOCKER_HOST")
+        .ok()
+        .filter(|value| !value.is_empty());
+    let place = named
+        .clone()
+        .unwrap_or_else(|| "/var/run/docker.sock".to_owned());
     let socket = match &named {
         None => Some(PathBuf::from("/var/run/docker.sock")).filter(|socket| socket.exists()),
         Some(value) => value.strip_prefix("unix://").map(PathBuf::from),
@@ -132,17 +142,25 @@ pub(super) async fn engine() -> Result<Docker, Unusable> {
     }
     let engine = match client::docker_client_instance().await {
         Ok(engine) => engine,
-        Err(client::ClientError::Init(EngineError::SocketNotFoundError(_))) => return Err(Unusable::NoEngine { place }),
+        Err(client::ClientError::Init(EngineError::SocketNotFoundError(_))) => {
+            return Err(Unusable::NoEngine { place });
+        }
         Err(error) => {
             return Err(match named {
                 Some(value) => Unusable::BadHost { value },
-                None => Unusable::Sick { place, why: error.to_string() },
+                None => Unusable::Sick {
+                    place,
+                    why: error.to_string(),
+                },
             });
         }
     };
     match tokio::time::timeout(PING, engine.ping()).await {
         Ok(Ok(_)) => Ok(engine),
-        Ok(Err(EngineError::DockerResponseServerError { message, .. })) => Err(Unusable::Sick { place, why: message }),
+        Ok(Err(EngineError::DockerResponseServerError { message, .. })) => Err(Unusable::Sick {
+            place,
+            why: message,
+        }),
         Ok(Err(_)) | Err(_) => Err(Unusable::NoEngine { place }),
     }
 }
@@ -181,7 +199,10 @@ impl<'a> Containers<'a> {
         if !has_image(engine, &wanted).await {
             eprintln!("pulling the image {wanted}");
             if let Err(error) = generic(&wanted).pull_image().await {
-                return Err(Unusable::NoImage { image: wanted, why: first_line(&error.to_string()) });
+                return Err(Unusable::NoImage {
+                    image: wanted,
+                    why: first_line(&error.to_string()),
+                });
             }
         }
         Ok(wanted)
@@ -197,7 +218,10 @@ impl<'a> Containers<'a> {
     ) -> anyhow::Result<(ContainerAsync<GenericImage>, String)> {
         let checkout = checkout_id(workspace);
         let parameters = configuration::parameters(statements);
-        let settings: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let settings: Vec<String> = parameters
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         let form = short_hash(&[FORM, image, &settings.join(" ")]);
         let name = format!("kotlin-to-rust-workshop-{checkout}-{form}");
         let found = inspect(engine, &name).await?;
@@ -206,10 +230,17 @@ impl<'a> Containers<'a> {
         if found.is_none() {
             eprintln!("starting a container from {image}");
         } else if state(found.as_ref()) == Some(ContainerStateStatusEnum::PAUSED) {
-            engine.unpause_container(&name).await.with_context(|| format!("cannot resume the container {name}"))?;
+            engine
+                .unpause_container(&name)
+                .await
+                .with_context(|| format!("cannot resume the container {name}"))?;
         }
         let mut command = vec!["postgres".to_owned()];
-        command.extend(settings.iter().flat_map(|setting| ["-c".to_owned(), setting.clone()]));
+        command.extend(
+            settings
+                .iter()
+                .flat_map(|setting| ["-c".to_owned(), setting.clone()]),
+        );
         // On this machine nobody but its users may reach the server; a remote engine must publish to us.
         let loopback = is_local(engine).await;
         let container = generic(image)
@@ -229,11 +260,16 @@ impl<'a> Containers<'a> {
                     host_port: Some(String::new()),
                 };
                 host.publish_all_ports = Some(false);
-                host.port_bindings = Some(HashMap::from([(format!("{PORT}/tcp"), Some(vec![binding]))]));
+                host.port_bindings = Some(HashMap::from([(
+                    format!("{PORT}/tcp"),
+                    Some(vec![binding]),
+                )]));
             })
             .start()
             .await
-            .with_context(|| format!("the Docker engine does not start a container from {image}"))?;
+            .with_context(|| {
+                format!("the Docker engine does not start a container from {image}")
+            })?;
         Ok((container, password))
     }
 
@@ -247,7 +283,9 @@ impl<'a> Containers<'a> {
     ) -> anyhow::Result<(Server, sqlx::PgConnection)> {
         let (container, password) = self.container(engine, workspace, image, statements).await?;
         // Another port after each start.
-        let port = container.get_host_port_ipv4(ContainerPort::Tcp(PORT)).await?;
+        let port = container
+            .get_host_port_ipv4(ContainerPort::Tcp(PORT))
+            .await?;
         let host = if is_local(engine).await {
             "127.0.0.1".to_owned()
         } else {
@@ -260,14 +298,15 @@ impl<'a> Containers<'a> {
             password,
             maintenance: "postgres".to_owned(),
         };
-        let mut connection = connection::wait_until_it_answers(&address.options("postgres"), async || {
-            let found = inspect(engine, container.id()).await?;
-            if state(found.as_ref()) == Some(ContainerStateStatusEnum::RUNNING) {
-                return Ok(());
-            }
-            Err(dead(engine, container.id(), image).await)
-        })
-        .await?;
+        let mut connection =
+            connection::wait_until_it_answers(&address.options("postgres"), async || {
+                let found = inspect(engine, container.id()).await?;
+                if state(found.as_ref()) == Some(ContainerStateStatusEnum::RUNNING) {
+                    return Ok(());
+                }
+                Err(dead(engine, container.id(), image).await)
+            })
+            .await?;
         let facts = connection::facts(&mut connection).await?;
         let folder = facts.data_directory.unwrap_or_else(|| "/".to_owned());
         let server = Server {
@@ -286,23 +325,37 @@ impl<'a> Containers<'a> {
     ///
     /// # Errors
     /// When the container does not start or its server does not answer.
-    pub(super) async fn ensure_on(&self, engine: &Docker, workspace: &Workspace, image: &str) -> anyhow::Result<Server> {
+    pub(super) async fn ensure_on(
+        &self,
+        engine: &Docker,
+        workspace: &Workspace,
+        image: &str,
+    ) -> anyhow::Result<Server> {
         let note = note(workspace);
         if let Some(folder) = note.parent() {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make {}", folder.display()))?;
         }
-        std::fs::write(&note, format!("{image}\n")).with_context(|| format!("cannot write {}", note.display()))?;
+        std::fs::write(&note, format!("{image}\n"))
+            .with_context(|| format!("cannot write {}", note.display()))?;
         let (mut server, mut connection) = match self.start(engine, workspace, image, true).await {
-            Err(error) if error.to_string().contains("could not access file \"pg_stat_statements\"") => {
+            Err(error)
+                if error
+                    .to_string()
+                    .contains("could not access file \"pg_stat_statements\"") =>
+            {
                 // An image without the extension: its server stops at once. Such a container is of no use.
                 remove(engine, &checkout_id(workspace), Some(image)).await?;
                 self.start(engine, workspace, image, false).await?
             }
             // A container that was just being stopped: it is stopped by now, and starts again.
-            Err(error) if error.is::<Trouble>() => self.start(engine, workspace, image, true).await?,
+            Err(error) if error.is::<Trouble>() => {
+                self.start(engine, workspace, image, true).await?
+            }
             other => other?,
         };
-        server.statements = server.statements && connection::count_statements(&mut connection).await;
+        server.statements =
+            server.statements && connection::count_statements(&mut connection).await;
         connection::close(connection).await;
         Ok(server)
     }
@@ -311,7 +364,10 @@ impl<'a> Containers<'a> {
 impl Provide for Containers<'_> {
     async fn ensure(&self, workspace: &Workspace) -> anyhow::Result<Server> {
         let engine = engine().await.map_err(|unusable| unusable.trouble())?;
-        let image = self.image(&engine).await.map_err(|unusable| unusable.trouble())?;
+        let image = self
+            .image(&engine)
+            .await
+            .map_err(|unusable| unusable.trouble())?;
         self.ensure_on(&engine, workspace, &image).await
     }
 
@@ -330,7 +386,9 @@ pub(super) fn note(workspace: &Workspace) -> PathBuf {
 /// [`connection::wait_until_it_answers`].
 fn generic(image: &str) -> ContainerRequest<GenericImage> {
     let (name, tag) = split_image(image);
-    GenericImage::new(name, tag).with_exposed_port(ContainerPort::Tcp(PORT)).into()
+    GenericImage::new(name, tag)
+        .with_exposed_port(ContainerPort::Tcp(PORT))
+        .into()
 }
 
 /// `registry:5000/postgres:18.1` is `registry:5000/postgres` and `18.1`; a digest stays whole.
@@ -345,15 +403,22 @@ fn split_image(image: &str) -> (&str, &str) {
 /// `DOCKER_HOST` names another machine, or when we are in a container that was given the engine's socket. (We may also
 /// be in a container that runs an engine of its own; then the bridge's address is one of ours.)
 async fn is_local(engine: &Docker) -> bool {
-    let named = std::env::var("DOCKER_HOST").ok().filter(|value| !value.is_empty());
+    let named = std::env::var("DOCKER_HOST")
+        .ok()
+        .filter(|value| !value.is_empty());
     if named.is_some_and(|value| !value.starts_with("unix://")) {
         return false;
     }
     if !Path::new("/.dockerenv").exists() {
         return true;
     }
-    let bridge = engine.inspect_network("bridge", None::<InspectNetworkOptions>).await.ok();
-    let addresses = bridge.and_then(|network| network.ipam?.config).unwrap_or_default();
+    let bridge = engine
+        .inspect_network("bridge", None::<InspectNetworkOptions>)
+        .await
+        .ok();
+    let addresses = bridge
+        .and_then(|network| network.ipam?.config)
+        .unwrap_or_default();
     let mut gateways = addresses.into_iter().filter_map(|address| address.gateway);
     gateways.all(|gateway| std::net::TcpListener::bind((gateway.as_str(), 0)).is_ok())
 }
@@ -372,11 +437,21 @@ async fn newest_local_image(engine: &Docker) -> Option<String> {
         .map(|(_, name)| name)
 }
 
-async fn inspect(engine: &Docker, container: &str) -> anyhow::Result<Option<ContainerInspectResponse>> {
-    match engine.inspect_container(container, None::<InspectContainerOptions>).await {
+async fn inspect(
+    engine: &Docker,
+    container: &str,
+) -> anyhow::Result<Option<ContainerInspectResponse>> {
+    match engine
+        .inspect_container(container, None::<InspectContainerOptions>)
+        .await
+    {
         Ok(found) => Ok(Some(found)),
-        Err(EngineError::DockerResponseServerError { status_code: 404, .. }) => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot look at the container {container}")),
+        Err(EngineError::DockerResponseServerError {
+            status_code: 404, ..
+        }) => Ok(None),
+        Err(error) => {
+            Err(error).with_context(|| format!("cannot look at the container {container}"))
+        }
     }
 }
 
@@ -387,37 +462,73 @@ fn state(container: Option<&ContainerInspectResponse>) -> Option<ContainerStateS
 /// The password that the container was made with: it is kept there and nowhere else.
 fn password_of(container: &ContainerInspectResponse) -> Option<String> {
     let variables = container.config.as_ref()?.env.as_ref()?;
-    variables.iter().find_map(|variable| variable.strip_prefix("POSTGRES_PASSWORD=")).map(str::to_owned)
+    variables
+        .iter()
+        .find_map(|variable| variable.strip_prefix("POSTGRES_PASSWORD="))
+        .map(str::to_owned)
 }
 
 /// Why the server in the container is gone: the end of its log.
 async fn dead(engine: &Docker, container: &str, image: &str) -> anyhow::Error {
-    let options = LogsOptionsBuilder::new().stdout(true).stderr(true).tail("12").build();
+    let options = LogsOptionsBuilder::new()
+        .stdout(true)
+        .stderr(true)
+        .tail("12")
+        .build();
     let mut lines = Vec::new();
     let mut logs = std::pin::pin!(engine.logs(container, Some(options)));
     while let Some(Ok(line)) = logs.next().await {
         lines.push(format!("  | {}", line.to_string().trim_end()));
     }
-    Trouble::new(format!("the container from {image} does not stay up; its last words:\n{}", lines.join("\n")))
-        .expected("a PostgreSQL server that stays up")
-        .next("just clean removes it and its data; another image: WORKSHOP_POSTGRES_IMAGE")
-        .into()
+    Trouble::new(format!(
+        "the container from {image} does not stay up; its last words:\n{}",
+        lines.join("\n")
+    ))
+    .expected("a PostgreSQL server that stays up")
+    .next("just clean removes it and its data; another image: WORKSHOP_POSTGRES_IMAGE")
+    .into()
 }
 
 /// Removes the checkout's containers with their volumes: all of them, or those of one image.
-async fn remove(engine: &Docker, checkout: &str, image: Option<&str>) -> anyhow::Result<Vec<String>> {
+async fn remove(
+    engine: &Docker,
+    checkout: &str,
+    image: Option<&str>,
+) -> anyhow::Result<Vec<String>> {
     let filters = HashMap::from([("label".to_owned(), vec![format!("{LABEL}={checkout}")])]);
-    let options = ListContainersOptionsBuilder::new().all(true).filters(&filters).build();
-    let containers = engine.list_containers(Some(options)).await.context("cannot list the containers")?;
+    let options = ListContainersOptionsBuilder::new()
+        .all(true)
+        .filters(&filters)
+        .build();
+    let containers = engine
+        .list_containers(Some(options))
+        .await
+        .context("cannot list the containers")?;
     let mut removed = Vec::new();
     for container in containers {
-        let Some(id) = container.id.filter(|_| image.is_none() || container.image.as_deref() == image) else { continue };
-        let name = container.names.and_then(|names| names.into_iter().next()).unwrap_or_else(|| id.clone());
+        let Some(id) = container
+            .id
+            .filter(|_| image.is_none() || container.image.as_deref() == image)
+        else {
+            continue;
+        };
+        let name = container
+            .names
+            .and_then(|names| names.into_iter().next())
+            .unwrap_or_else(|| id.clone());
         let name = name.trim_start_matches('/');
-        let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
+        let options = RemoveContainerOptionsBuilder::new()
+            .force(true)
+            .v(true)
+            .build();
         match engine.remove_container(&id, Some(options)).await {
-            Ok(()) | Err(EngineError::DockerResponseServerError { status_code: 404, .. }) => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot remove the container {name}")),
+            Ok(())
+            | Err(EngineError::DockerResponseServerError {
+                status_code: 404, ..
+            }) => {}
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot remove the container {name}"));
+            }
         }
         removed.push(format!("the container {name} and its data"));
     }
@@ -431,15 +542,26 @@ async fn remove(engine: &Docker, checkout: &str, image: Option<&str>) -> anyhow:
 pub(super) async fn free_bytes(container: &str, folder: &str) -> anyhow::Result<u64> {
     let engine = engine().await.map_err(|unusable| unusable.trouble())?;
     let command = ["df", "-Pk", folder].map(str::to_owned).to_vec();
-    let options = CreateExecOptions { attach_stdout: Some(true), cmd: Some(command), ..Default::default() };
-    let exec = engine.create_exec(container, options).await.context("cannot run df in the container")?;
+    let options = CreateExecOptions {
+        attach_stdout: Some(true),
+        cmd: Some(command),
+        ..Default::default()
+    };
+    let exec = engine
+        .create_exec(container, options)
+        .await
+        .context("cannot run df in the container")?;
     let mut text = String::new();
-    if let StartExecResults::Attached { mut output, .. } = engine.start_exec(&exec.id, None).await? {
+    if let StartExecResults::Attached { mut output, .. } = engine.start_exec(&exec.id, None).await?
+    {
         while let Some(part) = output.next().await {
             text.push_str(&part?.to_string());
         }
     }
-    let kibibytes = text.lines().last().and_then(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());
+    let kibibytes = text
+        .lines()
+        .last()
+        .and_then(|line| line.split_whitespace().nth(3)?.parse::<u64>().ok());
     Ok(kibibytes.with_context(|| format!("df in the container says: {text}"))? * 1024)
 }
 
@@ -455,19 +577,41 @@ mod tests {
     fn an_image_name_is_split_at_its_tag_and_not_at_a_port() {
         assert_eq!(split_image("postgres:18.1"), ("postgres", "18.1"));
         assert_eq!(split_image("postgres"), ("postgres", "latest"));
-        assert_eq!(split_image("registry:5000/postgres"), ("registry:5000/postgres", "latest"));
-        assert_eq!(split_image("registry:5000/postgres:18"), ("registry:5000/postgres", "18"));
+        assert_eq!(
+            split_image("registry:5000/postgres"),
+            ("registry:5000/postgres", "latest")
+        );
+        assert_eq!(
+            split_image("registry:5000/postgres:18"),
+            ("registry:5000/postgres", "18")
+        );
     }
 
     #[test]
     fn each_way_of_having_no_docker_names_its_own_next_step() {
         let place = || "/var/run/docker.sock".to_owned();
-        let denied = refusal(std::io::ErrorKind::PermissionDenied, place()).trouble().to_string();
-        assert!(denied.contains("may not use") && denied.contains("usermod -aG docker"), "{denied}");
-        let refused = refusal(std::io::ErrorKind::ConnectionRefused, place()).trouble().to_string();
-        assert!(refused.contains("no Docker engine answers") && refused.contains("DOCKER_HOST"), "{refused}");
-        let no_image = Unusable::NoImage { image: OFFICIAL.to_owned(), why: "no such host".to_owned() };
+        let denied = refusal(std::io::ErrorKind::PermissionDenied, place())
+            .trouble()
+            .to_string();
+        assert!(
+            denied.contains("may not use") && denied.contains("usermod -aG docker"),
+            "{denied}"
+        );
+        let refused = refusal(std::io::ErrorKind::ConnectionRefused, place())
+            .trouble()
+            .to_string();
+        assert!(
+            refused.contains("no Docker engine answers") && refused.contains("DOCKER_HOST"),
+            "{refused}"
+        );
+        let no_image = Unusable::NoImage {
+            image: OFFICIAL.to_owned(),
+            why: "no such host".to_owned(),
+        };
         let no_image = no_image.trouble().to_string();
-        assert!(no_image.contains(OFFICIAL) && no_image.contains("just image"), "{no_image}");
+        assert!(
+            no_image.contains(OFFICIAL) && no_image.contains("just image"),
+            "{no_image}"
+        );
     }
 }

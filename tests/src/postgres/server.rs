@@ -129,7 +129,12 @@ impl Server {
 
     /// One line for people: version, provider, address.
     pub fn describe(&self) -> String {
-        let mut line = format!("PostgreSQL {}, {}, on {}", self.version, self.provider, self.address.place());
+        let mut line = format!(
+            "PostgreSQL {}, {}, on {}",
+            self.version,
+            self.provider,
+            self.address.place()
+        );
         for note in &self.notes {
             line.push_str(", ");
             line.push_str(note);
@@ -142,8 +147,15 @@ impl Server {
         let Address { user, password, .. } = &self.address;
         let place = self.address.place();
         let user = percent_encode(user);
-        let secret = if password.is_empty() { String::new() } else { format!(":{}", percent_encode(password)) };
-        format!("postgres://{user}{secret}@{place}/{}", percent_encode(database))
+        let secret = if password.is_empty() {
+            String::new()
+        } else {
+            format!(":{}", percent_encode(password))
+        };
+        format!(
+            "postgres://{user}{secret}@{place}/{}",
+            percent_encode(database)
+        )
     }
 
     /// The URL of the database that is there anyway, for statistics and for making other databases.
@@ -164,7 +176,12 @@ impl Server {
     pub async fn connect(&self, database: &str) -> anyhow::Result<PgConnection> {
         connection::connect(&self.address.options(database))
             .await
-            .with_context(|| format!("cannot connect to the database {database} on {}", self.address.place()))
+            .with_context(|| {
+                format!(
+                    "cannot connect to the database {database} on {}",
+                    self.address.place()
+                )
+            })
     }
 
     /// A connection to the database that is there anyway.
@@ -187,7 +204,9 @@ impl Server {
                     .with_context(|| format!("cannot ask the disk of {}", folder.display()))?;
                 // The types differ by platform: 32 or 64 bits.
                 #[allow(clippy::unnecessary_cast)]
-                Ok(Some(disk.blocks_available() as u64 * disk.fragment_size() as u64))
+                Ok(Some(
+                    disk.blocks_available() as u64 * disk.fragment_size() as u64,
+                ))
             }
             Files::Container(id, folder) => docker::free_bytes(id, folder).await.map(Some),
         }
@@ -231,12 +250,18 @@ mod tests {
     #[test]
     fn a_url_survives_a_password_with_the_signs_of_a_url() {
         let url = server("db.example", "p@ss:w/rd?").url("small");
-        assert_eq!(url, "postgres://anna%40home:p%40ss%3Aw%2Frd%3F@db.example:5432/small");
+        assert_eq!(
+            url,
+            "postgres://anna%40home:p%40ss%3Aw%2Frd%3F@db.example:5432/small"
+        );
     }
 
     #[test]
     fn an_ipv6_address_stands_in_brackets() {
-        assert_eq!(server("::1", "").url("small"), "postgres://anna%40home@[::1]:5432/small");
+        assert_eq!(
+            server("::1", "").url("small"),
+            "postgres://anna%40home@[::1]:5432/small"
+        );
     }
 
     #[test]

@@ -50,10 +50,14 @@ impl Settings {
             Some("docker") => Some(Provider::Docker),
             Some("embedded") => Some(Provider::Embedded),
             Some(other) => {
-                return Err(Trouble::new(format!("WORKSHOP_POSTGRES is {other:?}, which is no provider"))
-                    .expected("url, docker or embedded; without the variable the first that works is taken")
-                    .next("unset WORKSHOP_POSTGRES, or give it one of the three")
-                    .into());
+                return Err(Trouble::new(format!(
+                    "WORKSHOP_POSTGRES is {other:?}, which is no provider"
+                ))
+                .expected(
+                    "url, docker or embedded; without the variable the first that works is taken",
+                )
+                .next("unset WORKSHOP_POSTGRES, or give it one of the three")
+                .into());
             }
         };
         let binaries = match variable("WORKSHOP_POSTGRES_BINARIES").as_deref() {
@@ -90,13 +94,18 @@ mod tests {
 
     fn read(pairs: &[(&str, &str)]) -> anyhow::Result<Settings> {
         Settings::read(|name| {
-            pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            pairs
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
         })
     }
 
     #[test]
     fn an_unknown_provider_is_refused_with_those_that_exist() {
-        let refusal = read(&[("WORKSHOP_POSTGRES", "podman")]).expect_err("podman is no provider").to_string();
+        let refusal = read(&[("WORKSHOP_POSTGRES", "podman")])
+            .expect_err("podman is no provider")
+            .to_string();
         assert!(refusal.contains("\"podman\""), "{refusal}");
         assert!(refusal.contains("url, docker or embedded"), "{refusal}");
         assert!(refusal.contains("next: "), "{refusal}");
@@ -104,19 +113,24 @@ mod tests {
 
     #[test]
     fn unknown_binaries_are_refused_with_those_that_exist() {
-        let refusal = read(&[("WORKSHOP_POSTGRES_BINARIES", "nix")]).expect_err("nix is no source").to_string();
+        let refusal = read(&[("WORKSHOP_POSTGRES_BINARIES", "nix")])
+            .expect_err("nix is no source")
+            .to_string();
         assert!(refusal.contains("system or maven"), "{refusal}");
     }
 
     #[test]
     fn url_without_a_server_says_which_variable_is_missing() {
-        let refusal = read(&[("WORKSHOP_POSTGRES", "url")]).expect_err("no server is named").to_string();
+        let refusal = read(&[("WORKSHOP_POSTGRES", "url")])
+            .expect_err("no server is named")
+            .to_string();
         assert!(refusal.contains("WORKSHOP_DATABASE_URL"), "{refusal}");
     }
 
     #[test]
     fn an_empty_variable_counts_as_not_set() {
-        let settings = read(&[("WORKSHOP_POSTGRES", ""), ("WORKSHOP_DATABASE_URL", " ")]).expect("nothing is asked for");
+        let settings = read(&[("WORKSHOP_POSTGRES", ""), ("WORKSHOP_DATABASE_URL", " ")])
+            .expect("nothing is asked for");
         assert_eq!(settings.provider, None);
         assert_eq!(settings.url, None);
     }

@@ -28,11 +28,22 @@ impl<'a> Url<'a> {
 
     async fn connect(&self, workspace: &Workspace) -> anyhow::Result<(Server, sqlx::PgConnection)> {
         let address = parse(self.url)?;
-        let mut connection = connection::connect(&address.options(&address.maintenance)).await.map_err(|error| {
-            Trouble::new(format!("the server that WORKSHOP_DATABASE_URL names does not let us in: {}", connection::words(&error)))
-                .expected(format!("PostgreSQL on {}, without TLS, for the user {}", address.place(), address.user))
-                .next("start it or correct the variable; without it the course brings its own server")
-        })?;
+        let mut connection = connection::connect(&address.options(&address.maintenance))
+            .await
+            .map_err(|error| {
+                Trouble::new(format!(
+                    "the server that WORKSHOP_DATABASE_URL names does not let us in: {}",
+                    connection::words(&error)
+                ))
+                .expected(format!(
+                    "PostgreSQL on {}, without TLS, for the user {}",
+                    address.place(),
+                    address.user
+                ))
+                .next(
+                    "start it or correct the variable; without it the course brings its own server",
+                )
+            })?;
         let facts = connection::facts(&mut connection).await?;
         let statements = facts.statements && connection::count_statements(&mut connection).await;
         let server = Server {
@@ -51,22 +62,28 @@ impl<'a> Url<'a> {
 impl Provide for Url<'_> {
     async fn ensure(&self, workspace: &Workspace) -> anyhow::Result<Server> {
         let (server, mut connection) = self.connect(workspace).await?;
-        let may_create: bool =
-            sqlx::query_scalar("SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user")
-                .fetch_one(&mut connection)
-                .await
-                .context("the server does not say what the user may do")?;
+        let may_create: bool = sqlx::query_scalar(
+            "SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .context("the server does not say what the user may do")?;
         connection::close(connection).await;
         if !may_create {
             let user = &server.address.user;
-            return Err(Trouble::new(format!("the user {user} may not create databases"))
-                .expected("a user that may: each run gets its own database")
-                .next(format!("as an administrator of that server: ALTER ROLE \"{user}\" CREATEDB"))
-                .into());
+            return Err(
+                Trouble::new(format!("the user {user} may not create databases"))
+                    .expected("a user that may: each run gets its own database")
+                    .next(format!(
+                        "as an administrator of that server: ALTER ROLE \"{user}\" CREATEDB"
+                    ))
+                    .into(),
+            );
         }
         let note = Self::note(workspace);
         if let Some(folder) = note.parent() {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make {}", folder.display()))?;
         }
         std::fs::write(&note, format!("{}\n", server.address.place()))
             .with_context(|| format!("cannot write {}", note.display()))?;
@@ -81,7 +98,10 @@ impl Provide for Url<'_> {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
-        Ok(dropped.into_iter().map(|name| format!("the database {name} on {}", server.address.place())).collect())
+        Ok(dropped
+            .into_iter()
+            .map(|name| format!("the database {name} on {}", server.address.place()))
+            .collect())
     }
 }
 
@@ -96,17 +116,34 @@ fn parse(text: &str) -> Result<Address, Trouble> {
     if !matches!(url.scheme(), "postgres" | "postgresql") {
         return Err(refuse(&format!("begins with {}://", url.scheme())));
     }
-    let host = url.host_str().map(|host| host.trim_start_matches('[').trim_end_matches(']')).unwrap_or_default();
+    let host = url
+        .host_str()
+        .map(|host| host.trim_start_matches('[').trim_end_matches(']'))
+        .unwrap_or_default();
     let host = percent_decode(host).filter(|host| !host.is_empty() && !host.starts_with('/'));
-    let host = host.ok_or_else(|| refuse("names no host; a socket's folder will not do, services connect by TCP"))?;
+    let host = host.ok_or_else(|| {
+        refuse("names no host; a socket's folder will not do, services connect by TCP")
+    })?;
     let user = percent_decode(url.username()).filter(|user| !user.is_empty());
     let user = user.ok_or_else(|| refuse("names no user"))?;
     let password = percent_decode(url.password().unwrap_or_default());
-    let password = password.ok_or_else(|| refuse("has a password that is no UTF-8 after decoding"))?;
+    let password =
+        password.ok_or_else(|| refuse("has a password that is no UTF-8 after decoding"))?;
     let database = percent_decode(url.path().trim_start_matches('/'));
-    let database = database.ok_or_else(|| refuse("has a database name that is no UTF-8 after decoding"))?;
-    let maintenance = if database.is_empty() { user.clone() } else { database };
-    Ok(Address { host, port: url.port().unwrap_or(5432), user, password, maintenance })
+    let database =
+        database.ok_or_else(|| refuse("has a database name that is no UTF-8 after decoding"))?;
+    let maintenance = if database.is_empty() {
+        user.clone()
+    } else {
+        database
+    };
+    Ok(Address {
+        host,
+        port: url.port().unwrap_or(5432),
+        user,
+        password,
+        maintenance,
+    })
 }
 
 /// `%XX` becomes the byte it stands for; `None` when the result is no UTF-8.
@@ -115,7 +152,10 @@ fn percent_decode(text: &str) -> Option<String> {
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
         let escaped = (first == b'%')
-            .then(|| tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok()))
+            .then(|| {
+                tail.get(..2)
+                    .and_then(|digits| std::str::from_utf8(digits).ok())
+            })
             .flatten()
             .and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(escaped.unwrap_or(first));
@@ -130,7 +170,8 @@ mod tests {
 
     #[test]
     fn a_url_is_taken_apart_and_decoded() {
-        let address = parse("postgres://anna%40home:p%40ss@db.example:6543/course").expect("a good URL");
+        let address =
+            parse("postgres://anna%40home:p%40ss@db.example:6543/course").expect("a good URL");
         assert_eq!(address.host, "db.example");
         assert_eq!(address.port, 6543);
         assert_eq!(address.user, "anna@home");
@@ -141,20 +182,38 @@ mod tests {
     #[test]
     fn port_and_database_have_postgresqls_defaults() {
         let address = parse("postgresql://anna@[::1]").expect("a good URL");
-        assert_eq!((address.host.as_str(), address.port, address.maintenance.as_str()), ("::1", 5432, "anna"));
+        assert_eq!(
+            (
+                address.host.as_str(),
+                address.port,
+                address.maintenance.as_str()
+            ),
+            ("::1", 5432, "anna")
+        );
     }
 
     #[test]
     fn anything_else_is_refused_with_the_form_that_would_be_right() {
-        for text in ["localhost:5432", "mysql://anna@host/db", "postgres://host/db", "postgres:///db", "postgres://a@%2Fvar%2Frun/db"] {
+        for text in [
+            "localhost:5432",
+            "mysql://anna@host/db",
+            "postgres://host/db",
+            "postgres:///db",
+            "postgres://a@%2Fvar%2Frun/db",
+        ] {
             let refusal = parse(text).expect_err(text).to_string();
-            assert!(refusal.contains("postgres://user:password@host:port/database"), "{refusal}");
+            assert!(
+                refusal.contains("postgres://user:password@host:port/database"),
+                "{refusal}"
+            );
         }
     }
 
     #[test]
     fn a_refusal_does_not_repeat_the_password() {
-        let refusal = parse("mysql://anna:secret@host/db").expect_err("the wrong scheme").to_string();
+        let refusal = parse("mysql://anna:secret@host/db")
+            .expect_err("the wrong scheme")
+            .to_string();
         assert!(!refusal.contains("secret"), "{refusal}");
     }
 }

@@ -1,1 +1,98 @@
-//! The contract suites, one module each.
+//! The contract suites, one module each. They speak HTTP and know a service by its base URL, so the same tests judge
+//! the Kotlin service, a learner's crate, a reference and a planted mistake.
+
+mod api_key;
+mod first_route;
+pub mod predict;
+mod read_a_record;
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnection;
+use tokio::sync::Mutex;
+
+use crate::harness::failure::TestError;
+use crate::harness::http::Client;
+use crate::harness::outage::Outage;
+use crate::harness::proxy::DatabaseProxy;
+use crate::harness::service::Settings;
+
+/// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How a contract test ends.
+pub type TestResult = Result<(), TestError>;
+
+/// What a contract test has at hand.
+pub struct Context {
+    /// Sends requests with a valid key.
+    pub client: Client,
+    /// Between the service and its database.
+    pub proxy: DatabaseProxy,
+    /// The test's own connection to the same database, past the proxy.
+    pub database: Mutex<PgConnection>,
+    /// What the service was started with.
+    pub settings: Settings,
+    /// The rows of `records`; ids run from 1 to this.
+    pub rows: u32,
+}
+
+type Run<Input> = for<'a> fn(&'a Input) -> Pin<Box<dyn Future<Output = TestResult> + Send + 'a>>;
+
+/// A test, by what it looks at.
+pub enum Kind {
+    /// A service with a healthy database. Tests of this kind run one after the other on one service.
+    Steady(Run<Context>),
+    /// What was observed of one outage, on a service of its own.
+    Outage(fn(&Outage) -> TestResult),
+}
+
+/// One test of the contract.
+pub struct ContractTest {
+    /// The sentence that it holds the service to.
+    pub name: &'static str,
+    /// What it looks at, and how.
+    pub kind: Kind,
+}
+
+/// Lists tests with their functions' names as the tests' names.
+macro_rules! contract_tests {
+    (steady: [$($steady:ident),* $(,)?], outage: [$($outage:ident),* $(,)?]) => {
+        /// The suite's tests, in the order a learner meets them.
+        pub fn tests() -> Vec<$crate::suites::ContractTest> {
+            use $crate::suites::{ContractTest, Kind};
+            vec![
+                $(ContractTest { name: stringify!($steady), kind: Kind::Steady(|context| Box::pin($steady(context))) },)*
+                $(ContractTest { name: stringify!($outage), kind: Kind::Outage($outage) },)*
+            ]
+        }
+    };
+}
+pub(crate) use contract_tests;
+
+/// A named group of tests.
+pub struct Suite {
+    /// The name that `exercise.toml` knows it by.
+    pub name: &'static str,
+    /// Its tests.
+    pub tests: Vec<ContractTest>,
+}
+
+/// All suites that judge a running service, in the order of the exercises.
+pub fn all() -> Vec<Suite> {
+    vec![
+        Suite {
+            name: "first-route",
+            tests: first_route::tests(),
+        },
+        Suite {
+            name: "read-a-record",
+            tests: read_a_record::tests(),
+        },
+        Suite {
+            name: "api-key",
+            tests: api_key::tests(),
+        },
+    ]
+}

@@ -1,0 +1,52 @@
+#!/bin/sh
+# Captures what the tool and the compiler say, for the pages that show it. Nothing in these files is typed.
+# Run it from the checkout's root when a message has changed: sh book/transcripts/capture.sh
+set -u
+
+root=$(pwd)
+out="$root/book/transcripts"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset RUST_BACKTRACE
+export NO_COLOR=1 CARGO_TERM_COLOR=never CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$root/target}"
+
+# What differs from machine to machine is shortened: paths of the library sources, of the checkout, of this copy.
+tidy() { sed -E "s#/[^ ]*/registry/src/[^/ ]*/#…/#g; s#$work/[a-z-]*/?##g; s#$root/?##g; s#[[:space:]]+\$##"; }
+
+# The first error the compiler finds after this edit of a reference: slug, exercise folder, sed script, file, lines to keep.
+error() {
+    copy="$work/$1"
+    mkdir -p "$copy"
+    cp -r "$root/solutions/$2/src" "$copy/src"
+    cp "$root/Cargo.lock" "$copy/"
+    {
+        printf '[package]\nname = "copy"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\n'
+        sed -n '/^\[workspace.dependencies\]/,/^$/p' "$root/Cargo.toml" | grep -E '^(rocket|sqlx|serde) '
+        sed -n '/^\[profile.dev/,$p' "$root/Cargo.toml"
+    } >"$copy/Cargo.toml"
+    sed -i -E "$3" "$copy/src/$4"
+    (cd "$copy" && cargo check --offline --quiet 2>&1) | tidy | sed -n "/^error/,\$p" | sed -n "1,$5p" >"$out/$1.txt"
+    [ -s "$out/$1.txt" ] || echo "capture: $1 gave no error" >&2
+}
+
+# What a check prints, without cargo's own lines: slug, target.
+check() {
+    cargo run --quiet --package workshop -- check "$2" 2>/dev/null | tidy >"$out/$1.txt"
+    [ -s "$out/$1.txt" ] || echo "capture: $1 printed nothing" >&2
+}
+
+error from-row 03-read-a-record 's/FromRow, //; /use sqlx::FromRow/d' record.rs 11
+error executor 03-read-a-record 's/pool\.inner\(\)/pool/' read.rs 7
+error question-mark 03-read-a-record 's/let id = id\.map_err.*/let id = id?;/' read.rs 7
+error no-await 03-read-a-record 's/\.fetch_optional\(pool\.inner\(\)\)/.fetch_optional(pool.inner());/; /^ *\.await\?;/d' read.rs 10
+error unsigned 03-read-a-record 's/id: i32/id: u32/' record.rs 6
+error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.rs 10
+
+if [ "${1:-}" != --compiler-only ]; then
+    check red exercise-2
+    check red-3 exercise-3
+    # Of this one only the first failure is shown.
+    sed -i -n '/FAIL  a_known_id/,/Responding with/p' "$out/red-3.txt"
+    check green-2 solution-2
+    check green-3 solution-3
+fi

@@ -1,0 +1,32 @@
+//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+
+mod health;
+mod problem;
+mod ready;
+mod settings;
+mod start;
+
+use std::process::ExitCode;
+
+use rocket::{Build, Rocket, catchers, routes};
+
+use crate::settings::Settings;
+
+// ANCHOR: main
+#[rocket::main]
+async fn main() -> ExitCode {
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(error) => return start::refuse(&error),
+    };
+    start::launch(service(settings)).await
+}
+
+/// Puts the service together. Nothing listens yet.
+fn service(settings: Settings) -> Rocket<Build> {
+    rocket::custom(settings.rocket())
+        .manage(settings)
+        .mount("/", routes![ready::ready])
+        .register("/", catchers![problem::nothing_here, problem::unexpected])
+}
+// ANCHOR_END: main

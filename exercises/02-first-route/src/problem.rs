@@ -1,0 +1,52 @@
+//! Problems: what a client is told when a request fails, in the form of RFC 9457.
+
+use rocket::{
+    Request, catch,
+    http::{ContentType, Status},
+    response::{self, Responder},
+    serde::json::Json,
+};
+use serde::Serialize;
+
+// ANCHOR: problem
+/// The answer to a request that failed. A handler returns it as the `Err` of its `Result`.
+#[derive(Debug, Serialize)]
+pub struct Problem {
+    r#type: &'static str,
+    title: &'static str,
+    status: Status,
+    detail: String,
+}
+
+impl Problem {
+    /// A problem with this status. `detail` is a sentence for the person who reads the answer.
+    pub fn new(status: Status, detail: impl Into<String>) -> Problem {
+        Problem {
+            r#type: "about:blank", // RFC 9457: there is no more to know than the status says
+            title: status.reason_lossy(),
+            status,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Makes a `Problem` something that a handler can return.
+impl<'r> Responder<'r, 'static> for Problem {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        let problem_json = ContentType::new("application", "problem+json");
+        (self.status, (problem_json, Json(self))).respond_to(request)
+    }
+}
+// ANCHOR_END: problem
+
+/// Answers when no route matches the path.
+#[catch(404)]
+pub fn nothing_here() -> Problem {
+    Problem::new(Status::NotFound, "there is nothing at this path")
+}
+
+/// Answers whatever else has failed, a handler that panicked (500) above all.
+#[catch(default)]
+pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
+    Problem::new(status, "an unexpected error occurred")
+}

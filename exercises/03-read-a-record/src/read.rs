@@ -1,0 +1,14 @@
+//! `GET /read/<id>`: one record, by its id.
+
+use rocket::{get, serde::json::Json};
+
+use crate::{problem::Problem, record::Record};
+
+// ANCHOR: read
+/// Answers the record, or 400 when the id is no 32-bit integer, 404 when no record has it, 503 when
+/// the database does not answer.
+#[get("/read/<id>")]
+pub async fn read(id: Result<i32, &str>) -> Result<Json<Record>, Problem> {
+    todo!("answer the record {id:?} from the pool, which has yet to become a parameter")
+}
+// ANCHOR_END: read

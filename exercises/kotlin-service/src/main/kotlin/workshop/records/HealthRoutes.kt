@@ -1,0 +1,35 @@
+// Answers whether the process lives, and whether it can do its work.
+package workshop.records
+
+import io.ktor.server.routing.Route
+import kotlinx.serialization.Serializable
+
+@Serializable
+private data class Status(
+    val status: String,
+)
+
+// ANCHOR: health
+
+/** `/health`: the process lives. It touches no database, so that a database outage never gets the process killed. */
+fun Route.health() {
+    readOnlyPath("/health") {
+        getOrHead {
+            call.respondJson(Status("ok"))
+        }
+    }
+}
+// ANCHOR_END: health
+
+// ANCHOR: ready
+
+/** `/ready`: the database answers, so a request sent here now can be served. */
+fun Route.ready(records: RecordRepository) {
+    readOnlyPath("/ready") {
+        getOrHead {
+            records.ping()
+            call.respondJson(Status("ready"))
+        }
+    }
+}
+// ANCHOR_END: ready

@@ -1,0 +1,66 @@
+// A stop waits for the requests under way. On the real engine, since it is the engine's stop that is delayed.
+package workshop.records
+
+import io.ktor.server.application.ApplicationStopPreparing
+import io.ktor.server.engine.connector
+import io.ktor.server.engine.embeddedServer
+import io.ktor.server.netty.Netty
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.runBlocking
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Test
+import java.net.URI
+import java.net.http.HttpClient
+import java.net.http.HttpRequest
+import java.net.http.HttpResponse.BodyHandlers
+import java.util.concurrent.TimeUnit
+import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
+
+class DrainTest {
+    @Test
+    fun `a request under way is answered though the service stops`() {
+        val asked = CompletableDeferred<Unit>()
+        val stopping = CompletableDeferred<Unit>()
+        val slowRecords =
+            object : RecordRepository by FakeRecords() {
+                override suspend fun ping() {
+                    asked.complete(Unit)
+                    stopping.await()
+                    // The rest of the work, during which an engine that does not wait closes the connection.
+                    delay(100.milliseconds)
+                }
+            }
+        val server =
+            embeddedServer(
+                Netty,
+                configure = {
+                    connector {
+                        host = "127.0.0.1"
+                        port = 0
+                    }
+                    shutdownGracePeriod = 0
+                },
+            ) {
+                drainOnStop(atMost = 10.seconds)
+                service(slowRecords, listOf("valid_key"))
+            }
+        server.monitor.subscribe(ApplicationStopPreparing) { stopping.complete(Unit) }
+        server.start(wait = false)
+
+        val port =
+            runBlocking {
+                server.engine
+                    .resolvedConnectors()
+                    .single()
+                    .port
+            }
+        val request = HttpRequest.newBuilder(URI("http://127.0.0.1:$port/ready")).build()
+        val response = HttpClient.newHttpClient().sendAsync(request, BodyHandlers.ofString())
+        runBlocking { asked.await() }
+        server.stop()
+
+        assertEquals(200, response.get(10, TimeUnit.SECONDS).statusCode())
+    }
+}

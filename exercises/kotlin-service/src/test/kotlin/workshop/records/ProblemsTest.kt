@@ -1,0 +1,30 @@
+// What is answered where no route is, or where it does not support the method.
+package workshop.records
+
+import io.ktor.client.request.get
+import io.ktor.client.request.request
+import io.ktor.http.HttpMethod
+import io.ktor.http.HttpStatusCode
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.params.ParameterizedTest
+import org.junit.jupiter.params.provider.ValueSource
+
+class ProblemsTest {
+    @ParameterizedTest
+    @ValueSource(strings = ["/", "/nothing", "/health/", "/health/more", "/read", "/read/", "/read/1/", "/read/1/2"])
+    fun `an unknown path answers 404`(path: String) =
+        serviceTest { client ->
+            assertProblem(HttpStatusCode.NotFound, "there is nothing at this path", client.get("$path?api_key=valid_key"))
+        }
+
+    @ParameterizedTest
+    @ValueSource(strings = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+    fun `another method answers 405 and names the right ones`(method: String) =
+        serviceTest { client ->
+            for (path in listOf("/health", "/ready", "/read/1")) {
+                val response = client.request(path) { this.method = HttpMethod.parse(method) }
+                assertEquals("GET, HEAD", response.headers["Allow"])
+                assertProblem(HttpStatusCode.MethodNotAllowed, "this path does not support that method", response)
+            }
+        }
+}

@@ -1,0 +1,145 @@
+// Which environments describe a service, and what is said of the others.
+package workshop.records
+
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertNotNull
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.params.ParameterizedTest
+import org.junit.jupiter.params.provider.CsvSource
+import org.junit.jupiter.params.provider.ValueSource
+import kotlin.time.Duration.Companion.milliseconds
+
+class SettingsTest {
+    private val url = "postgres://user:password@db:5433/records"
+
+    @Test
+    fun `everything but the database has a default`() {
+        val settings = Settings.from(mapOf("DATABASE_URL" to url))
+        assertEquals("127.0.0.1", settings.address)
+        assertEquals(8080, settings.port)
+        assertEquals(listOf("valid_key"), settings.apiKeys)
+        assertEquals(10, settings.database.poolSize)
+        assertEquals(1_000.milliseconds, settings.database.timeout)
+    }
+
+    @Test
+    fun `every variable is read`() {
+        val settings =
+            Settings.from(
+                mapOf(
+                    "ADDRESS" to "0.0.0.0",
+                    "PORT" to "9090",
+                    "API_KEYS" to "first, second",
+                    "DATABASE_URL" to url,
+                    "DATABASE_POOL_SIZE" to "4",
+                    "DATABASE_TIMEOUT_MS" to "250",
+                ),
+            )
+        assertEquals("0.0.0.0", settings.address)
+        assertEquals(9090, settings.port)
+        assertEquals(listOf("first", "second"), settings.apiKeys)
+        assertEquals(4, settings.database.poolSize)
+        assertEquals(250.milliseconds, settings.database.timeout)
+    }
+
+    @Test
+    fun `the database URL is taken apart and percent-decoded`() {
+        val parsed = parse("postgresql://us%40er:p%2Fa%3As%25s+@db.example:5433/my%20records?sslmode=disable")
+        assertEquals("db.example", parsed.host)
+        assertEquals(5433, parsed.port)
+        assertEquals("my records", parsed.database)
+        assertEquals("us@er", parsed.user)
+        assertEquals("p/a:s%s+", parsed.password)
+        assertEquals(mapOf("sslmode" to "disable"), parsed.options)
+    }
+
+    @Test
+    fun `port, user and password may be missing, and a host may have an underscore`() {
+        val parsed = parse("postgres://my_db/records")
+        assertEquals("my_db", parsed.host)
+        assertEquals(5432, parsed.port)
+        assertEquals(null, parsed.user)
+        assertEquals(null, parsed.password)
+    }
+
+    @Test
+    fun `a host may be an IPv6 address`() {
+        val parsed = parse("postgres://user@[::1]:5433/records")
+        assertEquals("[::1]", parsed.host)
+        assertEquals(5433, parsed.port)
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+        strings = [
+            "", "secret", "mysql://user:secret@db/records", "postgres://user:secret@db", "postgres://user:secret@db/",
+            "postgres:///records", "postgres://user:secret@db/a/b", "postgres://user:secret@db:port/records",
+            "jdbc:postgresql://db/secret",
+        ],
+    )
+    fun `another URL is refused without repeating it`(text: String) {
+        assertEquals(
+            listOf("DATABASE_URL is not of the shape postgres://user:password@host:port/database."),
+            complaintsAbout("DATABASE_URL" to text),
+        )
+    }
+
+    @Test
+    fun `an unknown option of the database URL is named`() {
+        assertEquals(
+            listOf("DATABASE_URL has options that pgjdbc does not know: nonsense."),
+            complaintsAbout("DATABASE_URL" to "$url?nonsense=1&sslmode=disable"),
+        )
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+        "PORT, abc, 0 to 65535",
+        "PORT, 65536, 0 to 65535",
+        "PORT, -1, 0 to 65535",
+        "PORT, '', 0 to 65535",
+        "DATABASE_POOL_SIZE, 0, 1 to 1000",
+        "DATABASE_TIMEOUT_MS, 249, 250 to 60000",
+        "DATABASE_TIMEOUT_MS, 1s, 250 to 60000",
+    )
+    fun `a number that is none, or out of range, is refused with its range`(
+        name: String,
+        value: String,
+        range: String,
+    ) {
+        val (from, to) = range.split(" to ")
+        assertEquals(
+            listOf("$name must be a whole number from $from to $to, but is \"$value\"."),
+            complaintsAbout(name to value),
+        )
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = ["", " ", "first,,second", "first,"])
+    fun `an empty API key is refused, and no key is repeated`(keys: String) {
+        val complaints = complaintsAbout("API_KEYS" to keys)
+        assertEquals(1, complaints.size)
+        assertFalse(complaints.single().contains("first"))
+    }
+
+    @Test
+    fun `all that is wrong is said at once, one sentence a variable`() {
+        val environment = mapOf("ADDRESS" to "", "PORT" to "x", "API_KEYS" to "", "DATABASE_POOL_SIZE" to "x")
+        val invalid = assertThrows(InvalidSettings::class.java) { Settings.from(environment) }
+        assertEquals(
+            listOf("ADDRESS", "PORT", "API_KEYS", "DATABASE_URL", "DATABASE_POOL_SIZE"),
+            invalid.complaints.map { it.substringBefore(' ') },
+        )
+    }
+
+    private fun parse(text: String): DatabaseUrl {
+        val parsed = DatabaseUrl.parse(text)
+        assertNotNull(parsed)
+        return parsed!!
+    }
+
+    private fun complaintsAbout(variable: Pair<String, String>): List<String> =
+        assertThrows(InvalidSettings::class.java) { Settings.from(mapOf("DATABASE_URL" to url) + variable) }.complaints
+}

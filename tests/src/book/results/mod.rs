@@ -1,0 +1,372 @@
+//! `{{#results exercise-3}}`: the committed reference figures next to the reader's own, as table and chart.
+
+mod calibration;
+mod chart;
+mod numbers;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+pub use calibration::render as calibration;
+
+use super::fault::Problem;
+use super::html::{block, escape};
+use crate::measure::results::{Language, Mode, ResultFile};
+use crate::outcome::Trouble;
+use crate::target::Target;
+use crate::workspace::Workspace;
+
+/// The reader's own measurement, as far as there is one.
+enum Own {
+    /// None yet.
+    Missing,
+    /// There, but of no use; why, in one sentence.
+    Unreadable(String),
+    /// There.
+    Read(Box<ResultFile>),
+}
+
+/// The figures of one exercise.
+///
+/// # Errors
+/// When the committed reference file is there but cannot be read. The reader's own file never is an error: whatever is
+/// wrong with it is said on the page.
+pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
+    let exercise = format!("exercise-{number}");
+    let reference = reference(
+        &ResultFile::reference_path(workspace, &exercise),
+        ResultFile::read,
+    )?;
+    let own = own(workspace, number);
+    let mut html = format!("<section class=\"results\" aria-label=\"Figures of {exercise}\">\n");
+    match &reference {
+        Some(file) => html.push_str(&about("Reference", file)),
+        None => html.push_str("<p class=\"results-about\"><strong>Reference:</strong> no figures are committed yet.</p>\n"),
+    }
+    match &own {
+        Own::Read(file) => html.push_str(&about("Yours", file)),
+        Own::Missing => html.push_str(&format!(
+            "<p class=\"results-about\"><strong>Yours:</strong> not measured yet. Type <code>just measure {exercise}</code>, and this page shows your figures beside the reference.</p>\n"
+        )),
+        Own::Unreadable(why) => html.push_str(&format!(
+            "<p class=\"results-about\"><strong>Yours:</strong> {} Type <code>just measure {exercise}</code> to measure anew.</p>\n",
+            escape(why)
+        )),
+    }
+    let own = match &own {
+        Own::Read(file) => Some(file.as_ref()),
+        _ => None,
+    };
+    html.push_str(&chart::figure(reference.as_ref(), own));
+    html.push_str(&table::headline(reference.as_ref(), own));
+    if let Some(own) = own {
+        html.push_str(&table::predictions(own));
+    }
+    html.push_str(&table::details(reference.as_ref(), own));
+    html.push_str("</section>");
+    Ok(block(&html))
+}
+
+/// A committed file: read, or not there.
+fn reference<T>(
+    path: &Path,
+    read: impl Fn(&Path) -> anyhow::Result<T>,
+) -> Result<Option<T>, Problem> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    read(path).map(Some).map_err(|error| {
+        Problem::new(
+            format!("the reference figures cannot be shown: {error}"),
+            "measure the reference again, or git restore book/reference-results",
+        )
+    })
+}
+
+/// The reader's own file: of the exercise, else of the reference run on this machine.
+fn own(workspace: &Workspace, number: u8) -> Own {
+    let targets = [Target::Exercise(number), Target::Solution(number)];
+    let baseline = (number == 1).then_some(Target::Kotlin);
+    let found = targets
+        .into_iter()
+        .chain(baseline)
+        .map(|target| ResultFile::own_path(workspace, target))
+        .find(|path| path.is_file());
+    found.map_or(Own::Missing, |path| match ResultFile::read(&path) {
+        Ok(file) => Own::Read(Box::new(file)),
+        Err(error) => Own::Unreadable(unreadable(workspace, &path, &error)),
+    })
+}
+
+/// Why the reader's own file is not shown, in one sentence.
+fn unreadable(workspace: &Workspace, path: &Path, error: &anyhow::Error) -> String {
+    let shown: PathBuf = path.strip_prefix(workspace.root()).unwrap_or(path).into();
+    let text = error
+        .downcast_ref::<Trouble>()
+        .map_or_else(|| format!("{error:#}"), ToString::to_string);
+    let first = text.lines().next().unwrap_or_default();
+    let first = first.replace(&path.display().to_string(), &shown.display().to_string());
+    format!("{}.", first.trim_end_matches('.'))
+}
+
+/// Whose figures these are and what they were taken on.
+fn about(whose: &str, file: &ResultFile) -> String {
+    let day = file.taken_at.get(..10).unwrap_or(&file.taken_at);
+    let mut parts = vec![escape(&file.machine), escape(day)];
+    if let Some(commit) = &file.manifest.commit {
+        let dirty = if file.manifest.dirty == Some(true) {
+            " with changes"
+        } else {
+            ""
+        };
+        parts.push(format!("commit {}{dirty}", escape(commit)));
+    }
+    let blocks = file.manifest.blocks;
+    let sides = if file.sides.len() > 1 { " a side" } else { "" };
+    parts.push(format!(
+        "{blocks} block{}{sides}",
+        if blocks == 1 { "" } else { "s" }
+    ));
+    parts.push(format!(
+        "data set {} ({} rows)",
+        escape(&file.manifest.data_set),
+        numbers::grouped(file.manifest.rows)
+    ));
+    if file.mode == Mode::Quick {
+        parts.push("a quick run, for orientation".to_owned());
+    }
+    let note = match (whose, file.target.as_str()) {
+        ("Yours", target) if target.starts_with("solution") => {
+            " (the reference's code on your machine)"
+        }
+        _ => "",
+    };
+    let mut html = format!(
+        "<p class=\"results-about\"><strong>{whose}{note}:</strong> {}.</p>\n",
+        parts.join(", ")
+    );
+    for reason in &file.invalid {
+        html.push_str(&format!(
+            "<p class=\"results-invalid\"><strong>Invalid:</strong> {}</p>\n",
+            escape(reason)
+        ));
+    }
+    html
+}
+
+/// True when Kotlin and Rust were both measured.
+fn compares(file: &ResultFile) -> bool {
+    file.side(Language::Kotlin).is_some() && file.side(Language::Rust).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::manifest::{Machine, Manifest};
+    use crate::measure::results::{
+        Better, Comparison, JudgedPrediction, Metric, SCHEMA, Side, SideValue, Task, Verdict,
+    };
+
+    fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {
+        let value = |side: &str, value: f64| SideValue {
+            side: side.into(),
+            value,
+            least: value * 0.9,
+            most: value * 1.1,
+            blocks: 5,
+        };
+        let ratio = rust / kotlin;
+        Metric {
+            key: key.into(),
+            name: name.into(),
+            unit: "units".into(),
+            how: "made up".into(),
+            better,
+            headline: true,
+            values: vec![value("kotlin", kotlin), value("solution-3", rust)],
+            comparisons: vec![Comparison {
+                side: "solution-3".into(),
+                against: "kotlin".into(),
+                ratio: Some(ratio),
+                low: Some(ratio * 0.95),
+                high: Some(ratio * 1.05),
+                rounds: 5,
+                verdict: Verdict::Faster,
+                reason: None,
+            }],
+        }
+    }
+
+    fn sample() -> ResultFile {
+        let side = |id: &str, label: &str, language| Side {
+            id: id.into(),
+            label: label.into(),
+            language,
+            command: "run".into(),
+            runtime: "1.0".into(),
+        };
+        ResultFile {
+            schema: SCHEMA,
+            task: Task::Reads,
+            exercise: "exercise-3".into(),
+            target: "solution-3".into(),
+            mode: Mode::Standard,
+            taken_at: "2025-11-21T09:30:00Z".into(),
+            machine: "A <small> machine".into(),
+            manifest: Manifest {
+                commit: Some("abc1234".into()),
+                dirty: Some(false),
+                machine: Machine {
+                    cpu: "CPU".into(),
+                    cores: 2,
+                    memory_mb: 1000,
+                    kernel: "Linux".into(),
+                    governor: None,
+                    throttled: None,
+                    virtualised: None,
+                },
+                versions: Default::default(),
+                flags: Default::default(),
+                database: "embedded".into(),
+                data_set: "full".into(),
+                rows: 10_000_000,
+                fingerprint: String::new(),
+                pool_size: 10,
+                connections: 32,
+                blocks: 5,
+                order: Vec::new(),
+                round_trips: Default::default(),
+                rates: Default::default(),
+                took_s: 100.0,
+            },
+            sides: vec![
+                side("kotlin", "Kotlin", Language::Kotlin),
+                side("solution-3", "Rust", Language::Rust),
+            ],
+            metrics: vec![
+                metric("throughput", "Throughput", Better::Higher, 5000.0, 15_000.0),
+                metric("memory", "Peak memory", Better::Lower, 300.0, 9.0),
+            ],
+            predictions: Vec::new(),
+            notes: vec!["heap & collector as shipped".into()],
+            invalid: Vec::new(),
+            blocks: Vec::new(),
+        }
+    }
+
+    fn page(reference: Option<&ResultFile>, own: Option<(&str, &ResultFile)>) -> String {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let workspace = Workspace::at(folder.path());
+        if let Some(file) = reference {
+            file.write(&ResultFile::reference_path(&workspace, "exercise-3"))
+                .expect("written");
+        }
+        if let Some((name, file)) = own {
+            file.write(&workspace.results().join(format!("{name}.json")))
+                .expect("written");
+        }
+        render(&workspace, 3).expect("figures")
+    }
+
+    #[test]
+    fn the_reference_stands_with_machine_day_and_figures_and_says_how_to_get_your_own() {
+        let html = page(Some(&sample()), None);
+        assert!(
+            html.contains("A &lt;small&gt; machine, 2025-11-21, commit abc1234, 5 blocks a side"),
+            "{html}"
+        );
+        assert!(
+            html.contains("3 <span class=\"interval\">(2.85 to 3.15)</span>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("Rust is faster") && html.contains("Rust needs less"),
+            "{html}"
+        );
+        assert!(html.contains("heap &amp; collector"), "{html}");
+        assert!(
+            html.contains("<code>just measure exercise-3</code>"),
+            "{html}"
+        );
+        assert!(!html.contains(">Yours</th>"), "{html}");
+        assert!(
+            !html.trim().contains("\n\n"),
+            "an empty line would end the HTML block"
+        );
+    }
+
+    #[test]
+    fn your_figures_stand_beside_the_reference_with_marks_of_another_shape() {
+        let html = page(Some(&sample()), Some(("exercise-3", &sample())));
+        assert!(
+            html.contains(">Reference</th>") && html.contains(">Yours</th>"),
+            "{html}"
+        );
+        let plot = &html[html.find("<svg role=\"img\"").expect("a chart")..];
+        assert!(
+            plot.contains("<circle") && plot.contains("<path d=\"M0 -6L6"),
+            "{plot}"
+        );
+        assert!(
+            plot.contains("Throughput (yours): 3, 95 % interval 2.85 to 3.15, Rust is faster."),
+            "{plot}"
+        );
+        assert!(html.contains("The data behind the chart"), "{html}");
+    }
+
+    #[test]
+    fn the_references_code_measured_here_is_labelled_so() {
+        let html = page(None, Some(("solution-3", &sample())));
+        assert!(
+            html.contains("Yours (the reference&#39;s code on your machine)")
+                || html.contains("Yours (the reference's code on your machine)"),
+            "{html}"
+        );
+        assert!(html.contains("no figures are committed yet"), "{html}");
+    }
+
+    #[test]
+    fn an_invalid_measurement_says_why_and_draws_no_ratio() {
+        let mut file = sample();
+        file.invalid = vec!["the bodies differ at id <7>".into()];
+        for metric in &mut file.metrics {
+            metric.comparisons = vec![Comparison::invalid("solution-3", "kotlin", "errors & such")];
+        }
+        let html = page(Some(&file), None);
+        assert!(html.contains("the bodies differ at id &lt;7&gt;"), "{html}");
+        assert!(html.contains("invalid: errors &amp; such"), "{html}");
+        assert!(!html.contains("<svg role"), "{html}");
+    }
+
+    #[test]
+    fn one_side_alone_has_no_ratio_and_no_chart() {
+        let mut file = sample();
+        file.sides.truncate(1);
+        for metric in &mut file.metrics {
+            metric.values.truncate(1);
+            metric.comparisons.clear();
+        }
+        let html = page(Some(&file), None);
+        assert!(html.contains("5000") && !html.contains("÷"), "{html}");
+        assert!(!html.contains("<svg"), "{html}");
+    }
+
+    #[test]
+    fn predictions_are_held_against_the_measurement() {
+        let mut file = sample();
+        file.predictions = vec![JudgedPrediction {
+            key: "memory".into(),
+            predicted: 0.1,
+            confidence: 80.0,
+            measured: 0.03,
+            factor: 3.33,
+            held: false,
+        }];
+        let html = page(None, Some(("exercise-3", &file)));
+        assert!(
+            html.contains("Your predictions") && html.contains("did not hold"),
+            "{html}"
+        );
+        assert!(html.contains("80 %"), "{html}");
+    }
+}

@@ -1,0 +1,207 @@
+//! `just bench-loop`: how long a learner waits after a one-line edit, step by step, held against its limits.
+//!
+//! The edit is made in a copy of the newest reference, so no file of the checkout is touched.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::check;
+use crate::exercise::{Catalogue, Exercise};
+use crate::harness::build::{self, Profile, cargo_command};
+use crate::harness::copies::Copy;
+use crate::harness::report::Report;
+use crate::outcome::{Outcome, Trouble};
+use crate::postgres::{Provider, Server};
+use crate::target::Target;
+use crate::terminal::{Style, paint};
+use crate::workspace::Workspace;
+
+/// Loops that are timed; one more goes before them, to warm everything up.
+const LOOPS: usize = 5;
+/// The longest that the loop may take outside cargo's build, on a container.
+const LIMIT_ON_DOCKER: Duration = Duration::from_millis(1500);
+/// The same on a server without a container.
+const LIMIT_ELSEWHERE: Duration = Duration::from_millis(1000);
+/// The longest that the book may take to build.
+const BOOK_LIMIT: Duration = Duration::from_secs(3);
+/// The most memory that the tool may have used, in kB.
+const MEMORY_LIMIT_KB: u64 = 150 * 1024;
+
+/// Runs the loops and prints what they took.
+///
+/// # Errors
+/// When the reference cannot be built or judged.
+pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercise = catalogue.iter().last().context("there are no exercises")?;
+    let copy = Copy::of(workspace, &exercise.solution(workspace), "bench-loop")?;
+
+    let mut loops = Vec::new();
+    for round in 0..=LOOPS {
+        let timed = one_loop(workspace, &catalogue, exercise, &copy, round).await?;
+        if round > 0 {
+            loops.push(timed);
+        }
+    }
+    let provider = Server::ensure(workspace).await?.provider();
+    let tool = tool_start(workspace)?;
+    let book = book_build(workspace)?;
+    Ok(tell(&loops, tool, book, provider))
+}
+
+/// The time in cargo's build, and the report with the time of all other steps.
+struct Timed {
+    build: Duration,
+    report: Report,
+}
+
+async fn one_loop(
+    workspace: &Workspace,
+    catalogue: &Catalogue,
+    exercise: &Exercise,
+    copy: &Copy,
+    round: usize,
+) -> anyhow::Result<Timed> {
+    let mut source = OpenOptions::new()
+        .append(true)
+        .open(copy.krate().folder.join("src/main.rs"))?;
+    writeln!(source, "// edit {round}")?;
+    drop(source);
+    let started = Instant::now();
+    let launch = build::cargo(workspace, copy.krate(), Profile::Check)?;
+    let build = started.elapsed();
+    let started = Instant::now();
+    let server = Server::ensure(workspace).await?;
+    let found = started.elapsed();
+    let mut report =
+        check::judge_launch(workspace, &server, catalogue, Some(exercise), &launch).await?;
+    report.timings.add_first("server", found);
+    let target = Target::Solution(exercise.number);
+    if report.outcome() != Outcome::Passed {
+        report.print();
+        let trouble = Trouble::new("the reference is red, so its loop says nothing").failed();
+        return Err(trouble.next(format!("just check {target}")).into());
+    }
+    Ok(Timed { build, report })
+}
+
+/// What `cargo run` and the tool need before any work starts: they are part of what a learner waits for.
+fn tool_start(workspace: &Workspace) -> anyhow::Result<Duration> {
+    let mut took = Vec::new();
+    for _ in 0..LOOPS {
+        let started = Instant::now();
+        let status = cargo_command()
+            .args(["run", "--quiet", "--package", "workshop", "--", "--help"])
+            .current_dir(workspace.root())
+            .stdout(Stdio::null())
+            .status()
+            .context("cargo cannot be run")?;
+        anyhow::ensure!(status.success(), "cargo run ended with {status}");
+        took.push(started.elapsed());
+    }
+    Ok(median(took))
+}
+
+fn book_build(workspace: &Workspace) -> anyhow::Result<Duration> {
+    let destination = tempfile::tempdir()?;
+    let build = || -> anyhow::Result<Duration> {
+        let started = Instant::now();
+        let status = Command::new("mdbook")
+            .args(["build", "--dest-dir"])
+            .arg(destination.path())
+            .current_dir(workspace.root())
+            .stderr(Stdio::null())
+            .status()
+            .map_err(|error| {
+                Trouble::new(format!("mdbook cannot be run: {error}"))
+                    .next("./justw --bring mdbook")
+            })?;
+        anyhow::ensure!(status.success(), "mdbook build ended with {status}");
+        Ok(started.elapsed())
+    };
+    build()?;
+    build()
+}
+
+fn tell(loops: &[Timed], tool: Duration, book: Duration, provider: Provider) -> Outcome {
+    println!("\nmedian of {LOOPS} loops after a one-line edit, everything warm");
+    row(
+        "cargo's build of the crate",
+        median(loops.iter().map(|timed| timed.build).collect()),
+    );
+    row("cargo run and the tool's start", tool);
+    let mut outside = tool;
+    let steps = loops
+        .first()
+        .map_or(&[][..], |timed| timed.report.timings.steps());
+    for (index, (step, _)) in steps.iter().enumerate() {
+        let took = median(
+            loops
+                .iter()
+                .filter_map(|timed| timed.report.timings.steps().get(index))
+                .map(|(_, took)| *took)
+                .collect(),
+        );
+        row(step, took);
+        outside += took;
+    }
+    let limit = if provider == Provider::Docker {
+        LIMIT_ON_DOCKER
+    } else {
+        LIMIT_ELSEWHERE
+    };
+    let memory = peak_memory_kb();
+    let mut outcome = Outcome::Passed;
+    let mut hold = |what: &str, figure: String, holds: bool| {
+        let word = if holds {
+            paint(Style::Good, "ok")
+        } else {
+            paint(Style::Bad, "FAIL")
+        };
+        println!("{word:>6}  {what}: {figure}");
+        if !holds {
+            outcome = Outcome::Failed;
+        }
+    };
+    let seconds = |duration: Duration| format!("{:.2} s", duration.as_secs_f64());
+    hold(
+        "outside cargo's build",
+        format!("{}, limit {}", seconds(outside), seconds(limit)),
+        outside <= limit,
+    );
+    hold(
+        "the book's build",
+        format!("{}, limit {}", seconds(book), seconds(BOOK_LIMIT)),
+        book <= BOOK_LIMIT,
+    );
+    match memory {
+        Some(kb) => {
+            let figure = format!("{} MB, limit {} MB", kb / 1024, MEMORY_LIMIT_KB / 1024);
+            hold("the tool's peak memory", figure, kb <= MEMORY_LIMIT_KB);
+        }
+        None => {
+            println!("  note  the tool's peak memory: this system has no /proc to read it from")
+        }
+    }
+    outcome
+}
+
+fn row(step: &str, took: Duration) {
+    println!("  {step:<32} {:>8.3} s", took.as_secs_f64());
+}
+
+fn median(mut values: Vec<Duration>) -> Duration {
+    values.sort();
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// The largest resident size that this process has had, in kB (`VmHWM`, proc_pid_status(5)).
+fn peak_memory_kb() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}

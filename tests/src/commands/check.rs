@@ -1,0 +1,163 @@
+//! `just check TARGET`: build, start, test; and what a learner reads of it.
+
+use std::time::Instant;
+
+use crate::cli::CheckArgs;
+use crate::exercise::{Catalogue, Exercise};
+use crate::harness::build::{self, BuildError, Launch, Profile};
+use crate::harness::failure::TestError;
+use crate::harness::report::{Report, Verdict};
+use crate::harness::run::judge;
+use crate::outcome::{Outcome, Trouble};
+use crate::postgres::Server;
+use crate::state::{self, LastCheck};
+use crate::suites::{self, predict};
+use crate::target::Target;
+use crate::terminal::{Style, paint};
+use crate::workspace::Workspace;
+
+/// Checks one target and prints what it found.
+///
+/// # Errors
+/// When nothing can be said about the target.
+pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercise = exercise_of(&catalogue, args.target)?;
+    let report = match exercise {
+        Some(exercise) if !exercise.is_crate() => {
+            println!("{}", paint(Style::Strong, args.target.to_string()));
+            judge_form(workspace, exercise, args.target)?
+        }
+        _ => {
+            let started = Instant::now();
+            let launch = match build::build(workspace, args.target, Profile::Check).await {
+                Ok(launch) => launch,
+                Err(BuildError::DoesNotCompile { label, codes }) => {
+                    return does_not_compile(workspace, exercise, args.target, &label, codes);
+                }
+                Err(BuildError::CouldNotBuild(error)) => return Err(error),
+            };
+            let built = started.elapsed();
+            let started = Instant::now();
+            let server = Server::ensure(workspace).await?;
+            let found = started.elapsed();
+            let label = paint(Style::Strong, launch.label.as_str());
+            println!("{label} on {}", server.describe());
+            let mut report =
+                judge_launch(workspace, &server, &catalogue, exercise, &launch).await?;
+            report.timings.add_first("server", found);
+            report.timings.add_first("build", built);
+            report
+        }
+    };
+    report.print();
+    if args.timings {
+        report.print_timings();
+    }
+    if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
+        state::record(workspace, exercise, &last_check(&report))?;
+    }
+    println!("\n{}", next_step(&catalogue, args.target, &report));
+    Ok(report.outcome())
+}
+
+fn last_check(report: &Report) -> LastCheck {
+    match report.outcome() {
+        Outcome::Passed => LastCheck::passed(),
+        _ => LastCheck::failed(report.failed()),
+    }
+}
+
+/// The exercise a target belongs to; none for the Kotlin service.
+fn exercise_of(catalogue: &Catalogue, target: Target) -> anyhow::Result<Option<&Exercise>> {
+    match target {
+        Target::Kotlin => Ok(None),
+        Target::Exercise(number) | Target::Solution(number) => Ok(Some(catalogue.get(number)?)),
+    }
+}
+
+/// Judges a built target by the suites of its exercise; without one, by every suite there is: the Kotlin service is the
+/// oracle.
+///
+/// # Errors
+/// When nothing can be said about it.
+pub async fn judge_launch(
+    workspace: &Workspace,
+    server: &Server,
+    catalogue: &Catalogue,
+    exercise: Option<&Exercise>,
+    launch: &Launch,
+) -> anyhow::Result<Report> {
+    let every_suite: Vec<&str> = suites::all().iter().map(|suite| suite.name).collect();
+    let names = exercise.map_or(every_suite, |exercise| catalogue.suites_for(exercise));
+    judge(workspace, server, launch, &names).await
+}
+
+/// Judges the form of exercise 1.
+pub fn judge_form(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    target: Target,
+) -> anyhow::Result<Report> {
+    let folder = match target {
+        Target::Solution(_) => exercise.solution(workspace),
+        _ => exercise.starter(workspace),
+    };
+    let form = predict::Form::read(&folder)?;
+    let mut report = Report::new(&target.to_string());
+    for test in predict::tests() {
+        let verdict = match test.judge(&form) {
+            Ok(()) => Verdict::Passed,
+            Err(TestError::Failed(failure)) => Verdict::Failed {
+                failure,
+                log: String::new(),
+            },
+            Err(TestError::CouldNotJudge(error)) => return Err(error),
+        };
+        report.add("predict", test.name, verdict);
+    }
+    Ok(report)
+}
+
+fn does_not_compile(
+    workspace: &Workspace,
+    exercise: Option<&Exercise>,
+    target: Target,
+    label: &str,
+    codes: Vec<String>,
+) -> anyhow::Result<Outcome> {
+    let trouble = Trouble::new(format!(
+        "{label} does not compile; the compiler's words stand above"
+    ))
+    .failed();
+    if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
+        let explain = codes.first().map_or(String::new(), |code| {
+            format!("; rustc --explain {code} tells more")
+        });
+        state::record(workspace, exercise, &LastCheck::does_not_compile(codes))?;
+        return Err(trouble.next(format!("just hint {target}{explain}")).into());
+    }
+    Err(trouble
+        .next(format!("just check {target}, once it is mended"))
+        .into())
+}
+
+/// The one command that makes sense now.
+fn next_step(catalogue: &Catalogue, target: Target, report: &Report) -> String {
+    let passed = report.outcome() == Outcome::Passed;
+    let next = match target {
+        Target::Exercise(number) if passed => {
+            let following = catalogue.iter().find(|exercise| exercise.number > number);
+            let following = following.map_or(String::new(), |exercise| {
+                format!("; then {}", exercise.name())
+            });
+            format!("just measure {target}{following}")
+        }
+        Target::Exercise(_) => {
+            format!("just hint {target}; just run {target} to try the request by hand")
+        }
+        _ if passed => return format!("{target} keeps the contract"),
+        _ => format!("just run {target} to try the request by hand"),
+    };
+    format!("next: {}", paint(Style::Strong, next))
+}

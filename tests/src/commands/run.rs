@@ -1,0 +1,84 @@
+//! `just run TARGET`: the service with a database of its own, left running so that requests can be tried by hand.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use crate::cli::RunArgs;
+use crate::datasets::{DataSet, RunDatabase};
+use crate::harness::build::{self, Profile};
+use crate::harness::service::{Service, Settings, free_address};
+use crate::outcome::{Outcome, Trouble};
+use crate::postgres::Server;
+use crate::terminal::{Style, paint};
+use crate::workspace::Workspace;
+
+/// The port that is taken when it is free, so that a line of the shell's history works again tomorrow.
+const USUAL_PORT: u16 = 8080;
+
+/// Starts the target and waits for Ctrl-C or for its end.
+///
+/// # Errors
+/// When it does not build or start, or ends by itself.
+pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
+    let launch = build::build(workspace, args.target, Profile::Check)
+        .await
+        .map_err(|error| {
+            Trouble::new(error.to_string())
+                .next(format!("just check {}", args.target))
+                .failed()
+        })?;
+    let server = Server::ensure(workspace).await?;
+    let database = RunDatabase::create(&server, workspace, DataSet::Small).await?;
+    let ended = serve(workspace, args, &launch, database.url(), &server).await;
+    database.remove().await?;
+    ended
+}
+
+async fn serve(
+    workspace: &Workspace,
+    args: &RunArgs,
+    launch: &build::Launch,
+    database_url: &str,
+    server: &Server,
+) -> anyhow::Result<Outcome> {
+    let address = address(args.port)?;
+    let mut service = Service::start_at(workspace, launch, &Settings::new(database_url), address)
+        .await
+        .map_err(|error| error.into_trouble())?;
+    println!(
+        "{} on {}",
+        paint(Style::Strong, service.label()),
+        server.describe()
+    );
+    println!("its log: {}", service.log().display());
+    println!(
+        "try:     curl -i -H 'X-API-Key: valid_key' '{}/read/1'",
+        service.base_url()
+    );
+    println!("Ctrl-C stops it and removes its database");
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        () = service.ended() => {
+            let log = service.log_tail(20);
+            return Err(Trouble::new(format!("{} ended by itself; its log ends with\n{log}", service.label()))
+                .expected("a service that runs until it is told to stop")
+                .failed()
+                .into());
+        }
+    }
+    service.stop().await;
+    Ok(Outcome::Passed)
+}
+
+/// The address asked for; else the usual port when it is free, else any that is.
+fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or(USUAL_PORT)));
+    match (TcpListener::bind(usual), port) {
+        (Ok(_), _) => Ok(usual),
+        (Err(_), None) => Ok(free_address()?),
+        (Err(error), Some(port)) => Err(Trouble::new(format!(
+            "port {port} cannot be listened on: {error}"
+        ))
+        .next("name another with --port, or none: then a free one is taken")
+        .into()),
+    }
+}

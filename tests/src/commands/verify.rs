@@ -1,0 +1,434 @@
+//! `just verify`: the author's gate. A starter is red exactly as declared, a reference is green, each planted mistake is
+//! caught by the test that its file names, the Kotlin service keeps the whole contract, and the files fit together.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::Context;
+
+use super::check;
+use crate::book;
+use crate::exercise::{Catalogue, Exercise};
+use crate::harness::build::{self, BuildError, Launch, Profile, cargo_command};
+use crate::harness::copies::Copy;
+use crate::harness::report::Report;
+use crate::hints;
+use crate::originals;
+use crate::outcome::{Outcome, Trouble};
+use crate::postgres::Server;
+use crate::target::Target;
+use crate::terminal::{Style, paint};
+use crate::workspace::Workspace;
+
+/// Fewer planted mistakes do not show that the tests can fail.
+const FEWEST_MISTAKES: usize = 2;
+
+/// Verifies one exercise, or all.
+///
+/// # Errors
+/// When nothing can be said: an unknown name, a broken environment.
+pub async fn run(workspace: &Workspace, which: &str) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercises = chosen(&catalogue, which)?;
+    let server = Server::ensure(workspace).await?;
+    println!("on {}", server.describe());
+    let mut gate = Gate {
+        workspace,
+        server: &server,
+        catalogue: &catalogue,
+        passed: 0,
+        failed: 0,
+    };
+    for exercise in exercises {
+        println!(
+            "{}",
+            paint(
+                Style::Strong,
+                format!("{} {}", exercise.name(), exercise.title)
+            )
+        );
+        gate.exercise(exercise).await?;
+    }
+    println!("{}", paint(Style::Strong, "kotlin and the book"));
+    gate.kotlin().await?;
+    gate.book()?;
+    println!("\n{} passed, {} failed", gate.passed, gate.failed);
+    Ok(if gate.failed == 0 {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}
+
+fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a Exercise>> {
+    if which == "all" {
+        return Ok(catalogue.iter().collect());
+    }
+    match which.parse() {
+        Ok(Target::Exercise(number)) => Ok(vec![catalogue.get(number)?]),
+        _ => Err(Trouble::new(format!("{which} cannot be verified"))
+            .expected(format!("all, or one of: {}", catalogue.names().join(", ")))
+            .next("just verify all")
+            .into()),
+    }
+}
+
+struct Gate<'a> {
+    workspace: &'a Workspace,
+    server: &'a Server,
+    catalogue: &'a Catalogue,
+    passed: usize,
+    failed: usize,
+}
+
+impl Gate<'_> {
+    /// Records and prints one finding: no faults is good.
+    fn hold(&mut self, what: &str, faults: &[String]) {
+        if faults.is_empty() {
+            self.passed += 1;
+            println!("  {}    {what}", paint(Style::Good, "ok"));
+        } else {
+            self.failed += 1;
+            println!("  {}  {what}", paint(Style::Bad, "FAIL"));
+            for fault in faults {
+                println!("          {fault}");
+            }
+        }
+    }
+
+    async fn exercise(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let faults = self.same_outside_the_edit_list(exercise)?;
+        self.hold(
+            "starter and reference differ in the files of the edit list only",
+            &faults,
+        );
+        let faults = originals::patch_faults(self.workspace, exercise)?;
+        self.hold(
+            "starter.patch makes the starter from the reference",
+            &faults,
+        );
+        let faults = self.missing_hints(exercise)?;
+        self.hold("every test that is red has its hints", &faults);
+        if !exercise.is_crate() {
+            return self.form(exercise);
+        }
+        let faults = self.lost_from_the_reference_before(exercise)?;
+        self.hold("the starter grows from the reference before it", &faults);
+
+        let (starter, reference) = (
+            Target::Exercise(exercise.number),
+            Target::Solution(exercise.number),
+        );
+        self.hold(
+            "starter and reference are formatted",
+            &formatting_faults(&[starter, reference])?,
+        );
+        for target in [starter, reference] {
+            let faults = clippy_faults(self.workspace, &target.to_string())?;
+            self.hold(
+                &format!("{target} compiles without warnings, clippy's included"),
+                &faults,
+            );
+        }
+        let report = self.judged(starter, exercise).await;
+        self.hold(
+            "the starter is red exactly as declared",
+            &red_faults(exercise, report)?,
+        );
+        let report = self.judged(reference, exercise).await;
+        self.hold("the reference is green", &green_faults(report)?);
+        self.mistakes(exercise).await
+    }
+
+    fn form(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let starter =
+            check::judge_form(self.workspace, exercise, Target::Exercise(exercise.number))?;
+        self.hold(
+            "the starter is red exactly as declared",
+            &red_faults(exercise, Ok(starter))?,
+        );
+        let reference =
+            check::judge_form(self.workspace, exercise, Target::Solution(exercise.number))?;
+        self.hold("the reference is green", &green_faults(Ok(reference))?);
+        Ok(())
+    }
+
+    fn same_outside_the_edit_list(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+        let reference = originals::reference(self.workspace, exercise)?;
+        let starter = originals::in_place(self.workspace, exercise)?;
+        let strays = originals::differing(&reference, &starter).into_iter();
+        Ok(strays
+            .filter(|path| !exercise.edit.contains(path))
+            .map(|path| path.display().to_string())
+            .collect())
+    }
+
+    fn missing_hints(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+        let hints = hints::read(&exercise.starter(self.workspace).join("hints.md"))?;
+        Ok(hints.missing(&exercise.red))
+    }
+
+    /// A source file that the reference before has, and that stays the same up to this reference, is the same in this
+    /// starter as well; none is lost on the way.
+    fn lost_from_the_reference_before(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+        let before = self
+            .catalogue
+            .iter()
+            .filter(|other| other.is_crate() && other.number < exercise.number)
+            .last();
+        let Some(before) = before else {
+            return Ok(Vec::new());
+        };
+        let old = originals::reference(self.workspace, before)?;
+        let new = originals::reference(self.workspace, exercise)?;
+        let starter = originals::in_place(self.workspace, exercise)?;
+        let mut faults = Vec::new();
+        for (path, content) in old.iter().filter(|(path, _)| path.starts_with("src")) {
+            let name = path.display();
+            if !starter.contains_key(path) && new.contains_key(path) {
+                faults.push(format!("{name} of {} is missing", before.name()));
+            } else if new.get(path) == Some(content) && starter.get(path) != Some(content) {
+                faults.push(format!(
+                    "{name} is the same in both references, but not in the starter between them"
+                ));
+            }
+        }
+        Ok(faults)
+    }
+
+    async fn judged(&self, target: Target, exercise: &Exercise) -> anyhow::Result<Report> {
+        let launch = build::build(self.workspace, target, Profile::Check).await?;
+        self.judged_launch(Some(exercise), &launch).await
+    }
+
+    async fn judged_launch(
+        &self,
+        exercise: Option<&Exercise>,
+        launch: &Launch,
+    ) -> anyhow::Result<Report> {
+        check::judge_launch(
+            self.workspace,
+            self.server,
+            self.catalogue,
+            exercise,
+            launch,
+        )
+        .await
+    }
+
+    async fn mistakes(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let mistakes = Mistake::all(&exercise.solution(self.workspace))?;
+        let enough = if mistakes.len() < FEWEST_MISTAKES {
+            vec![format!(
+                "{} found, {FEWEST_MISTAKES} expected",
+                mistakes.len()
+            )]
+        } else {
+            Vec::new()
+        };
+        self.hold("there are planted mistakes", &enough);
+        for mistake in mistakes {
+            let faults = self.uncaught(exercise, &mistake).await?;
+            self.hold(
+                &format!(
+                    "mistake {} is caught by {}",
+                    mistake.slug, mistake.caught_by
+                ),
+                &faults,
+            );
+        }
+        Ok(())
+    }
+
+    async fn uncaught(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+    ) -> anyhow::Result<Vec<String>> {
+        let package = format!("mistake-{}-{}", exercise.number, mistake.slug);
+        let copy = Copy::of(self.workspace, &exercise.solution(self.workspace), &package)?;
+        copy.patch(&mistake.patch)
+            .with_context(|| format!("mistake {}", mistake.slug))?;
+        let launch = match build::cargo(self.workspace, copy.krate(), Profile::Check) {
+            Ok(launch) => launch,
+            Err(BuildError::DoesNotCompile { .. }) => {
+                return Ok(vec!["it does not compile".to_owned()]);
+            }
+            Err(BuildError::CouldNotBuild(error)) => return Err(error),
+        };
+        let report = self.judged_launch(Some(exercise), &launch).await?;
+        let failed = report.failed();
+        if failed.contains(&mistake.caught_by) {
+            return Ok(Vec::new());
+        }
+        Ok(vec![format!(
+            "that test passed; these failed: {}",
+            listed(&failed)
+        )])
+    }
+
+    async fn kotlin(&mut self) -> anyhow::Result<()> {
+        let launch = build::build(self.workspace, Target::Kotlin, Profile::Check).await?;
+        let report = self.judged_launch(None, &launch).await;
+        self.hold(
+            "the Kotlin service keeps the whole contract",
+            &green_faults(report)?,
+        );
+        Ok(())
+    }
+
+    fn book(&mut self) -> anyhow::Result<()> {
+        let faults: Vec<String> = book::check::source(self.workspace)?
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        self.hold("the book's includes, links and minutes hold", &faults);
+        Ok(())
+    }
+}
+
+/// A planted mistake: a patch of the reference with a header that names the test that catches it.
+struct Mistake {
+    slug: String,
+    caught_by: String,
+    patch: String,
+}
+
+impl Mistake {
+    fn all(solution: &Path) -> anyhow::Result<Vec<Mistake>> {
+        let folder = solution.join("mistakes");
+        let mut files: Vec<PathBuf> = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries
+                .map(|entry| entry.map(|entry| entry.path()))
+                .collect::<Result<_, _>>()?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot list {}", folder.display()));
+            }
+        };
+        files.retain(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "patch")
+        });
+        files.sort();
+        files.iter().map(|file| Mistake::read(file)).collect()
+    }
+
+    fn read(file: &Path) -> anyhow::Result<Mistake> {
+        let patch = std::fs::read_to_string(file)
+            .with_context(|| format!("cannot read {}", file.display()))?;
+        let slug = file
+            .file_stem()
+            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let header = |name: &str| {
+            patch
+                .lines()
+                .take(3)
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+        };
+        let complete = ["Title:", "Caught-by:", "Why:"]
+            .iter()
+            .all(|name| header(name).is_some_and(|text| !text.is_empty()));
+        let Some(caught_by) = header("Caught-by:").filter(|_| complete).map(str::to_owned) else {
+            return Err(
+                Trouble::new(format!("{} has no complete header", file.display()))
+                    .expected("its first three lines to be Title: …, Caught-by: <test>, Why: …")
+                    .next("add them above the patch")
+                    .failed()
+                    .into(),
+            );
+        };
+        Ok(Mistake {
+            slug,
+            caught_by,
+            patch,
+        })
+    }
+}
+
+/// A crate that does not compile, or a service that does not start, is a fault of the files; all else is no verdict.
+fn or_fault(report: anyhow::Result<Report>) -> anyhow::Result<Result<Report, Vec<String>>> {
+    match report {
+        Ok(report) => Ok(Ok(report)),
+        Err(error) if error.is::<BuildError>() => Ok(Err(vec![error.to_string()])),
+        Err(error) => Err(error),
+    }
+}
+
+fn red_faults(exercise: &Exercise, report: anyhow::Result<Report>) -> anyhow::Result<Vec<String>> {
+    let report = match or_fault(report)? {
+        Ok(report) => report,
+        Err(faults) => return Ok(faults),
+    };
+    let failed = report.failed();
+    let undeclared = failed.iter().filter(|test| !exercise.red.contains(test));
+    let undeclared = undeclared.map(|test| format!("{test} fails, but is not declared red"));
+    let unexpected = exercise.red.iter().filter(|test| !failed.contains(test));
+    let unexpected = unexpected.map(|test| format!("{test} is declared red, but does not fail"));
+    Ok(undeclared.chain(unexpected).collect())
+}
+
+fn green_faults(report: anyhow::Result<Report>) -> anyhow::Result<Vec<String>> {
+    let report = match or_fault(report)? {
+        Ok(report) => report,
+        Err(faults) => return Ok(faults),
+    };
+    let failed = report.failed();
+    if failed.is_empty() && !report.hung_on_shutdown {
+        return Ok(Vec::new());
+    }
+    report.print();
+    Ok(if failed.is_empty() {
+        vec!["it hung on shutdown".to_owned()]
+    } else {
+        failed
+    })
+}
+
+fn formatting_faults(targets: &[Target]) -> anyhow::Result<Vec<String>> {
+    let mut command = cargo_command();
+    command.args(["fmt", "--check"]);
+    for target in targets {
+        command.args(["--package", &target.to_string()]);
+    }
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .context("cargo fmt cannot be run")?;
+    let fault = "cargo fmt would change it".to_owned();
+    Ok(if output.status.success() {
+        Vec::new()
+    } else {
+        vec![fault]
+    })
+}
+
+fn clippy_faults(workspace: &Workspace, package: &str) -> anyhow::Result<Vec<String>> {
+    let output = cargo_command()
+        .args(["clippy", "--quiet", "--package", package, "--all-targets"])
+        .arg("--target-dir")
+        .arg(workspace.cargo_target())
+        .args(["--", "--deny", "warnings"])
+        .current_dir(workspace.root())
+        .stdin(Stdio::null())
+        .output()
+        .context("cargo clippy cannot be run")?;
+    if output.status.success() {
+        return Ok(Vec::new());
+    }
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok(words
+        .lines()
+        .filter(|line| line.starts_with("error") || line.contains("-->"))
+        .map(str::to_owned)
+        .collect())
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
+}

@@ -1,0 +1,378 @@
+//! Building a target: cargo for Rust, Maven for Kotlin; what comes out is a launch that can be started.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::exercise::Catalogue;
+use crate::jdk;
+use crate::outcome::Trouble;
+use crate::target::Target;
+use crate::terminal;
+use crate::workspace::Workspace;
+
+/// What a target is built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Quick to build and quick to start: cargo's `dev`, a JVM that compiles little.
+    Check,
+    /// As it would be shipped: cargo's `release`, the JVM's own defaults.
+    Measure,
+}
+
+/// The language a target is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Language {
+    /// Runs on the JVM.
+    Kotlin,
+    /// A native binary.
+    Rust,
+}
+
+/// A built target, ready to be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The program to run.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Environment variables besides the service's settings.
+    pub env: Vec<(String, String)>,
+    /// The folder to run it in.
+    pub directory: PathBuf,
+    /// The target's name.
+    pub label: String,
+    /// What it is written in.
+    pub language: Language,
+    /// The file that is shipped: the binary, or the jar.
+    pub artifact: PathBuf,
+    /// How long it may take to start and to stop.
+    pub limits: Limits,
+}
+
+/// How long a service is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// From its spawn to its first answer.
+    pub start: Duration,
+    /// From SIGTERM to its end; after that it is killed.
+    pub stop: Duration,
+}
+
+impl Limits {
+    /// The limits for services in this language. A JVM on a small computer with a slow card may need more than its own:
+    /// `WORKSHOP_START_LIMIT` (seconds) says how long.
+    pub fn of(language: Language) -> Self {
+        let usual = match language {
+            Language::Kotlin => 90,
+            Language::Rust => 20,
+        };
+        let wanted = std::env::var("WORKSHOP_START_LIMIT")
+            .ok()
+            .and_then(|seconds| seconds.parse().ok());
+        Limits {
+            start: Duration::from_secs(wanted.unwrap_or(usual)),
+            stop: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why there is nothing to start.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The crate does not compile; the compiler's own words are already on the terminal.
+    #[error("{label} does not compile")]
+    DoesNotCompile {
+        /// The target.
+        label: String,
+        /// The compiler's error codes, each once, in the order they came.
+        codes: Vec<String>,
+    },
+    /// The build could not run or is not the learner's to mend.
+    #[error(transparent)]
+    CouldNotBuild(#[from] anyhow::Error),
+}
+
+/// Builds a target, printing what the compiler prints.
+///
+/// # Errors
+/// See [`BuildError`].
+pub async fn build(
+    workspace: &Workspace,
+    target: Target,
+    profile: Profile,
+) -> Result<Launch, BuildError> {
+    match target {
+        Target::Kotlin => Ok(kotlin(workspace, profile)?),
+        Target::Exercise(number) | Target::Solution(number) => {
+            let catalogue = Catalogue::read(workspace)?;
+            let exercise = catalogue.get(number)?;
+            if !exercise.is_crate() {
+                let trouble =
+                    Trouble::new(format!("{target} is no service: there is nothing to build"));
+                return Err(BuildError::CouldNotBuild(
+                    trouble.next(format!("just check {target}")).into(),
+                ));
+            }
+            let folder = match target {
+                Target::Exercise(_) => exercise.starter(workspace),
+                _ => exercise.solution(workspace),
+            };
+            cargo(
+                workspace,
+                &Crate {
+                    folder,
+                    package: target.to_string(),
+                },
+                profile,
+            )
+        }
+    }
+}
+
+/// A crate to build: a member of the workspace, or a copy that is a workspace of its own.
+#[derive(Debug, Clone)]
+pub struct Crate {
+    /// The folder of its `Cargo.toml`.
+    pub folder: PathBuf,
+    /// The package's name, which is the binary's as well.
+    pub package: String,
+}
+
+/// Builds a crate into the one target directory.
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<Launch, BuildError> {
+    let rendered = if terminal::colour() {
+        "json-diagnostic-rendered-ansi"
+    } else {
+        "json"
+    };
+    let mut command = cargo_command();
+    command
+        .args([
+            "build",
+            "--package",
+            &krate.package,
+            "--bin",
+            &krate.package,
+        ])
+        .arg("--manifest-path")
+        .arg(krate.folder.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(workspace.cargo_target())
+        .args(["--message-format", rendered])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    if profile == Profile::Measure {
+        command.arg("--release");
+    }
+    let mut child = command
+        .spawn()
+        .context("cargo cannot be run; is Rust installed? next: just doctor")?;
+    let stdout = child.stdout.take().context("cargo gave no output")?;
+    let mut told = CompilerOutput::default();
+    for line in BufReader::new(stdout).lines() {
+        told.take(&line.context("cannot read what cargo prints")?);
+    }
+    let status = child.wait().context("cannot wait for cargo")?;
+    match told.executable {
+        Some(program) if status.success() => Ok(Launch {
+            artifact: program.clone(),
+            program,
+            args: Vec::new(),
+            env: Vec::new(),
+            directory: krate.folder.clone(),
+            label: krate.package.clone(),
+            language: Language::Rust,
+            limits: Limits::of(Language::Rust),
+        }),
+        _ if told.errors > 0 => Err(BuildError::DoesNotCompile {
+            label: krate.package.clone(),
+            codes: told.codes,
+        }),
+        _ => {
+            let trouble =
+                Trouble::new(format!("cargo could not build {}: {status}", krate.package))
+                    .expected("a binary; what cargo said stands above")
+                    .next("just doctor");
+            Err(BuildError::CouldNotBuild(trouble.into()))
+        }
+    }
+}
+
+/// Cargo, without the variables that an outer `cargo run` sets for the package it runs: they are not this build's.
+pub fn cargo_command() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if [
+            "CARGO_PKG_",
+            "CARGO_MANIFEST_",
+            "CARGO_BIN_",
+            "CARGO_CRATE_",
+        ]
+        .iter()
+        .any(|outer| text.starts_with(outer))
+        {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// What cargo's JSON lines say: the compiler's words are passed on untouched, its codes and the binary are kept.
+#[derive(Debug, Default)]
+struct CompilerOutput {
+    executable: Option<PathBuf>,
+    codes: Vec<String>,
+    errors: usize,
+}
+
+#[derive(Deserialize)]
+struct CargoLine {
+    reason: String,
+    message: Option<Diagnostic>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Diagnostic {
+    level: String,
+    rendered: Option<String>,
+    code: Option<Code>,
+}
+
+#[derive(Deserialize)]
+struct Code {
+    code: String,
+}
+
+impl CompilerOutput {
+    fn take(&mut self, line: &str) {
+        // Build scripts may print anything; only cargo's own lines are of interest.
+        let Ok(line) = serde_json::from_str::<CargoLine>(line) else {
+            return;
+        };
+        if line.reason == "compiler-artifact" && line.executable.is_some() {
+            self.executable = line.executable;
+        }
+        let Some(message) = line.message else { return };
+        if let Some(rendered) = &message.rendered {
+            eprint!("{rendered}");
+        }
+        if message.level.starts_with("error") {
+            self.errors += 1;
+            if let Some(code) = message.code.map(|code| code.code)
+                && !self.codes.contains(&code)
+            {
+                self.codes.push(code);
+            }
+        }
+    }
+}
+
+/// Builds the Kotlin service's jar unless the one that is there was built from the same sources.
+fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<Launch> {
+    let project = workspace.kotlin_service();
+    let jdk = jdk::find()?;
+    let jar = project.join("target/kotlin-service.jar");
+    fs::create_dir_all(project.join("target"))?;
+    let lock = File::create(project.join("target/workshop.lock"))
+        .context("cannot write to the Maven project")?;
+    lock.lock().context("cannot lock the Maven project")?;
+    let stamp = project.join("target/workshop.stamp");
+    let sources = fingerprint(&[project.join("pom.xml"), project.join("src/main")])?;
+    if !jar.is_file() || fs::read_to_string(&stamp).ok().as_deref() != Some(&sources) {
+        maven_package(&project, &jdk.home)?;
+        fs::write(&stamp, &sources)?;
+    }
+
+    let mut args: Vec<OsString> = Vec::new();
+    if profile == Profile::Check {
+        args.extend(["-XX:TieredStopAtLevel=1".into(), "-XX:+UseSerialGC".into()]);
+    }
+    if jdk.feature() >= 22 {
+        // Netty loads native code; from JDK 24 on the JVM warns on standard error unless this is said.
+        args.push("--enable-native-access=ALL-UNNAMED".into());
+    }
+    args.extend(["-jar".into(), jar.clone().into_os_string()]);
+    Ok(Launch {
+        program: jdk.java(),
+        args,
+        env: Vec::new(),
+        directory: project,
+        label: Target::Kotlin.to_string(),
+        language: Language::Kotlin,
+        limits: Limits::of(Language::Kotlin),
+        artifact: jar,
+    })
+}
+
+fn maven_package(project: &Path, java_home: &Path) -> anyhow::Result<()> {
+    eprintln!(
+        "building the Kotlin service with Maven (the first time it also brings its libraries) …"
+    );
+    let mut command = Command::new("mvn");
+    command.args(["--batch-mode", "--quiet", "-DskipTests", "package"]);
+    let output = command
+        .current_dir(project)
+        .env("JAVA_HOME", java_home)
+        .stdin(Stdio::null())
+        .output();
+    let output = output.map_err(|error| {
+        Trouble::new(format!("Maven cannot be run: {error}"))
+            .expected("mvn 3.8 or newer on PATH")
+            .next("just doctor")
+    })?;
+    if !output.status.success() {
+        std::io::stderr().write_all(&output.stdout)?;
+        std::io::stderr().write_all(&output.stderr)?;
+        let trouble = Trouble::new("Maven could not build the Kotlin service; its words stand above")
+            .expected("exercises/kotlin-service as it came with the course, and libraries that can be brought")
+            .next("git status exercises/kotlin-service; just doctor");
+        return Err(trouble.into());
+    }
+    Ok(())
+}
+
+/// A hash over the names and contents of all files below these paths.
+fn fingerprint(paths: &[PathBuf]) -> anyhow::Result<String> {
+    let mut files = Vec::new();
+    for path in paths {
+        collect_files(path, &mut files)?;
+    }
+    files.sort();
+    let mut hash = Sha256::new();
+    for file in files {
+        hash.update(file.as_os_str().as_encoded_bytes());
+        hash.update(fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?);
+    }
+    Ok(hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}
+
+fn collect_files(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    if path.is_dir() {
+        for entry in
+            fs::read_dir(path).with_context(|| format!("cannot list {}", path.display()))?
+        {
+            collect_files(&entry?.path(), files)?;
+        }
+    } else {
+        files.push(path.to_path_buf());
+    }
+    Ok(())
+}

@@ -1,0 +1,71 @@
+//! Why a contract test did not pass: the request, what was expected, what came.
+
+use std::fmt;
+
+/// A test that did not pass, told so that a learner can act on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The request as a curl line, where one request was at fault.
+    pub request: Option<String>,
+    /// What the contract asks for.
+    pub expected: String,
+    /// What came instead.
+    pub actual: String,
+}
+
+impl Failure {
+    /// A failure that no single request explains.
+    pub fn new(expected: impl Into<String>, actual: impl Into<String>) -> Self {
+        Failure {
+            request: None,
+            expected: expected.into(),
+            actual: actual.into(),
+        }
+    }
+
+    /// Names the request that was at fault.
+    #[must_use]
+    pub fn of(mut self, request: impl Into<String>) -> Self {
+        self.request = Some(request.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(request) = &self.request {
+            writeln!(f, "request   {request}")?;
+        }
+        writeln!(f, "expected  {}", self.expected)?;
+        write!(f, "got       {}", self.actual)
+    }
+}
+
+/// How a contract test ends when it does not pass.
+#[derive(Debug)]
+pub enum TestError {
+    /// The service did not do what the contract says.
+    Failed(Failure),
+    /// The environment is broken (the database is gone, say): nothing can be said about the service.
+    CouldNotJudge(anyhow::Error),
+}
+
+impl From<Failure> for TestError {
+    fn from(failure: Failure) -> Self {
+        TestError::Failed(failure)
+    }
+}
+
+impl From<sqlx::Error> for TestError {
+    fn from(error: sqlx::Error) -> Self {
+        TestError::CouldNotJudge(
+            anyhow::Error::new(error).context("the test's own connection to PostgreSQL failed"),
+        )
+    }
+}
+
+impl From<anyhow::Error> for TestError {
+    fn from(error: anyhow::Error) -> Self {
+        TestError::CouldNotJudge(error)
+    }
+}

@@ -1,0 +1,255 @@
+//! The HTTP client of the suites: each request can be shown as a curl line, each answer can be held against the contract.
+
+use std::time::{Duration, Instant};
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use serde_json::Value;
+
+use super::failure::Failure;
+
+/// The longest that a test waits for a whole answer.
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// The longest body that a test reads, in bytes: no call of the suites answers with more.
+const BODY_LIMIT: usize = 1024 * 1024;
+/// How much of a body a failure shows, in characters.
+const SHOWN: usize = 300;
+
+/// Sends requests to one service.
+#[derive(Debug, Clone)]
+pub struct Client {
+    base_url: String,
+    http: reqwest::Client,
+    key: Option<String>,
+}
+
+impl Client {
+    /// A client for the service at this URL, with a key to send as `X-API-Key`.
+    ///
+    /// # Errors
+    /// When the underlying client cannot be made.
+    pub fn new(base_url: &str, key: Option<&str>) -> anyhow::Result<Self> {
+        let http = reqwest::Client::builder()
+            // No idle connection stays open: a service that stops gracefully would wait for it.
+            .pool_max_idle_per_host(0)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()?;
+        Ok(Client {
+            base_url: base_url.to_owned(),
+            http,
+            key: key.map(str::to_owned),
+        })
+    }
+
+    /// The same client, but without a key.
+    #[must_use]
+    pub fn without_key(&self) -> Self {
+        Client {
+            key: None,
+            ..self.clone()
+        }
+    }
+
+    /// The same client with another key.
+    #[must_use]
+    pub fn with_key(&self, key: &str) -> Self {
+        Client {
+            key: Some(key.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// Sends a GET and reads the whole answer.
+    ///
+    /// # Errors
+    /// When no complete HTTP answer comes within [`ANSWER_LIMIT`], or its body is longer than any in the contract.
+    pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
+        let url = format!("{}{path}", self.base_url);
+        let curl = self.curl(&url);
+        let mut request = self.http.get(&url);
+        if let Some(key) = &self.key {
+            request = request.header("X-API-Key", key);
+        }
+        let sent = Instant::now();
+        match tokio::time::timeout(ANSWER_LIMIT, read(request)).await {
+            Ok(Ok((status, headers, body))) => Ok(Answer {
+                curl,
+                status,
+                headers,
+                body,
+                took: sent.elapsed(),
+            }),
+            Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
+            Err(_) => {
+                let expected = format!("an answer within {} s", ANSWER_LIMIT.as_secs());
+                Err(Failure::new(expected, "no complete answer in that time").of(curl))
+            }
+        }
+    }
+
+    fn curl(&self, url: &str) -> String {
+        match &self.key {
+            Some(key) => format!("curl -i -H 'X-API-Key: {key}' '{url}'"),
+            None => format!("curl -i '{url}'"),
+        }
+    }
+}
+
+async fn read(request: reqwest::RequestBuilder) -> Result<(u16, HeaderMap, Vec<u8>), String> {
+    let mut response = request.send().await.map_err(|error| in_words(&error))?;
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| in_words(&error))? {
+        body.extend_from_slice(&chunk);
+        if body.len() > BODY_LIMIT {
+            return Err(format!(
+                "status {status} and a body that was still coming after {BODY_LIMIT} bytes"
+            ));
+        }
+    }
+    Ok((status, headers, body))
+}
+
+/// The innermost cause says what happened; the layers above it only say that a request failed.
+fn in_words(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    format!("no HTTP answer: {cause}")
+}
+
+/// A whole answer, with the request that it answers.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    curl: String,
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+    took: Duration,
+}
+
+impl Answer {
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The body as it came.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// From sending the request to the last byte of the answer.
+    pub fn took(&self) -> Duration {
+        self.took
+    }
+
+    /// A failure of this request.
+    pub fn failure(&self, expected: impl Into<String>, actual: impl Into<String>) -> Failure {
+        Failure::new(expected, actual).of(&self.curl)
+    }
+
+    /// Holds the status code against the contract.
+    ///
+    /// # Errors
+    /// When it is another.
+    pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
+        if self.status == expected {
+            return Ok(self);
+        }
+        Err(self.failure(format!("status {expected}"), self.shown()))
+    }
+
+    /// Holds a header against the contract.
+    ///
+    /// # Errors
+    /// When it is missing or its value is another.
+    pub fn expect_header(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
+        match self
+            .headers
+            .get(name)
+            .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        {
+            Some(value) if value == expected => Ok(self),
+            Some(value) => Err(self.failure(
+                format!("header {name}: {expected}"),
+                format!("{name}: {value}"),
+            )),
+            None => Err(self.failure(
+                format!("header {name}: {expected}"),
+                format!("no header {name}"),
+            )),
+        }
+    }
+
+    /// Holds status, content type and body against the contract; the body byte for byte, so the order of members counts.
+    ///
+    /// # Errors
+    /// When one of the three is another.
+    pub fn expect_json(&self, status: u16, expected: &Value) -> Result<&Self, Failure> {
+        self.expect_status(status)?
+            .expect_media_type("application/json")?
+            .expect_body(&expected.to_string())
+    }
+
+    /// Holds the answer against the problem (RFC 9457) that the contract names.
+    ///
+    /// # Errors
+    /// When status, content type or a member of the body is another.
+    pub fn expect_problem(&self, status: u16, title: &str, detail: &str) -> Result<&Self, Failure> {
+        let problem = serde_json::json!({
+            "type": "about:blank",
+            "title": title,
+            "status": status,
+            "detail": detail,
+        });
+        self.expect_status(status)?
+            .expect_media_type("application/problem+json")?
+            .expect_body(&problem.to_string())
+    }
+
+    fn expect_media_type(&self, expected: &str) -> Result<&Self, Failure> {
+        let content_type = self
+            .headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or("none");
+        let media_type = content_type.split(';').next().unwrap_or_default().trim();
+        if media_type.eq_ignore_ascii_case(expected) {
+            return Ok(self);
+        }
+        Err(self.failure(
+            format!("content type {expected}"),
+            format!("content type {content_type}"),
+        ))
+    }
+
+    fn expect_body(&self, expected: &str) -> Result<&Self, Failure> {
+        if self.body == expected.as_bytes() {
+            return Ok(self);
+        }
+        Err(self.failure(
+            format!("body {expected}"),
+            format!("body {}", self.shown_body()),
+        ))
+    }
+
+    fn shown(&self) -> String {
+        if self.body.is_empty() {
+            return format!("status {}, no body", self.status);
+        }
+        format!("status {}, body {}", self.status, self.shown_body())
+    }
+
+    fn shown_body(&self) -> String {
+        let text = String::from_utf8_lossy(&self.body);
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut shown: String = flat.chars().take(SHOWN).collect();
+        if flat.chars().count() > SHOWN {
+            shown.push_str(" …");
+        }
+        shown
+    }
+}

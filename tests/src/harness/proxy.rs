@@ -1,0 +1,350 @@
+//! A TCP proxy between a service and PostgreSQL: it can cut the database off and give it back, and it counts the
+//! connections and the round trips that really happen.
+//!
+//! A round trip is a `Sync` or a `Query` message from the client: that is when PostgreSQL's protocol makes the client
+//! wait for the server (<https://www.postgresql.org/docs/current/protocol-flow.html>).
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use anyhow::Context;
+use reqwest::Url;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+#[derive(Debug, Default)]
+struct Counters {
+    opened: AtomicU64,
+    open: AtomicUsize,
+    most_open: AtomicUsize,
+    round_trips: AtomicU64,
+}
+
+/// A database that a test can take away. Dropping the proxy closes every connection through it.
+#[derive(Debug)]
+pub struct DatabaseProxy {
+    url: String,
+    counters: Arc<Counters>,
+    switch: mpsc::Sender<(Reach, oneshot::Sender<()>)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Reachable,
+    CutOff,
+}
+
+impl DatabaseProxy {
+    /// Starts a proxy to the server of this URL, on a free port of 127.0.0.1.
+    ///
+    /// # Errors
+    /// When the URL names no host and port, or no port can be bound.
+    pub async fn start(upstream_url: &str) -> anyhow::Result<Self> {
+        let mut url = Url::parse(upstream_url).context("the database URL is not a URL")?;
+        let host = url
+            .host_str()
+            .context("the database URL names no host")?
+            .to_owned();
+        let upstream = (host, url.port().unwrap_or(5432));
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        url.set_host(Some("127.0.0.1"))
+            .context("the database URL takes no host")?;
+        url.set_port(Some(address.port()))
+            .ok()
+            .context("the database URL takes no port")?;
+
+        let counters = Arc::new(Counters::default());
+        let (switch, switched) = mpsc::channel(1);
+        let gate = Gate {
+            address,
+            upstream,
+            counters: Arc::clone(&counters),
+        };
+        tokio::spawn(gate.run(listener, switched));
+        Ok(DatabaseProxy {
+            url: url.to_string(),
+            counters,
+            switch,
+        })
+    }
+
+    /// The URL that a service reaches the database by.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Drops every connection and refuses new ones, as a stopped server does.
+    pub async fn cut(&self) {
+        self.set(Reach::CutOff).await;
+    }
+
+    /// Accepts connections again.
+    pub async fn restore(&self) {
+        self.set(Reach::Reachable).await;
+    }
+
+    /// The number of connections opened so far.
+    pub fn opened(&self) -> u64 {
+        self.counters.opened.load(Ordering::Relaxed)
+    }
+
+    /// The number of connections open now.
+    pub fn open(&self) -> usize {
+        self.counters.open.load(Ordering::Relaxed)
+    }
+
+    /// The largest number of connections that were open at the same time.
+    pub fn most_open(&self) -> usize {
+        self.counters.most_open.load(Ordering::Relaxed)
+    }
+
+    /// The number of round trips made so far, over all connections.
+    pub fn round_trips(&self) -> u64 {
+        self.counters.round_trips.load(Ordering::Relaxed)
+    }
+
+    async fn set(&self, reach: Reach) {
+        let (done, is_done) = oneshot::channel();
+        // The gate lives as long as the sender, so neither of the two can fail while `self` is there.
+        if self.switch.send((reach, done)).await.is_ok() {
+            let _ = is_done.await;
+        }
+    }
+}
+
+/// The accepting side: holds the port, and every connection that came through it.
+struct Gate {
+    address: SocketAddr,
+    upstream: (String, u16),
+    counters: Arc<Counters>,
+}
+
+impl Gate {
+    async fn run(
+        self,
+        listener: TcpListener,
+        mut switched: mpsc::Receiver<(Reach, oneshot::Sender<()>)>,
+    ) {
+        let mut listener = Some(listener);
+        let mut connections = JoinSet::new();
+        // A bound socket that does not listen keeps the port ours while it refuses connections.
+        let mut placeholder: Option<TcpSocket> = None;
+        loop {
+            tokio::select! {
+                order = switched.recv() => match order {
+                    None => return,
+                    Some((Reach::CutOff, done)) => {
+                        if listener.take().is_some() {
+                            placeholder = self.bind().ok();
+                        }
+                        connections.shutdown().await;
+                        let _ = done.send(());
+                    }
+                    Some((Reach::Reachable, done)) => {
+                        if listener.is_none() {
+                            let socket = placeholder.take().or_else(|| self.bind().ok());
+                            listener = socket.and_then(|socket| socket.listen(1024).ok());
+                        }
+                        let _ = done.send(());
+                    }
+                },
+                accepted = accept(listener.as_ref()), if listener.is_some() => {
+                    if let Ok(client) = accepted {
+                        let upstream = self.upstream.clone();
+                        connections.spawn(forward(client, upstream, Arc::clone(&self.counters)));
+                    }
+                },
+                Some(_) = connections.join_next() => {},
+            }
+        }
+    }
+
+    fn bind(&self) -> std::io::Result<TcpSocket> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(self.address)?;
+        Ok(socket)
+    }
+}
+
+async fn accept(listener: Option<&TcpListener>) -> std::io::Result<TcpStream> {
+    match listener {
+        Some(listener) => listener.accept().await.map(|(stream, _)| stream),
+        None => std::future::pending().await,
+    }
+}
+
+/// Counts a connection for as long as it is there.
+struct Counted(Arc<Counters>);
+
+impl Counted {
+    fn new(counters: Arc<Counters>) -> Self {
+        counters.opened.fetch_add(1, Ordering::Relaxed);
+        let open = counters.open.fetch_add(1, Ordering::Relaxed) + 1;
+        counters.most_open.fetch_max(open, Ordering::Relaxed);
+        Counted(counters)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+async fn forward(
+    client: TcpStream,
+    upstream: (String, u16),
+    counters: Arc<Counters>,
+) -> std::io::Result<()> {
+    let _counted = Counted::new(Arc::clone(&counters));
+    let server = TcpStream::connect(upstream).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (client_reads, mut client_writes) = client.into_split();
+    let (mut server_reads, server_writes) = server.into_split();
+    // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
+    tokio::select! {
+        result = forward_counting(client_reads, server_writes, &counters) => result,
+        result = tokio::io::copy(&mut server_reads, &mut client_writes) => result.map(|_| ()),
+    }
+}
+
+async fn forward_counting(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl tokio::io::AsyncWrite + Unpin,
+    counters: &Counters,
+) -> std::io::Result<()> {
+    let mut messages = Frontend::default();
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let read = from.read(&mut buffer).await?;
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        counters
+            .round_trips
+            .fetch_add(messages.round_trips_in(&buffer[..read]), Ordering::Relaxed);
+        to.write_all(&buffer[..read]).await?;
+    }
+}
+
+/// Follows the messages of a client through a byte stream that may be cut anywhere.
+///
+/// Before the session starts, messages have a length but no type: the start-up message, or requests for encryption
+/// (which a server without TLS declines, and the start-up message follows).
+#[derive(Debug, Default)]
+struct Frontend {
+    started: bool,
+    head: Vec<u8>,
+    body_left: usize,
+    startup_code: Vec<u8>,
+}
+
+impl Frontend {
+    const PROTOCOL_3: u16 = 3;
+
+    fn round_trips_in(&mut self, mut bytes: &[u8]) -> u64 {
+        let mut round_trips = 0;
+        while !bytes.is_empty() {
+            if self.body_left > 0 {
+                let taken = self.body_left.min(bytes.len());
+                if !self.started {
+                    self.startup_code.extend_from_slice(&bytes[..taken]);
+                }
+                self.body_left -= taken;
+                bytes = &bytes[taken..];
+            } else {
+                self.head.push(bytes[0]);
+                bytes = &bytes[1..];
+                let wanted = if self.started { 5 } else { 4 };
+                if self.head.len() == wanted {
+                    let length = &self.head[wanted - 4..];
+                    let length =
+                        u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
+                    self.body_left = length.saturating_sub(4);
+                    if self.started && matches!(self.head[0], b'S' | b'Q') {
+                        round_trips += 1;
+                    }
+                    self.head.clear();
+                }
+            }
+            if !self.started && self.body_left == 0 && self.startup_code.len() >= 4 {
+                let major = u16::from_be_bytes([self.startup_code[0], self.startup_code[1]]);
+                self.started = major == Self::PROTOCOL_3;
+                self.startup_code.clear();
+            }
+        }
+        round_trips
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn startup() -> Vec<u8> {
+        let mut message = vec![0, 0, 0, 13, 0, 3, 0, 0];
+        message.extend_from_slice(b"user\0");
+        message
+    }
+
+    fn typed(kind: u8, body: &[u8]) -> Vec<u8> {
+        let mut message = vec![kind];
+        message.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
+        message.extend_from_slice(body);
+        message
+    }
+
+    #[test]
+    fn a_sync_and_a_query_are_a_round_trip_each_wherever_the_stream_is_cut() {
+        let encryption_request = vec![0, 0, 0, 8, 4, 210, 22, 47];
+        let stream = [
+            encryption_request,
+            startup(),
+            typed(b'P', b"a statement with S and Q in it"),
+            typed(b'B', b""),
+            typed(b'E', b"SSSS"),
+            typed(b'S', b""),
+            typed(b'Q', b"SELECT 1\0"),
+            typed(b'X', b""),
+        ]
+        .concat();
+        for cut in 0..stream.len() {
+            let mut messages = Frontend::default();
+            let counted =
+                messages.round_trips_in(&stream[..cut]) + messages.round_trips_in(&stream[cut..]);
+            assert_eq!(counted, 2, "cut at byte {cut}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cut_drops_connections_and_refuses_new_ones_until_it_is_restored()
+    -> anyhow::Result<()> {
+        let upstream = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url = format!(
+            "postgres://u:p@127.0.0.1:{}/d",
+            upstream.local_addr()?.port()
+        );
+        let proxy = DatabaseProxy::start(&url).await?;
+        let port = Url::parse(proxy.url())?.port().context("a port")?;
+
+        let mut client = TcpStream::connect(("127.0.0.1", port)).await?;
+        let _server = upstream.accept().await?;
+        proxy.cut().await;
+        let mut rest = Vec::new();
+        let _ = client.read_to_end(&mut rest).await;
+        assert_eq!(proxy.open(), 0);
+        assert!(TcpStream::connect(("127.0.0.1", port)).await.is_err());
+
+        proxy.restore().await;
+        TcpStream::connect(("127.0.0.1", port)).await?;
+        upstream.accept().await?;
+        assert_eq!(proxy.opened(), 2);
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! What a judged target did: a verdict a test, how long each step took, and how that is told.
+
+use std::time::Duration;
+
+use super::failure::Failure;
+use crate::outcome::Outcome;
+use crate::terminal::{Style, paint};
+
+/// What a test found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The service does what the test's name says.
+    Passed,
+    /// It does not.
+    Failed {
+        /// What was expected and what came.
+        failure: Failure,
+        /// The last lines of the service's log at that moment.
+        log: String,
+    },
+}
+
+/// A test and its verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// The suite that the test belongs to.
+    pub suite: String,
+    /// The test's name.
+    pub test: String,
+    /// What it found.
+    pub verdict: Verdict,
+}
+
+/// How long the steps of a check took, in the order they happened.
+#[derive(Debug, Clone, Default)]
+pub struct Timings {
+    steps: Vec<(&'static str, Duration)>,
+}
+
+impl Timings {
+    /// Adds to a step.
+    pub fn add(&mut self, step: &'static str, took: Duration) {
+        match self.steps.iter_mut().find(|(name, _)| *name == step) {
+            Some((_, so_far)) => *so_far += took,
+            None => self.steps.push((step, took)),
+        }
+    }
+
+    /// Puts a step before all others.
+    pub fn add_first(&mut self, step: &'static str, took: Duration) {
+        self.steps.insert(0, (step, took));
+    }
+
+    /// Every step and how long it took.
+    pub fn steps(&self) -> &[(&'static str, Duration)] {
+        &self.steps
+    }
+}
+
+/// What a judged target did.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The target's name.
+    pub label: String,
+    /// The tests, in the order of the suites.
+    pub tests: Vec<Judged>,
+    /// How long the steps took.
+    pub timings: Timings,
+    /// The service did not stop when it was told to, and was killed.
+    pub hung_on_shutdown: bool,
+}
+
+impl Report {
+    /// An empty report on a target.
+    pub fn new(label: &str) -> Self {
+        Report {
+            label: label.to_owned(),
+            tests: Vec::new(),
+            timings: Timings::default(),
+            hung_on_shutdown: false,
+        }
+    }
+
+    /// Adds a test's verdict.
+    pub fn add(&mut self, suite: &str, test: &str, verdict: Verdict) {
+        self.tests.push(Judged {
+            suite: suite.to_owned(),
+            test: test.to_owned(),
+            verdict,
+        });
+    }
+
+    /// The names of the tests that failed, in order.
+    pub fn failed(&self) -> Vec<String> {
+        let failed = self
+            .tests
+            .iter()
+            .filter(|judged| judged.verdict != Verdict::Passed);
+        failed.map(|judged| judged.test.clone()).collect()
+    }
+
+    /// Passed when every test passed.
+    pub fn outcome(&self) -> Outcome {
+        if self.failed().is_empty() {
+            Outcome::Passed
+        } else {
+            Outcome::Failed
+        }
+    }
+
+    /// Prints the tests by suite, the first failure in full, the others in a line each, and the closing count.
+    pub fn print(&self) {
+        let mut suite = "";
+        let mut told_in_full = false;
+        for judged in &self.tests {
+            if judged.suite != suite {
+                suite = &judged.suite;
+                println!("  {}", paint(Style::Strong, suite));
+            }
+            match &judged.verdict {
+                Verdict::Passed => println!("    {}    {}", paint(Style::Good, "ok"), judged.test),
+                Verdict::Failed { failure, log } => {
+                    println!("    {}  {}", paint(Style::Bad, "FAIL"), judged.test);
+                    if told_in_full {
+                        println!(
+                            "          expected {}; got {}",
+                            shortened(&failure.expected),
+                            shortened(&failure.actual)
+                        );
+                    } else {
+                        print_in_full(failure, log);
+                        told_in_full = true;
+                    }
+                }
+            }
+        }
+        if self.hung_on_shutdown {
+            println!(
+                "{}: {} did not stop in time after SIGTERM and was killed; a service that is deployed must stop when told to",
+                paint(Style::Warning, "note"),
+                self.label
+            );
+        }
+        let failed = self.failed().len();
+        println!("\n{} passed, {failed} failed", self.tests.len() - failed);
+    }
+
+    /// Prints how long each step took.
+    pub fn print_timings(&self) {
+        let parts = self
+            .timings
+            .steps()
+            .iter()
+            .map(|(step, took)| format!("{step} {:.3} s", took.as_secs_f64()));
+        println!("timings: {}", parts.collect::<Vec<_>>().join(", "));
+    }
+}
+
+fn print_in_full(failure: &Failure, log: &str) {
+    for line in failure.to_string().lines() {
+        println!("          {line}");
+    }
+    if !log.trim().is_empty() {
+        println!("          the service's log ends with");
+        for line in log.lines() {
+            println!("          {}", paint(Style::Faint, format!("| {line}")));
+        }
+    }
+}
+
+/// The start of a long text, for a line that is to stay a line.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 70;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(LONGEST).collect();
+    format!("{start} …")
+}

@@ -1,0 +1,376 @@
+//! One block: a fresh process, started, warmed up, saturated, loaded at the shared rates, looked at, stopped.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::oha::{Load, Order, Run};
+use super::process;
+use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE};
+use super::session::Session;
+use super::subject::Subject;
+use super::warmup::{self, Limits, WarmedUp};
+use super::{first_answer, ids};
+use crate::harness::build::Language;
+use crate::harness::service::{Service, Settings, Stopped, free_address};
+use crate::outcome::Trouble;
+
+/// How long a service may take to its first record: as long as the harness gives it to its first answer.
+const RUST_START_LIMIT: Duration = Duration::from_secs(30);
+/// A JVM on a slow card takes its time.
+const JVM_START_LIMIT: Duration = Duration::from_secs(120);
+/// Between two looks at the number of threads.
+const SAMPLE: Duration = Duration::from_millis(200);
+/// How many of a service's last log lines an error shows.
+const LOG_LINES: usize = 12;
+
+/// The key of a block's value that says how much of the machine the generator took; no metric, but a note.
+pub const GENERATOR_SHARE: &str = "generator_share";
+/// The key of a block's value that is 1 when the warm-up reached its ceiling before the service was steady.
+pub const UNSTEADY: &str = "unsteady";
+/// The key of a block's value that is 1 when the service had to be killed.
+pub const HUNG: &str = "hung_on_shutdown";
+
+/// What a block found out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Observed {
+    /// Values by metric key.
+    pub values: BTreeMap<String, f64>,
+    /// Metrics that this block may not speak for, with the reasons.
+    pub invalid: BTreeMap<String, String>,
+}
+
+impl Observed {
+    fn value(&mut self, key: impl Into<String>, value: Option<f64>) {
+        if let Some(value) = value {
+            self.values.insert(key.into(), value);
+        }
+    }
+
+    fn invalid(&mut self, keys: &[String], reason: &str) {
+        for key in keys {
+            self.invalid.insert(key.clone(), reason.to_owned());
+        }
+    }
+}
+
+/// A service that has answered its first record.
+pub struct Started {
+    service: Service,
+    start_up: Duration,
+    cpu: Option<Duration>,
+}
+
+/// Starts a fresh process and waits for its first record.
+///
+/// # Errors
+/// When it does not get there; the error shows its last log lines.
+pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<Started> {
+    let settings = settings(&session.database_url);
+    let address = free_address().context("no free port")?;
+    let limit = match subject.launch.language {
+        Language::Kotlin => JVM_START_LIMIT,
+        Language::Rust => RUST_START_LIMIT,
+    };
+    let path = format!("/read/{}", ids::of(session.data_set).first);
+    let key = settings.api_keys.first().cloned().unwrap_or_default();
+
+    let cancel = Cancel::default();
+    let cancelled = Arc::clone(&cancel.0);
+    let spawned = Instant::now();
+    // Spawned here, not on a thread of the blocking pool: the kernel ends the service with the thread that spawned it.
+    let mut service = Service::spawn(session.workspace, &subject.launch, &settings, address)
+        .with_context(|| format!("{} cannot be started", subject.id()))?;
+    let waited = tokio::task::spawn_blocking(move || {
+        let alive = || !cancelled.load(Ordering::Relaxed) && service.exited().is_none();
+        let took = first_answer::first_200(address, &path, &key, spawned, limit, alive);
+        (service, took)
+    });
+    let (service, took) = waited
+        .await
+        .context("the wait for the first answer broke off")?;
+    let Some(start_up) = took else {
+        return Err(Trouble::new(format!(
+            "{} has not answered its first record within {} s; its last words:\n{}",
+            subject.id(),
+            limit.as_secs(),
+            service.log_tail(LOG_LINES)
+        ))
+        .expected("200 from GET /read/<id> with a row of the database")
+        .next(format!("just check {}", subject.id()))
+        .into());
+    };
+    let cpu = process::cpu(service.pid());
+    Ok(Started {
+        service,
+        start_up,
+        cpu,
+    })
+}
+
+/// Tells the blocking wait that nobody waits for it any more.
+#[derive(Default)]
+struct Cancel(Arc<AtomicBool>);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What every service under measurement is told.
+pub fn settings(database_url: &str) -> Settings {
+    Settings {
+        pool_size: POOL_SIZE,
+        ..Settings::new(database_url)
+    }
+}
+
+/// The load on a service's random reads.
+pub fn order(session: &Session<'_>, service: &Service, duration: Duration, load: Load) -> Order {
+    let ids = ids::of(session.data_set);
+    Order {
+        url: format!("{}/read/{}", service.base_url(), ids.pattern),
+        key: settings("").api_keys.first().cloned().unwrap_or_default(),
+        connections: CONNECTIONS,
+        duration,
+        load,
+    }
+}
+
+/// Finds a side's rough saturation: the last window of a warm-up.
+///
+/// # Errors
+/// When the service does not start, or breaks a gate.
+pub async fn calibrate(session: &mut Session<'_>, subject: &Subject) -> anyhow::Result<f64> {
+    let limits = Limits {
+        ceiling: session.plan.calibration,
+        ..session.plan.warm_up
+    };
+    let started = start(session, subject).await?;
+    let order = order(session, &started.service, limits.window, Load::Closed);
+    let warmed_up = warmup::run(session.oha, &order, started.service.pid(), &limits).await?;
+    let warmed_up = warmed_up.map_err(|reason| broken(subject, &started.service, &reason))?;
+    started.service.stop().await;
+    Ok(warmed_up.last_rate)
+}
+
+fn broken(subject: &Subject, service: &Service, reason: &str) -> anyhow::Error {
+    Trouble::new(format!(
+        "{} cannot be measured: {reason}\n{}",
+        subject.id(),
+        service.log_tail(LOG_LINES)
+    ))
+    .expected("status 200 for every record")
+    .next(format!("just check {}", subject.id()))
+    .failed()
+    .into()
+}
+
+/// Runs a block at these rates (percent of the slower side's saturation, requests per second).
+///
+/// # Errors
+/// When the service does not start or dies on the way, or a tool cannot be run. A broken gate is no error: it makes
+/// metrics of the block invalid.
+pub async fn run(
+    session: &mut Session<'_>,
+    subject: &Subject,
+    rates: &[(u32, f64)],
+    limits: &Limits,
+    title: &str,
+) -> anyhow::Result<Observed> {
+    let mut observed = Observed::default();
+    session.progress.phase(&format!("{title}: starting"));
+    let Started {
+        mut service,
+        start_up,
+        cpu,
+    } = start(session, subject).await?;
+    let pid = service.pid();
+    observed.value("start_up", Some(start_up.as_secs_f64() * 1e3));
+    observed.value("start_up_cpu", cpu.map(|cpu| cpu.as_secs_f64() * 1e3));
+    observed.value("size", Some(subject.size as f64 / 1e6));
+
+    session
+        .progress
+        .phase(&format!("{title}: warming up until steady"));
+    let warm_up_order = order(session, &service, limits.window, Load::Closed);
+    match warmup::run(session.oha, &warm_up_order, pid, limits).await? {
+        Ok(warmed_up) => {
+            let warm_up_cpu = cpu
+                .zip(process::cpu(pid))
+                .map(|(before, after)| after.saturating_sub(before));
+            session
+                .progress
+                .phase(&format!("{title}: closed loop, {CONNECTIONS} connections"));
+            saturate(session, &service, &mut observed).await?;
+            after_warm_up(&mut observed, &warmed_up, warm_up_cpu);
+            for (percent, rate) in rates {
+                session
+                    .progress
+                    .phase(&format!("{title}: open loop, {rate:.0} requests/s"));
+                offer(session, &service, *percent, *rate, &mut observed).await?;
+            }
+        }
+        Err(reason) => {
+            let keys = [
+                "throughput",
+                "cpu_per_request",
+                "threads",
+                "database_per_request",
+                "memory",
+                "pss",
+                "warm_up",
+            ];
+            observed.invalid(&keys.map(str::to_owned), &reason);
+            rates
+                .iter()
+                .for_each(|(percent, _)| observed.invalid(&keys_at(*percent), &reason));
+        }
+    }
+    if !observed.invalid.contains_key("memory") {
+        let memory = process::memory(pid);
+        observed.value("memory", memory.map(|memory| megabytes(memory.peak_kb)));
+        observed.value(
+            "pss",
+            memory.and_then(|memory| memory.pss_kb).map(megabytes),
+        );
+    }
+    if let Some(status) = service.exited() {
+        return Err(Trouble::new(format!(
+            "{} ended under load ({status}); its last words:\n{}",
+            subject.id(),
+            service.log_tail(LOG_LINES)
+        ))
+        .expected("a service that keeps answering")
+        .next(format!("just check {}", subject.id()))
+        .failed()
+        .into());
+    }
+    session.progress.phase(&format!("{title}: stopping"));
+    if service.stop().await == Stopped::Killed {
+        observed.value(HUNG, Some(1.0));
+    }
+    Ok(observed)
+}
+
+/// What the warm-up cost, once it is known what a request costs.
+fn after_warm_up(observed: &mut Observed, warmed_up: &WarmedUp, cpu: Option<Duration>) {
+    observed.value(
+        "warm_up",
+        Some(warmed_up.steady_after_s.unwrap_or(warmed_up.took_s)),
+    );
+    if warmed_up.steady_after_s.is_none() {
+        observed.value(UNSTEADY, Some(1.0));
+    }
+    let per_request_us = observed.values.get("cpu_per_request").copied();
+    let beyond = cpu.zip(per_request_us).map(|(cpu, per_request_us)| {
+        cpu.as_secs_f64() * 1e3 - per_request_us * warmed_up.answers as f64 / 1e3
+    });
+    observed.value(
+        "warm_up_cpu",
+        beyond.map(|milliseconds| milliseconds.max(0.0)),
+    );
+}
+
+async fn saturate(
+    session: &mut Session<'_>,
+    service: &Service,
+    observed: &mut Observed,
+) -> anyhow::Result<()> {
+    let order = order(session, service, session.plan.saturation, Load::Closed);
+    let database_before = session.database_time().await;
+    let (run, cpu, threads) = watched(session, &order, service.pid()).await?;
+    let database_after = session.database_time().await;
+    observed.value(GENERATOR_SHARE, run.generator_share);
+    if let Err(reason) = run.gate(&order) {
+        let keys = [
+            "throughput",
+            "cpu_per_request",
+            "threads",
+            "database_per_request",
+        ];
+        observed.invalid(&keys.map(str::to_owned), &reason);
+        return Ok(());
+    }
+    observed.value("throughput", Some(run.rate));
+    observed.value("cpu_per_request", per_request_us(cpu, &run));
+    observed.value("threads", threads.map(|threads| threads as f64));
+    let database = database_before
+        .zip(database_after)
+        .map(|(before, after)| after.saturating_sub(before));
+    observed.value(
+        "database_per_request",
+        per_request_us(database, &run).filter(|time| *time > 0.0),
+    );
+    Ok(())
+}
+
+async fn offer(
+    session: &mut Session<'_>,
+    service: &Service,
+    percent: u32,
+    rate: f64,
+    observed: &mut Observed,
+) -> anyhow::Result<()> {
+    let order = order(session, service, session.plan.open, Load::Open(rate));
+    let (run, cpu, _) = watched(session, &order, service.pid()).await?;
+    let keys = keys_at(percent);
+    if let Err(reason) = run.gate(&order) {
+        observed.invalid(&keys, &reason);
+        return Ok(());
+    }
+    let values = [run.p99_ms, run.p50_ms, per_request_us(cpu, &run)];
+    for (key, value) in keys.into_iter().zip(values) {
+        observed.value(key, value);
+    }
+    Ok(())
+}
+
+/// The metrics that the open loop at this rate speaks for: p99, median, CPU.
+fn keys_at(percent: u32) -> [String; 3] {
+    let p99 = if percent == HEADLINE_RATE {
+        "p99".to_owned()
+    } else {
+        format!("p99_at_{percent}")
+    };
+    [
+        p99,
+        format!("p50_at_{percent}"),
+        format!("cpu_per_request_at_{percent}"),
+    ]
+}
+
+/// Runs a load with an eye on the process: its CPU time meanwhile, and the most threads that were seen.
+async fn watched(
+    session: &Session<'_>,
+    order: &Order,
+    pid: u32,
+) -> anyhow::Result<(Run, Option<Duration>, Option<usize>)> {
+    let cpu_before = process::cpu(pid);
+    let mut threads = process::threads(pid);
+    let load = session.oha.run(order);
+    tokio::pin!(load);
+    let run = loop {
+        tokio::select! {
+            run = &mut load => break run?,
+            () = tokio::time::sleep(SAMPLE) => threads = threads.max(process::threads(pid)),
+        }
+    };
+    let cpu = cpu_before
+        .zip(process::cpu(pid))
+        .map(|(before, after)| after.saturating_sub(before));
+    Ok((run, cpu, threads))
+}
+
+fn per_request_us(time: Option<Duration>, run: &Run) -> Option<f64> {
+    let time = time.filter(|_| run.answers > 0)?;
+    Some(time.as_secs_f64() * 1e6 / run.answers as f64)
+}
+
+fn megabytes(kilobytes: u64) -> f64 {
+    kilobytes as f64 * 1024.0 / 1e6
+}

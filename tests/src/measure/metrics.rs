@@ -1,0 +1,484 @@
+//! From blocks to metrics: what each metric is called, and how the sides' values and ratios come out of the rounds.
+
+use super::results::{Better, BlockRecord, Comparison, Metric, SideValue, Verdict};
+use super::statistics::{Interval, geometric_mean, mean, ratio_interval};
+
+/// What is said of a metric wherever it appears.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// The stable key.
+    pub key: String,
+    /// For people.
+    pub name: String,
+    /// The unit of the values.
+    pub unit: &'static str,
+    /// How it is taken, in half a sentence.
+    pub how: String,
+    /// Which way is better.
+    pub better: Better,
+    /// Shown first.
+    pub headline: bool,
+    /// How blocks become one value, and whether ratios make sense.
+    pub kind: Kind,
+}
+
+/// The nature of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Positive, and it varies from block to block.
+    Varying,
+    /// Positive, and the same in every block: a file's size. An interval would say nothing.
+    Constant,
+    /// It can be zero, so there is an arithmetic mean and no ratio.
+    MayBeZero,
+}
+
+impl Definition {
+    fn new(
+        key: impl Into<String>,
+        name: impl Into<String>,
+        unit: &'static str,
+        how: impl Into<String>,
+    ) -> Self {
+        Definition {
+            key: key.into(),
+            name: name.into(),
+            unit,
+            how: how.into(),
+            better: Better::Lower,
+            headline: false,
+            kind: Kind::Varying,
+        }
+    }
+
+    fn headline(self) -> Self {
+        Definition {
+            headline: true,
+            ..self
+        }
+    }
+
+    fn kind(self, kind: Kind) -> Self {
+        Definition { kind, ..self }
+    }
+}
+
+/// The metrics of a measurement by load, at these rates in percent of the slower side's saturation.
+pub fn of_load(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Definition> {
+    let throughput = Definition::new(
+        "throughput",
+        "Throughput",
+        "requests/s",
+        format!("closed loop, {connections} connections, random ids"),
+    );
+    let mut definitions = vec![
+        Definition {
+            better: Better::Higher,
+            ..throughput
+        }
+        .headline(),
+        Definition::new(
+            "start_up",
+            "Start-up",
+            "ms",
+            "from spawn to the first 200 with a row of the database",
+        )
+        .headline(),
+        Definition::new(
+            "memory",
+            "Memory",
+            "MB",
+            "the most that was ever resident (VmHWM), after all loads",
+        )
+        .headline(),
+        Definition::new(
+            "cpu_per_request",
+            "CPU per request",
+            "µs",
+            "user and system, closed loop, children included",
+        )
+        .headline(),
+        Definition::new(
+            "threads",
+            "Threads",
+            "threads",
+            "the most that were seen under saturation",
+        )
+        .headline(),
+        Definition::new(
+            "size",
+            "Size",
+            "MB",
+            "what is shipped: the stripped binary, or the jar without the JVM",
+        )
+        .headline()
+        .kind(Kind::Constant),
+    ];
+    for rate in rates {
+        let at = format!("open loop at {rate} % of the slower side's saturation, corrected");
+        if *rate == headline_rate {
+            // Beside the throughput, since the two belong together.
+            definitions.insert(
+                1,
+                Definition::new("p99", format!("p99 at {rate} %"), "ms", at.clone()).headline(),
+            );
+        } else {
+            definitions.push(Definition::new(
+                format!("p99_at_{rate}"),
+                format!("p99 at {rate} %"),
+                "ms",
+                at.clone(),
+            ));
+        }
+        definitions.push(Definition::new(
+            format!("p50_at_{rate}"),
+            format!("Median at {rate} %"),
+            "ms",
+            at.clone(),
+        ));
+        definitions.push(Definition::new(
+            format!("cpu_per_request_at_{rate}"),
+            format!("CPU per request at {rate} %"),
+            "µs",
+            at,
+        ));
+    }
+    definitions.extend([
+        Definition::new(
+            "pss",
+            "Memory, its share",
+            "MB",
+            "the proportional set size (Pss) after all loads",
+        ),
+        Definition::new("warm_up", "Warm-up", "s", "under full load until steady")
+            .kind(Kind::MayBeZero),
+        Definition::new(
+            "start_up_cpu",
+            "CPU to the first answer",
+            "ms",
+            "in steps of 10 ms",
+        )
+        .kind(Kind::MayBeZero),
+        Definition::new(
+            "warm_up_cpu",
+            "CPU of the warm-up",
+            "ms",
+            "beyond what the same requests cost once the service is steady",
+        )
+        .kind(Kind::MayBeZero),
+        Definition::new(
+            "database_per_request",
+            "Database per request",
+            "µs",
+            "execution time by pg_stat_statements, closed loop",
+        ),
+    ]);
+    definitions
+}
+
+/// The metrics of the cold start.
+pub fn of_cold_start() -> Vec<Definition> {
+    vec![
+        Definition::new(
+            "start_up",
+            "Start-up",
+            "ms",
+            "hyperfine: helper started, service spawned, first 200 of /ready",
+        )
+        .headline(),
+        Definition::new(
+            "start_up_inside",
+            "Start-up, inside",
+            "ms",
+            "the helper's own clock: spawn to the first 200",
+        ),
+        Definition::new(
+            "memory",
+            "Memory",
+            "MB",
+            "the most that was ever resident (VmHWM), at the first 200",
+        )
+        .headline(),
+        Definition::new("threads", "Threads", "threads", "at the first 200").headline(),
+        Definition::new(
+            "start_up_cpu",
+            "CPU to the first answer",
+            "ms",
+            "user and system, in steps of 10 ms",
+        )
+        .headline()
+        .kind(Kind::MayBeZero),
+        Definition::new(
+            "size",
+            "Size",
+            "MB",
+            "what is shipped: the stripped binary, or the jar without the JVM",
+        )
+        .headline()
+        .kind(Kind::Constant),
+    ]
+}
+
+/// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first; `needed` is how many
+/// valid rounds a comparison needs. Metrics that no block speaks for are left out.
+pub fn from_blocks(
+    definitions: &[Definition],
+    blocks: &[BlockRecord],
+    sides: &[String],
+    pairs: &[(String, String)],
+    needed: usize,
+) -> Vec<Metric> {
+    let metrics = definitions.iter().filter_map(|definition| {
+        let values: Vec<SideValue> = sides
+            .iter()
+            .filter_map(|side| side_value(definition, blocks, side))
+            .collect();
+        let spoken_for = blocks.iter().any(|block| {
+            block.values.contains_key(&definition.key)
+                || block.invalid.contains_key(&definition.key)
+        });
+        let comparisons = pairs
+            .iter()
+            .filter(|_| definition.kind != Kind::MayBeZero)
+            .map(|(side, against)| compare(definition, blocks, side, against, needed))
+            .collect();
+        spoken_for.then(|| Metric {
+            key: definition.key.clone(),
+            name: definition.name.clone(),
+            unit: definition.unit.to_owned(),
+            how: definition.how.clone(),
+            better: definition.better,
+            headline: definition.headline,
+            values,
+            comparisons,
+        })
+    });
+    metrics.collect()
+}
+
+fn side_value(definition: &Definition, blocks: &[BlockRecord], side: &str) -> Option<SideValue> {
+    let values: Vec<f64> = blocks
+        .iter()
+        .filter(|block| block.side == side && !block.invalid.contains_key(&definition.key))
+        .filter_map(|block| block.values.get(&definition.key).copied())
+        .collect();
+    let value = match definition.kind {
+        Kind::MayBeZero if values.is_empty() => None,
+        Kind::MayBeZero => Some(mean(values.iter().copied())),
+        Kind::Varying | Kind::Constant => geometric_mean(&values),
+    }?;
+    Some(SideValue {
+        side: side.to_owned(),
+        value,
+        least: values.iter().copied().fold(f64::INFINITY, f64::min),
+        most: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        blocks: values.len(),
+    })
+}
+
+fn compare(
+    definition: &Definition,
+    blocks: &[BlockRecord],
+    side: &str,
+    against: &str,
+    needed: usize,
+) -> Comparison {
+    let rounds = blocks.iter().map(|block| block.round).max().unwrap_or(0);
+    let mut ratios = Vec::new();
+    let mut reasons = Vec::new();
+    for round in 1..=rounds {
+        let value = |wanted: &str| {
+            let block = blocks
+                .iter()
+                .find(|block| block.round == round && block.side == wanted)?;
+            if let Some(reason) = block.invalid.get(&definition.key) {
+                return Some(Err(format!("round {round}, {wanted}: {reason}")));
+            }
+            block.values.get(&definition.key).copied().map(Ok)
+        };
+        match (value(side), value(against)) {
+            (Some(Ok(above)), Some(Ok(below))) if above > 0.0 && below > 0.0 => {
+                ratios.push(above / below)
+            }
+            (Some(Err(reason)), _) | (_, Some(Err(reason))) => reasons.push(reason),
+            _ => {}
+        }
+    }
+    let invalid = |reason: String| Comparison {
+        rounds: ratios.len(),
+        ..Comparison::invalid(side, against, reason)
+    };
+    let Some(ratio) = geometric_mean(&ratios).filter(|_| ratios.len() >= needed) else {
+        let reason = reasons
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| "it could not be measured on both sides".to_owned());
+        return invalid(format!(
+            "{} of {rounds} rounds count, {needed} are needed; {reason}",
+            ratios.len()
+        ));
+    };
+    let interval = match definition.kind {
+        Kind::Constant => Interval {
+            mean: ratio,
+            low: ratio,
+            high: ratio,
+        },
+        Kind::Varying | Kind::MayBeZero => match ratio_interval(&ratios) {
+            Some(interval) => interval,
+            None => return invalid("one round gives no interval".to_owned()),
+        },
+    };
+    let with_interval = definition.kind != Kind::Constant;
+    Comparison {
+        side: side.to_owned(),
+        against: against.to_owned(),
+        ratio: Some(ratio),
+        low: with_interval.then_some(interval.low),
+        high: with_interval.then_some(interval.high),
+        rounds: ratios.len(),
+        verdict: verdict(interval, definition.better),
+        reason: None,
+    }
+}
+
+/// What an interval of a ratio allows to say.
+pub fn verdict(interval: Interval, better: Better) -> Verdict {
+    // Ratios of equal numbers are 1 up to rounding.
+    const ROUNDING: f64 = 1e-9;
+    let larger = interval.low > 1.0 + ROUNDING;
+    let smaller = interval.high < 1.0 - ROUNDING;
+    match (better, larger, smaller) {
+        (Better::Higher, true, _) | (Better::Lower, _, true) => Verdict::Faster,
+        (Better::Higher, _, true) | (Better::Lower, true, _) => Verdict::Slower,
+        _ => Verdict::NoDifferenceShown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn block(round: usize, side: &str, values: &[(&str, f64)]) -> BlockRecord {
+        let values = values
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), *value))
+            .collect();
+        BlockRecord {
+            round,
+            place: 0,
+            side: side.to_owned(),
+            values,
+            invalid: BTreeMap::new(),
+        }
+    }
+
+    fn rounds(kotlin: &[f64], rust: &[f64]) -> Vec<BlockRecord> {
+        let pairs = kotlin.iter().zip(rust).enumerate();
+        pairs
+            .flat_map(|(round, (kotlin, rust))| {
+                [
+                    block(
+                        round + 1,
+                        "kotlin",
+                        &[("throughput", *kotlin), ("size", 20.0)],
+                    ),
+                    block(round + 1, "rust", &[("throughput", *rust), ("size", 5.0)]),
+                ]
+            })
+            .collect()
+    }
+
+    fn metrics(blocks: &[BlockRecord], needed: usize) -> Vec<Metric> {
+        let sides = ["kotlin".to_owned(), "rust".to_owned()];
+        let pairs = [("rust".to_owned(), "kotlin".to_owned())];
+        from_blocks(&of_load(&[60], 60, 32), blocks, &sides, &pairs, needed)
+    }
+
+    fn comparison<'a>(metrics: &'a [Metric], key: &str) -> &'a Comparison {
+        &metrics
+            .iter()
+            .find(|metric| metric.key == key)
+            .unwrap()
+            .comparisons[0]
+    }
+
+    #[test]
+    fn three_times_the_throughput_is_faster() {
+        let metrics = metrics(
+            &rounds(&[5000.0, 5100.0, 4900.0], &[15000.0, 15400.0, 14800.0]),
+            3,
+        );
+        let comparison = comparison(&metrics, "throughput");
+        assert_eq!(comparison.verdict, Verdict::Faster);
+        assert!((comparison.ratio.unwrap() - 3.0).abs() < 0.05);
+        assert!(comparison.low.unwrap() <= comparison.ratio.unwrap());
+    }
+
+    #[test]
+    fn less_of_what_should_be_small_is_better_and_its_interval_is_left_out_where_nothing_varies() {
+        let metrics = metrics(&rounds(&[1.0; 3], &[1.0; 3]), 3);
+        let size = comparison(&metrics, "size");
+        assert_eq!(
+            (size.verdict, size.ratio, size.low),
+            (Verdict::Faster, Some(0.25), None)
+        );
+        assert_eq!(size.verdict.words("size"), "less");
+    }
+
+    #[test]
+    fn an_interval_that_holds_one_shows_no_difference() {
+        let metrics = metrics(&rounds(&[100.0, 102.0, 98.0], &[101.0, 99.0, 100.0]), 3);
+        assert_eq!(
+            comparison(&metrics, "throughput").verdict,
+            Verdict::NoDifferenceShown
+        );
+    }
+
+    #[test]
+    fn a_slower_port_is_called_slower() {
+        let metrics = metrics(&rounds(&[100.0, 101.0, 99.0], &[50.0, 51.0, 49.0]), 3);
+        assert_eq!(comparison(&metrics, "throughput").verdict, Verdict::Slower);
+    }
+
+    #[test]
+    fn a_round_with_a_broken_gate_is_left_out_and_too_few_rounds_are_invalid_with_the_reason() {
+        let mut blocks = rounds(&[100.0, 101.0, 99.0], &[300.0, 310.0, 290.0]);
+        blocks[1].invalid.insert(
+            "throughput".to_owned(),
+            "12 of 900 answers had status 503, not 200".to_owned(),
+        );
+        let kept = metrics(&blocks, 2);
+        assert_eq!(comparison(&kept, "throughput").rounds, 2);
+        assert_eq!(kept[0].values[1].blocks, 2);
+        let refused = metrics(&blocks, 3);
+        let refused = comparison(&refused, "throughput");
+        assert_eq!(refused.verdict, Verdict::Invalid);
+        assert_eq!(refused.ratio, None);
+        let reason = refused.reason.as_deref().unwrap();
+        assert!(
+            reason.contains("2 of 3 rounds") && reason.contains("status 503"),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_is_left_out() {
+        let metrics = metrics(&rounds(&[1.0; 2], &[1.0; 2]), 2);
+        assert!(metrics.iter().all(|metric| metric.key != "memory"));
+    }
+
+    #[test]
+    fn what_may_be_zero_has_a_mean_and_no_ratio() {
+        let blocks = [
+            block(1, "kotlin", &[("warm_up", 6.0)]),
+            block(1, "rust", &[("warm_up", 0.0)]),
+            block(2, "rust", &[("warm_up", 1.0)]),
+        ];
+        let metrics = metrics(&blocks, 1);
+        assert_eq!(metrics[0].values[1].value, 0.5);
+        assert!(metrics[0].comparisons.is_empty());
+    }
+}

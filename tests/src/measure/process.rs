@@ -1,0 +1,196 @@
+//! A process as the kernel accounts for it: CPU time, memory, threads, from `/proc`.
+//!
+//! Other systems have no `/proc`: there [`available`] is false and every reading is none.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+
+/// What is said where `/proc` is missing.
+pub const NO_PROC: &str = "this system has no /proc: CPU, memory and threads were not measured (measure on Linux for these)";
+
+/// The unit of CPU times in `/proc` (`USER_HZ`): 100 a second on every Linux that Rust's standard library runs on.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// True where `/proc` tells about processes.
+pub fn available() -> bool {
+    fs::metadata("/proc/self/stat").is_ok()
+}
+
+/// Logical cores that this process may use.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// CPU time, user and system, of all children that ended and were waited for.
+pub fn children_cpu() -> Duration {
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(Duration::ZERO, |usage| {
+        let microseconds =
+            usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+        Duration::from_micros(microseconds.unsigned_abs())
+    })
+}
+
+/// Memory of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// The most that was ever resident (`VmHWM`), in kB.
+    pub peak_kb: u64,
+    /// The proportional share of what is mapped now (`Pss`), in kB; none where the kernel hides it.
+    pub pss_kb: Option<u64>,
+}
+
+/// CPU time of a process and its descendants, those that ended included, in ticks of 10 ms.
+pub fn cpu(pid: u32) -> Option<Duration> {
+    let stats = all_stats();
+    stats.get(&pid)?;
+    let tree = descendants(pid, &stats);
+    let ticks: u64 = tree
+        .iter()
+        .filter_map(|pid| stats.get(pid))
+        .map(|stat| stat.ticks)
+        .sum();
+    Some(Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND))
+}
+
+/// Memory of a process.
+pub fn memory(pid: u32) -> Option<Memory> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    Some(Memory {
+        peak_kb: kilobytes(&status, "VmHWM:")?,
+        pss_kb: kilobytes(&rollup, "Pss:"),
+    })
+}
+
+/// Threads of a process.
+pub fn threads(pid: u32) -> Option<usize> {
+    fs::read_dir(format!("/proc/{pid}/task"))
+        .ok()
+        .map(Iterator::count)
+}
+
+/// What `/proc/PID/stat` says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    parent: u32,
+    /// User and system time, of children that were waited for as well.
+    ticks: u64,
+}
+
+fn all_stats() -> HashMap<u32, Stat> {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return HashMap::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+            Some((
+                pid,
+                parse_stat(&fs::read_to_string(entry.path().join("stat")).ok()?)?,
+            ))
+        })
+        .collect()
+}
+
+/// Parses one line of `/proc/PID/stat`. The program's name stands in parentheses and may hold anything, so the fields
+/// are counted after the last one.
+fn parse_stat(line: &str) -> Option<Stat> {
+    let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
+    // Field 3 of proc(5), the state, is the first here: utime, stime, cutime, cstime are 14 to 17.
+    let number = |place: usize| fields.get(place - 3)?.parse::<i64>().ok();
+    let ticks = number(14)? + number(15)? + number(16)? + number(17)?;
+    Some(Stat {
+        parent: u32::try_from(number(4)?).ok()?,
+        ticks: ticks.unsigned_abs(),
+    })
+}
+
+fn descendants(root: u32, stats: &HashMap<u32, Stat>) -> HashSet<u32> {
+    let mut tree = HashSet::from([root]);
+    loop {
+        let more: Vec<u32> = stats
+            .iter()
+            .filter(|(pid, stat)| tree.contains(&stat.parent) && !tree.contains(pid))
+            .map(|(pid, _)| *pid)
+            .collect();
+        if more.is_empty() {
+            return tree;
+        }
+        tree.extend(more);
+    }
+}
+
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line[name.len()..]
+        .trim()
+        .strip_suffix("kB")?
+        .trim()
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_program_may_hold_parentheses_and_spaces() {
+        let line =
+            "42 (a) b (c) S 7 42 42 0 -1 4194560 1000 0 0 0 120 30 5 1 20 0 9 0 12345 1000 10";
+        assert_eq!(
+            parse_stat(line),
+            Some(Stat {
+                parent: 7,
+                ticks: 156
+            })
+        );
+    }
+
+    #[test]
+    fn half_a_line_is_no_reading() {
+        assert_eq!(parse_stat("42 (a) S 7 42"), None);
+        assert_eq!(parse_stat(""), None);
+    }
+
+    #[test]
+    fn the_tree_of_a_process_holds_its_grandchildren_and_nobody_else() {
+        let stat = |parent| Stat { parent, ticks: 1 };
+        let stats = HashMap::from([
+            (1, stat(0)),
+            (5, stat(1)),
+            (6, stat(5)),
+            (7, stat(6)),
+            (8, stat(1)),
+        ]);
+        assert_eq!(descendants(5, &stats), HashSet::from([5, 6, 7]));
+    }
+
+    #[test]
+    fn peak_and_share_are_read_in_kilobytes() {
+        assert_eq!(
+            kilobytes("VmPeak:\t  100 kB\nVmHWM:\t    5120 kB\n", "VmHWM:"),
+            Some(5120)
+        );
+        assert_eq!(
+            kilobytes("Rss:  10 kB\nPss:     4711 kB\nPss_Anon: 1 kB\n", "Pss:"),
+            Some(4711)
+        );
+        assert_eq!(kilobytes("", "Pss:"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn this_process_has_cpu_time_memory_and_a_thread() {
+        let pid = std::process::id();
+        assert!(cpu(pid).is_some());
+        assert!(memory(pid).is_some_and(|memory| memory.peak_kb > 500));
+        assert!(threads(pid).is_some_and(|threads| threads >= 1));
+        assert_eq!(cpu(u32::MAX), None);
+    }
+}

@@ -1,0 +1,457 @@
+//! The result files: their schema, how they are read, how they are written.
+//!
+//! A [`ResultFile`] holds one measurement: who was measured (`sides`), what came out (`metrics`), under which conditions
+//! (`manifest`), and why it may not be believed (`invalid`). A side is a row of its own, so that a later exercise can hold
+//! Rust against several set-ups of the JVM without a new schema.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::manifest::Manifest;
+use crate::outcome::Trouble;
+use crate::target::Target;
+use crate::workspace::Workspace;
+
+/// The version of the schema below. Raise it with every change that an older reader would misunderstand.
+pub const SCHEMA: u32 = 1;
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// The Kotlin service alone.
+    Baseline,
+    /// Spawn to first answer.
+    ColdStart,
+    /// Random reads.
+    Reads,
+    /// The measuring held against itself.
+    Calibration,
+}
+
+/// How much was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// About a minute, for orientation: predictions are not judged.
+    Quick,
+    /// At least five blocks a side, at most five minutes.
+    Standard,
+    /// At least ten blocks a side.
+    Thorough,
+}
+
+/// The language of a side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Language {
+    /// The service that is ported.
+    Kotlin,
+    /// The port.
+    Rust,
+}
+
+impl std::fmt::Display for Language {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Language::Kotlin => "Kotlin",
+            Language::Rust => "Rust",
+        })
+    }
+}
+
+/// One service under measurement: a row of the table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Side {
+    /// What the metrics refer to: `kotlin`, `exercise-3`, `solution-3`.
+    pub id: String,
+    /// For people: `Kotlin`, `your Rust`, `Rust (the reference)`.
+    pub label: String,
+    /// The language.
+    pub language: Language,
+    /// The command line, without paths of this machine.
+    pub command: String,
+    /// Compiler or virtual machine, with its version.
+    pub runtime: String,
+}
+
+/// Which way a metric is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// More is better: throughput.
+    Higher,
+    /// Less is better: everything else.
+    Lower,
+}
+
+/// What can be said about a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The interval lies wholly on the better side of 1.
+    Faster,
+    /// The interval lies wholly on the worse side of 1.
+    Slower,
+    /// The interval holds 1.
+    NoDifferenceShown,
+    /// A gate was broken; the comparison's `reason` says which.
+    Invalid,
+}
+
+/// The value of one side, over its valid blocks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SideValue {
+    /// The side's id.
+    pub side: String,
+    /// The geometric mean over the blocks (the arithmetic mean where a value can be zero), in the metric's unit.
+    pub value: f64,
+    /// The smallest block.
+    pub least: f64,
+    /// The largest block.
+    pub most: f64,
+    /// How many blocks are behind it.
+    pub blocks: usize,
+}
+
+/// One side held against another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The side above the fraction bar (Rust).
+    pub side: String,
+    /// The side below it (Kotlin).
+    pub against: String,
+    /// The geometric mean of the ratios of the rounds; none when invalid.
+    pub ratio: Option<f64>,
+    /// The lower end of the 95 % interval; none where the value does not vary between blocks (size) or is invalid.
+    pub low: Option<f64>,
+    /// The upper end of the 95 % interval.
+    pub high: Option<f64>,
+    /// How many rounds are behind it.
+    pub rounds: usize,
+    /// What can be said.
+    pub verdict: Verdict,
+    /// Why it is invalid.
+    pub reason: Option<String>,
+}
+
+/// One metric of a measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// The stable key: `start_up`, `throughput`, `p99`, `memory`, `cpu_per_request`, `size`, `threads`, or a finer one.
+    pub key: String,
+    /// For people: `Throughput`.
+    pub name: String,
+    /// The unit of the values: `requests/s`, `ms`, `MB`, `µs`.
+    pub unit: String,
+    /// How it was taken, in half a sentence.
+    pub how: String,
+    /// Which way is better.
+    pub better: Better,
+    /// True for the metrics that the table shows first; the others are detail.
+    pub headline: bool,
+    /// The sides' values.
+    pub values: Vec<SideValue>,
+    /// The sides held against each other; empty when there is one side only.
+    pub comparisons: Vec<Comparison>,
+}
+
+/// A prediction of the reader held against the measured ratio.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JudgedPrediction {
+    /// The metric's key.
+    pub key: String,
+    /// The ratio, Rust divided by Kotlin, that the reader wrote down.
+    pub predicted: f64,
+    /// How sure the reader was, in percent.
+    pub confidence: f64,
+    /// The ratio that was measured.
+    pub measured: f64,
+    /// How far off: the larger of the two divided by the smaller, so 1 is exact.
+    pub factor: f64,
+    /// True when the factor is at most two.
+    pub held: bool,
+}
+
+/// One block as it ran, for those who want to compute for themselves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BlockRecord {
+    /// The round, from 1.
+    pub round: usize,
+    /// The place in the order of all blocks, from 1.
+    pub place: usize,
+    /// The side's id.
+    pub side: String,
+    /// The raw values by metric key.
+    pub values: std::collections::BTreeMap<String, f64>,
+    /// The metrics that this block may not speak for, with the reasons.
+    pub invalid: std::collections::BTreeMap<String, String>,
+}
+
+/// One measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResultFile {
+    /// The version of the schema, [`SCHEMA`].
+    pub schema: u32,
+    /// What was measured.
+    pub task: Task,
+    /// The exercise it belongs to: `exercise-3`.
+    pub exercise: String,
+    /// The target that was asked for: `exercise-3` or `solution-3`; `kotlin` for the baseline.
+    pub target: String,
+    /// How much was measured.
+    pub mode: Mode,
+    /// When, in UTC: `2025-11-21T09:30:00Z`.
+    pub taken_at: String,
+    /// The machine in one line.
+    pub machine: String,
+    /// The conditions.
+    pub manifest: Manifest,
+    /// Who was measured, Kotlin first.
+    pub sides: Vec<Side>,
+    /// What came out; headline metrics first.
+    pub metrics: Vec<Metric>,
+    /// The reader's predictions, where they could be judged.
+    pub predictions: Vec<JudgedPrediction>,
+    /// What a reader must know to read the numbers rightly.
+    pub notes: Vec<String>,
+    /// Why the whole measurement is invalid; empty when it is not.
+    pub invalid: Vec<String>,
+    /// The blocks as they ran.
+    pub blocks: Vec<BlockRecord>,
+}
+
+/// One claim that the measuring must fulfil about itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationClaim {
+    /// `same` (the reference against itself) or `slowed` (against a planted slowdown).
+    pub key: String,
+    /// The claim as a sentence.
+    pub claim: String,
+    /// Whether it held.
+    pub holds: bool,
+    /// The comparison on the headline metric (throughput) that decides.
+    pub decides: Comparison,
+}
+
+/// The measuring held against itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationFile {
+    /// The version of the schema, [`SCHEMA`].
+    pub schema: u32,
+    /// The claims.
+    pub claims: Vec<CalibrationClaim>,
+    /// The busy microseconds planted into every request of the slowed side.
+    pub planted_us: f64,
+    /// The slowdown aimed at, as a share: 0.15.
+    pub planted_share: f64,
+    /// The measurement behind the claims, with all metrics; its sides are `reference`, `again` and `slowed`.
+    pub result: ResultFile,
+}
+
+impl Verdict {
+    /// The verdict as words of a sentence about a metric: throughput is *faster*, memory is *less*.
+    pub fn words(self, metric: &str) -> &'static str {
+        let amount = matches!(
+            metric.split("_at_").next().unwrap_or(metric),
+            "memory" | "pss" | "threads" | "size" | "cpu_per_request" | "start_up_cpu"
+        );
+        match (self, amount) {
+            (Verdict::Faster, false) => "faster",
+            (Verdict::Slower, false) => "slower",
+            (Verdict::Faster, true) => "less",
+            (Verdict::Slower, true) => "more",
+            (Verdict::NoDifferenceShown, _) => "no difference shown",
+            (Verdict::Invalid, _) => "invalid",
+        }
+    }
+}
+
+impl Metric {
+    /// The value of a side.
+    pub fn value(&self, side: &str) -> Option<&SideValue> {
+        self.values.iter().find(|value| value.side == side)
+    }
+
+    /// One side held against another.
+    pub fn comparison(&self, side: &str, against: &str) -> Option<&Comparison> {
+        self.comparisons
+            .iter()
+            .find(|comparison| comparison.side == side && comparison.against == against)
+    }
+}
+
+impl Comparison {
+    /// The comparison that a broken gate leaves behind.
+    pub fn invalid(side: &str, against: &str, reason: impl Into<String>) -> Self {
+        Comparison {
+            side: side.to_owned(),
+            against: against.to_owned(),
+            ratio: None,
+            low: None,
+            high: None,
+            rounds: 0,
+            verdict: Verdict::Invalid,
+            reason: Some(reason.into()),
+        }
+    }
+}
+
+impl ResultFile {
+    /// Where the reader's own results of a target are: `results/exercise-3.json`.
+    pub fn own_path(workspace: &Workspace, target: Target) -> PathBuf {
+        workspace.results().join(format!("{target}.json"))
+    }
+
+    /// Where the committed reference results of an exercise are: `book/reference-results/exercise-3.json`.
+    pub fn reference_path(workspace: &Workspace, exercise: &str) -> PathBuf {
+        workspace
+            .reference_results()
+            .join(format!("{exercise}.json"))
+    }
+
+    /// Reads a result file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no result file, or is of another schema version; the error names the file and the
+    /// command that makes a new one.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        read(path, |value| {
+            let target = value.get("target").and_then(serde_json::Value::as_str);
+            let stem = path
+                .file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned());
+            format!(
+                "just measure {}",
+                target.map(str::to_owned).or(stem).unwrap_or_default()
+            )
+        })
+    }
+
+    /// Writes the file in one step: whoever reads sees the old file or the new one, never half of one.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or written to.
+    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
+        write(path, self)
+    }
+
+    /// The metric with this key.
+    pub fn metric(&self, key: &str) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.key == key)
+    }
+
+    /// The first side in this language.
+    pub fn side(&self, language: Language) -> Option<&Side> {
+        self.sides.iter().find(|side| side.language == language)
+    }
+
+    /// The value of the first Kotlin side.
+    pub fn kotlin<'a>(&self, metric: &'a Metric) -> Option<&'a SideValue> {
+        metric.value(&self.side(Language::Kotlin)?.id)
+    }
+
+    /// The value of the first Rust side.
+    pub fn rust<'a>(&self, metric: &'a Metric) -> Option<&'a SideValue> {
+        metric.value(&self.side(Language::Rust)?.id)
+    }
+
+    /// The first Rust side held against the first Kotlin side.
+    pub fn rust_against_kotlin<'a>(&self, metric: &'a Metric) -> Option<&'a Comparison> {
+        metric.comparison(
+            &self.side(Language::Rust)?.id,
+            &self.side(Language::Kotlin)?.id,
+        )
+    }
+}
+
+impl CalibrationFile {
+    /// Where the reader's own calibration is.
+    pub fn own_path(workspace: &Workspace) -> PathBuf {
+        workspace.results().join("calibration.json")
+    }
+
+    /// Where the committed calibration is.
+    pub fn reference_path(workspace: &Workspace) -> PathBuf {
+        workspace.reference_results().join("calibration.json")
+    }
+
+    /// Reads a calibration.
+    ///
+    /// # Errors
+    /// As [`ResultFile::read`].
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        read(path, |_| "just calibrate".to_owned())
+    }
+
+    /// Writes the file in one step.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or written to.
+    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
+        write(path, self)
+    }
+}
+
+fn read<T: DeserializeOwned>(
+    path: &Path,
+    command: impl Fn(&serde_json::Value) -> String,
+) -> anyhow::Result<T> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let next = format!("{} (it writes the file anew)", command(&value));
+    match value.get("schema").and_then(serde_json::Value::as_u64) {
+        Some(version) if version == u64::from(SCHEMA) => {}
+        Some(version) => {
+            let age = if version < u64::from(SCHEMA) {
+                "an older"
+            } else {
+                "a newer"
+            };
+            return Err(Trouble::new(format!(
+                "{} was written by {age} version of the course (schema {version})",
+                path.display()
+            ))
+            .expected(format!("schema {SCHEMA}"))
+            .next(next)
+            .into());
+        }
+        None => {
+            return Err(
+                Trouble::new(format!("{} is no result file", path.display()))
+                    .expected(format!("JSON with \"schema\": {SCHEMA}"))
+                    .next(next)
+                    .into(),
+            );
+        }
+    }
+    serde_json::from_value(value).map_err(|error| {
+        Trouble::new(format!(
+            "{} does not follow schema {SCHEMA}: {error}",
+            path.display()
+        ))
+        .next(next)
+        .into()
+    })
+}
+
+fn write<T: Serialize>(path: &Path, content: &T) -> anyhow::Result<()> {
+    let folder = path.parent().context("a result file needs a folder")?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".result-")
+        // Temporary files are for their owner's eyes only; results are for everybody's.
+        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .tempfile_in(folder)
+        .with_context(|| format!("cannot write to {}", folder.display()))?;
+    serde_json::to_writer_pretty(&mut file, content)?;
+    file.write_all(b"\n")?;
+    file.as_file().sync_all()?;
+    file.persist(path)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! What is measured: a built service, and how it is named in the results.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context;
+
+use super::machine;
+use super::results::{Language, Side};
+use crate::harness::build::{self, Launch};
+use crate::target::Target;
+
+/// A service under measurement.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// How it is named in the results.
+    pub side: Side,
+    /// How it is started.
+    pub launch: Launch,
+    /// What is shipped, in bytes: the binary without its symbols, or the jar.
+    pub size: u64,
+}
+
+impl Subject {
+    /// A built target.
+    ///
+    /// # Errors
+    /// When what was built cannot be read.
+    pub fn of(target: Target, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
+        let label = match target {
+            Target::Kotlin => "Kotlin",
+            Target::Exercise(_) => "your Rust",
+            Target::Solution(_) => "Rust (reference)",
+        };
+        Subject::named(&target.to_string(), label, launch, scratch)
+    }
+
+    /// A built service under a name of its own.
+    ///
+    /// # Errors
+    /// When what was built cannot be read.
+    pub fn named(id: &str, label: &str, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
+        let language = match launch.language {
+            build::Language::Kotlin => Language::Kotlin,
+            build::Language::Rust => Language::Rust,
+        };
+        let runtime = match language {
+            Language::Kotlin => machine::said(&launch.program.to_string_lossy(), &["-version"]),
+            Language::Rust => machine::said("rustc", &["--version"]),
+        };
+        let size = shipped_size(&launch, scratch)?;
+        let side = Side {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            language,
+            command: command_line(&launch),
+            runtime: runtime.unwrap_or_else(|| "unknown".to_owned()),
+        };
+        Ok(Subject { side, launch, size })
+    }
+
+    /// The side's id.
+    pub fn id(&self) -> &str {
+        &self.side.id
+    }
+}
+
+/// The command line with every path reduced to its last part: what matters is the flags.
+fn command_line(launch: &Launch) -> String {
+    let last = |text: &str| match text.rsplit_once('/') {
+        Some((folder, file)) if folder.is_empty() || folder.starts_with('/') => file.to_owned(),
+        _ => text.to_owned(),
+    };
+    std::iter::once(last(&launch.program.to_string_lossy()))
+        .chain(
+            launch
+                .args
+                .iter()
+                .map(|argument| last(&argument.to_string_lossy())),
+        )
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The size of what is shipped. A binary is stripped for this, as a release would be; where there is no `strip`, it counts
+/// as it is.
+fn shipped_size(launch: &Launch, scratch: &Path) -> anyhow::Result<u64> {
+    let size = |path: &Path| {
+        let metadata =
+            std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+        anyhow::Ok(metadata.len())
+    };
+    if launch.language == build::Language::Kotlin {
+        return size(&launch.artifact);
+    }
+    let stripped = scratch.join("stripped");
+    let done = Command::new("strip")
+        .arg("-o")
+        .arg(&stripped)
+        .arg(&launch.artifact)
+        .output();
+    let stripped_size = match done {
+        Ok(output) if output.status.success() => size(&stripped).ok(),
+        _ => None,
+    };
+    let _ = std::fs::remove_file(&stripped);
+    stripped_size.map_or_else(|| size(&launch.artifact), Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_shows_flags_but_no_folders() {
+        let launch = Launch {
+            program: "/opt/jdk/bin/java".into(),
+            args: [
+                "-Xmx96m",
+                "-XX:HeapDumpPath=a/b",
+                "-jar",
+                "/home/somebody/kotlin-service.jar",
+            ]
+            .map(Into::into)
+            .into(),
+            env: Vec::new(),
+            directory: "/".into(),
+            label: "kotlin".to_owned(),
+            limits: build::Limits::of(build::Language::Kotlin),
+            language: build::Language::Kotlin,
+            artifact: "/home/somebody/kotlin-service.jar".into(),
+        };
+        assert_eq!(
+            command_line(&launch),
+            "java -Xmx96m -XX:HeapDumpPath=a/b -jar kotlin-service.jar"
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! The warm-up: load until the service is steady, never a fixed guess.
+//!
+//! Steady means that the median latency and the CPU time per request of the last windows lie within a few percent of each
+//! other. A floor of requests lies beyond pgjdbc's switch to server-side prepared statements (the fifth use on each
+//! connection) and the JVM's first compilations; a ceiling keeps the measurement within its time.
+
+use std::time::{Duration, Instant};
+
+use super::oha::{Load, Oha, Order};
+use super::process;
+
+/// When a warm-up may end, and when it must.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// The length of a window.
+    pub window: Duration,
+    /// How many windows must agree.
+    pub agreeing: usize,
+    /// How far apart they may lie: the largest less the smallest, as a share of their mean.
+    pub tolerance: f64,
+    /// Requests that must have been answered before.
+    pub floor: u64,
+    /// The longest that it may take.
+    pub ceiling: Duration,
+}
+
+/// One window of the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// Seconds from the beginning of the warm-up to the beginning of the window.
+    pub began_s: f64,
+    /// Answers in the window.
+    pub answers: u64,
+    /// The median latency.
+    pub p50_ms: f64,
+    /// CPU time per request in microseconds; none where the system does not tell.
+    pub cpu_us: Option<f64>,
+}
+
+/// How a warm-up ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WarmedUp {
+    /// Seconds under load until the service was steady: 0 when it was so from the first window on. None when the ceiling
+    /// came first.
+    pub steady_after_s: Option<f64>,
+    /// Seconds that the warm-up took.
+    pub took_s: f64,
+    /// Answers in all.
+    pub answers: u64,
+    /// The throughput of the last window, in requests per second.
+    pub last_rate: f64,
+}
+
+/// True when a metric of the windows lies within the tolerance.
+fn agree(values: &[f64], tolerance: f64) -> bool {
+    let mean = super::statistics::mean(values.iter().copied());
+    let (least, most) = values
+        .iter()
+        .fold((f64::MAX, f64::MIN), |(least, most), value| {
+            (least.min(*value), most.max(*value))
+        });
+    mean > 0.0 && (most - least) / mean <= tolerance
+}
+
+fn windows_agree(windows: &[Window], tolerance: f64) -> bool {
+    let medians: Vec<f64> = windows.iter().map(|window| window.p50_ms).collect();
+    let cpu: Option<Vec<f64>> = windows.iter().map(|window| window.cpu_us).collect();
+    agree(&medians, tolerance) && cpu.is_none_or(|cpu| agree(&cpu, tolerance))
+}
+
+/// When the service became steady, if the windows so far show that it is: the beginning of the longest run of agreeing
+/// windows that reaches to the end.
+pub fn steady_after(windows: &[Window], limits: &Limits) -> Option<f64> {
+    let answers: u64 = windows.iter().map(|window| window.answers).sum();
+    if windows.len() < limits.agreeing || answers < limits.floor {
+        return None;
+    }
+    let mut first = windows.len() - limits.agreeing;
+    if !windows_agree(&windows[first..], limits.tolerance) {
+        return None;
+    }
+    while first > 0 && windows_agree(&windows[first - 1..], limits.tolerance) {
+        first -= 1;
+    }
+    Some(windows[first].began_s)
+}
+
+/// Puts a closed loop on the service until it is steady or the ceiling is reached.
+///
+/// # Errors
+/// `Err` of the outer result when the generator cannot be run; of the inner one, a reason, when the service breaks a gate.
+pub async fn run(
+    oha: &Oha,
+    order: &Order,
+    pid: u32,
+    limits: &Limits,
+) -> anyhow::Result<Result<WarmedUp, String>> {
+    let order = Order {
+        duration: limits.window,
+        load: Load::Closed,
+        ..order.clone()
+    };
+    let began = Instant::now();
+    let mut windows: Vec<Window> = Vec::new();
+    loop {
+        let began_s = began.elapsed().as_secs_f64();
+        let cpu_before = process::cpu(pid);
+        let run = oha.run(&order).await?;
+        if let Err(reason) = run.gate(&order) {
+            return Ok(Err(format!("during the warm-up, {reason}")));
+        }
+        let cpu = cpu_before
+            .zip(process::cpu(pid))
+            .map(|(before, after)| after.saturating_sub(before));
+        windows.push(Window {
+            began_s,
+            answers: run.answers,
+            p50_ms: run.p50_ms.unwrap_or_default(),
+            cpu_us: cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / run.answers as f64),
+        });
+        let steady_after_s = steady_after(&windows, limits);
+        let took = began.elapsed();
+        if steady_after_s.is_some()
+            || took + limits.window > limits.ceiling && windows.len() >= limits.agreeing
+        {
+            return Ok(Ok(WarmedUp {
+                steady_after_s,
+                took_s: took.as_secs_f64(),
+                answers: windows.iter().map(|window| window.answers).sum(),
+                last_rate: run.rate,
+            }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        window: Duration::from_secs(1),
+        agreeing: 3,
+        tolerance: 0.05,
+        floor: 10_000,
+        ceiling: Duration::from_secs(15),
+    };
+
+    fn windows(medians_and_cpu: &[(f64, f64)]) -> Vec<Window> {
+        medians_and_cpu
+            .iter()
+            .enumerate()
+            .map(|(place, (p50_ms, cpu_us))| Window {
+                began_s: place as f64,
+                answers: 5_000,
+                p50_ms: *p50_ms,
+                cpu_us: Some(*cpu_us),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_service_that_is_steady_from_the_start_took_no_time() {
+        assert_eq!(
+            steady_after(
+                &windows(&[(2.0, 50.0), (2.02, 50.5), (1.99, 49.8)]),
+                &LIMITS
+            ),
+            Some(0.0)
+        );
+    }
+
+    #[test]
+    fn a_service_that_gets_faster_is_steady_from_the_first_of_the_agreeing_windows() {
+        let windows = windows(&[
+            (9.0, 900.0),
+            (6.0, 500.0),
+            (4.0, 300.0),
+            (3.9, 298.0),
+            (3.95, 301.0),
+        ]);
+        assert_eq!(steady_after(&windows[..4], &LIMITS), None);
+        assert_eq!(steady_after(&windows, &LIMITS), Some(2.0));
+    }
+
+    #[test]
+    fn a_median_that_stands_still_while_cpu_falls_is_not_steady() {
+        assert_eq!(
+            steady_after(
+                &windows(&[(4.0, 300.0), (4.0, 280.0), (4.0, 260.0)]),
+                &LIMITS
+            ),
+            None
+        );
+    }
+
+    #[test]
+    fn the_floor_of_requests_comes_first() {
+        let mut few = windows(&[(2.0, 50.0); 3]);
+        few.iter_mut().for_each(|window| window.answers = 100);
+        assert_eq!(steady_after(&few, &LIMITS), None);
+    }
+
+    #[test]
+    fn without_cpu_times_the_median_alone_decides() {
+        let mut blind = windows(&[(2.0, 50.0); 3]);
+        blind.iter_mut().for_each(|window| window.cpu_us = None);
+        assert_eq!(steady_after(&blind, &LIMITS), Some(0.0));
+    }
+}

@@ -1,0 +1,117 @@
+//! Suite `api-key` (exercise 4): who may read, and in which order that is judged.
+
+use super::{Context, TestResult, contract_tests};
+use crate::harness::failure::Failure;
+use crate::harness::http::{Answer, Client};
+
+contract_tests! {
+    steady: [
+        no_key_answers_401_with_a_challenge,
+        a_wrong_key_answers_401,
+        the_query_parameter_is_accepted_when_there_is_no_header,
+        a_wrong_header_is_not_rescued_by_a_right_query,
+        the_key_is_judged_before_the_id,
+        every_configured_key_is_accepted,
+        health_and_ready_need_no_key,
+    ],
+    outage: []
+}
+
+fn expect_unauthorized(answer: &Answer) -> Result<(), Failure> {
+    let detail =
+        "a valid API key is required, in the header X-API-Key or the query parameter api_key";
+    answer
+        .expect_problem(401, "Unauthorized", detail)?
+        .expect_header("WWW-Authenticate", "ApiKey")?;
+    Ok(())
+}
+
+fn a_right_key(context: &Context) -> &str {
+    context.settings.api_keys.first().map_or("", String::as_str)
+}
+
+fn with_wrong_key(context: &Context) -> Client {
+    context.client.with_key("wrong")
+}
+
+async fn no_key_answers_401_with_a_challenge(context: &Context) -> TestResult {
+    expect_unauthorized(&context.client.without_key().get("/read/1").await?)?;
+    Ok(())
+}
+
+async fn a_wrong_key_answers_401(context: &Context) -> TestResult {
+    expect_unauthorized(&with_wrong_key(context).get("/read/1").await?)?;
+    let right = a_right_key(context);
+    // A prefix, an extension, another case and nothing are all wrong.
+    let almost = [
+        &right[..right.len() - 1],
+        &format!("{right}x"),
+        &right.to_uppercase(),
+        "",
+    ];
+    for key in almost {
+        expect_unauthorized(&context.client.with_key(key).get("/read/1").await?)?;
+        expect_unauthorized(
+            &context
+                .client
+                .without_key()
+                .get(&format!("/read/1?api_key={key}"))
+                .await?,
+        )?;
+    }
+    Ok(())
+}
+
+async fn the_query_parameter_is_accepted_when_there_is_no_header(context: &Context) -> TestResult {
+    let path = format!("/read/1?api_key={}", a_right_key(context));
+    context
+        .client
+        .without_key()
+        .get(&path)
+        .await?
+        .expect_status(200)?;
+    Ok(())
+}
+
+async fn a_wrong_header_is_not_rescued_by_a_right_query(context: &Context) -> TestResult {
+    let path = format!("/read/1?api_key={}", a_right_key(context));
+    expect_unauthorized(&with_wrong_key(context).get(&path).await?)?;
+    Ok(())
+}
+
+async fn the_key_is_judged_before_the_id(context: &Context) -> TestResult {
+    for id in ["abc", "0", "2147483648"] {
+        expect_unauthorized(
+            &context
+                .client
+                .without_key()
+                .get(&format!("/read/{id}"))
+                .await?,
+        )?;
+    }
+    Ok(())
+}
+
+async fn every_configured_key_is_accepted(context: &Context) -> TestResult {
+    for key in &context.settings.api_keys {
+        context
+            .client
+            .with_key(key)
+            .get("/read/1")
+            .await?
+            .expect_status(200)?;
+    }
+    Ok(())
+}
+
+async fn health_and_ready_need_no_key(context: &Context) -> TestResult {
+    for path in ["/health", "/ready"] {
+        context
+            .client
+            .without_key()
+            .get(path)
+            .await?
+            .expect_status(200)?;
+    }
+    Ok(())
+}

@@ -17,6 +17,7 @@ mod run;
 mod seed;
 mod solution;
 mod starter_patch;
+mod tour;
 mod verify;
 mod watch;
 
@@ -34,6 +35,7 @@ use crate::workspace::Workspace;
 /// Whatever the command could not get past.
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
     match command {
+        Command::Tour => interruptible(tour::run(workspace)).await,
         Command::Doctor => doctor::run(workspace).await,
         Command::Check(args) => interruptible(check::run(workspace, &args)).await,
         Command::Run(args) => run::run(workspace, &args).await,
@@ -57,7 +59,6 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
         Command::Calibrate(args) => interruptible(calibrate::run(workspace, &args)).await,
         Command::ColdStart(args) => cold_start::run(&args),
-        command => anyhow::bail!("not here yet: {command:?}"),
     }
 }
 

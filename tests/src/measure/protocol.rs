@@ -48,7 +48,7 @@ impl Plan {
         let plan = |rounds, saturation: f64, open: f64, rates: &[u32], budget: Option<u64>| Plan {
             rounds,
             warm_up: warm_up(mode),
-            calibration: Duration::from_secs(if mode == Mode::Quick { 3 } else { 12 }),
+            calibration: Duration::from_secs(if mode == Mode::Quick { 6 } else { 12 }),
             saturation: Duration::from_secs_f64(saturation),
             open: Duration::from_secs_f64(open),
             rates: rates.to_vec(),
@@ -60,7 +60,8 @@ impl Plan {
             budget: budget.map(Duration::from_secs),
         };
         match mode {
-            Mode::Quick => plan(3, 2.0, 1.5, &[60], Some(60)),
+            // Two rounds that give the JVM time to warm up say more than three that do not.
+            Mode::Quick => plan(2, 2.0, 1.5, &[60], Some(60)),
             Mode::Standard => plan(5, 4.5, 2.5, &[30, 60, 90], Some(285)),
             Mode::Thorough => plan(10, 10.0, 6.0, &[30, 60, 90], None),
         }
@@ -148,7 +149,7 @@ impl Plan {
 fn warm_up(mode: Mode) -> warmup::Limits {
     let window = if mode == Mode::Quick { 500 } else { 1000 };
     let ceiling = match mode {
-        Mode::Quick => 6,
+        Mode::Quick => 10,
         Mode::Standard => 20,
         Mode::Thorough => 45,
     };

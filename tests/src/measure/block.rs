@@ -209,15 +209,7 @@ pub async fn run(
             }
         }
         Err(reason) => {
-            let keys = [
-                "throughput",
-                "cpu_per_request",
-                "threads",
-                "database_per_request",
-                "memory",
-                "pss",
-                "warm_up",
-            ];
+            let keys = ["throughput", "cpu_per_request", "threads", "memory", "pss"];
             observed.invalid(&keys.map(str::to_owned), &reason);
             rates
                 .iter()
@@ -278,12 +270,7 @@ async fn saturate(
     let database_after = session.database_time().await;
     observed.value(GENERATOR_SHARE, run.generator_share);
     if let Err(reason) = run.gate(&order) {
-        let keys = [
-            "throughput",
-            "cpu_per_request",
-            "threads",
-            "database_per_request",
-        ];
+        let keys = ["throughput", "cpu_per_request", "threads"];
         observed.invalid(&keys.map(str::to_owned), &reason);
         return Ok(());
     }

@@ -91,7 +91,7 @@ test: tool (bring "mdbook")
     cargo fmt --all --check
     cargo clippy --quiet --workspace --all-targets -- --deny warnings
     cd exercises/kotlin-service && mvn --batch-mode --no-transfer-progress test
-    cargo test --workspace
+    cargo test --package workshop
     {{ workshop }} verify all
     {{ workshop }} book-check
     mdbook build

@@ -164,4 +164,10 @@ pub struct MdbookArgs {
 pub struct ColdStartArgs {
     /// A file that describes the launch, written by `measure`
     pub launch: std::path::PathBuf,
+    /// Stop what was started
+    #[arg(long)]
+    pub stop: bool,
+    /// Be a service that does nothing but answer: the floor of every measured start
+    #[arg(long, conflicts_with = "stop")]
+    pub answer: bool,
 }

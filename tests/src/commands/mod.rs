@@ -2,18 +2,22 @@
 
 mod bench_loop;
 mod book_check;
+mod calibrate;
 pub mod check;
 mod clean;
+mod cold_start;
 mod doctor;
 mod hint;
 mod image;
 mod mdbook;
+mod measure;
 mod progress;
 mod reset;
 mod run;
 mod seed;
 mod solution;
 mod starter_patch;
+mod tour;
 mod verify;
 mod watch;
 
@@ -31,6 +35,7 @@ use crate::workspace::Workspace;
 /// Whatever the command could not get past.
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
     match command {
+        Command::Tour => interruptible(tour::run(workspace)).await,
         Command::Doctor => doctor::run(workspace).await,
         Command::Check(args) => interruptible(check::run(workspace, &args)).await,
         Command::Run(args) => run::run(workspace, &args).await,
@@ -51,7 +56,9 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Seed(args) => seed::run(workspace, &args).await,
         Command::Image => image::run(workspace).await,
         Command::Clean { image } => clean::run(workspace, image).await,
-        command => anyhow::bail!("not here yet: {command:?}"),
+        Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
+        Command::Calibrate(args) => interruptible(calibrate::run(workspace, &args)).await,
+        Command::ColdStart(args) => cold_start::run(&args),
     }
 }
 

@@ -34,22 +34,34 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let server = Server::ensure(workspace).await?;
     println!("{}", server.describe());
 
-    step(2, &format!("the data: {DATA_SET}, {} rows", DATA_SET.rows()));
+    step(
+        2,
+        &format!("the data: {DATA_SET}, {} rows", DATA_SET.rows()),
+    );
     let seeded = datasets::seed(&server, workspace, DATA_SET).await?;
     let (rows, fingerprint) = (seeded.rows, &seeded.fingerprint);
     println!("{rows} rows, fingerprint {fingerprint}");
 
-    step(3, &format!("building both services: kotlin and {reference}, as they would be shipped"));
+    step(
+        3,
+        &format!("building both services: kotlin and {reference}, as they would be shipped"),
+    );
     let kotlin = build::build(workspace, Target::Kotlin, Profile::Measure).await?;
     let rust = build::build(workspace, reference, Profile::Measure).await?;
 
     step(4, "the same contract, checked on both");
-    let subjects = [(Target::Kotlin, None, &kotlin), (reference, Some(exercise), &rust)];
+    let subjects = [
+        (Target::Kotlin, None, &kotlin),
+        (reference, Some(exercise), &rust),
+    ];
     for (target, exercise, launch) in subjects {
         checked(workspace, &server, &catalogue, target, exercise, launch).await?;
     }
 
-    step(5, "the same work, measured on both (a quick run, for orientation)");
+    step(
+        5,
+        "the same work, measured on both (a quick run, for orientation)",
+    );
     let args = MeasureArgs {
         target: reference,
         quick: true,
@@ -61,7 +73,10 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
 
     step(6, "the book, with these figures in it");
     build_book(workspace)?;
-    println!("book-html/index.html holds it; your figures stand on the page of {}", exercise.name());
+    println!(
+        "book-html/index.html holds it; your figures stand on the page of {}",
+        exercise.name()
+    );
 
     println!(
         "\nthe tour took {} s; next: {}",
@@ -74,7 +89,11 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
 /// The newest exercise that measures reads.
 fn measured_exercise(catalogue: &Catalogue) -> anyhow::Result<&Exercise> {
     let reads = |exercise: &&Exercise| exercise.measure.task == MeasureTask::Reads;
-    catalogue.iter().filter(reads).last().context("no exercise measures reads")
+    catalogue
+        .iter()
+        .filter(reads)
+        .last()
+        .context("no exercise measures reads")
 }
 
 fn step(number: usize, what: &str) {

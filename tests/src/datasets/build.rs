@@ -8,7 +8,7 @@ use crate::datasets::names::{close, drop_database, execute, try_claim};
 use crate::datasets::progress::Progress;
 use crate::datasets::{DataSet, records, room};
 use crate::outcome::Trouble;
-use crate::postgres::Server;
+use crate::postgres::{self, Server};
 
 /// Rows a statement: large enough to cost nothing, small enough for a bar that moves and a quick end after Ctrl-C.
 const CHUNK: u32 = 100_000;
@@ -120,12 +120,15 @@ fn in_words(error: anyhow::Error, server: &Server, set: DataSet) -> anyhow::Erro
         {
             error
         }
-        sqlx::Error::Database(_) | sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => Trouble::new(
-            format!("the database went away while {set} was made: {cause}"),
-        )
-        .expected("a server that stays; nothing half-made counts")
-        .next(format!("just seed {set} starts anew"))
-        .into(),
+        sqlx::Error::Database(_) | sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => {
+            Trouble::new(format!(
+                "the database went away while {set} was made: {}",
+                postgres::words(cause)
+            ))
+            .expected("a server that stays; nothing half-made counts")
+            .next(format!("just seed {set} starts anew"))
+            .into()
+        }
         _ => error,
     }
 }

@@ -360,7 +360,10 @@ impl Drop for Service {
 
 /// The command line of a launch, its output going to this log. Variables that would configure Rocket or the JVM behind
 /// the suite's back are taken out.
-fn command(
+///
+/// # Errors
+/// When the log cannot be made.
+pub fn command(
     launch: &Launch,
     settings: &Settings,
     address: SocketAddr,

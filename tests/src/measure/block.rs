@@ -14,14 +14,9 @@ use super::session::Session;
 use super::subject::Subject;
 use super::warmup::{self, Limits, WarmedUp};
 use super::{first_answer, ids};
-use crate::harness::build::Language;
 use crate::harness::service::{Service, Settings, Stopped, free_address};
 use crate::outcome::Trouble;
 
-/// How long a service may take to its first record: as long as the harness gives it to its first answer.
-const RUST_START_LIMIT: Duration = Duration::from_secs(30);
-/// A JVM on a slow card takes its time.
-const JVM_START_LIMIT: Duration = Duration::from_secs(120);
 /// Between two looks at the number of threads.
 const SAMPLE: Duration = Duration::from_millis(200);
 /// How many of a service's last log lines an error shows.
@@ -71,10 +66,7 @@ pub struct Started {
 pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<Started> {
     let settings = settings(&session.database_url);
     let address = free_address().context("no free port")?;
-    let limit = match subject.launch.language {
-        Language::Kotlin => JVM_START_LIMIT,
-        Language::Rust => RUST_START_LIMIT,
-    };
+    let limit = subject.launch.limits.start;
     let path = format!("/read/{}", ids::of(session.data_set).first);
     let key = settings.api_keys.first().cloned().unwrap_or_default();
 
@@ -103,7 +95,7 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
         .next(format!("just check {}", subject.id()))
         .into());
     };
-    let cpu = process::cpu(service.pid());
+    let cpu = process::cpu_at_start(service.pid());
     Ok(Started {
         service,
         start_up,
@@ -197,10 +189,11 @@ pub async fn run(
     session
         .progress
         .phase(&format!("{title}: warming up until steady"));
+    let ticks_before = process::cpu(pid);
     let warm_up_order = order(session, &service, limits.window, Load::Closed);
     match warmup::run(session.oha, &warm_up_order, pid, limits).await? {
         Ok(warmed_up) => {
-            let warm_up_cpu = cpu
+            let warm_up_cpu = ticks_before
                 .zip(process::cpu(pid))
                 .map(|(before, after)| after.saturating_sub(before));
             session

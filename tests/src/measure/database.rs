@@ -126,19 +126,8 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// Opens the statistics; none where the server does not keep them or this user may not see them. The extension is made
-    /// when `may_create`, in the database of the connection, never in the data set.
-    pub async fn open(
-        mut connection: PgConnection,
-        database_url: &str,
-        may_create: bool,
-    ) -> Option<Statements> {
-        if may_create {
-            let made = sqlx::query("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
-                .execute(&mut connection)
-                .await;
-            made.ok()?;
-        }
+    /// Opens the statistics over a connection to the database that has their view; none where this user may not see them.
+    pub async fn open(connection: PgConnection, database_url: &str) -> Option<Statements> {
         let url = Url::parse(database_url).ok()?;
         let database = percent_decoded(url.path().trim_start_matches('/'));
         let mut statements = Statements {

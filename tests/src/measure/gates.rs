@@ -57,6 +57,42 @@ pub async fn same_work(
     data_set: DataSet,
     exercise: u8,
 ) -> anyhow::Result<Result<SameWork, String>> {
+    let stages = start(workspace, subjects, database_url).await?;
+    let verdict = judge(&stages, data_set, exercise).await;
+    stop(stages).await;
+    Ok(verdict)
+}
+
+/// Holds the answers of `/health` and `/ready` against the first service's.
+///
+/// # Errors
+/// As [`same_work`].
+pub async fn same_probes(
+    workspace: &Workspace,
+    subjects: &[&Subject],
+    database_url: &str,
+) -> anyhow::Result<Result<(), String>> {
+    let stages = start(workspace, subjects, database_url).await?;
+    let verdict = judge_probes(&stages).await;
+    stop(stages).await;
+    Ok(verdict)
+}
+
+async fn judge_probes(stages: &[Stage]) -> Result<(), String> {
+    for stage in stages {
+        await_200(stage, "/ready").await?;
+    }
+    for path in ["/health", "/ready"] {
+        agree(stages, &ask_all(stages, path).await?, path)?;
+    }
+    Ok(())
+}
+
+async fn start(
+    workspace: &Workspace,
+    subjects: &[&Subject],
+    database_url: &str,
+) -> anyhow::Result<Vec<Stage>> {
     let mut stages = Vec::new();
     for subject in subjects {
         let proxy = DatabaseProxy::start(database_url).await?;
@@ -78,19 +114,21 @@ pub async fn same_work(
             client,
         });
     }
-    let verdict = judge(&stages, data_set, exercise).await;
+    Ok(stages)
+}
+
+async fn stop(stages: Vec<Stage>) {
     join_all(stages.into_iter().map(|stage| {
         // The client's idle connections go first: a graceful shutdown waits for connections.
         drop(stage.client);
         stage.service.stop()
     }))
     .await;
-    Ok(verdict)
 }
 
 async fn judge(stages: &[Stage], data_set: DataSet, exercise: u8) -> Result<SameWork, String> {
     for stage in stages {
-        await_first_record(stage).await?;
+        await_200(stage, "/read/1").await?;
     }
     let ids = random_ids(data_set);
     for id in &ids {
@@ -132,10 +170,10 @@ async fn judge(stages: &[Stage], data_set: DataSet, exercise: u8) -> Result<Same
 }
 
 /// A service answers before its pool has connections; what is compared comes after that.
-async fn await_first_record(stage: &Stage) -> Result<(), String> {
+async fn await_200(stage: &Stage, path: &str) -> Result<(), String> {
     let asked = Instant::now();
     loop {
-        let said = match stage.client.get("/read/1").await {
+        let said = match stage.client.get(path).await {
             Ok(answer) if answer.status() == 200 => return Ok(()),
             Ok(answer) => format!("status {}", answer.status()),
             Err(failure) => failure.actual,

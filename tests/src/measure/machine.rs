@@ -85,17 +85,20 @@ fn memory_mb() -> u64 {
 }
 
 fn virtualised(cpuinfo: &str) -> Option<String> {
-    if Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists() {
-        return Some("in a container".to_owned());
-    }
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_default();
     if kernel.to_lowercase().contains("microsoft") {
         return Some("WSL".to_owned());
     }
+    let contained = Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists();
     let hypervisor = cpuinfo.lines().any(|line| {
         line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
     });
-    hypervisor.then(|| "virtual machine".to_owned())
+    match (contained, hypervisor) {
+        (true, true) => Some("a container on a virtual machine".to_owned()),
+        (true, false) => Some("a container".to_owned()),
+        (false, true) => Some("a virtual machine".to_owned()),
+        (false, false) => None,
+    }
 }
 
 fn read(path: &str) -> Option<String> {

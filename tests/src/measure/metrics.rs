@@ -156,9 +156,8 @@ pub fn of_load(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Defin
             "start_up_cpu",
             "CPU to the first answer",
             "ms",
-            "in steps of 10 ms",
-        )
-        .kind(Kind::MayBeZero),
+            "user and system, from spawn to the first 200",
+        ),
         Definition::new(
             "warm_up_cpu",
             "CPU of the warm-up",
@@ -204,10 +203,9 @@ pub fn of_cold_start() -> Vec<Definition> {
             "start_up_cpu",
             "CPU to the first answer",
             "ms",
-            "user and system, in steps of 10 ms",
+            "user and system, from spawn to the first 200",
         )
-        .headline()
-        .kind(Kind::MayBeZero),
+        .headline(),
         Definition::new(
             "size",
             "Size",

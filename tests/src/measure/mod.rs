@@ -1,15 +1,19 @@
 //! Measuring: the same work in both languages, gated, interleaved, with intervals.
 //!
-//! The tasks are [`reads`] (exercise 3), [`baseline`] (exercise 1), [`cold_start`] (exercise 2) and [`calibration`]. A task
-//! builds its [`subject`]s, holds them against the [`gates`], runs a [`session`] of [`block`]s after the [`protocol`], turns
-//! them into [`metrics`] and writes [`results`].
+//! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2) and [`calibration`]. A task builds its
+//! [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of [`block`]s after the [`protocol`],
+//! turns them into [`metrics`] and writes [`results`].
 
 pub mod block;
+pub mod calibration;
+pub mod cold_start;
 pub mod database;
 pub mod first_answer;
 pub mod gates;
 pub mod hyperfine;
 pub mod ids;
+pub mod lab;
+pub mod load;
 pub mod machine;
 pub mod manifest;
 pub mod metrics;
@@ -20,7 +24,9 @@ pub mod progress;
 pub mod protocol;
 pub mod results;
 pub mod session;
+pub mod start_helper;
 pub mod statistics;
 pub mod subject;
+pub mod table;
 pub mod tools;
 pub mod warmup;

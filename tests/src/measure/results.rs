@@ -455,3 +455,158 @@ fn write<T: Serialize>(path: &Path, content: &T) -> anyhow::Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(())
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::measure::manifest::Machine;
+
+    /// A small comparison: three times the throughput.
+    pub fn sample() -> ResultFile {
+        let side = |id: &str, language| Side {
+            id: id.to_owned(),
+            label: id.to_owned(),
+            language,
+            command: id.to_owned(),
+            runtime: "1.0".to_owned(),
+        };
+        let value = |side: &str, value| SideValue {
+            side: side.to_owned(),
+            value,
+            least: value,
+            most: value,
+            blocks: 5,
+        };
+        let comparison = Comparison {
+            ratio: Some(3.0),
+            low: Some(2.9),
+            high: Some(3.1),
+            rounds: 5,
+            verdict: Verdict::Faster,
+            reason: None,
+            ..Comparison::invalid("solution-3", "kotlin", "")
+        };
+        ResultFile {
+            schema: SCHEMA,
+            task: Task::Reads,
+            exercise: "exercise-3".to_owned(),
+            target: "solution-3".to_owned(),
+            mode: Mode::Standard,
+            taken_at: "2025-11-21T09:30:00Z".to_owned(),
+            machine: "Some CPU, 2 cores, 8 GB, Linux".to_owned(),
+            manifest: Manifest {
+                commit: Some("abc".to_owned()),
+                dirty: Some(false),
+                machine: Machine {
+                    cpu: "Some CPU".to_owned(),
+                    cores: 2,
+                    memory_mb: 8000,
+                    kernel: "Linux".to_owned(),
+                    governor: None,
+                    throttled: None,
+                    virtualised: None,
+                },
+                versions: [("rustc".to_owned(), "1.95".to_owned())].into(),
+                flags: [].into(),
+                database: "embedded".to_owned(),
+                data_set: "small".to_owned(),
+                rows: 10_000,
+                fingerprint: "f".to_owned(),
+                pool_size: 10,
+                connections: 32,
+                blocks: 5,
+                order: vec!["kotlin".to_owned()],
+                round_trips: [("kotlin".to_owned(), 2.0)].into(),
+                rates: [("60".to_owned(), 3000.0)].into(),
+                took_s: 280.0,
+            },
+            sides: vec![
+                side("kotlin", Language::Kotlin),
+                side("solution-3", Language::Rust),
+            ],
+            metrics: vec![Metric {
+                key: "throughput".to_owned(),
+                name: "Throughput".to_owned(),
+                unit: "requests/s".to_owned(),
+                how: "closed loop".to_owned(),
+                better: Better::Higher,
+                headline: true,
+                values: vec![value("kotlin", 5000.0), value("solution-3", 15_000.0)],
+                comparisons: vec![comparison],
+            }],
+            predictions: Vec::new(),
+            notes: vec!["a note".to_owned()],
+            invalid: Vec::new(),
+            blocks: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_result_reads_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results/exercise-3.json");
+        sample().write(&path).unwrap();
+        let read = ResultFile::read(&path).unwrap();
+        assert_eq!(read, sample());
+        let throughput = read.metric("throughput").unwrap();
+        assert_eq!(
+            read.kotlin(throughput).map(|value| value.value),
+            Some(5000.0)
+        );
+        assert_eq!(
+            read.rust_against_kotlin(throughput)
+                .and_then(|comparison| comparison.ratio),
+            Some(3.0)
+        );
+    }
+
+    #[test]
+    fn a_new_result_replaces_the_old_one_and_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("exercise-3.json");
+        sample().write(&path).unwrap();
+        sample().write(&path).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_of_an_older_schema_is_named_with_the_command_that_makes_a_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("exercise-3.json");
+        std::fs::write(&path, r#"{"schema":0,"target":"solution-3"}"#).unwrap();
+        let error = ResultFile::read(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("exercise-3.json was written by an older version"),
+            "{error}"
+        );
+        assert!(error.contains("next: just measure solution-3"), "{error}");
+    }
+
+    #[test]
+    fn a_file_without_a_schema_and_one_that_does_not_follow_it_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("exercise-2.json");
+        std::fs::write(&path, "not JSON").unwrap();
+        let error = ResultFile::read(&path).unwrap_err().to_string();
+        assert!(
+            error.contains("is no result file") && error.contains("just measure exercise-2"),
+            "{error}"
+        );
+        std::fs::write(&path, format!(r#"{{"schema":{SCHEMA}}}"#)).unwrap();
+        let error = ResultFile::read(&path).unwrap_err().to_string();
+        assert!(error.contains("does not follow schema"), "{error}");
+        let error = CalibrationFile::read(&path).unwrap_err().to_string();
+        assert!(error.contains("just calibrate"), "{error}");
+    }
+
+    #[test]
+    fn memory_is_less_and_throughput_is_faster() {
+        assert_eq!(Verdict::Faster.words("memory"), "less");
+        assert_eq!(Verdict::Slower.words("cpu_per_request_at_60"), "more");
+        assert_eq!(Verdict::Faster.words("p99_at_90"), "faster");
+        assert_eq!(
+            Verdict::NoDifferenceShown.words("size"),
+            "no difference shown"
+        );
+    }
+}

@@ -110,17 +110,17 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn another_user_cannot_enter_a_private_folder() {
         let folder = tempfile::tempdir().expect("a folder");
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o700))
+            .expect("a mode");
         let stranger = Account {
             other: Some((Uid::from_raw(54_321), Gid::from_raw(54_321))),
         };
-        assert!(
-            !stranger.can_enter(folder.path()),
-            "a temporary folder is its owner's alone"
-        );
+        assert!(!stranger.can_enter(folder.path()));
         assert!(stranger.can_enter(Path::new("/")));
         assert!(Account { other: None }.can_enter(folder.path()));
     }

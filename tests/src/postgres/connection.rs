@@ -69,8 +69,9 @@ pub(super) async fn wait_until_it_answers(
         alive().await?;
         if start.elapsed() > START_LIMIT {
             return Err(Trouble::new(format!(
-                "the database does not answer after {} s: {last}",
-                START_LIMIT.as_secs()
+                "the database does not answer after {} s: {}",
+                START_LIMIT.as_secs(),
+                words(&last)
             ))
             .expected("an answer to a connection")
             .next("just clean, then try again; just doctor shows what is here")
@@ -152,6 +153,15 @@ pub(super) async fn count_statements(connection: &mut PgConnection) -> bool {
             .execute(connection)
             .await
             .is_ok()
+}
+
+/// What the server said, without the place in its source that said it.
+pub(crate) fn words(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(refusal) => refusal.message().to_owned(),
+        sqlx::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// Says goodbye; a connection that is lost already is as good.

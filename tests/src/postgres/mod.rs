@@ -22,6 +22,7 @@ mod url;
 
 pub(crate) use choice::file as choice_file;
 pub use clean::{Cleaned, clean};
+pub(crate) use connection::words;
 pub(crate) use docker::OFFICIAL as OFFICIAL_IMAGE;
 pub use identity::checkout_id;
 pub(crate) use identity::short_hash;

@@ -32,7 +32,8 @@ impl<'a> Url<'a> {
             .await
             .map_err(|error| {
                 Trouble::new(format!(
-                    "the server that WORKSHOP_DATABASE_URL names does not let us in: {error}"
+                    "the server that WORKSHOP_DATABASE_URL names does not let us in: {}",
+                    connection::words(&error)
                 ))
                 .expected(format!(
                     "PostgreSQL on {}, without TLS, for the user {}",

@@ -1,0 +1,20 @@
+//! `workshop cold-start`: what hyperfine times; starts a service, waits for its first 200, leaves it running.
+
+use crate::cli::ColdStartArgs;
+use crate::measure::start_helper::{self, Order};
+use crate::outcome::Outcome;
+
+/// Starts, or stops what was started, or is the service that does nothing.
+///
+/// # Errors
+/// When the service does not get there, or does not end.
+pub fn run(args: &ColdStartArgs) -> anyhow::Result<Outcome> {
+    if args.answer {
+        start_helper::answer()?;
+    } else if args.stop {
+        start_helper::stop(&Order::read(&args.launch)?)?;
+    } else {
+        start_helper::start(&Order::read(&args.launch)?)?;
+    }
+    Ok(Outcome::Passed)
+}

@@ -1,0 +1,134 @@
+//! `just measure TARGET`: the measurement of an exercise; writes the result, prints the table and the verdict.
+
+use crate::cli::MeasureArgs;
+use crate::datasets::DataSet;
+use crate::exercise::{Catalogue, Exercise, MeasureTask};
+use crate::measure::lab::{self, Lab};
+use crate::measure::load::{self, Wanted};
+use crate::measure::oha::Oha;
+use crate::measure::protocol::Plan;
+use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
+use crate::measure::{cold_start, hyperfine::Hyperfine, predictions, table};
+use crate::outcome::{Outcome, Trouble};
+use crate::target::Target;
+use crate::workspace::Workspace;
+
+/// Measures one target against the Kotlin service; for exercise 1, the Kotlin service alone.
+///
+/// # Errors
+/// When it cannot be measured, or the two do not do the same work.
+pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercise = exercise(&catalogue, args.target)?;
+    let mode = match (args.quick, args.thorough) {
+        (true, _) => Mode::Quick,
+        (_, true) => Mode::Thorough,
+        _ => Mode::Standard,
+    };
+    let mut result = measure(workspace, exercise, args, mode).await?;
+    if !args.reference {
+        result.predictions = judged(workspace, &result)?;
+    }
+    let path = if args.reference {
+        ResultFile::reference_path(workspace, &result.exercise)
+    } else {
+        ResultFile::own_path(workspace, args.target)
+    };
+    result.write(&path)?;
+    table::print(&result);
+    println!(
+        "\nwritten to {}",
+        path.strip_prefix(workspace.root())
+            .unwrap_or(&path)
+            .display()
+    );
+    Ok(if result.invalid.is_empty() {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}
+
+/// The exercise whose measurement is asked for; the Kotlin service alone is that of exercise 1.
+fn exercise(catalogue: &Catalogue, target: Target) -> anyhow::Result<&Exercise> {
+    match target {
+        Target::Exercise(number) | Target::Solution(number) => catalogue.get(number),
+        Target::Kotlin => catalogue
+            .iter()
+            .find(|exercise| exercise.measure.task == MeasureTask::Baseline)
+            .ok_or_else(|| {
+                Trouble::new("no exercise measures the Kotlin service alone")
+                    .next("just progress")
+                    .into()
+            }),
+    }
+}
+
+async fn measure(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    args: &MeasureArgs,
+    mode: Mode,
+) -> anyhow::Result<ResultFile> {
+    let wanted = |task| Wanted {
+        task,
+        exercise: exercise.number,
+        target: args.target.to_string(),
+        mode,
+    };
+    match exercise.measure.task {
+        MeasureTask::Baseline => {
+            Oha::find(workspace)?;
+            let lab =
+                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let subjects = [lab.subject(Target::Kotlin).await?];
+            load::measure(
+                &lab,
+                &subjects,
+                &wanted(Task::Baseline),
+                Plan::baseline(mode),
+            )
+            .await
+        }
+        MeasureTask::Reads => {
+            Oha::find(workspace)?;
+            let lab =
+                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            load::measure(&lab, &subjects, &wanted(Task::Reads), Plan::reads(mode)).await
+        }
+        MeasureTask::ColdStart => {
+            Hyperfine::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            cold_start::measure(&lab, &subjects, &wanted(Task::ColdStart)).await
+        }
+    }
+}
+
+/// The reader's predictions held against the result; a quick run is too rough to judge anybody.
+fn judged(workspace: &Workspace, result: &ResultFile) -> anyhow::Result<Vec<JudgedPrediction>> {
+    let (Some(kotlin), Some(rust)) = (result.side(Language::Kotlin), result.side(Language::Rust))
+    else {
+        return Ok(Vec::new());
+    };
+    if result.mode == Mode::Quick || !result.invalid.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = predictions::path(workspace)?;
+    if !path.is_file() {
+        return Ok(Vec::new());
+    }
+    Ok(predictions::judge(
+        &predictions::read(&path)?,
+        &result.metrics,
+        &rust.id,
+        &kotlin.id,
+    ))
+}

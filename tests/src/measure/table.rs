@@ -1,0 +1,374 @@
+//! A measurement on the terminal: a table of at most a hundred columns, the verdict in words, the predictions.
+
+use super::predictions::FACTOR;
+use super::results::{Comparison, JudgedPrediction, Metric, ResultFile, Side, Task, Verdict};
+use crate::terminal::{Style, paint};
+
+/// The widths of the columns: metric, values, ratio, interval, verdict.
+const NAME: usize = 28;
+const VALUE: usize = 11;
+const RATIO: usize = 7;
+const INTERVAL: usize = 18;
+/// The longest line.
+pub const WIDTH: usize = 100;
+
+/// A number with three significant digits, thousands apart: `16 000`, `327`, `3.08`, `0.0312`.
+pub fn figure(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 {
+            "0".to_owned()
+        } else {
+            "?".to_owned()
+        };
+    }
+    // Rounded first, so that 999.6 counts as the 1000 that it is printed as.
+    let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
+    let magnitude = rounded.abs().log10().floor() as i32;
+    let digits = usize::try_from(2 - magnitude).unwrap_or(0).min(6);
+    let text = format!("{rounded:.digits$}");
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut grouped = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && digit != '-' && (whole.len() - place).is_multiple_of(3) && whole.len() > 3 {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    if fraction.is_empty() {
+        grouped
+    } else {
+        format!("{grouped}.{fraction}")
+    }
+}
+
+/// Prints a whole measurement.
+pub fn print(result: &ResultFile) {
+    for line in lines(result) {
+        println!("{line}");
+    }
+}
+
+/// A measurement as lines.
+fn lines(result: &ResultFile) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    lines.extend(wrapped(&result.machine, ""));
+    lines.push(String::new());
+    lines.push(paint(Style::Strong, header(result)));
+    let (headline, detail): (Vec<&Metric>, Vec<&Metric>) =
+        result.metrics.iter().partition(|metric| metric.headline);
+    lines.extend(headline.iter().map(|metric| row(result, metric)));
+    if !detail.is_empty() {
+        lines.push(paint(Style::Faint, "in detail"));
+        lines.extend(detail.iter().map(|metric| row(result, metric)));
+    }
+    lines.push(String::new());
+    lines.extend(verdict(result));
+    if !result.predictions.is_empty() {
+        lines.push(String::new());
+        lines.extend(predictions(&result.predictions, result));
+    }
+    if !result.notes.is_empty() {
+        lines.push(String::new());
+        lines.push("to read this rightly:".to_owned());
+        for note in &result.notes {
+            lines.extend(wrapped(note, "- "));
+        }
+    }
+    lines
+}
+
+fn header(result: &ResultFile) -> String {
+    let mut line = format!("{:NAME$}", "");
+    for side in &result.sides {
+        line.push_str(&format!(" {:>VALUE$}", cut(&heading(result, side), VALUE)));
+    }
+    if compares(result) {
+        line.push_str(&format!(
+            " {:>RATIO$} {:>INTERVAL$}  verdict",
+            "ratio", "95 % interval"
+        ));
+    }
+    line
+}
+
+/// A side's heading: its language where that tells the sides apart, else its label.
+fn heading(result: &ResultFile, side: &Side) -> String {
+    let alike = result
+        .sides
+        .iter()
+        .filter(|other| other.language == side.language)
+        .count();
+    if alike == 1 {
+        side.language.to_string()
+    } else {
+        side.label.clone()
+    }
+}
+
+/// True when one side is held against another, in columns of their own.
+fn compares(result: &ResultFile) -> bool {
+    result.sides.len() == 2
+}
+
+fn row(result: &ResultFile, metric: &Metric) -> String {
+    let mut line = format!(
+        "{:NAME$}",
+        cut(&format!("{}, {}", metric.name, metric.unit), NAME)
+    );
+    for side in &result.sides {
+        let value = metric
+            .value(&side.id)
+            .map_or_else(|| "-".to_owned(), |value| figure(value.value));
+        line.push_str(&format!(" {value:>VALUE$}"));
+    }
+    if let (true, Some(comparison)) = (compares(result), metric.comparisons.first()) {
+        let ratio = comparison.ratio.map_or_else(|| "-".to_owned(), figure);
+        let words = comparison.verdict.words(&metric.key);
+        line.push_str(&format!(
+            " {ratio:>RATIO$} {:>INTERVAL$}  {}",
+            interval(comparison),
+            paint(style(comparison.verdict), words)
+        ));
+    }
+    line
+}
+
+/// The interval as `2.9 to 3.2`; nothing where there is none.
+fn interval(comparison: &Comparison) -> String {
+    match (comparison.low, comparison.high) {
+        (Some(low), Some(high)) => format!("{} to {}", figure(low), figure(high)),
+        _ => String::new(),
+    }
+}
+
+fn style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Faster => Style::Good,
+        Verdict::Slower => Style::Bad,
+        Verdict::NoDifferenceShown => Style::Faint,
+        Verdict::Invalid => Style::Warning,
+    }
+}
+
+/// The verdict in words: what is shown, what is not, what is invalid and why.
+fn verdict(result: &ResultFile) -> Vec<String> {
+    if !result.invalid.is_empty() {
+        let heading = paint(Style::Warning, "verdict: invalid");
+        return std::iter::once(heading)
+            .chain(
+                result
+                    .invalid
+                    .iter()
+                    .flat_map(|reason| wrapped(reason, "- ")),
+            )
+            .collect();
+    }
+    if !compares(result) {
+        return vec![if result.task == Task::Baseline {
+            "one side alone: nothing to compare yet".to_owned()
+        } else {
+            String::new()
+        }];
+    }
+    let (side, against) = (&result.sides[1].label, &result.sides[0].label);
+    let mut lines = vec![format!(
+        "verdict: {side} held against {against} (the ratio is {side} divided by {against})"
+    )];
+    let headline = result.metrics.iter().filter(|metric| metric.headline);
+    for metric in headline {
+        let Some(comparison) = metric.comparisons.first() else {
+            continue;
+        };
+        let words = paint(
+            style(comparison.verdict),
+            comparison.verdict.words(&metric.key),
+        );
+        let line = match (&comparison.reason, comparison.ratio) {
+            (Some(reason), _) => format!("{}: {words}: {reason}", metric.name),
+            (None, Some(ratio)) => {
+                format!("{}: {words}: {}", metric.name, times(ratio, against))
+            }
+            (None, None) => format!("{}: {words}", metric.name),
+        };
+        lines.extend(wrapped(&line, "- "));
+    }
+    lines
+}
+
+/// A ratio as words: `3.08 times that of Kotlin`, `0.0466 times that of Kotlin, which is 1 to 21.5`.
+fn times(ratio: f64, against: &str) -> String {
+    let times = format!("{} times that of {against}", figure(ratio));
+    if ratio < 1.0 {
+        format!("{times}, which is 1 to {}", figure(1.0 / ratio))
+    } else {
+        times
+    }
+}
+
+fn predictions(judged: &[JudgedPrediction], result: &ResultFile) -> Vec<String> {
+    let heading = format!(
+        "{:NAME$} {:>VALUE$} {:>VALUE$} {:>10} {:>6}",
+        "your predictions (ratio)", "predicted", "measured", "off by", "sure"
+    );
+    let mut lines = vec![paint(Style::Strong, heading)];
+    for prediction in judged {
+        let name = result
+            .metric(&prediction.key)
+            .map_or(prediction.key.as_str(), |metric| &metric.name);
+        let (style, words) = if prediction.held {
+            (Style::Good, "held")
+        } else {
+            (Style::Bad, "missed")
+        };
+        lines.push(format!(
+            "{:NAME$} {:>VALUE$} {:>VALUE$} {:>10} {:>4} %  {}",
+            cut(name, NAME),
+            figure(prediction.predicted),
+            figure(prediction.measured),
+            format!("{} times", figure(prediction.factor)),
+            figure(prediction.confidence),
+            paint(style, words)
+        ));
+    }
+    let held = judged.iter().filter(|prediction| prediction.held).count();
+    let expected: f64 = judged
+        .iter()
+        .map(|prediction| prediction.confidence / 100.0)
+        .sum();
+    lines.extend(wrapped(
+        &format!(
+            "{held} of {} held within a factor of {FACTOR}; by your confidence you expected {expected:.1}",
+            judged.len()
+        ),
+        "",
+    ));
+    lines
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars()
+        .take(width.saturating_sub(1))
+        .chain(['…'])
+        .collect()
+}
+
+/// Text in lines of at most [`WIDTH`] columns, the first one marked, the others indented alike.
+fn wrapped(text: &str, mark: &str) -> Vec<String> {
+    let indent = " ".repeat(mark.chars().count());
+    let mut lines = Vec::new();
+    let mut line = mark.to_owned();
+    for word in text.split_whitespace() {
+        let fresh = line.trim().is_empty() || line == mark;
+        if !fresh && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(std::mem::replace(&mut line, format!("{indent}{word}")));
+            continue;
+        }
+        if !fresh {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::results::tests::sample;
+
+    #[test]
+    fn figures_have_three_significant_digits() {
+        let figures = [
+            16_012.0,
+            5_200.0,
+            1_234_567.0,
+            327.4,
+            24.61,
+            3.084,
+            0.9996,
+            0.03117,
+            0.0,
+            999.6,
+        ];
+        let texts = [
+            "16 000",
+            "5 200",
+            "1 230 000",
+            "327",
+            "24.6",
+            "3.08",
+            "1.00",
+            "0.0312",
+            "0",
+            "1 000",
+        ];
+        assert_eq!(figures.map(figure), texts);
+    }
+
+    #[test]
+    fn no_line_is_longer_than_a_hundred_columns() {
+        let mut result = sample();
+        result.notes.push("a long note ".repeat(30));
+        result.predictions.push(JudgedPrediction {
+            key: "throughput".to_owned(),
+            predicted: 10.0,
+            confidence: 80.0,
+            measured: 3.0,
+            factor: 3.33,
+            held: false,
+        });
+        for line in lines(&result) {
+            assert!(
+                line.chars().count() <= WIDTH,
+                "{} columns: {line}",
+                line.chars().count()
+            );
+        }
+    }
+
+    #[test]
+    fn the_verdict_is_said_in_words_with_the_ratio() {
+        let text = lines(&sample()).join("\n");
+        assert!(
+            text.contains("Throughput: faster: 3.00 times that of kotlin"),
+            "{text}"
+        );
+        assert!(text.contains("2.90 to 3.10"), "{text}");
+    }
+
+    #[test]
+    fn an_invalid_measurement_says_why_and_claims_nothing() {
+        let mut result = sample();
+        result
+            .invalid
+            .push("no block of kotlin passed the gates under saturation".to_owned());
+        let text = verdict(&result).join("\n");
+        assert!(
+            text.contains("invalid") && text.contains("no block of kotlin"),
+            "{text}"
+        );
+        assert!(!text.contains("faster"), "{text}");
+    }
+
+    #[test]
+    fn predictions_are_counted_against_the_confidence_in_them() {
+        let judged = |held| JudgedPrediction {
+            key: "p99".to_owned(),
+            predicted: 0.2,
+            confidence: 70.0,
+            measured: 0.3,
+            factor: 1.5,
+            held,
+        };
+        let text = predictions(&[judged(true), judged(false)], &sample()).join("\n");
+        assert!(
+            text.contains("1 of 2 held within a factor of 2; by your confidence you expected 1.4"),
+            "{text}"
+        );
+        assert!(text.contains("held") && text.contains("missed"));
+    }
+}

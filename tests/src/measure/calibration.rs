@@ -88,7 +88,15 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
         mode: Mode::Thorough,
     };
     let notes = vec!["an interval of 95 % misses once in twenty times, so once in twenty times a sound calibration fails".to_owned()];
-    let result = load::result(&subjects, &wanted, &session.plan, manifest, blocks, notes);
+    let result = load::result(
+        &subjects,
+        &load::against_the_first(&subjects),
+        &wanted,
+        &session.plan,
+        manifest,
+        blocks,
+        notes,
+    );
     Ok(CalibrationFile {
         schema: SCHEMA,
         claims: claims(&result),

@@ -72,8 +72,8 @@ calibrate *options: tool (bring "oha" "hyperfine")
 
 # Make a data set: small (10 000 rows), pi (1 000 000) or full (10 000 000)
 [group('the database')]
-seed data_set: tool
-    {{ workshop }} seed {{ quote(data_set) }}
+seed data_set *options: tool
+    {{ workshop }} seed {{ quote(data_set) }} {{ options }}
 
 # Build a local PostgreSQL image from this machine's binaries, for rooms without a registry
 [group('the database')]
@@ -82,8 +82,8 @@ image: tool
 
 # Remove the server, the containers and the databases that the course started
 [group('the database')]
-clean: tool
-    {{ workshop }} clean
+clean *options: tool
+    {{ workshop }} clean {{ options }}
 
 # Everything that CI runs
 [group('authors')]

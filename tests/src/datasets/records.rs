@@ -23,9 +23,9 @@ pub(super) const FINGERPRINT: &str = include_str!("../../../datasets/records/fin
 /// The fingerprint that a data set must have, as the query of `fingerprint.sql` gives it.
 pub(super) fn fingerprint(set: DataSet) -> &'static str {
     match set {
-        DataSet::Small => "10000:1:10000:320000:1b674958fa2d4:7bfadd94292dc3ad",
-        DataSet::Pi => "1000000:1:1000000:32000000:2a7606d87e20a0:16f08fd5e373655c",
-        DataSet::Full => "10000000:1:10000000:320000000:262a15627458fbc:807760d39411ed68",
+        DataSet::Small => "10000:1:10000:2d6f3bb643d65b6e",
+        DataSet::Pi => "1000000:1:1000000:fb6688657c7cc8dd",
+        DataSet::Full => "10000000:1:10000000:b5407981f1c29ee6",
     }
 }
 

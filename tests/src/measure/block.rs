@@ -209,15 +209,7 @@ pub async fn run(
             }
         }
         Err(reason) => {
-            let keys = [
-                "throughput",
-                "cpu_per_request",
-                "threads",
-                "database_per_request",
-                "memory",
-                "pss",
-                "warm_up",
-            ];
+            let keys = ["throughput", "cpu_per_request", "threads", "memory", "pss"];
             observed.invalid(&keys.map(str::to_owned), &reason);
             rates
                 .iter()
@@ -252,10 +244,8 @@ pub async fn run(
 
 /// What the warm-up cost, once it is known what a request costs.
 fn after_warm_up(observed: &mut Observed, warmed_up: &WarmedUp, cpu: Option<Duration>) {
-    observed.value(
-        "warm_up",
-        Some(warmed_up.steady_after_s.unwrap_or(warmed_up.took_s)),
-    );
+    // A warm-up that was cut short has no length of its own.
+    observed.value("warm_up", warmed_up.steady_after_s);
     if warmed_up.steady_after_s.is_none() {
         observed.value(UNSTEADY, Some(1.0));
     }
@@ -280,12 +270,7 @@ async fn saturate(
     let database_after = session.database_time().await;
     observed.value(GENERATOR_SHARE, run.generator_share);
     if let Err(reason) = run.gate(&order) {
-        let keys = [
-            "throughput",
-            "cpu_per_request",
-            "threads",
-            "database_per_request",
-        ];
+        let keys = ["throughput", "cpu_per_request", "threads"];
         observed.invalid(&keys.map(str::to_owned), &reason);
         return Ok(());
     }

@@ -32,11 +32,7 @@ const DEMONSTRATION: Duration = Duration::from_secs(3);
 /// # Errors
 /// When the services do not do the same work (the outcome is *failed*, and says where they differ), one does not build or
 /// start, or a tool is missing.
-pub async fn measure(
-    lab: &Lab<'_>,
-    target: Target,
-    wanted: &Wanted,
-) -> anyhow::Result<ResultFile> {
+pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::Result<ResultFile> {
     let oha = Oha::find(lab.workspace)?;
     let before = exercise_before(lab.workspace, wanted.exercise)?;
     let kotlin = lab.subject(Target::Kotlin).await?;

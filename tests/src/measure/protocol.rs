@@ -48,7 +48,7 @@ impl Plan {
         let plan = |rounds, saturation: f64, open: f64, rates: &[u32], budget: Option<u64>| Plan {
             rounds,
             warm_up: warm_up(mode),
-            calibration: Duration::from_secs(if mode == Mode::Quick { 3 } else { 8 }),
+            calibration: Duration::from_secs(if mode == Mode::Quick { 3 } else { 12 }),
             saturation: Duration::from_secs_f64(saturation),
             open: Duration::from_secs_f64(open),
             rates: rates.to_vec(),
@@ -76,6 +76,7 @@ impl Plan {
         };
         Plan {
             rounds,
+            calibration: Duration::ZERO,
             saturation: Duration::from_secs_f64(saturation),
             rates: Vec::new(),
             database: Duration::ZERO,
@@ -105,12 +106,19 @@ impl Plan {
 
     /// The plan of the calibration: ten rounds of what decides, which is throughput.
     pub fn calibration() -> Plan {
+        let plan = Plan::reads(Mode::Standard);
         Plan {
             rounds: 10,
+            // Three native binaries: what is not steady by then is kept from it by the machine.
+            warm_up: warmup::Limits {
+                ceiling: Duration::from_secs(8),
+                ..plan.warm_up
+            },
+            calibration: Duration::from_secs(8),
             rates: Vec::new(),
             database: Duration::ZERO,
             budget: None,
-            ..Plan::reads(Mode::Standard)
+            ..plan
         }
     }
 

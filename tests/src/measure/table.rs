@@ -218,10 +218,10 @@ fn verdict_of(result: &ResultFile, pair: (&str, &str)) -> Vec<String> {
         );
         let mut line = match (&comparison.reason, comparison.ratio) {
             (Some(reason), _) => format!("{}: {words}: {reason}", metric.name),
-            (None, Some(ratio)) => {
+            (None, Some(ratio)) if comparison.verdict != Verdict::NoDifferenceShown => {
                 format!("{}: {words}: {}", metric.name, times(ratio, &against))
             }
-            (None, None) => format!("{}: {words}", metric.name),
+            _ => format!("{}: {words}", metric.name),
         };
         let interval = interval(comparison);
         if !compares(result) && !interval.is_empty() {
@@ -248,7 +248,10 @@ fn with_a_wrong_key(demonstration: &WrongKey) -> Vec<String> {
     let mut lines = vec![
         paint(
             Style::Strong,
-            format!("{:NAME$} {:>VALUE$} {:>VALUE$}", "the tool lies", "right key", "wrong key"),
+            format!(
+                "{:NAME$} {:>VALUE$} {:>VALUE$}",
+                "the tool lies", "right key", "wrong key"
+            ),
         ),
         format!(
             "{:NAME$} {:>VALUE$} {:>VALUE$}",
@@ -286,10 +289,16 @@ fn with_a_wrong_key(demonstration: &WrongKey) -> Vec<String> {
             Some(reason) => (Style::Warning, format!("refused: {reason}")),
             None => (Style::Good, "passed".to_owned()),
         };
-        let line = format!("the gate on the run with the {key} key: {}", paint(style, words));
+        let line = format!(
+            "the gate on the run with the {key} key: {}",
+            paint(style, words)
+        );
         lines.extend(wrapped(&line, "- "));
     }
-    lines.extend(wrapped(&format!("to see it yourself: {}", demonstration.command), "- "));
+    lines.extend(wrapped(
+        &format!("to see it yourself: {}", demonstration.command),
+        "- ",
+    ));
     lines
 }
 
@@ -446,8 +455,12 @@ mod tests {
         };
         result.metrics[0].comparisons.insert(0, comparison);
         let text = lines(&result).join("\n");
-        let price = text.find("held against without").expect("the first comparison");
-        let kotlin = text.find("held against Kotlin").expect("the second comparison");
+        let price = text
+            .find("held against without")
+            .expect("the first comparison");
+        let kotlin = text
+            .find("held against Kotlin")
+            .expect("the second comparison");
         assert!(price < kotlin, "{text}");
         assert!(text.contains("(95 % interval 0.970 to 1.01)"), "{text}");
         assert!(text.contains("(95 % interval 2.90 to 3.10)"), "{text}");
@@ -466,7 +479,11 @@ mod tests {
             command: "oha -H 'X-API-Key: wrong_key'".to_owned(),
             seconds: 3.0,
             right: run(1000.0, "200", None),
-            wrong: run(4000.0, "401", Some("3000 of 3000 answers had status 401, not 200")),
+            wrong: run(
+                4000.0,
+                "401",
+                Some("3000 of 3000 answers had status 401, not 200"),
+            ),
         });
         let text = lines(&result).join("\n");
         assert!(

@@ -33,7 +33,10 @@ fn files<'a>(
 
 /// The two Rust sides, the guarded one first; none in a file of another exercise.
 fn sides(file: &ResultFile) -> Option<(&Side, &Side)> {
-    let mut rust = file.sides.iter().filter(|side| side.language == Language::Rust);
+    let mut rust = file
+        .sides
+        .iter()
+        .filter(|side| side.language == Language::Rust);
     rust.next().zip(rust.next())
 }
 
@@ -89,8 +92,10 @@ fn demonstration(whose: &str, runs: &WrongKey) -> String {
     let rows = [
         row("Answers a second", &|run| value(run.rate)),
         row("Successes, as oha counts", &|run| {
-            run.success
-                .map_or_else(|| "–".to_owned(), |share| format!("{} %", value(share * 100.0)))
+            run.success.map_or_else(
+                || "–".to_owned(),
+                |share| format!("{} %", value(share * 100.0)),
+            )
         }),
         row("Answers by status", &|run| {
             let counts = run

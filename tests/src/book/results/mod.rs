@@ -167,8 +167,8 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, Comparison, JudgedPrediction, KeyRun, Metric, SCHEMA, Side, SideValue, Task, Verdict,
-        WrongKey,
+        Better, Comparison, JudgedPrediction, KeyRun, Metric, SCHEMA, Side, SideValue, Task,
+        Verdict, WrongKey,
     };
 
     fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {

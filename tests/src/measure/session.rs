@@ -256,7 +256,7 @@ mod tests {
         ];
         let notes = notes(&records, &Plan::reads(Mode::Standard)).join("\n");
         assert!(
-            notes.contains("not steady at the end of the warm-up in 1 of 2 blocks (windows of 1 s"),
+            notes.contains("not steady at the end of the warm-up in 1 of 2 blocks (its median"),
             "{notes}"
         );
         assert!(

@@ -105,6 +105,9 @@ pub struct RunArgs {
     /// The port to listen on; 8080 when it is free, else any that is
     #[arg(long)]
     pub port: Option<u16>,
+    /// As it would be shipped: cargo's release profile (Kotlin always runs so here)
+    #[arg(long)]
+    pub release: bool,
 }
 
 /// Options of `seed`.

@@ -170,9 +170,10 @@ async fn an_interrupted_seed_cleans_up_and_ends_with_130() {
     let checkout = Checkout::new();
     let server = checkout.server().await;
     let mut connection = server.connect_for_maintenance().await.unwrap();
+    let building = format!("workshop_{}_building_", server.checkout());
     let child = checkout.tool(&["seed", "full"]).spawn().unwrap();
     eventually("the building of full", async || {
-        (!databases(&mut connection, "_building_").await.is_empty()).then_some(())
+        (!databases(&mut connection, &building).await.is_empty()).then_some(())
     })
     .await;
     kill(pid(&child), Signal::SIGINT).unwrap();
@@ -193,9 +194,10 @@ async fn a_killed_seed_counts_for_nothing_and_is_swept_by_the_next() {
     let checkout = Checkout::new();
     let server = checkout.server().await;
     let mut connection = server.connect_for_maintenance().await.unwrap();
+    let building = format!("workshop_{}_building_", server.checkout());
     let child = checkout.tool(&["seed", "full"]).spawn().unwrap();
     let name = eventually("the building of full", async || {
-        databases(&mut connection, "_building_").await.pop()
+        databases(&mut connection, &building).await.pop()
     })
     .await;
     kill(pid(&child), Signal::SIGKILL).unwrap();
@@ -248,7 +250,11 @@ async fn copies_touch_neither_one_another_nor_their_source() {
     other.remove().await.unwrap();
     let mut connection = server.connect_for_maintenance().await.unwrap();
     assert_eq!(
-        databases(&mut connection, "_run_").await,
+        databases(
+            &mut connection,
+            &format!("workshop_{}_run_", server.checkout())
+        )
+        .await,
         Vec::<String>::new()
     );
 }

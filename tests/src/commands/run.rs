@@ -8,6 +8,7 @@ use crate::harness::build::{self, Profile};
 use crate::harness::service::{Service, Settings, free_address};
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::Server;
+use crate::target::Target;
 use crate::terminal::{Style, paint};
 use crate::workspace::Workspace;
 
@@ -19,7 +20,15 @@ const USUAL_PORT: u16 = 8080;
 /// # Errors
 /// When it does not build or start, or ends by itself.
 pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
-    let launch = build::build(workspace, args.target, Profile::Check)
+    // Whoever puts a load on it by hand should meet it as it would be shipped: always so for the JVM, which a check
+    // starts with a compiler that stops early.
+    let as_shipped = args.release || args.target == Target::Kotlin;
+    let profile = if as_shipped {
+        Profile::Measure
+    } else {
+        Profile::Check
+    };
+    let launch = build::build(workspace, args.target, profile)
         .await
         .map_err(|error| {
             Trouble::new(error.to_string())

@@ -10,6 +10,7 @@ use anyhow::Context;
 use super::oha::{Load, Order, Run};
 use super::process;
 use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE};
+use super::results::Language;
 use super::session::Session;
 use super::subject::Subject;
 use super::warmup::{self, Limits, WarmedUp};
@@ -138,9 +139,13 @@ pub fn order(session: &Session<'_>, service: &Service, duration: Duration, load:
 /// # Errors
 /// When the service does not start, or breaks a gate.
 pub async fn calibrate(session: &mut Session<'_>, subject: &Subject) -> anyhow::Result<f64> {
-    let limits = Limits {
-        ceiling: session.plan.calibration,
-        ..session.plan.warm_up
+    let limits = session.plan.warm_up_of(subject.side.language);
+    let limits = match subject.side.language {
+        Language::Kotlin => Limits {
+            ceiling: session.plan.calibration,
+            ..limits
+        },
+        Language::Rust => limits,
     };
     let started = start(session, subject).await?;
     let order = order(session, &started.service, limits.window, Load::Closed);

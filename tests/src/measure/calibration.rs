@@ -12,7 +12,7 @@ use super::load::{self, Wanted, same_work};
 use super::oha::Oha;
 use super::process;
 use super::progress::{self, Progress};
-use super::protocol::{CONNECTIONS, Plan};
+use super::protocol::{CONNECTIONS, Plan, Sides};
 use super::results::{
     CalibrationClaim, CalibrationFile, Comparison, Mode, ResultFile, SCHEMA, Task, Verdict,
 };
@@ -51,7 +51,7 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
     let mut slowed = build_slowed(lab, &copy)?;
 
     let plan = Plan::calibration();
-    let expected = plan.expected(3);
+    let expected = plan.expected(Sides { kotlin: 0, rust: 3 });
     println!(
         "calibrating in {} rounds: the reference, the same again, and one that is slowed by {:.0} %; about {}",
         plan.rounds,

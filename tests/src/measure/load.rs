@@ -8,7 +8,7 @@ use super::oha::{Load, Oha, Order};
 use super::progress::{self, Progress};
 use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE, Plan};
 use super::results::{Language, Metric, Mode, ResultFile, SCHEMA, Task};
-use super::session::{Blocks, Session};
+use super::session::{Blocks, Session, sides_of};
 use super::subject::Subject;
 use super::{ids, machine, metrics, process};
 use crate::outcome::Trouble;
@@ -40,7 +40,7 @@ pub async fn measure(
 ) -> anyhow::Result<ResultFile> {
     let oha = Oha::find(lab.workspace)?;
     announce(lab, &plan, subjects);
-    let progress = Progress::begin(plan.expected(subjects.len()));
+    let progress = Progress::begin(plan.expected(sides_of(subjects)));
     progress.part("the same work? 200 records, failures, round trips");
     let same = same_work(lab, subjects, wanted.exercise).await?;
 
@@ -96,7 +96,7 @@ pub(super) fn announce(lab: &Lab<'_>, plan: &Plan, subjects: &[Subject]) {
         "measuring {} in {} rounds of fresh processes, about {}",
         paint(Style::Strong, names.join(" and ")),
         plan.rounds,
-        progress::in_words(plan.expected(subjects.len()))
+        progress::in_words(plan.expected(sides_of(subjects)))
     );
     let order = Order {
         url: format!(

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rand::seq::SliceRandom;
 
-use super::results::Mode;
+use super::results::{Language, Mode};
 use super::warmup;
 
 /// Connections of the load generator.
@@ -21,12 +21,54 @@ const BLOCK_OVERHEAD: Duration = Duration::from_millis(2500);
 /// What a measurement needs before its first block, besides the warm-up of the calibration: the same-work gate.
 const BEFORE: Duration = Duration::from_secs(8);
 
+/// So many of each language: sides, or blocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sides {
+    /// On a JVM.
+    pub kotlin: usize,
+    /// Native binaries.
+    pub rust: usize,
+}
+
+impl Sides {
+    /// Counts languages.
+    pub fn of(languages: impl IntoIterator<Item = Language>) -> Sides {
+        let mut sides = Sides::default();
+        for language in languages {
+            match language {
+                Language::Kotlin => sides.kotlin += 1,
+                Language::Rust => sides.rust += 1,
+            }
+        }
+        sides
+    }
+
+    /// As many of each in every one of so many rounds.
+    #[must_use]
+    pub fn times(self, rounds: usize) -> Sides {
+        Sides {
+            kotlin: self.kotlin * rounds,
+            rust: self.rust * rounds,
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Sides) -> Sides {
+        Sides {
+            kotlin: self.kotlin + other.kotlin,
+            rust: self.rust + other.rust,
+        }
+    }
+}
+
 /// The plan of a measurement by load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// How many rounds.
     pub rounds: usize,
-    /// How the warm-up of a block is limited, before the time budget has its say.
+    /// How the warm-up of a JVM's block is limited, before the time budget has its say. A native binary has nothing to
+    /// compile; [`Plan::warm_up_of`] says what is left of it then.
     pub warm_up: warmup::Limits,
     /// The longest warm-up of the calibration that finds the shared rates.
     pub calibration: Duration,
@@ -48,7 +90,7 @@ impl Plan {
         let plan = |rounds, saturation: f64, open: f64, rates: &[u32], budget: Option<u64>| Plan {
             rounds,
             warm_up: warm_up(mode),
-            calibration: Duration::from_secs(if mode == Mode::Quick { 3 } else { 12 }),
+            calibration: Duration::from_secs(if mode == Mode::Quick { 6 } else { 12 }),
             saturation: Duration::from_secs_f64(saturation),
             open: Duration::from_secs_f64(open),
             rates: rates.to_vec(),
@@ -60,8 +102,9 @@ impl Plan {
             budget: budget.map(Duration::from_secs),
         };
         match mode {
-            Mode::Quick => plan(3, 2.0, 1.5, &[60], Some(60)),
-            Mode::Standard => plan(5, 4.5, 2.5, &[30, 60, 90], Some(285)),
+            // Two rounds that give the JVM time to warm up say more than three that do not.
+            Mode::Quick => plan(2, 2.0, 1.5, &[60], Some(60)),
+            Mode::Standard => plan(5, 4.0, 1.5, &[30, 60, 90], Some(290)),
             Mode::Thorough => plan(10, 10.0, 6.0, &[30, 60, 90], None),
         }
     }
@@ -106,19 +149,12 @@ impl Plan {
 
     /// The plan of the calibration: ten rounds of what decides, which is throughput.
     pub fn calibration() -> Plan {
-        let plan = Plan::reads(Mode::Standard);
         Plan {
             rounds: 10,
-            // Three native binaries: what is not steady by then is kept from it by the machine.
-            warm_up: warmup::Limits {
-                ceiling: Duration::from_secs(8),
-                ..plan.warm_up
-            },
-            calibration: Duration::from_secs(8),
             rates: Vec::new(),
             database: Duration::ZERO,
             budget: None,
-            ..plan
+            ..Plan::reads(Mode::Standard)
         }
     }
 
@@ -127,35 +163,64 @@ impl Plan {
         BLOCK_OVERHEAD + self.saturation + self.open * self.rates.len() as u32
     }
 
-    /// The least that a warm-up takes.
-    fn shortest_warm_up(&self) -> Duration {
-        self.warm_up.window * self.warm_up.agreeing as u32
+    /// How the warm-up of a side's block is limited, before the time budget has its say.
+    pub fn warm_up_of(&self, language: Language) -> warmup::Limits {
+        match language {
+            Language::Kotlin => self.warm_up,
+            // No compiler runs beside it: what has to settle is connections and caches. Half the windows' length, and
+            // little more than the least that can be judged.
+            Language::Rust => {
+                let window = self.warm_up.window / 2;
+                let shorter = warmup::Limits {
+                    window,
+                    ..self.warm_up
+                };
+                warmup::Limits {
+                    ceiling: shorter.shortest() * 3 / 2,
+                    ..shorter
+                }
+            }
+        }
     }
 
-    /// What the whole is expected to take with so many sides, half of the warm-ups going to their ceiling.
-    pub fn expected(&self, sides: usize) -> Duration {
-        let blocks = (self.rounds * sides) as u32;
-        let warm_up = (self.shortest_warm_up() + self.warm_up.ceiling) / 2;
+    /// What the whole is expected to take, every warm-up going to its ceiling.
+    pub fn expected(&self, sides: Sides) -> Duration {
+        let each = |language| self.block() + self.warm_up_of(language).ceiling;
+        let rounds = self.rounds as u32;
         let expected = BEFORE
-            + self.calibration * sides as u32
+            + self.calibration * sides.kotlin as u32
+            + self.warm_up_of(Language::Rust).ceiling * sides.rust as u32
             + self.database
-            + (self.block() + warm_up) * blocks;
+            + each(Language::Kotlin) * rounds * sides.kotlin as u32
+            + each(Language::Rust) * rounds * sides.rust as u32;
         self.budget.map_or(expected, |budget| expected.min(budget))
     }
 
     /// The longest that the next block's warm-up may take, when so much of the time is gone and so many blocks are left,
-    /// the next one included: what the fixed phases leave over is shared out evenly, so what one block does not need is
-    /// there for the others.
+    /// the next one included. The JVMs share evenly what the fixed phases and the native binaries leave over: what one
+    /// does not need is there for the next.
     ///
     /// None when the remaining blocks do not fit any more.
-    pub fn warm_up_limit(&self, gone: Duration, blocks_left: usize) -> Option<Duration> {
+    pub fn warm_up_limit(
+        &self,
+        language: Language,
+        gone: Duration,
+        left: Sides,
+    ) -> Option<Duration> {
+        let ceiling = self.warm_up_of(language).ceiling;
         let Some(budget) = self.budget else {
-            return Some(self.warm_up.ceiling);
+            return Some(ceiling);
         };
-        let left = budget.saturating_sub(gone).saturating_sub(self.database);
-        let each = left / blocks_left.max(1) as u32;
-        let limit = each.checked_sub(self.block())?;
-        (limit >= self.shortest_warm_up()).then(|| limit.min(self.warm_up.ceiling))
+        let native = self.warm_up_of(Language::Rust).ceiling;
+        let fixed = self.database
+            + self.block() * (left.kotlin + left.rust) as u32
+            + native * left.rust as u32;
+        let for_jvms = budget.checked_sub(gone)?.checked_sub(fixed)?;
+        if language == Language::Rust {
+            return Some(ceiling);
+        }
+        let limit = for_jvms / left.kotlin.max(1) as u32;
+        (limit >= self.warm_up.shortest()).then(|| limit.min(ceiling))
     }
 
     /// How many rounds must be valid for a comparison to count.
@@ -167,9 +232,9 @@ impl Plan {
 fn warm_up(mode: Mode) -> warmup::Limits {
     let window = if mode == Mode::Quick { 500 } else { 1000 };
     let ceiling = match mode {
-        Mode::Quick => 6,
-        Mode::Standard => 20,
-        Mode::Thorough => 45,
+        Mode::Quick => 10,
+        Mode::Standard => 30,
+        Mode::Thorough => 60,
     };
     warmup::Limits {
         window: Duration::from_millis(window),
@@ -191,17 +256,19 @@ pub fn shuffled(sides: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
+    const BOTH: Sides = Sides { kotlin: 1, rust: 1 };
+
     #[test]
     fn the_standard_plan_has_five_blocks_a_side_and_five_minutes() {
         let plan = Plan::reads(Mode::Standard);
         assert!(plan.rounds >= 5);
-        assert!(plan.expected(2) <= Duration::from_secs(300));
+        assert!(plan.expected(BOTH) <= Duration::from_secs(300));
         assert_eq!(plan.rates, [30, 60, 90]);
     }
 
     #[test]
     fn the_quick_plan_takes_a_minute_and_the_thorough_one_has_ten_blocks() {
-        assert!(Plan::reads(Mode::Quick).expected(2) <= Duration::from_secs(60));
+        assert!(Plan::reads(Mode::Quick).expected(BOTH) <= Duration::from_secs(60));
         assert!(Plan::reads(Mode::Thorough).rounds >= 10);
     }
 
@@ -209,42 +276,44 @@ mod tests {
     fn warm_ups_that_all_go_to_their_limit_keep_the_budget() {
         for mode in [Mode::Quick, Mode::Standard] {
             let plan = Plan::reads(mode);
-            let mut gone = BEFORE + plan.calibration * 2;
-            for left in (1..=plan.rounds * 2).rev() {
-                let limit = plan
-                    .warm_up_limit(gone, left)
-                    .expect("there is time for a warm-up");
-                gone += limit + plan.block();
+            let mut gone = BEFORE + plan.calibration + plan.warm_up_of(Language::Rust).ceiling;
+            for rounds in (1..=plan.rounds).rev() {
+                let mut left = BOTH.times(rounds);
+                for language in [Language::Kotlin, Language::Rust] {
+                    let limit = plan.warm_up_limit(language, gone, left);
+                    gone += limit.expect("there is time for a warm-up") + plan.block();
+                    match language {
+                        Language::Kotlin => left.kotlin -= 1,
+                        Language::Rust => left.rust -= 1,
+                    }
+                }
             }
-            assert!(
-                gone + plan.database <= plan.budget.expect("a budget"),
-                "{mode:?} takes {gone:?}"
-            );
+            let budget = plan.budget.expect("a budget");
+            assert!(gone + plan.database <= budget, "{mode:?} takes {gone:?}");
         }
     }
 
     #[test]
-    fn what_one_block_does_not_need_is_there_for_the_next() {
+    fn what_one_jvm_does_not_need_is_there_for_the_next() {
         let plan = Plan::reads(Mode::Standard);
-        let first = plan
-            .warm_up_limit(Duration::from_secs(40), 4)
-            .expect("time");
-        let next = plan
-            .warm_up_limit(
-                Duration::from_secs(40) + plan.block() + Duration::from_secs(3),
-                3,
-            )
-            .expect("time");
-        assert!(next >= first);
+        let gone = Duration::from_secs(100);
+        let limit = |gone, kotlin| {
+            plan.warm_up_limit(Language::Kotlin, gone, Sides { kotlin, rust: 0 })
+                .expect("time")
+        };
+        let (first, taken) = (limit(gone, 8), Duration::from_secs(6));
+        assert!(limit(gone + plan.block() + taken, 7) > first);
     }
 
     #[test]
     fn when_time_is_out_no_block_is_begun() {
         let plan = Plan::reads(Mode::Standard);
-        assert_eq!(plan.warm_up_limit(Duration::from_secs(280), 2), None);
+        let late = Duration::from_secs(285);
+        assert_eq!(plan.warm_up_limit(Language::Kotlin, late, BOTH), None);
+        let thorough = Plan::reads(Mode::Thorough);
         assert_eq!(
-            Plan::reads(Mode::Thorough).warm_up_limit(Duration::from_secs(9000), 2),
-            Some(Duration::from_secs(45))
+            thorough.warm_up_limit(Language::Kotlin, Duration::from_secs(9000), BOTH),
+            Some(Duration::from_secs(60))
         );
     }
 

@@ -289,7 +289,13 @@ impl Verdict {
     pub fn words(self, metric: &str) -> &'static str {
         let amount = matches!(
             metric.split("_at_").next().unwrap_or(metric),
-            "memory" | "pss" | "threads" | "size" | "cpu_per_request" | "start_up_cpu"
+            "memory"
+                | "pss"
+                | "threads"
+                | "size"
+                | "cpu_per_request"
+                | "start_up_cpu"
+                | "database_per_request"
         );
         match (self, amount) {
             (Verdict::Faster, false) => "faster",
@@ -637,6 +643,7 @@ pub(super) mod tests {
         assert_eq!(Verdict::Faster.words("memory"), "less");
         assert_eq!(Verdict::Slower.words("cpu_per_request_at_60"), "more");
         assert_eq!(Verdict::Faster.words("p99_at_90"), "faster");
+        assert_eq!(Verdict::Faster.words("database_per_request"), "less");
         assert_eq!(
             Verdict::NoDifferenceShown.words("size"),
             "no difference shown"

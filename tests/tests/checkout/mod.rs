@@ -94,10 +94,10 @@ pub async fn eventually<T>(what: &str, mut probe: impl AsyncFnMut() -> Option<T>
     }
 }
 
-/// Ends the server from outside, politely or not, and waits until it is gone. False for a server that is not ours.
-pub async fn end_server(server: &Server, politely: bool) -> bool {
+/// Ends a server of ours from outside, politely or not, and waits until it is gone.
+pub async fn end_server(server: &Server, politely: bool) {
     match server.provider() {
-        Provider::Url => return false,
+        Provider::Url => panic!("a server that the user runs is not ours to end"),
         Provider::Docker => {
             let (engine, id) = container(server).await;
             if politely {
@@ -134,7 +134,6 @@ pub async fn end_server(server: &Server, politely: bool) -> bool {
             .then_some(())
     })
     .await;
-    true
 }
 
 async fn postmaster(server: &Server) -> Pid {

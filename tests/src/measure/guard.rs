@@ -13,7 +13,7 @@ use super::oha::{Load, Oha, Order, Run};
 use super::progress::Progress;
 use super::protocol::{CONNECTIONS, Plan};
 use super::results::{KeyRun, ResultFile, WrongKey};
-use super::session::Session;
+use super::session::{Session, sides_of};
 use super::subject::Subject;
 use crate::exercise::Catalogue;
 use crate::target::Target;
@@ -42,7 +42,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     let plan = Plan::guard(wanted.mode);
     let subjects = [kotlin.clone(), guarded.clone(), open.clone()];
     load::announce(lab, &plan, &subjects);
-    let progress = Progress::begin(plan.expected(subjects.len()) + DEMONSTRATION * 2);
+    let progress = Progress::begin(plan.expected(sides_of(&subjects)) + DEMONSTRATION * 2);
     progress.part("the same work? 200 records, failures, round trips");
     // Each is held to what its own exercise asks for: one of them refuses a request without a key.
     let same = both(

@@ -40,7 +40,7 @@ error executor 03-read-a-record 's/pool\.inner\(\)/pool/' read.rs 7
 error question-mark 03-read-a-record 's/let id = id\.map_err.*/let id = id?;/' read.rs 7
 error no-await 03-read-a-record 's/\.fetch_optional\(pool\.inner\(\)\)/.fetch_optional(pool.inner());/; /^ *\.await\?;/d' read.rs 10
 error unsigned 03-read-a-record 's/id: i32/id: u32/' record.rs 6
-error choice 04-api-key '/^            \.into\(\)$/d' api_key.rs 12
+error choice 04-api-key '/^            \.into\(\)$/d' api_key.rs 7
 error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.rs 10
 
 if [ "${1:-}" != --compiler-only ]; then

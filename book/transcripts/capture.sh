@@ -21,7 +21,7 @@ error() {
     cp "$root/Cargo.lock" "$copy/"
     {
         printf '[package]\nname = "copy"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\n'
-        sed -n '/^\[workspace.dependencies\]/,/^$/p' "$root/Cargo.toml" | grep -E '^(rocket|sqlx|serde) '
+        sed -n '/^\[workspace.dependencies\]/,/^$/p' "$root/Cargo.toml" | grep -E '^(rocket|sqlx|serde|env_logger|log|subtle) '
         sed -n '/^\[profile.dev/,$p' "$root/Cargo.toml"
     } >"$copy/Cargo.toml"
     sed -i -E "$3" "$copy/src/$4"
@@ -40,6 +40,7 @@ error executor 03-read-a-record 's/pool\.inner\(\)/pool/' read.rs 7
 error question-mark 03-read-a-record 's/let id = id\.map_err.*/let id = id?;/' read.rs 7
 error no-await 03-read-a-record 's/\.fetch_optional\(pool\.inner\(\)\)/.fetch_optional(pool.inner());/; /^ *\.await\?;/d' read.rs 10
 error unsigned 03-read-a-record 's/id: i32/id: u32/' record.rs 6
+error choice 04-api-key '/^            \.into\(\)$/d' api_key.rs 7
 error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.rs 10
 
 if [ "${1:-}" != --compiler-only ]; then
@@ -49,4 +50,5 @@ if [ "${1:-}" != --compiler-only ]; then
     sed -i -n '/FAIL  a_known_id/,/Responding with/p' "$out/red-3.txt"
     check green-2 solution-2
     check green-3 solution-3
+    check green-4 solution-4
 fi

@@ -37,6 +37,8 @@ pub enum MeasureTask {
     ColdStart,
     /// Random reads, by oha.
     Reads,
+    /// Random reads by oha, with and without the guard.
+    Guard,
 }
 
 /// The `[measure]` table.

@@ -12,7 +12,8 @@ use serde::Serialize;
 /// The answer to a request that failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Serialize)]
 pub struct Problem {
-    r#type: &'static str,
+    #[serde(rename = "type")]
+    problem_type: &'static str,
     title: &'static str,
     status: Status,
     detail: String,
@@ -22,7 +23,7 @@ impl Problem {
     /// A problem with this status. `detail` is a sentence for the person who reads the answer.
     pub fn new(status: Status, detail: impl Into<String>) -> Problem {
         Problem {
-            r#type: "about:blank", // RFC 9457: there is no more to know than the status says
+            problem_type: "about:blank", // RFC 9457: there is no more to know than the status says
             title: status.reason_lossy(),
             status,
             detail: detail.into(),

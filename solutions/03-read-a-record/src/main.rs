@@ -38,8 +38,8 @@ fn service(settings: &Settings) -> Rocket<Build> {
 /// The connections that all requests share. Each is opened when a request first needs it, so the
 /// service starts without a database.
 ///
-/// Before the pool lends a connection it asks the database whether the connection is still good.
-/// That is sqlx's default (`test_before_acquire`) and costs a round trip; exercise 6 measures it.
+/// Before the pool lends a connection it asks the database whether it is still good, and again when
+/// it comes back. Each costs a round trip; `test_before_acquire` is the first, see exercise 6.
 fn pool(settings: &Settings) -> PgPool {
     PgPoolOptions::new()
         .max_connections(settings.database_pool_size.get())

@@ -8,7 +8,7 @@ use crate::measure::load::{self, Wanted};
 use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
-use crate::measure::{cold_start, hyperfine::Hyperfine, predictions, table};
+use crate::measure::{cold_start, guard, hyperfine::Hyperfine, predictions, table};
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;
 use crate::workspace::Workspace;
@@ -99,6 +99,12 @@ async fn measure(
                 lab.subject(args.target).await?,
             ];
             load::measure(&lab, &subjects, &wanted(Task::Reads), Plan::reads(mode)).await
+        }
+        MeasureTask::Guard => {
+            Oha::find(workspace)?;
+            let lab =
+                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            guard::measure(&lab, args.target, &wanted(Task::Guard)).await
         }
         MeasureTask::ColdStart => {
             Hyperfine::find(workspace)?;

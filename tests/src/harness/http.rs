@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
@@ -64,9 +65,21 @@ impl Client {
     /// # Errors
     /// When no complete HTTP answer comes within [`ANSWER_LIMIT`], or its body is longer than any in the contract.
     pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
+        self.send(Method::GET, path).await
+    }
+
+    /// Sends a HEAD and reads the answer, which has no body.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn head(&self, path: &str) -> Result<Answer, Failure> {
+        self.send(Method::HEAD, path).await
+    }
+
+    async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
         let url = format!("{}{path}", self.base_url);
-        let curl = self.curl(&url);
-        let mut request = self.http.get(&url);
+        let curl = self.curl(&method, &url);
+        let mut request = self.http.request(method, &url);
         if let Some(key) = &self.key {
             request = request.header("X-API-Key", key);
         }
@@ -87,10 +100,11 @@ impl Client {
         }
     }
 
-    fn curl(&self, url: &str) -> String {
+    fn curl(&self, method: &Method, url: &str) -> String {
+        let option = if *method == Method::HEAD { "-I" } else { "-i" };
         match &self.key {
-            Some(key) => format!("curl -i -H 'X-API-Key: {key}' '{url}'"),
-            None => format!("curl -i '{url}'"),
+            Some(key) => format!("curl {option} -H 'X-API-Key: {key}' '{url}'"),
+            None => format!("curl {option} '{url}'"),
         }
     }
 }

@@ -1,16 +1,17 @@
 //! A TCP proxy between a service and PostgreSQL: it can cut the database off and give it back, and it counts the
 //! connections and the round trips that really happen.
 //!
-//! A round trip is a `Sync` or a `Query` message from the client: that is when PostgreSQL's protocol makes the client
-//! wait for the server (<https://www.postgresql.org/docs/current/protocol-flow.html>).
+//! A round trip is what the client sends until it waits: one or more `Sync` or `Query` messages, each of which the server
+//! answers (<https://www.postgresql.org/docs/current/protocol-flow.html>), without an answer in between. A driver that sends
+//! `BEGIN` and a query in one go waits once, and is counted once.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use anyhow::Context;
 use reqwest::Url;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -205,18 +206,20 @@ async fn forward(
     let server = TcpStream::connect(upstream).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
-    let (client_reads, mut client_writes) = client.into_split();
-    let (mut server_reads, server_writes) = server.into_split();
+    let (client_reads, client_writes) = client.into_split();
+    let (server_reads, server_writes) = server.into_split();
+    let waiting = AtomicBool::new(false);
     // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
     tokio::select! {
-        result = forward_counting(client_reads, server_writes, &counters) => result,
-        result = tokio::io::copy(&mut server_reads, &mut client_writes) => result.map(|_| ()),
+        result = forward_requests(client_reads, server_writes, &waiting, &counters) => result,
+        result = forward_answers(server_reads, client_writes, &waiting) => result,
     }
 }
 
-async fn forward_counting(
+async fn forward_requests(
     mut from: impl AsyncRead + Unpin,
-    mut to: impl tokio::io::AsyncWrite + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    waiting: &AtomicBool,
     counters: &Counters,
 ) -> std::io::Result<()> {
     let mut messages = Frontend::default();
@@ -226,9 +229,26 @@ async fn forward_counting(
         if read == 0 {
             return to.shutdown().await;
         }
-        counters
-            .round_trips
-            .fetch_add(messages.round_trips_in(&buffer[..read]), Ordering::Relaxed);
+        let asks = messages.questions_in(&buffer[..read]) > 0;
+        if asks && !waiting.swap(true, Ordering::Relaxed) {
+            counters.round_trips.fetch_add(1, Ordering::Relaxed);
+        }
+        to.write_all(&buffer[..read]).await?;
+    }
+}
+
+async fn forward_answers(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    waiting: &AtomicBool,
+) -> std::io::Result<()> {
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        let read = from.read(&mut buffer).await?;
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        waiting.store(false, Ordering::Relaxed);
         to.write_all(&buffer[..read]).await?;
     }
 }
@@ -248,8 +268,9 @@ struct Frontend {
 impl Frontend {
     const PROTOCOL_3: u16 = 3;
 
-    fn round_trips_in(&mut self, mut bytes: &[u8]) -> u64 {
-        let mut round_trips = 0;
+    /// How many messages that the server answers end their headers in these bytes.
+    fn questions_in(&mut self, mut bytes: &[u8]) -> u64 {
+        let mut questions = 0;
         while !bytes.is_empty() {
             if self.body_left > 0 {
                 let taken = self.body_left.min(bytes.len());
@@ -268,7 +289,7 @@ impl Frontend {
                         u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
                     self.body_left = length.saturating_sub(4);
                     if self.started && matches!(self.head[0], b'S' | b'Q') {
-                        round_trips += 1;
+                        questions += 1;
                     }
                     self.head.clear();
                 }
@@ -279,7 +300,7 @@ impl Frontend {
                 self.startup_code.clear();
             }
         }
-        round_trips
+        questions
     }
 }
 
@@ -301,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sync_and_a_query_are_a_round_trip_each_wherever_the_stream_is_cut() {
+    fn a_sync_and_a_query_are_a_question_each_wherever_the_stream_is_cut() {
         let encryption_request = vec![0, 0, 0, 8, 4, 210, 22, 47];
         let stream = [
             encryption_request,
@@ -317,9 +338,36 @@ mod tests {
         for cut in 0..stream.len() {
             let mut messages = Frontend::default();
             let counted =
-                messages.round_trips_in(&stream[..cut]) + messages.round_trips_in(&stream[cut..]);
+                messages.questions_in(&stream[..cut]) + messages.questions_in(&stream[cut..]);
             assert_eq!(counted, 2, "cut at byte {cut}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_in_one_go_is_one_round_trip() -> anyhow::Result<()> {
+        let upstream = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url = format!(
+            "postgres://u:p@127.0.0.1:{}/d",
+            upstream.local_addr()?.port()
+        );
+        let proxy = DatabaseProxy::start(&url).await?;
+        let port = Url::parse(proxy.url())?.port().context("a port")?;
+        let mut client = TcpStream::connect(("127.0.0.1", port)).await?;
+        let (mut server, _) = upstream.accept().await?;
+        client.write_all(&startup()).await?;
+        let mut received = vec![0; startup().len()];
+        server.read_exact(&mut received).await?;
+
+        let begin_and_read = [typed(b'Q', b"BEGIN\0"), typed(b'B', b""), typed(b'S', b"")].concat();
+        for batch in [begin_and_read, typed(b'S', b"")] {
+            client.write_all(&batch).await?;
+            let mut received = vec![0; batch.len()];
+            server.read_exact(&mut received).await?;
+            server.write_all(b"answer").await?;
+            client.read_exact(&mut [0; 6]).await?;
+        }
+        assert_eq!(proxy.round_trips(), 2);
+        Ok(())
     }
 
     #[tokio::test]

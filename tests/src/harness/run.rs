@@ -161,6 +161,7 @@ impl Stage {
         )?;
         let database = Mutex::new(database);
         let context = Context {
+            log: service.log().to_owned(),
             client,
             proxy,
             database,

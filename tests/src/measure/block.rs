@@ -55,7 +55,7 @@ impl Observed {
 
 /// A service that has answered its first record.
 pub struct Started {
-    service: Service,
+    pub(super) service: Service,
     start_up: Duration,
     cpu: Option<Duration>,
 }

@@ -92,7 +92,15 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
             .to_owned(),
         "throughput alone decides: of the other metrics, one in twenty lies apart by chance".to_owned(),
     ];
-    let result = load::result(&subjects, &wanted, &session.plan, manifest, blocks, notes);
+    let result = load::result(
+        &subjects,
+        &load::against_the_first(&subjects),
+        &wanted,
+        &session.plan,
+        manifest,
+        blocks,
+        notes,
+    );
     Ok(CalibrationFile {
         schema: SCHEMA,
         claims: claims(&result),

@@ -292,5 +292,6 @@ fn result(
         notes,
         invalid: Vec::new(),
         blocks: records,
+        wrong_key: None,
     }
 }

@@ -170,7 +170,15 @@ impl<'a> Lab<'a> {
         .collect();
         Manifest {
             commit: git(&["rev-parse", "--short=12", "HEAD"]).filter(|commit| !commit.is_empty()),
-            dirty: git(&["status", "--porcelain"]).map(|changes| !changes.is_empty()),
+            // The results themselves are no change of what was measured.
+            dirty: git(&[
+                "status",
+                "--porcelain",
+                "--",
+                ".",
+                ":!book/reference-results",
+            ])
+            .map(|changes| !changes.is_empty()),
             machine: machine::look(),
             versions,
             flags,

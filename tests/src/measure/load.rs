@@ -74,7 +74,15 @@ pub async fn measure(
         .map(|(percent, rate)| (percent.to_string(), *rate))
         .collect();
     lab::complete(&mut manifest, &blocks.records, session.progress.gone());
-    let mut result = result(subjects, wanted, &session.plan, manifest, blocks, notes);
+    let mut result = result(
+        subjects,
+        &against_the_first(subjects),
+        wanted,
+        &session.plan,
+        manifest,
+        blocks,
+        notes,
+    );
     if let Some(ceiling) = ceiling {
         result.notes.extend(against_the_ceiling(&result, ceiling));
     }
@@ -82,7 +90,7 @@ pub async fn measure(
 }
 
 /// Says what is about to happen, and the raw command of the load.
-fn announce(lab: &Lab<'_>, plan: &Plan, subjects: &[Subject]) {
+pub(super) fn announce(lab: &Lab<'_>, plan: &Plan, subjects: &[Subject]) {
     let names: Vec<&str> = subjects.iter().map(Subject::id).collect();
     println!(
         "measuring {} in {} rounds of fresh processes, about {}",
@@ -176,7 +184,7 @@ fn against_the_ceiling(result: &ResultFile, ceiling: f64) -> Vec<String> {
     notes
 }
 
-fn standing_notes(subjects: &[Subject], mode: Mode, same: &SameWork) -> Vec<String> {
+pub(super) fn standing_notes(subjects: &[Subject], mode: Mode, same: &SameWork) -> Vec<String> {
     let mut notes = Vec::new();
     if mode == Mode::Quick {
         notes.push("a quick run is for orientation: few short blocks, wide intervals, predictions are not judged".to_owned());
@@ -210,9 +218,17 @@ pub(super) fn notes_on(subjects: &[Subject]) -> Vec<String> {
     })
 }
 
-/// Turns blocks into a result. A metric is invalid by its own reason; the whole is when no comparison of throughput is left.
+/// Every subject held against the first one.
+pub(super) fn against_the_first(subjects: &[Subject]) -> Vec<(String, String)> {
+    let mut sides = subjects.iter().map(|subject| subject.id().to_owned());
+    let first = sides.next().unwrap_or_default();
+    sides.map(|side| (side, first.clone())).collect()
+}
+
+/// Turns blocks into a result; `pairs` names the comparisons, the side above the fraction bar first. A metric is invalid by its own reason; the whole is when no comparison of throughput is left.
 pub(super) fn result(
     subjects: &[Subject],
+    pairs: &[(String, String)],
     wanted: &Wanted,
     plan: &Plan,
     manifest: Manifest,
@@ -223,17 +239,12 @@ pub(super) fn result(
         .iter()
         .map(|subject| subject.id().to_owned())
         .collect();
-    let pairs: Vec<(String, String)> = sides
-        .iter()
-        .skip(1)
-        .filter_map(|side| Some((side.clone(), sides.first()?.clone())))
-        .collect();
     let definitions = metrics::of_load(&plan.rates, HEADLINE_RATE, CONNECTIONS);
     let metrics = metrics::from_blocks(
         &definitions,
         &blocks.records,
         &sides,
-        &pairs,
+        pairs,
         plan.rounds_needed(),
     );
     notes.extend(blocks.notes);
@@ -255,6 +266,7 @@ pub(super) fn result(
         predictions: Vec::new(),
         notes,
         blocks: blocks.records,
+        wrong_key: None,
     }
 }
 

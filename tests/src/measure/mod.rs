@@ -1,8 +1,8 @@
 //! Measuring: the same work in both languages, gated, interleaved, with intervals.
 //!
-//! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2) and [`calibration`]. A task builds its
-//! [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of [`block`]s after the [`protocol`],
-//! turns them into [`metrics`] and writes [`results`].
+//! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2), [`guard`] (exercise 4) and [`calibration`]. A
+//! task builds its [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of [`block`]s after the
+//! [`protocol`], turns them into [`metrics`] and writes [`results`].
 
 pub mod block;
 pub mod calibration;
@@ -10,6 +10,7 @@ pub mod cold_start;
 pub mod database;
 pub mod first_answer;
 pub mod gates;
+pub mod guard;
 pub mod hyperfine;
 pub mod ids;
 pub mod lab;

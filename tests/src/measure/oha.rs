@@ -104,6 +104,8 @@ pub struct Run {
     pub p50_ms: Option<f64>,
     /// The 99th percentile.
     pub p99_ms: Option<f64>,
+    /// The share of successes by oha's own count, 0 to 1: every answer is one, whatever its status.
+    pub success: Option<f64>,
     /// How often each status came.
     pub statuses: BTreeMap<String, u64>,
     /// How often each error came.
@@ -124,6 +126,7 @@ struct Json {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary {
+    success_rate: Option<f64>,
     total: f64,
     average: Option<f64>,
 }
@@ -158,6 +161,7 @@ impl Run {
             mean_ms: json.summary.average.map(|seconds| seconds * 1e3),
             p50_ms: percentile("p50"),
             p99_ms: percentile("p99"),
+            success: json.summary.success_rate,
             statuses: json.status_code_distribution,
             errors: json.error_distribution,
             generator_share: None,
@@ -287,6 +291,7 @@ impl Run {
             mean_ms: None,
             p50_ms: None,
             p99_ms: None,
+            success: None,
             statuses: BTreeMap::new(),
             errors: BTreeMap::from([(error, u64::from(order.connections))]),
             generator_share: None,
@@ -337,6 +342,16 @@ mod tests {
         assert_eq!(run.p50_ms, None);
         let reason = run.gate(&order(Load::Closed)).unwrap_err();
         assert!(reason.contains("Connection refused"), "{reason}");
+    }
+
+    #[test]
+    fn what_oha_counts_as_a_success_the_gate_refuses() {
+        let run = Run::parse(&json(r#""401":38000"#, "", 1.0)).unwrap();
+        assert_eq!(run.success, Some(1.0));
+        assert_eq!(
+            run.gate(&order(Load::Closed)),
+            Err("38000 of 38000 answers had status 401, not 200".to_owned())
+        );
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub enum Task {
     ColdStart,
     /// Random reads.
     Reads,
+    /// Random reads with and without the guard.
+    Guard,
     /// The measuring held against itself.
     Calibration,
 }
@@ -222,6 +224,36 @@ pub struct ResultFile {
     pub invalid: Vec<String>,
     /// The blocks as they ran.
     pub blocks: Vec<BlockRecord>,
+    /// What a load generator takes for a success: exercise 4 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrong_key: Option<WrongKey>,
+}
+
+/// The same load with a key that counts and with one that does not, on one process. It shows what a gate is for, and has
+/// no interval: nothing is claimed from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WrongKey {
+    /// The load with the wrong key, as somebody would type it.
+    pub command: String,
+    /// How long each of the two ran, in seconds.
+    pub seconds: f64,
+    /// With a key that counts.
+    pub right: KeyRun,
+    /// With one that does not.
+    pub wrong: KeyRun,
+}
+
+/// A run, as the load generator and as the gate see it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KeyRun {
+    /// Answers per second.
+    pub rate: f64,
+    /// The share of successes by the generator's own count, 0 to 1.
+    pub success: Option<f64>,
+    /// How often each status came.
+    pub statuses: std::collections::BTreeMap<String, u64>,
+    /// Why the gate refuses the run; none when it does not.
+    pub refused: Option<String>,
 }
 
 /// One claim that the measuring must fulfil about itself.
@@ -544,6 +576,7 @@ pub(super) mod tests {
             notes: vec!["a note".to_owned()],
             invalid: Vec::new(),
             blocks: Vec::new(),
+            wrong_key: None,
         }
     }
 

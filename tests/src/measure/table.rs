@@ -1,7 +1,11 @@
 //! A measurement on the terminal: a table of at most a hundred columns, the verdict in words, the predictions.
 
+use std::collections::BTreeSet;
+
 use super::predictions::FACTOR;
-use super::results::{Comparison, JudgedPrediction, Metric, ResultFile, Side, Task, Verdict};
+use super::results::{
+    Comparison, JudgedPrediction, KeyRun, Metric, ResultFile, Side, Task, Verdict, WrongKey,
+};
 use crate::terminal::{Style, paint};
 
 /// The widths of the columns: metric, values, ratio, interval, verdict.
@@ -63,6 +67,10 @@ fn lines(result: &ResultFile) -> Vec<String> {
     }
     lines.push(String::new());
     lines.extend(verdict(result));
+    if let Some(wrong_key) = &result.wrong_key {
+        lines.push(String::new());
+        lines.extend(with_a_wrong_key(wrong_key));
+    }
     if !result.predictions.is_empty() {
         lines.push(String::new());
         lines.extend(predictions(&result.predictions, result));
@@ -163,33 +171,62 @@ fn verdict(result: &ResultFile) -> Vec<String> {
             )
             .collect();
     }
-    if !compares(result) {
+    let pairs = pairs(result);
+    if pairs.is_empty() {
         return vec![if result.task == Task::Baseline {
             "one side alone: nothing to compare yet".to_owned()
         } else {
             String::new()
         }];
     }
-    let (side, against) = (&result.sides[1].label, &result.sides[0].label);
+    pairs
+        .iter()
+        .flat_map(|pair| verdict_of(result, *pair))
+        .collect()
+}
+
+/// The sides that are held against each other, by their ids, each pair once.
+fn pairs(result: &ResultFile) -> Vec<(&str, &str)> {
+    let mut pairs = Vec::new();
+    for comparison in result.metrics.iter().flat_map(|metric| &metric.comparisons) {
+        let pair = (comparison.side.as_str(), comparison.against.as_str());
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    pairs
+}
+
+/// The verdicts on one side held against another. Where the table has no room for them, the intervals stand here.
+fn verdict_of(result: &ResultFile, pair: (&str, &str)) -> Vec<String> {
+    let label = |id: &str| {
+        let side = result.sides.iter().find(|side| side.id == id);
+        side.map_or_else(|| id.to_owned(), |side| side.label.clone())
+    };
+    let (side, against) = (label(pair.0), label(pair.1));
     let mut lines = vec![format!(
         "verdict: {side} held against {against} (the ratio is {side} divided by {against})"
     )];
     let headline = result.metrics.iter().filter(|metric| metric.headline);
     for metric in headline {
-        let Some(comparison) = metric.comparisons.first() else {
+        let Some(comparison) = metric.comparison(pair.0, pair.1) else {
             continue;
         };
         let words = paint(
             style(comparison.verdict),
             comparison.verdict.words(&metric.key),
         );
-        let line = match (&comparison.reason, comparison.ratio) {
+        let mut line = match (&comparison.reason, comparison.ratio) {
             (Some(reason), _) => format!("{}: {words}: {reason}", metric.name),
             (None, Some(ratio)) if comparison.verdict != Verdict::NoDifferenceShown => {
-                format!("{}: {words}: {}", metric.name, times(ratio, against))
+                format!("{}: {words}: {}", metric.name, times(ratio, &against))
             }
             _ => format!("{}: {words}", metric.name),
         };
+        let interval = interval(comparison);
+        if !compares(result) && !interval.is_empty() {
+            line.push_str(&format!(" (95 % interval {interval})"));
+        }
         lines.extend(wrapped(&line, "- "));
     }
     lines
@@ -203,6 +240,66 @@ fn times(ratio: f64, against: &str) -> String {
     } else {
         times
     }
+}
+
+/// The two runs that a load generator counts as equal successes.
+fn with_a_wrong_key(demonstration: &WrongKey) -> Vec<String> {
+    let WrongKey { right, wrong, .. } = demonstration;
+    let mut lines = vec![
+        paint(
+            Style::Strong,
+            format!(
+                "{:NAME$} {:>VALUE$} {:>VALUE$}",
+                "the tool lies", "right key", "wrong key"
+            ),
+        ),
+        format!(
+            "{:NAME$} {:>VALUE$} {:>VALUE$}",
+            "Answers/s",
+            figure(right.rate),
+            figure(wrong.rate)
+        ),
+    ];
+    let success = |run: &KeyRun| {
+        run.success
+            .map_or_else(|| "-".to_owned(), |share| format!("{:.0} %", share * 100.0))
+    };
+    lines.push(format!(
+        "{:NAME$} {:>VALUE$} {:>VALUE$}",
+        "Successes, as oha counts",
+        success(right),
+        success(wrong)
+    ));
+    let statuses: BTreeSet<&String> = right.statuses.keys().chain(wrong.statuses.keys()).collect();
+    for status in statuses {
+        let count = |run: &KeyRun| {
+            run.statuses
+                .get(status)
+                .map_or_else(|| "-".to_owned(), |count| figure(*count as f64))
+        };
+        lines.push(format!(
+            "{:NAME$} {:>VALUE$} {:>VALUE$}",
+            format!("Status {status}"),
+            count(right),
+            count(wrong)
+        ));
+    }
+    for (key, run) in [("right", right), ("wrong", wrong)] {
+        let (style, words) = match &run.refused {
+            Some(reason) => (Style::Warning, format!("refused: {reason}")),
+            None => (Style::Good, "passed".to_owned()),
+        };
+        let line = format!(
+            "the gate on the run with the {key} key: {}",
+            paint(style, words)
+        );
+        lines.extend(wrapped(&line, "- "));
+    }
+    lines.extend(wrapped(
+        &format!("to see it yourself: {}", demonstration.command),
+        "- ",
+    ));
+    lines
 }
 
 fn predictions(judged: &[JudgedPrediction], result: &ResultFile) -> Vec<String> {
@@ -338,6 +435,63 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("2.90 to 3.10"), "{text}");
+    }
+
+    #[test]
+    fn of_three_sides_each_comparison_has_its_verdicts_with_intervals() {
+        let mut result = sample();
+        result.sides.push(Side {
+            id: "solution-2".to_owned(),
+            label: "without".to_owned(),
+            ..result.sides[1].clone()
+        });
+        let comparison = Comparison {
+            against: "solution-2".to_owned(),
+            ratio: Some(0.99),
+            low: Some(0.97),
+            high: Some(1.01),
+            verdict: Verdict::NoDifferenceShown,
+            ..result.metrics[0].comparisons[0].clone()
+        };
+        result.metrics[0].comparisons.insert(0, comparison);
+        let text = lines(&result).join("\n");
+        let price = text
+            .find("held against without")
+            .expect("the first comparison");
+        let kotlin = text
+            .find("held against kotlin")
+            .expect("the second comparison");
+        assert!(price < kotlin, "{text}");
+        assert!(text.contains("(95 % interval 0.970 to 1.01)"), "{text}");
+        assert!(text.contains("(95 % interval 2.90 to 3.10)"), "{text}");
+    }
+
+    #[test]
+    fn a_run_with_a_wrong_key_is_shown_as_the_generator_and_as_the_gate_see_it() {
+        let run = |rate, status: &str, refused: Option<&str>| KeyRun {
+            rate,
+            success: Some(1.0),
+            statuses: [(status.to_owned(), 3000)].into(),
+            refused: refused.map(str::to_owned),
+        };
+        let mut result = sample();
+        result.wrong_key = Some(WrongKey {
+            command: "oha -H 'X-API-Key: wrong_key'".to_owned(),
+            seconds: 3.0,
+            right: run(1000.0, "200", None),
+            wrong: run(
+                4000.0,
+                "401",
+                Some("3000 of 3000 answers had status 401, not 200"),
+            ),
+        });
+        let text = lines(&result).join("\n");
+        assert!(
+            text.contains("with the wrong key: refused: 3000 of 3000 answers had status 401"),
+            "{text}"
+        );
+        assert!(text.contains("with the right key: passed"), "{text}");
+        assert!(text.contains("X-API-Key: wrong_key"), "{text}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ contract_tests! {
         the_key_is_judged_before_the_id,
         every_configured_key_is_accepted,
         health_and_ready_need_no_key,
+        the_key_is_never_logged,
     ],
     outage: []
 }
@@ -114,4 +115,33 @@ async fn health_and_ready_need_no_key(context: &Context) -> TestResult {
             .expect_status(200)?;
     }
     Ok(())
+}
+
+/// A key that nothing else in a log looks like. Refused keys count as well: most are right ones, mistyped or sent to the
+/// wrong service.
+const REFUSED: &str = "refused-7c1f0e";
+
+async fn the_key_is_never_logged(context: &Context) -> TestResult {
+    let (keyless, right) = (context.client.without_key(), a_right_key(context));
+    for key in [right, REFUSED] {
+        context.client.with_key(key).get("/read/1").await?;
+        // A path that answers, one with a bad id, one that does not exist: each with the key in the query.
+        for path in ["/read/1", "/read/abc", "/nothing-here"] {
+            let path = format!("{path}?api_key={key}");
+            keyless.get(&path).await?;
+            keyless.head(&path).await?;
+        }
+    }
+    let logged = context.logged()?;
+    let leak = logged
+        .lines()
+        .find(|line| [right, REFUSED].iter().any(|key| line.contains(key)));
+    match leak {
+        None => Ok(()),
+        Some(line) => Err(Failure::new(
+            "no key in the service's log, neither one that counts nor one that was refused",
+            format!("this line: {}", line.trim()),
+        )
+        .into()),
+    }
 }

@@ -6,9 +6,11 @@ mod first_route;
 pub mod predict;
 mod read_a_record;
 
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use sqlx::postgres::PgConnection;
 use tokio::sync::Mutex;
 
@@ -34,8 +36,22 @@ pub struct Context {
     pub database: Mutex<PgConnection>,
     /// What the service was started with.
     pub settings: Settings,
+    /// The file that the service's output goes to.
+    pub log: PathBuf,
     /// The rows of `records`; ids run from 1 to this.
     pub rows: u32,
+}
+
+impl Context {
+    /// What the service has written so far.
+    ///
+    /// # Errors
+    /// When its log cannot be read, which says nothing about the service.
+    pub fn logged(&self) -> anyhow::Result<String> {
+        let bytes = std::fs::read(&self.log)
+            .with_context(|| format!("cannot read the service's log {}", self.log.display()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
 }
 
 type Run<Input> = for<'a> fn(&'a Input) -> Pin<Box<dyn Future<Output = TestResult> + Send + 'a>>;

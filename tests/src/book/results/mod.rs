@@ -2,6 +2,7 @@
 
 mod calibration;
 mod chart;
+mod guard;
 mod numbers;
 mod table;
 
@@ -59,6 +60,8 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     };
     html.push_str(&chart::figure(reference.as_ref(), own));
     html.push_str(&table::headline(reference.as_ref(), own));
+    html.push_str(&guard::price(reference.as_ref(), own));
+    html.push_str(&guard::wrong_key(reference.as_ref(), own));
     if let Some(own) = own {
         html.push_str(&table::predictions(own));
     }
@@ -164,7 +167,8 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, Comparison, JudgedPrediction, Metric, SCHEMA, Side, SideValue, Task, Verdict,
+        Better, Comparison, JudgedPrediction, KeyRun, Metric, SCHEMA, Side, SideValue, Task,
+        Verdict, WrongKey,
     };
 
     fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {
@@ -251,6 +255,7 @@ mod tests {
             notes: vec!["heap & collector as shipped".into()],
             invalid: Vec::new(),
             blocks: Vec::new(),
+            wrong_key: None,
         }
     }
 
@@ -336,6 +341,45 @@ mod tests {
         assert!(html.contains("the bodies differ at id &lt;7&gt;"), "{html}");
         assert!(html.contains("invalid: errors &amp; such"), "{html}");
         assert!(!html.contains("<svg role"), "{html}");
+    }
+
+    #[test]
+    fn rust_against_rust_and_the_run_with_the_wrong_key_have_tables_of_their_own() {
+        let mut file = sample();
+        file.sides.push(Side {
+            id: "solution-2".into(),
+            label: "without".into(),
+            ..file.sides[1].clone()
+        });
+        let price = Comparison {
+            against: "solution-2".into(),
+            ratio: Some(0.99),
+            low: Some(0.97),
+            high: Some(1.01),
+            verdict: Verdict::NoDifferenceShown,
+            ..file.metrics[0].comparisons[0].clone()
+        };
+        file.metrics[0].comparisons.push(price);
+        let run = |status: &str, refused: Option<&str>| KeyRun {
+            rate: 1000.0,
+            success: Some(1.0),
+            statuses: [(status.to_owned(), 3000)].into(),
+            refused: refused.map(str::to_owned),
+        };
+        file.wrong_key = Some(WrongKey {
+            command: "oha".into(),
+            seconds: 3.0,
+            right: run("200", None),
+            wrong: run("401", Some("3000 of 3000 answers had status 401, not 200")),
+        });
+        let html = page(Some(&file), None);
+        assert!(html.contains("Rust ÷ without"), "{html}");
+        assert!(
+            html.contains("0.99 <span class=\"interval\">(0.97 to 1.01)</span>"),
+            "{html}"
+        );
+        assert!(html.contains("<td>refused: 3000 of 3000 answers"), "{html}");
+        assert!(!page(Some(&sample()), None).contains("price of the guard"));
     }
 
     #[test]

@@ -1,0 +1,80 @@
+//! The API key: which keys count, the guard that lets a request pass with one, and the answer to
+//! the others.
+
+use rocket::{
+    Request, catch,
+    http::Header,
+    request::{FromRequest, Outcome},
+    response::Responder,
+};
+
+use crate::problem::Problem;
+
+// ANCHOR: keys
+/// The keys that count. No `Debug`: they are secrets.
+pub struct ApiKeys(Vec<String>);
+
+impl ApiKeys {
+    /// These keys count, and no others.
+    pub fn new(keys: Vec<String>) -> ApiKeys {
+        ApiKeys(keys)
+    }
+
+    /// Whether this is one of the keys. It is compared with all of them, to the last byte, so the
+    /// time that this takes does not tell how close a guess is.
+    fn accept(&self, key: &str) -> bool {
+        let (bytes, keys) = (key.len(), self.0.len());
+        todo!("compare these {bytes} bytes with each of {keys} keys, in constant time")
+    }
+}
+// ANCHOR_END: keys
+
+// ANCHOR: guard
+/// The proof that a request has brought a key that counts: a handler that takes one runs only then.
+/// Its field is private, so there is no way to get one but the guard below.
+pub struct ApiKey(());
+
+/// Why a request has not got through. Rocket logs this in its debug form, so no key is in it.
+#[derive(Debug)]
+pub enum Refused {
+    /// There is neither the header nor the query parameter.
+    Missing,
+    /// The key is none that counts.
+    Wrong,
+    /// `main.rs` manages no `ApiKeys`.
+    NothingToCompareWith,
+}
+
+#[rocket::async_trait]
+impl<'r> FromRequest<'r> for ApiKey {
+    type Error = Refused;
+
+    async fn from_request(request: &'r Request<'_>) -> Outcome<ApiKey, Refused> {
+        let header = request.headers().contains("X-API-Key");
+        todo!("judge the key in the header (there is one: {header}), or else the one in the query")
+    }
+}
+
+/// The value of `?api_key=…`, decoded.
+fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
+    request
+        .query_fields()
+        .find(|field| field.name == "api_key")
+        .map(|field| field.value)
+}
+// ANCHOR_END: guard
+
+// ANCHOR: unauthorized
+/// A problem, and the header that every 401 has to carry: how to do better next time.
+#[derive(Responder)]
+pub struct Unauthorized {
+    problem: Problem,
+    challenge: Header<'static>,
+}
+
+/// Answers when the guard has refused a request.
+#[catch(401)]
+pub fn unauthorized() -> Unauthorized {
+    todo!("the problem for the missing key, and the header WWW-Authenticate")
+}
+// ANCHOR_END: unauthorized

@@ -1,0 +1,60 @@
+//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+
+mod api_key;
+mod health;
+mod logging;
+mod problem;
+mod read;
+mod ready;
+mod record;
+mod settings;
+mod start;
+
+use std::process::ExitCode;
+
+use rocket::{Build, Rocket, catchers, routes};
+use sqlx::{PgPool, postgres::PgPoolOptions};
+
+use crate::{api_key::ApiKeys, settings::Settings};
+
+// ANCHOR: main
+#[rocket::main]
+async fn main() -> ExitCode {
+    logging::start();
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(error) => return start::refuse(&error),
+    };
+    start::launch(service(&settings)).await
+}
+
+/// Puts the service together. Nothing listens yet.
+fn service(settings: &Settings) -> Rocket<Build> {
+    rocket::custom(settings.rocket())
+        .manage(pool(settings))
+        .manage(ApiKeys::new(settings.api_keys.clone()))
+        .mount("/", routes![health::health, ready::ready, read::read])
+        .register(
+            "/",
+            catchers![
+                api_key::unauthorized,
+                problem::nothing_here,
+                problem::unexpected,
+            ],
+        )
+}
+// ANCHOR_END: main
+
+// ANCHOR: pool
+/// The connections that all requests share. Each is opened when a request first needs it, so the
+/// service starts without a database.
+///
+/// Before the pool lends a connection it asks the database whether it is still good, and again when
+/// it comes back. Each costs a round trip; `test_before_acquire` is the first, see exercise 6.
+fn pool(settings: &Settings) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(settings.database_pool_size.get())
+        .acquire_timeout(settings.database_timeout)
+        .connect_lazy_with(settings.database.clone())
+}
+// ANCHOR_END: pool

@@ -1,0 +1,83 @@
+//! Problems: what a client is told when a request fails, in the form of RFC 9457.
+
+use rocket::{
+    Request, catch, error,
+    http::{ContentType, Status},
+    response::{self, Responder},
+    serde::json::Json,
+};
+use serde::Serialize;
+
+// ANCHOR: problem
+/// The answer to a request that failed. A handler returns it as the `Err` of its `Result`.
+#[derive(Debug, Serialize)]
+pub struct Problem {
+    #[serde(rename = "type")]
+    problem_type: &'static str,
+    title: &'static str,
+    status: Status,
+    detail: String,
+}
+
+impl Problem {
+    /// A problem with this status. `detail` is a sentence for the person who reads the answer.
+    pub fn new(status: Status, detail: impl Into<String>) -> Problem {
+        Problem {
+            problem_type: "about:blank", // RFC 9457: there is no more to know than the status says
+            title: status.reason_lossy(),
+            status,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Makes a `Problem` something that a handler can return.
+impl<'r> Responder<'r, 'static> for Problem {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        let problem_json = ContentType::new("application", "problem+json");
+        (self.status, (problem_json, Json(self))).respond_to(request)
+    }
+}
+// ANCHOR_END: problem
+
+// ANCHOR: query-failed
+/// What a failed query means to the client. Thanks to this, `?` in a handler does the rest.
+impl From<sqlx::Error> for Problem {
+    fn from(error: sqlx::Error) -> Problem {
+        if is_outage(&error) {
+            // Not logged here: each request of an outage would log it again. `/ready` says why.
+            return Problem::new(Status::ServiceUnavailable, "the database does not answer");
+        }
+        error!("a query failed: {error}");
+        Problem::new(Status::InternalServerError, "an unexpected error occurred")
+    }
+}
+
+/// Whether the database cannot be reached or lets nobody in, rather than dislikes the query.
+fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        sqlx::Error::Database(error) => match error.code().as_deref() {
+            Some("53300" | "55000") => true, // too many connections, database closed to connections
+            Some(code) => ["08", "28", "3D", "57P"] // lost, not let in, no such database, stopping
+                .iter()
+                .any(|class| code.starts_with(class)),
+            None => false,
+        },
+        _ => false,
+    }
+}
+// ANCHOR_END: query-failed
+
+/// Answers when no route matches the path.
+#[catch(404)]
+pub fn nothing_here() -> Problem {
+    Problem::new(Status::NotFound, "there is nothing at this path")
+}
+
+/// Answers whatever else has failed, a handler that panicked (500) above all.
+#[catch(default)]
+pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
+    Problem::new(status, "an unexpected error occurred")
+}

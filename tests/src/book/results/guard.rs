@@ -1,0 +1,121 @@
+//! What only the measurement of exercise 4 has: Rust held against Rust, with the guard and without it, and the run that the
+//! load generator takes for a success.
+
+use super::numbers::{grouped, value};
+use super::table::{ratio, wrapped};
+use crate::book::html::escape;
+use crate::measure::results::{Comparison, KeyRun, Language, Metric, ResultFile, Side, WrongKey};
+
+/// The price of the guard, of each file that has measured it.
+pub fn price(reference: Option<&ResultFile>, own: Option<&ResultFile>) -> String {
+    files(reference, own)
+        .filter_map(|(whose, file)| Some((whose, file, sides(file)?)))
+        .map(|(whose, file, sides)| table(whose, file, sides))
+        .collect()
+}
+
+/// The runs with a right and a wrong key, of each file that has them.
+pub fn wrong_key(reference: Option<&ResultFile>, own: Option<&ResultFile>) -> String {
+    files(reference, own)
+        .filter_map(|(whose, file)| Some((whose, file.wrong_key.as_ref()?)))
+        .map(|(whose, runs)| demonstration(whose, runs))
+        .collect()
+}
+
+fn files<'a>(
+    reference: Option<&'a ResultFile>,
+    own: Option<&'a ResultFile>,
+) -> impl Iterator<Item = (&'static str, &'a ResultFile)> {
+    [("Reference", reference), ("Yours", own)]
+        .into_iter()
+        .filter_map(|(whose, file)| Some((whose, file?)))
+}
+
+/// The two Rust sides, the guarded one first; none in a file of another exercise.
+fn sides(file: &ResultFile) -> Option<(&Side, &Side)> {
+    let mut rust = file
+        .sides
+        .iter()
+        .filter(|side| side.language == Language::Rust);
+    rust.next().zip(rust.next())
+}
+
+fn table(whose: &str, file: &ResultFile, (side, against): (&Side, &Side)) -> String {
+    let rows: String = file
+        .metrics
+        .iter()
+        .filter(|metric| metric.headline)
+        .filter_map(|metric| Some((metric, metric.comparison(&side.id, &against.id)?)))
+        .map(|(metric, comparison)| row(metric, comparison))
+        .collect();
+    wrapped(
+        &format!("The price of the guard, {}", whose.to_lowercase()),
+        "figures",
+        &format!(
+            "<caption>The price of the guard, {}</caption>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">{side}</th><th scope=\"col\">{against}</th><th scope=\"col\">{side} ÷ {against} <span class=\"unit\">(95 % interval)</span></th><th scope=\"col\">Verdict</th></tr></thead>\n<tbody>\n{rows}</tbody>\n",
+            whose.to_lowercase(),
+            side = escape(&side.label),
+            against = escape(&against.label),
+        ),
+    )
+}
+
+fn row(metric: &Metric, comparison: &Comparison) -> String {
+    let of = |side: &str| {
+        metric
+            .value(side)
+            .map_or_else(|| "–".to_owned(), |side| value(side.value))
+    };
+    let verdict = match &comparison.reason {
+        Some(reason) => format!("invalid: {}", escape(reason)),
+        None => comparison.verdict.words(&metric.key).to_owned(),
+    };
+    format!(
+        "<tr><th scope=\"row\">{} <span class=\"unit\">({})</span></th><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{verdict}</td></tr>\n",
+        escape(&metric.name),
+        escape(&metric.unit),
+        of(&comparison.side),
+        of(&comparison.against),
+        ratio(comparison),
+    )
+}
+
+fn demonstration(whose: &str, runs: &WrongKey) -> String {
+    let whose = whose.to_lowercase();
+    let row = |name: &str, cell: &dyn Fn(&KeyRun) -> String| {
+        format!(
+            "<tr><th scope=\"row\">{name}</th><td>{}</td><td>{}</td></tr>\n",
+            cell(&runs.right),
+            cell(&runs.wrong)
+        )
+    };
+    let rows = [
+        row("Answers a second", &|run| value(run.rate)),
+        row("Successes, as oha counts", &|run| {
+            run.success.map_or_else(
+                || "–".to_owned(),
+                |share| format!("{} %", value(share * 100.0)),
+            )
+        }),
+        row("Answers by status", &|run| {
+            let counts = run
+                .statuses
+                .iter()
+                .map(|(status, count)| format!("{}: {}", escape(status), grouped(*count)));
+            counts.collect::<Vec<_>>().join(", ")
+        }),
+        row("The gate", &|run| match &run.refused {
+            Some(reason) => format!("refused: {}", escape(reason)),
+            None => "passed".to_owned(),
+        }),
+    ];
+    wrapped(
+        &format!("The same load with a right and a wrong key, {whose}"),
+        "figures",
+        &format!(
+            "<caption>The same load with a right and a wrong key, {} s each, {whose}</caption>\n<thead><tr><td></td><th scope=\"col\">Right key</th><th scope=\"col\">Wrong key</th></tr></thead>\n<tbody>\n{}</tbody>\n",
+            value(runs.seconds),
+            rows.concat()
+        ),
+    )
+}

@@ -459,7 +459,7 @@ mod tests {
             .find("held against without")
             .expect("the first comparison");
         let kotlin = text
-            .find("held against Kotlin")
+            .find("held against kotlin")
             .expect("the second comparison");
         assert!(price < kotlin, "{text}");
         assert!(text.contains("(95 % interval 0.970 to 1.01)"), "{text}");

@@ -2,7 +2,7 @@
 //! load generator takes for a success.
 
 use super::numbers::{grouped, value};
-use super::table::{ratio, wrapped};
+use super::table::{name, ratio, wrapped};
 use crate::book::html::escape;
 use crate::measure::results::{Comparison, KeyRun, Language, Metric, ResultFile, Side, WrongKey};
 
@@ -71,9 +71,8 @@ fn row(metric: &Metric, comparison: &Comparison) -> String {
         None => comparison.verdict.words(&metric.key).to_owned(),
     };
     format!(
-        "<tr><th scope=\"row\">{} <span class=\"unit\">({})</span></th><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{verdict}</td></tr>\n",
-        escape(&metric.name),
-        escape(&metric.unit),
+        "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{verdict}</td></tr>\n",
+        name(metric),
         of(&comparison.side),
         of(&comparison.against),
         ratio(comparison),

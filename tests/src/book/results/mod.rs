@@ -375,7 +375,7 @@ mod tests {
         let html = page(Some(&file), None);
         assert!(html.contains("Rust ÷ without"), "{html}");
         assert!(
-            html.contains("0.99 <span class=\"interval\">(0.97 to 1.01)</span>"),
+            html.contains("0.990 <span class=\"interval\">(0.970 to 1.01)</span>"),
             "{html}"
         );
         assert!(html.contains("<td>refused: 3000 of 3000 answers"), "{html}");

@@ -83,7 +83,8 @@ fn metrics<'a>(
     metrics
 }
 
-fn name(metric: &Metric) -> String {
+/// A metric's name with its unit, where that says more.
+pub fn name(metric: &Metric) -> String {
     if metric.unit.is_empty() || metric.unit.eq_ignore_ascii_case(&metric.name) {
         return escape(&metric.name);
     }

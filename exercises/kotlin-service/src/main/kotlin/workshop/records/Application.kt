@@ -15,7 +15,10 @@ import kotlin.system.exitProcess
 import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: main
-fun main() {
+fun main() = serve(ZxingQrCodes())
+
+/** Runs the service until it is told to stop, with [qrCodes] to draw its QR codes. */
+fun serve(qrCodes: QrCodes) {
     val settings =
         try {
             Settings.from(System.getenv())
@@ -37,7 +40,7 @@ fun main() {
             },
         ) {
             drainOnStop(atMost = 1.seconds)
-            service(ExposedRecordRepository(database), settings.apiKeys)
+            service(ExposedRecordRepository(database), settings.apiKeys, qrCodes)
         }
     server.monitor.subscribe(ServerReady) {
         val connector = runBlocking { server.engine.resolvedConnectors().single() }
@@ -57,12 +60,14 @@ fun main() {
 fun Application.service(
     records: RecordRepository,
     apiKeys: List<String>,
+    qrCodes: QrCodes = ZxingQrCodes(),
 ) {
     problems()
     routing {
         health()
         ready(records)
         read(records, apiKeys)
+        qrCode(qrCodes)
     }
 }
 // ANCHOR_END: main

@@ -40,6 +40,10 @@ fun Application.problems() {
         exception<DatabaseUnavailable> { call, _ ->
             call.respondProblem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
         }
+        exception<QrCodesUnavailable> { call, cause ->
+            call.application.log.warn("no QR code: {}", cause.message, cause.cause)
+            call.respondProblem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now")
+        }
         // The path cannot be percent-decoded, such as /read/%zz. The id is the one part of it that clients choose.
         exception<BadRequestException> { call, _ ->
             call.respondProblem(HttpStatusCode.BadRequest, ID_IS_NO_INTEGER)

@@ -29,9 +29,10 @@ class FakeRecords(
 fun serviceTest(
     records: RecordRepository = FakeRecords(),
     apiKeys: List<String> = listOf("valid_key"),
+    qrCodes: QrCodes = ZxingQrCodes(),
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
-    application { service(records, apiKeys) }
+    application { service(records, apiKeys, qrCodes) }
     test(client)
 }
 

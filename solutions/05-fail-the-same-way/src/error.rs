@@ -66,7 +66,8 @@ fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
-            Some("53300" | "55000") => true, // too many connections, database closed to connections
+            // Too many connections, database closed to connections, query took too long.
+            Some("53300" | "55000" | "57014") => true,
             Some(code) => ["08", "28", "3D", "57P"] // lost, not let in, no such database, stopping
                 .iter()
                 .any(|class| code.starts_with(class)),

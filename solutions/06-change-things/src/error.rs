@@ -39,28 +39,36 @@ pub enum Error {
     Query(sqlx::Error),
 }
 
-/// Makes an `Error` something that a handler can return. What it holds of the database stays here:
-/// a client has no business with SQL, hosts or users.
+impl Error {
+    /// What the client is told. What the error holds of the database is not part of it: a client
+    /// has no business with SQL, hosts or users.
+    pub fn problem(&self) -> Problem {
+        let status = match self {
+            Error::BadRequest(_) => Status::BadRequest,
+            Error::NotFound(_) => Status::NotFound,
+            Error::UnsupportedMediaType => Status::UnsupportedMediaType,
+            Error::BodyTooLarge => Status::PayloadTooLarge,
+            Error::UnusableBody => Status::UnprocessableEntity,
+            Error::Unavailable(_) => Status::ServiceUnavailable,
+            Error::Query(_) => Status::InternalServerError,
+        };
+        let detail = match self {
+            Error::Unavailable(_) => "the database does not answer".into(),
+            Error::Query(_) => "an unexpected error occurred".into(),
+            told => told.to_string(),
+        };
+        Problem::new(status, detail)
+    }
+}
+
+/// Makes an `Error` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        let problem = match self {
-            Error::BadRequest(detail) => Problem::new(Status::BadRequest, detail),
-            Error::UnsupportedMediaType => {
-                Problem::new(Status::UnsupportedMediaType, self.to_string())
-            }
-            Error::BodyTooLarge => Problem::new(Status::PayloadTooLarge, self.to_string()),
-            Error::UnusableBody => Problem::new(Status::UnprocessableEntity, self.to_string()),
-            Error::NotFound(detail) => Problem::new(Status::NotFound, detail),
-            // Not logged: each request of an outage would log it again. `/ready` says why.
-            Error::Unavailable(_) => {
-                Problem::new(Status::ServiceUnavailable, "the database does not answer")
-            }
-            Error::Query(_) => {
-                error!("{self}");
-                Problem::new(Status::InternalServerError, "an unexpected error occurred")
-            }
-        };
-        problem.respond_to(request)
+        // An outage is not logged here: each of its requests would log it again. `/ready` says why.
+        if let Error::Query(_) = self {
+            error!("{self}");
+        }
+        self.problem().respond_to(request)
     }
 }
 // ANCHOR_END: error

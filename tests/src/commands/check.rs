@@ -11,7 +11,7 @@ use crate::harness::run::judge;
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::Server;
 use crate::state::{self, LastCheck};
-use crate::suites::{self, predict};
+use crate::suites::{self, Suite, predict};
 use crate::target::Target;
 use crate::terminal::{Style, paint};
 use crate::workspace::Workspace;
@@ -76,8 +76,8 @@ fn exercise_of(catalogue: &Catalogue, target: Target) -> anyhow::Result<Option<&
     }
 }
 
-/// Judges a built target by the suites of its exercise; without one, by every suite there is: the Kotlin service is the
-/// oracle.
+/// Judges a built target by the suites of its exercise; without one, by every suite that the Kotlin service keeps: it is
+/// the oracle.
 ///
 /// # Errors
 /// When nothing can be said about it.
@@ -88,8 +88,11 @@ pub async fn judge_launch(
     exercise: Option<&Exercise>,
     launch: &Launch,
 ) -> anyhow::Result<Report> {
-    let every_suite: Vec<&str> = suites::all().iter().map(|suite| suite.name).collect();
-    let names = exercise.map_or(every_suite, |exercise| catalogue.suites_for(exercise));
+    let of_kotlin = || suites::all().into_iter().filter(Suite::judges_kotlin);
+    let names = match exercise {
+        Some(exercise) => catalogue.suites_for(exercise),
+        None => of_kotlin().map(|suite| suite.name).collect(),
+    };
     judge(workspace, server, launch, &names).await
 }
 

@@ -106,6 +106,7 @@ async fn measure(
                 Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
             guard::measure(&lab, args.target, &wanted(Task::Guard)).await
         }
+        MeasureTask::Process => anyhow::bail!("not there yet"),
         MeasureTask::ColdStart => {
             Hyperfine::find(workspace)?;
             let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;

@@ -174,7 +174,8 @@ impl Gate<'_> {
         let before = self
             .catalogue
             .iter()
-            .filter(|other| other.is_crate() && other.number < exercise.number)
+            .filter(|other| other.is_crate() && other.part == exercise.part)
+            .filter(|other| other.number < exercise.number)
             .last();
         let Some(before) = before else {
             return Ok(Vec::new());
@@ -249,7 +250,7 @@ impl Gate<'_> {
         let copy = Copy::of(self.workspace, &exercise.solution(self.workspace), &package)?;
         copy.patch(&mistake.patch)
             .with_context(|| format!("mistake {}", mistake.slug))?;
-        let launch = match build::cargo(self.workspace, copy.krate(), Profile::Check) {
+        let launch = match build::launch(self.workspace, exercise.calls(), copy.krate(), Profile::Check) {
             Ok(launch) => launch,
             Err(BuildError::DoesNotCompile { .. }) => {
                 return Ok(vec!["it does not compile".to_owned()]);

@@ -11,8 +11,9 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::exercise::Catalogue;
-use crate::jdk;
+use super::glue;
+use crate::exercise::{Calls, Catalogue};
+use crate::jdk::{self, Jdk};
 use crate::outcome::Trouble;
 use crate::target::Target;
 use crate::terminal;
@@ -54,6 +55,10 @@ pub struct Launch {
     pub language: Language,
     /// The file that is shipped: the binary, or the jar.
     pub artifact: PathBuf,
+    /// What is shipped beside it: the program, the module or the library that the Kotlin service calls.
+    pub parts: Vec<PathBuf>,
+    /// How the Kotlin service calls the crate; `None` where the crate is the service, or there is none.
+    pub calls: Option<Calls>,
     /// How long it may take to start and to stop.
     pub limits: Limits,
 }
@@ -126,15 +131,28 @@ pub async fn build(
                 Target::Exercise(_) => exercise.starter(workspace),
                 _ => exercise.solution(workspace),
             };
-            cargo(
-                workspace,
-                &Crate {
-                    folder,
-                    package: target.to_string(),
-                },
-                profile,
-            )
+            let krate = Crate {
+                folder,
+                package: target.to_string(),
+            };
+            launch(workspace, exercise.calls(), &krate, profile)
         }
+    }
+}
+
+/// Builds the service that a crate is, or the Kotlin service that calls it.
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn launch(
+    workspace: &Workspace,
+    calls: Option<Calls>,
+    krate: &Crate,
+    profile: Profile,
+) -> Result<Launch, BuildError> {
+    match calls {
+        None => cargo(workspace, krate, profile),
+        Some(calls) => glue::build(workspace, calls, krate, profile),
     }
 }
 
@@ -195,6 +213,8 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
             label: krate.package.clone(),
             language: Language::Rust,
             limits: Limits::of(Language::Rust),
+            parts: Vec::new(),
+            calls: None,
         }),
         _ if told.errors > 0 => Err(BuildError::DoesNotCompile {
             label: krate.package.clone(),
@@ -281,59 +301,68 @@ impl CompilerOutput {
     }
 }
 
-/// Builds the Kotlin service's jar unless the one that is there was built from the same sources.
 fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<Launch> {
-    let project = workspace.kotlin_service();
     let jdk = jdk::find()?;
-    let jar = project.join("target/kotlin-service.jar");
-    fs::create_dir_all(project.join("target"))?;
-    let lock = File::create(project.join("target/workshop.lock"))
-        .context("cannot write to the Maven project")?;
-    lock.lock().context("cannot lock the Maven project")?;
-    let stamp = project.join("target/workshop.stamp");
-    let sources = fingerprint(&[project.join("pom.xml"), project.join("src/main")])?;
-    if !jar.is_file() || fs::read_to_string(&stamp).ok().as_deref() != Some(&sources) {
-        maven_package(&project, &jdk.home)?;
-        fs::write(&stamp, &sources)?;
-    }
-
-    let mut args: Vec<OsString> = Vec::new();
-    if profile == Profile::Check {
-        args.extend(["-XX:TieredStopAtLevel=1".into(), "-XX:+UseSerialGC".into()]);
-    }
-    if jdk.feature() >= 22 {
-        // Netty loads native code; from JDK 24 on the JVM warns on standard error unless this is said.
-        args.push("--enable-native-access=ALL-UNNAMED".into());
-    }
+    let jar = kotlin_service(workspace, &jdk)?;
+    let mut args = jvm_options(&jdk, profile);
     args.extend(["-jar".into(), jar.clone().into_os_string()]);
     Ok(Launch {
         program: jdk.java(),
         args,
         env: Vec::new(),
-        directory: project,
+        directory: workspace.kotlin_service(),
         label: Target::Kotlin.to_string(),
         language: Language::Kotlin,
         limits: Limits::of(Language::Kotlin),
         artifact: jar,
+        parts: Vec::new(),
+        calls: None,
     })
+}
+
+/// The Kotlin service's jar, built unless the one that is there was built from the same sources.
+///
+/// # Errors
+/// When Maven cannot build it.
+pub(super) fn kotlin_service(workspace: &Workspace, jdk: &Jdk) -> anyhow::Result<PathBuf> {
+    let project = workspace.kotlin_service();
+    let jar = project.join("target/kotlin-service.jar");
+    fs::create_dir_all(project.join("target"))?;
+    let lock = File::create(project.join("target/workshop.lock"))
+        .context("cannot write to the Maven project")?;
+    lock.lock().context("cannot lock the Maven project")?;
+    let stamp = stamp_of(&jar);
+    let sources = fingerprint(&[project.join("pom.xml"), project.join("src/main")])?;
+    if !jar.is_file() || fs::read_to_string(&stamp).ok().as_deref() != Some(&sources) {
+        maven_package(&project, &jdk.home)?;
+        fs::write(&stamp, &sources)?;
+    }
+    Ok(jar)
+}
+
+/// The file beside the jar that says from which sources it was built.
+pub(super) fn stamp_of(jar: &Path) -> PathBuf {
+    jar.with_file_name("workshop.stamp")
+}
+
+/// What the JVM is told besides what to run.
+pub(super) fn jvm_options(jdk: &Jdk, profile: Profile) -> Vec<OsString> {
+    let mut options: Vec<OsString> = Vec::new();
+    if profile == Profile::Check {
+        options.extend(["-XX:TieredStopAtLevel=1".into(), "-XX:+UseSerialGC".into()]);
+    }
+    if jdk.feature() >= 22 {
+        // Netty loads native code; from JDK 24 on the JVM warns on standard error unless this is said.
+        options.push("--enable-native-access=ALL-UNNAMED".into());
+    }
+    options
 }
 
 fn maven_package(project: &Path, java_home: &Path) -> anyhow::Result<()> {
     eprintln!(
         "building the Kotlin service with Maven (the first time it also brings its libraries) …"
     );
-    let mut command = Command::new("mvn");
-    command.args(["--batch-mode", "--quiet", "-DskipTests", "package"]);
-    let output = command
-        .current_dir(project)
-        .env("JAVA_HOME", java_home)
-        .stdin(Stdio::null())
-        .output();
-    let output = output.map_err(|error| {
-        Trouble::new(format!("Maven cannot be run: {error}"))
-            .expected("mvn 3.8 or newer on PATH")
-            .next("just doctor")
-    })?;
+    let output = maven(project, java_home, &["-DskipTests", "package"])?;
     if !output.status.success() {
         std::io::stderr().write_all(&output.stdout)?;
         std::io::stderr().write_all(&output.stderr)?;
@@ -343,6 +372,26 @@ fn maven_package(project: &Path, java_home: &Path) -> anyhow::Result<()> {
         return Err(trouble.into());
     }
     Ok(())
+}
+
+/// Runs Maven in a project and hands over what it printed.
+pub(super) fn maven(
+    project: &Path,
+    java_home: &Path,
+    args: &[&str],
+) -> Result<std::process::Output, Trouble> {
+    Command::new("mvn")
+        .args(["--batch-mode", "--quiet"])
+        .args(args)
+        .current_dir(project)
+        .env("JAVA_HOME", java_home)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| {
+            Trouble::new(format!("Maven cannot be run: {error}"))
+                .expected("mvn 3.8 or newer on PATH")
+                .next("just doctor")
+        })
 }
 
 /// A hash over the names and contents of all files below these paths.
@@ -357,11 +406,15 @@ fn fingerprint(paths: &[PathBuf]) -> anyhow::Result<String> {
         hash.update(file.as_os_str().as_encoded_bytes());
         hash.update(fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?);
     }
-    Ok(hash
-        .finalize()
+    Ok(hexadecimal(hash))
+}
+
+/// The hash in the usual writing.
+pub(super) fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize()
         .iter()
         .map(|byte| format!("{byte:02x}"))
-        .collect())
+        .collect()
 }
 
 fn collect_files(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {

@@ -4,13 +4,14 @@
 //! the workspace's lock file beside it. So every dependency is the one that is already built.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
 use toml::{Table, Value};
 
 use super::build::Crate;
+use crate::files;
 use crate::outcome::Trouble;
 use crate::workspace::Workspace;
 
@@ -31,7 +32,11 @@ impl Copy {
             fs::remove_dir_all(&folder)
                 .with_context(|| format!("cannot remove {}", folder.display()))?;
         }
-        copy_folder(&source.join("src"), &folder.join("src"))?;
+        for (path, bytes) in files::read_tree(source)? {
+            if !path.starts_with("mistakes") {
+                write(&folder.join(path), &bytes)?;
+            }
+        }
         let manifest = standalone_manifest(workspace, source, package)?;
         fs::write(folder.join("Cargo.toml"), manifest)?;
         fs::copy(
@@ -71,6 +76,14 @@ impl Copy {
             fs::write(&file, after)?;
         }
         Ok(())
+    }
+
+    /// Writes another content into a file of the copy.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn replace(&self, path: &str, content: &str) -> anyhow::Result<()> {
+        write(&self.krate.folder.join(path), content.as_bytes())
     }
 
     /// The crate to build.
@@ -113,16 +126,10 @@ fn read_table(path: &Path) -> anyhow::Result<Table> {
     toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
 }
 
-fn copy_folder(from: &Path, to: &PathBuf) -> anyhow::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_folder(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-        }
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let context = || format!("cannot write {}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(context)?;
     }
-    Ok(())
+    fs::write(path, bytes).with_context(context)
 }

@@ -3,9 +3,12 @@
 pub mod build;
 pub mod copies;
 pub mod failure;
+pub mod glue;
 pub mod http;
 pub mod outage;
 pub mod proxy;
+pub mod qr;
 pub mod report;
 pub mod run;
 pub mod service;
+pub mod workbench;

@@ -1,7 +1,7 @@
 //! Judging a service: it is started with its own database, the suites are run against it, it is stopped.
 //!
-//! Two services are started side by side: one with a healthy database, one that lives through an outage. So a test of the
-//! outage can disturb no other.
+//! Two services are started side by side: one with a healthy database, and where it is tested one that lives through an
+//! outage. So a test of the outage can disturb no other. Tests that start the service their own way come last.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,11 @@ use super::outage::Outage;
 use super::proxy::DatabaseProxy;
 use super::report::{Report, Timings, Verdict};
 use super::service::{Service, Settings, Stopped};
+use super::workbench::Workbench;
 use crate::datasets::{DataSet, RunDatabase};
 use crate::outcome::Trouble;
 use crate::postgres::Server;
-use crate::suites::{self, Context, ContractTest, Kind, Suite};
+use crate::suites::{self, Context, ContractTest, Kind, Suite, TestResult};
 use crate::workspace::Workspace;
 
 /// Few connections, so that a pool that is not kept to shows at once.
@@ -89,44 +90,68 @@ async fn judge_on(
 ) -> anyhow::Result<Report> {
     let started = Instant::now();
     let steady = Stage::start(workspace, launch, database_url, STEADY_TIMEOUT);
-    let outage = Stage::start(workspace, launch, database_url, OUTAGE_TIMEOUT);
+    let mut tests = suites.iter().flat_map(|suite| &suite.tests);
+    let with_outage = tests.any(|test| matches!(test.kind, Kind::Outage(_)));
+    let outage = async {
+        if !with_outage {
+            return Ok(None);
+        }
+        Stage::start(workspace, launch, database_url, OUTAGE_TIMEOUT).await.map(Some)
+    };
     // Both are awaited before either may fail, so that neither is left behind half-started.
     let (steady, outage) = tokio::join!(steady, outage);
-    let (mut steady, mut outage) = (steady?, outage?);
+    let (mut steady, outage) = (steady?, outage?);
     timings.add("service", started.elapsed());
 
     let started = Instant::now();
     let steady_tests = run_steady(&mut steady, suites);
-    let watched = watch_outage(&mut outage);
+    let watched = async {
+        match &outage {
+            Some(stage) => Some(watch_outage(stage).await),
+            None => None,
+        }
+    };
     let (steady_verdicts, watched) = tokio::join!(steady_tests, watched);
-    let steady_verdicts = steady_verdicts?;
-    let outage_log = outage.service.log_tail(LOG_LINES);
-    timings.add("tests", started.elapsed());
-
+    let mut steady_verdicts = steady_verdicts?.into_iter();
+    let bench = Workbench::new(workspace, launch, database_url)?;
     let mut report = Report::new(&launch.label);
-    let mut steady_verdicts = steady_verdicts.into_iter();
     for suite in suites {
         for test in &suite.tests {
             let verdict = match &test.kind {
                 Kind::Steady(_) => steady_verdicts.next().context("a test was not run")?,
-                Kind::Outage(judge) => match judge(&watched) {
-                    Ok(()) => Verdict::Passed,
-                    Err(TestError::Failed(failure)) => Verdict::Failed {
-                        failure,
-                        log: outage_log.clone(),
-                    },
-                    Err(TestError::CouldNotJudge(error)) => return Err(error),
-                },
+                Kind::Outage(judge) => {
+                    let (outage, log) = watched.as_ref().context("there was no outage")?;
+                    verdict_of(judge(outage), || log.clone())?
+                }
+                Kind::Own(run) => verdict_of(run(&bench).await, || bench.log_tail(LOG_LINES))?,
             };
             report.add(suite.name, test.name, verdict);
         }
     }
+    timings.add("tests", started.elapsed());
 
     let started = Instant::now();
-    let (steady, outage) = tokio::join!(steady.stop(), outage.stop());
+    let stopped_outage = async {
+        match outage {
+            Some(stage) => stage.stop().await,
+            None => Stopped::Already,
+        }
+    };
+    let (steady, outage) = tokio::join!(steady.stop(), stopped_outage);
     report.hung_on_shutdown = steady == Stopped::Killed || outage == Stopped::Killed;
     timings.add("shutdown", started.elapsed());
     Ok(report)
+}
+
+fn verdict_of(result: TestResult, log: impl FnOnce() -> String) -> anyhow::Result<Verdict> {
+    match result {
+        Ok(()) => Ok(Verdict::Passed),
+        Err(TestError::Failed(failure)) => Ok(Verdict::Failed {
+            failure,
+            log: log(),
+        }),
+        Err(TestError::CouldNotJudge(error)) => Err(error),
+    }
 }
 
 /// A running service with everything that its tests need.
@@ -219,8 +244,10 @@ fn gone(stage: &Stage, test: &ContractTest) -> Verdict {
     }
 }
 
-async fn watch_outage(stage: &mut Stage) -> Outage {
-    Outage::watch(&stage.context.client, &stage.context.proxy).await
+/// What was observed, and the end of the service's log after it.
+async fn watch_outage(stage: &Stage) -> (Outage, String) {
+    let outage = Outage::watch(&stage.context.client, &stage.context.proxy).await;
+    (outage, stage.service.log_tail(LOG_LINES))
 }
 
 fn database_trouble(error: anyhow::Error) -> anyhow::Error {

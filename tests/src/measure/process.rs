@@ -109,6 +109,22 @@ pub fn threads(pid: u32) -> Option<usize> {
         .map(Iterator::count)
 }
 
+/// Open file descriptors of a process.
+pub fn descriptors(pid: u32) -> Option<usize> {
+    fs::read_dir(format!("/proc/{pid}/fd"))
+        .ok()
+        .map(Iterator::count)
+}
+
+/// The children of a process, those included that have ended and that it has not taken notice of.
+pub fn children(pid: u32) -> Vec<u32> {
+    let children = all_stats().into_iter();
+    children
+        .filter(|(_, stat)| stat.parent == pid)
+        .map(|(child, _)| child)
+        .collect()
+}
+
 /// What `/proc/PID/stat` says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {

@@ -4,6 +4,8 @@
 mod api_key;
 mod first_route;
 pub mod predict;
+mod qrcode;
+mod qrcode_process;
 mod read_a_record;
 
 use std::path::PathBuf;
@@ -19,6 +21,7 @@ use crate::harness::http::Client;
 use crate::harness::outage::Outage;
 use crate::harness::proxy::DatabaseProxy;
 use crate::harness::service::Settings;
+use crate::harness::workbench::Workbench;
 
 /// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -62,6 +65,8 @@ pub enum Kind {
     Steady(Run<Context>),
     /// What was observed of one outage, on a service of its own.
     Outage(fn(&Outage) -> TestResult),
+    /// A service that the test starts its own way, after all others.
+    Own(Run<Workbench>),
 }
 
 /// One test of the contract.
@@ -74,13 +79,18 @@ pub struct ContractTest {
 
 /// Lists tests with their functions' names as the tests' names.
 macro_rules! contract_tests {
-    (steady: [$($steady:ident),* $(,)?], outage: [$($outage:ident),* $(,)?]) => {
+    (
+        steady: [$($steady:ident),* $(,)?],
+        outage: [$($outage:ident),* $(,)?]
+        $(, own: [$($own:ident),* $(,)?])? $(,)?
+    ) => {
         /// The suite's tests, in the order a learner meets them.
         pub fn tests() -> Vec<$crate::suites::ContractTest> {
             use $crate::suites::{ContractTest, Kind};
             vec![
                 $(ContractTest { name: stringify!($steady), kind: Kind::Steady(|context| Box::pin($steady(context))) },)*
                 $(ContractTest { name: stringify!($outage), kind: Kind::Outage($outage) },)*
+                $($(ContractTest { name: stringify!($own), kind: Kind::Own(|bench| Box::pin($own(bench))) },)*)?
             ]
         }
     };
@@ -93,6 +103,14 @@ pub struct Suite {
     pub name: &'static str,
     /// Its tests.
     pub tests: Vec<ContractTest>,
+}
+
+impl Suite {
+    /// True when the Kotlin service keeps it as well. What is below a service is each implementation's own matter.
+    pub fn judges_kotlin(&self) -> bool {
+        let own = |test: &ContractTest| matches!(test.kind, Kind::Own(_));
+        !self.tests.iter().any(own)
+    }
 }
 
 /// All suites that judge a running service, in the order of the exercises.
@@ -109,6 +127,14 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "api-key",
             tests: api_key::tests(),
+        },
+        Suite {
+            name: "qrcode",
+            tests: qrcode::tests(),
+        },
+        Suite {
+            name: "qrcode-process",
+            tests: qrcode_process::tests(),
         },
     ]
 }

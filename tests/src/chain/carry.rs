@@ -115,6 +115,41 @@ pub fn write(workspace: &Workspace, step: &Step) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The files of a folder before and after a change.
+struct Changed {
+    folder: PathBuf,
+    old: Tree,
+    new: Tree,
+}
+
+impl Changed {
+    /// The same change under another package name.
+    fn under_name(self, from: &str, to: &str) -> Changed {
+        Changed {
+            folder: self.folder,
+            old: originals::under_name(self.old, from, to),
+            new: originals::under_name(self.new, from, to),
+        }
+    }
+
+    /// The same change in these files only.
+    fn only(self, paths: &[PathBuf]) -> Changed {
+        let some = |mut tree: Tree| {
+            tree.retain(|path, _| paths.contains(path));
+            tree
+        };
+        Changed {
+            folder: self.folder,
+            old: some(self.old),
+            new: some(self.new),
+        }
+    }
+
+    fn touches(&self, path: &PathBuf) -> bool {
+        self.old.get(path) != self.new.get(path)
+    }
+}
+
 struct Carrier<'a> {
     workspace: &'a Workspace,
     desk: Desk,
@@ -130,124 +165,70 @@ impl Carrier<'_> {
         before: Option<&(&Exercise, Tree)>,
     ) -> anyhow::Result<Step<'a>> {
         let mut record = Record::read(self.workspace, exercise)?;
-        let mut step = Step {
-            exercise,
-            changes: Vec::new(),
-            trusted: Vec::new(),
-            kept: Vec::new(),
-            reference: Tree::new(),
-        };
+        let mut step = Step::new(exercise);
+        let folder = exercise.solution(self.workspace);
         let in_place = originals::reference_files(self.workspace, exercise)?;
-
         let mut reference = in_place.clone();
-        if let Some((source, theirs)) = before {
-            let theirs = without_description(theirs.clone());
-            match record.taken_from(source) {
-                Some(taken) => {
-                    let base = record::files_of(self.workspace, source, taken, &theirs)?;
-                    let named = |tree| {
-                        let (from, to) = (source.reference_name(), exercise.reference_name());
-                        originals::under_name(tree, &from, &to)
-                    };
-                    reference = self.reference(
-                        (&exercise.solution(self.workspace), &in_place),
-                        &named(base),
-                        (&source.solution(self.workspace), &named(theirs.clone())),
-                    )?;
-                }
+
+        let mut change_before = None;
+        if let Some((source, files)) = before {
+            let new = without_description(files.clone());
+            let change = self.change(&record, source, new.clone())?.map(|change| {
+                change.under_name(&source.reference_name(), &exercise.reference_name())
+            });
+            match &change {
+                Some(change) => reference = self.reference(&folder, &in_place, change)?,
                 None => step.trusted.push(source.name()),
             }
-            record.take(source, &theirs);
+            change_before = change;
+            record.take(source, &new);
         }
-
-        match record.taken_from(exercise) {
-            // While the author has to decide about the reference, nothing can follow it.
-            Some(_) if !self.open.is_empty() => {}
-            Some(taken) => {
-                let old = record::files_of(self.workspace, exercise, taken, &in_place)?;
-                if old != reference {
-                    self.starter(&mut step, &old, &reference)?;
-                    self.mistakes(&mut step, &old, &reference)?;
+        // While the author has to decide about the reference, nothing can follow it.
+        if self.open.is_empty() {
+            match self.change(&record, exercise, reference.clone())? {
+                Some(change) => {
+                    self.mistakes(&mut step, &change)?;
+                    self.starter(&mut step, change, change_before)?;
                 }
+                None => step.trusted.push(exercise.name()),
             }
-            None => step.trusted.push(exercise.name()),
+            record.take(exercise, &reference);
         }
-        record.take(exercise, &reference);
 
-        let folder = exercise.solution(self.workspace);
-        step.add_all(&folder, &in_place, &reference);
-        let place = record::place(self.workspace, exercise);
-        step.add_text(place, record.text()?)?;
+        step.write_all(&folder, &in_place, &reference);
+        step.write_text(record::place(self.workspace, exercise), record.text()?)?;
         step.reference = reference;
         Ok(step)
     }
 
-    /// The starter follows its reference: first the course's own, and so the patch, then what lies in the folder, where
-    /// somebody may be at work.
-    fn starter(&self, step: &mut Step, old: &Tree, new: &Tree) -> anyhow::Result<()> {
-        let exercise = step.exercise;
-        let learners = |tree: &Tree| {
-            originals::under_name(tree.clone(), &exercise.reference_name(), &exercise.name())
+    /// What has changed in a reference since it was last taken over; none when it never was.
+    fn change(
+        &self,
+        record: &Record,
+        source: &Exercise,
+        new: Tree,
+    ) -> anyhow::Result<Option<Changed>> {
+        let Some(taken) = record.taken_from(source) else {
+            return Ok(None);
         };
-        let (old, new) = (learners(old), learners(new));
-        let folder = exercise.starter(self.workspace);
-        let reference = exercise.solution(self.workspace);
-
-        let old_starter = originals::starter_from(self.workspace, exercise, old.clone())?;
-        let new_starter = step.follow(
-            self.workspace,
-            (&folder, &old_starter),
-            &old,
-            (&reference, &new),
-        )?;
-        let in_place = originals::in_place(self.workspace, exercise)?;
-        let in_place_then = beside(
-            self.workspace,
-            exercise,
-            &in_place,
-            &old_starter,
-            &new_starter,
-        )?;
-        step.add_all(&folder, &in_place, &in_place_then);
-        let patch = originals::make_patch(exercise, &new, &new_starter)?;
-        step.add_text(reference.join(originals::STARTER_PATCH), patch)
+        let now = originals::reference_files(self.workspace, source)?;
+        Ok(Some(Changed {
+            folder: source.solution(self.workspace),
+            old: record::files_of(self.workspace, source, taken, &now)?,
+            new,
+        }))
     }
 
-    /// Each mistake follows the reference that it is planted in.
-    fn mistakes(&self, step: &mut Step, old: &Tree, new: &Tree) -> anyhow::Result<()> {
-        let reference = step.exercise.solution(self.workspace);
-        let changed = files::differing(old, new);
-        for mistake in Mistake::all(&reference)? {
-            let mut planted = old.clone();
-            if patches::apply(&mut planted, &mistake.patch).is_err() {
-                // Somebody has made it anew already.
-                patches::apply(&mut new.clone(), &mistake.patch)
-                    .map_err(|misfit| unfit(self.workspace, &mistake, &misfit))?;
-                continue;
-            }
-            let touched = files::differing(old, &planted);
-            if !touched.iter().any(|path| changed.contains(path)) {
-                continue;
-            }
-            let folder = reference.join("mistakes").join(&mistake.slug);
-            let planted =
-                step.follow(self.workspace, (&folder, &planted), old, (&reference, new))?;
-            let patch = format!("{}{}", mistake.header(), patches::between(new, &planted));
-            step.add_text(mistake.file, patch)?;
-        }
-        Ok(())
-    }
-
-    /// A reference with the change; where both sides have changed, the author decides.
+    /// A reference with the change in the one before; where both sides have changed, the author decides.
     fn reference(
         &mut self,
-        ours: (&Path, &Tree),
-        base: &Tree,
-        theirs: (&Path, &Tree),
+        folder: &Path,
+        in_place: &Tree,
+        change: &Changed,
     ) -> anyhow::Result<Tree> {
-        let (mut merged, conflicts) = merged(self.workspace, ours, base, theirs)?;
+        let (mut merged, conflicts) = merged(self.workspace, folder, in_place, change)?;
         for conflict in conflicts {
-            let file = files::shown(self.workspace, &ours.0.join(&conflict.path));
+            let file = files::shown(self.workspace, &folder.join(&conflict.path));
             match self.desk.decide(Path::new(&file), &conflict)? {
                 Decision::Made(content) => merge::set(&mut merged, &conflict.path, content),
                 Decision::Open(copy) => self.open.push(Open { file, copy }),
@@ -255,29 +236,133 @@ impl Carrier<'_> {
         }
         Ok(merged)
     }
-}
 
-impl Step<'_> {
-    /// A starter or a mistake with the change to its reference. Where it has lines of its own, they stay: the change is
-    /// about lines that it does not have. The gate tells whether it still does what it is there for.
-    fn follow(
-        &mut self,
-        workspace: &Workspace,
-        ours: (&Path, &Tree),
-        base: &Tree,
-        theirs: (&Path, &Tree),
-    ) -> anyhow::Result<Tree> {
-        let (mut merged, conflicts) = merged(workspace, ours, base, theirs)?;
-        for conflict in conflicts {
-            self.kept
-                .push(files::shown(workspace, &ours.0.join(&conflict.path)));
-            merge::set(&mut merged, &conflict.path, conflict.keeping_ours);
+    /// The starter follows its reference and, in the files that the learner edits, the reference before, whose lines it
+    /// has where the exercise has not begun. First the course's own, and so the patch; then what lies in the folder,
+    /// where somebody may be at work.
+    fn starter(
+        &self,
+        step: &mut Step,
+        change: Changed,
+        change_before: Option<Changed>,
+    ) -> anyhow::Result<()> {
+        let exercise = step.exercise;
+        let (reference_name, name) = (exercise.reference_name(), exercise.name());
+        let change = change.under_name(&reference_name, &name);
+        let folder = exercise.starter(self.workspace);
+
+        let old = originals::starter_from(self.workspace, exercise, change.old.clone())?;
+        let (mut new, mut kept) = self.follow(&folder, &old, &change)?;
+        if let Some(before) = change_before {
+            let before = before.only(&exercise.edit);
+            let (newer, kept_from_before) = self.follow(&folder, &new, &before)?;
+            new = newer;
+            kept.retain(|path| !before.touches(path));
+            kept.extend(kept_from_before);
         }
-        Ok(merged)
+        step.kept.extend(
+            kept.iter()
+                .map(|path| files::shown(self.workspace, &folder.join(path))),
+        );
+
+        let patch = originals::make_patch(exercise, &change.new, &new)?;
+        let patch_file = exercise
+            .solution(self.workspace)
+            .join(originals::STARTER_PATCH);
+        let in_place = originals::in_place(self.workspace, exercise)?;
+        let course = Changed {
+            folder: patch_file.clone(),
+            old,
+            new,
+        };
+        let with_change = self.beside_work(exercise, &in_place, &course)?;
+        step.write_all(&folder, &in_place, &with_change);
+        step.write_text(patch_file, patch)
     }
 
-    /// Writes the files of a folder that have changed.
-    fn add_all(&mut self, folder: &Path, before: &Tree, after: &Tree) {
+    /// What lies in the starter's folder, with the change. Somebody's own work there stays; where the change runs into
+    /// it, it is theirs to put aside first.
+    fn beside_work(
+        &self,
+        exercise: &Exercise,
+        in_place: &Tree,
+        change: &Changed,
+    ) -> anyhow::Result<Tree> {
+        let folder = exercise.starter(self.workspace);
+        let (merged, conflicts) = merged(self.workspace, &folder, in_place, change)?;
+        match conflicts.first() {
+            None => Ok(merged),
+            Some(conflict) => Err(Trouble::new(format!(
+                "{} holds somebody's work, and the change runs into it",
+                files::shown(self.workspace, &folder.join(&conflict.path))
+            ))
+            .expected("the starter, or work in other places than the change")
+            .next(format!(
+                "just reset {} keeps the work as an attempt; then the same command again",
+                exercise.name()
+            ))
+            .failed()
+            .into()),
+        }
+    }
+
+    /// Each mistake follows the reference that it is planted in.
+    fn mistakes(&self, step: &mut Step, change: &Changed) -> anyhow::Result<()> {
+        for mistake in Mistake::all(&change.folder)? {
+            let file = files::shown(self.workspace, &mistake.file);
+            let mut planted = change.old.clone();
+            if patches::apply(&mut planted, &mistake.patch).is_err() {
+                // Its author may have made it anew already.
+                patches::apply(&mut change.new.clone(), &mistake.patch)
+                    .map_err(|misfit| unfit(&file, &misfit))?;
+                continue;
+            }
+            let touched = files::differing(&change.old, &planted);
+            if !touched.iter().any(|path| change.touches(path)) {
+                continue;
+            }
+            let (planted, kept) = self.follow(&mistake.file, &planted, change)?;
+            let kept = kept
+                .iter()
+                .map(|path| format!("{file}, {}", path.display()));
+            step.kept.extend(kept);
+            let patch = patches::between(&change.new, &planted);
+            step.write_text(mistake.file.clone(), mistake.header().to_owned() + &patch)?;
+        }
+        Ok(())
+    }
+
+    /// A starter or a mistake with a change, and the files in which it keeps lines of its own: the change is about lines
+    /// that it does not have. The gate tells whether it still does what it is there for.
+    fn follow(
+        &self,
+        folder: &Path,
+        files: &Tree,
+        change: &Changed,
+    ) -> anyhow::Result<(Tree, Vec<PathBuf>)> {
+        let (mut merged, conflicts) = merged(self.workspace, folder, files, change)?;
+        let mut kept = Vec::new();
+        for conflict in conflicts {
+            merge::set(&mut merged, &conflict.path, conflict.keeping_ours);
+            kept.push(conflict.path);
+        }
+        Ok((merged, kept))
+    }
+}
+
+impl<'a> Step<'a> {
+    fn new(exercise: &'a Exercise) -> Self {
+        Step {
+            exercise,
+            changes: Vec::new(),
+            trusted: Vec::new(),
+            kept: Vec::new(),
+            reference: Tree::new(),
+        }
+    }
+
+    /// Notes the files of a folder that differ.
+    fn write_all(&mut self, folder: &Path, before: &Tree, after: &Tree) {
         for path in files::differing(before, after) {
             self.changes.push(Change {
                 path: folder.join(&path),
@@ -287,8 +372,8 @@ impl Step<'_> {
         }
     }
 
-    /// Writes one file whose old content is of no matter, unless it has this text already.
-    fn add_text(&mut self, path: PathBuf, text: String) -> anyhow::Result<()> {
+    /// Notes one file, unless it has this text already.
+    fn write_text(&mut self, path: PathBuf, text: String) -> anyhow::Result<()> {
         let before = match std::fs::read(&path) {
             Ok(content) => Some(content),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -308,58 +393,27 @@ impl Step<'_> {
     }
 }
 
-/// Merges folders; their paths name the sides of a conflict.
+/// Merges a change into a folder's files; the two folders name the sides of a conflict.
 fn merged(
     workspace: &Workspace,
-    ours: (&Path, &Tree),
-    base: &Tree,
-    theirs: (&Path, &Tree),
+    folder: &Path,
+    files: &Tree,
+    change: &Changed,
 ) -> anyhow::Result<(Tree, Vec<Conflict>)> {
-    let names = [ours.0, theirs.0].map(|folder| files::shown(workspace, folder));
-    let version = |files, name| Version { files, name };
-    merge::folders(
-        version(ours.1, &names[0]),
-        base,
-        version(theirs.1, &names[1]),
-    )
+    let ours = Version {
+        files,
+        name: &files::shown(workspace, folder),
+    };
+    let theirs = Version {
+        files: &change.new,
+        name: &files::shown(workspace, &change.folder),
+    };
+    merge::folders(ours, &change.old, theirs)
 }
 
-/// What lies in the starter's folder, with the change. Somebody's own work there stays; where the change runs into it,
-/// it is theirs to put aside first.
-fn beside(
-    workspace: &Workspace,
-    exercise: &Exercise,
-    in_place: &Tree,
-    old: &Tree,
-    new: &Tree,
-) -> anyhow::Result<Tree> {
-    let (folder, course) = (
-        exercise.starter(workspace),
-        exercise.solution(workspace).join(originals::STARTER_PATCH),
-    );
-    let (merged, conflicts) = merged(workspace, (&folder, in_place), old, (&course, new))?;
-    if let Some(conflict) = conflicts.first() {
-        return Err(Trouble::new(format!(
-            "{} holds somebody's work, and the change runs into it",
-            files::shown(workspace, &folder.join(&conflict.path))
-        ))
-        .expected("the starter, or work in other places than the change")
-        .next(format!(
-            "just reset {} keeps the work as an attempt; then the same command again",
-            exercise.name()
-        ))
+fn unfit(file: &str, misfit: &patches::Misfit) -> Trouble {
+    Trouble::new(format!("{file} {misfit}"))
+        .expected("a patch of the reference as it is, or as it was when it was last carried")
+        .next("make the patch again, then the same command again")
         .failed()
-        .into());
-    }
-    Ok(merged)
-}
-
-fn unfit(workspace: &Workspace, mistake: &Mistake, misfit: &patches::Misfit) -> Trouble {
-    Trouble::new(format!(
-        "{} {misfit}",
-        files::shown(workspace, &mistake.file)
-    ))
-    .expected("a patch of the reference as it is, or as it was when it was last carried")
-    .next("make the patch again, then the same command again")
-    .failed()
 }

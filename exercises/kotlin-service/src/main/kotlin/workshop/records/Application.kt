@@ -8,9 +8,11 @@ import io.ktor.server.engine.connector
 import io.ktor.server.engine.embeddedServer
 import io.ktor.server.netty.Netty
 import io.ktor.server.routing.routing
+import io.netty.handler.timeout.WriteTimeoutHandler
 import kotlinx.coroutines.runBlocking
 import java.io.IOException
 import java.nio.channels.UnresolvedAddressException
+import java.util.concurrent.TimeUnit
 import kotlin.system.exitProcess
 import kotlin.time.Duration.Companion.seconds
 
@@ -37,10 +39,15 @@ fun serve(qrCodes: QrCodes) {
                 // Milliseconds. Waiting for requests is the business of drainOnStop.
                 shutdownGracePeriod = 0
                 shutdownTimeout = 2_000
+                // Ktor's own limit for a client that takes nothing counts in seconds.
+                channelPipelineConfig = {
+                    val timeout = settings.exportTimeout.inWholeMilliseconds
+                    replace(WriteTimeoutHandler::class.java, "timeout", WriteTimeoutHandler(timeout, TimeUnit.MILLISECONDS))
+                }
             },
         ) {
             drainOnStop(atMost = 1.seconds)
-            service(ExposedRecordRepository(database), settings.apiKeys, qrCodes)
+            service(ExposedRecordRepository(database), settings.exportLimits, settings.apiKeys, qrCodes)
         }
     server.monitor.subscribe(ServerReady) {
         val connector = runBlocking { server.engine.resolvedConnectors().single() }
@@ -59,6 +66,7 @@ fun serve(qrCodes: QrCodes) {
 /** The whole service, without the engine and the database below it: this is what the tests run. */
 fun Application.service(
     records: RecordRepository,
+    exportLimits: ExportLimits,
     apiKeys: List<String>,
     qrCodes: QrCodes = ZxingQrCodes(),
 ) {
@@ -67,6 +75,10 @@ fun Application.service(
         health()
         ready(records)
         read(records, apiKeys)
+        records(records, apiKeys)
+        export(records, exportLimits, apiKeys)
+        visit(records, apiKeys)
+        visits(records, apiKeys)
         qrCode(qrCodes)
     }
 }

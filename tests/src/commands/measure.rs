@@ -106,7 +106,12 @@ async fn measure(
                 Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
             guard::measure(&lab, args.target, &wanted(Task::Guard)).await
         }
-        MeasureTask::Process => anyhow::bail!("not there yet"),
+        MeasureTask::Process => Err(Trouble::new(format!(
+            "the measurement of {} is not there yet",
+            exercise.name()
+        ))
+        .next("just progress")
+        .into()),
         MeasureTask::ColdStart => {
             Hyperfine::find(workspace)?;
             let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;

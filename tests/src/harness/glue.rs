@@ -102,7 +102,10 @@ fn compiled(
     )
     .map_err(anyhow::Error::from)?;
     if !output.status.success() {
-        return Err(not_compiled(krate, &String::from_utf8_lossy(&output.stdout)));
+        return Err(not_compiled(
+            krate,
+            &String::from_utf8_lossy(&output.stdout),
+        ));
     }
     let unfinished = unfinished.keep();
     if let Err(error) = fs::rename(&unfinished, &folder) {

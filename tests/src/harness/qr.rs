@@ -42,11 +42,10 @@ pub fn decode(image: &[u8]) -> Result<QrCode, String> {
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let (pixels, frame) = pixels(decoder).map_err(|error| format!("a broken PNG: {error}"))?;
     let (width, channels) = (frame.width as usize, frame.color_type.samples());
-    let mut prepared = rqrr::PreparedImage::prepare_from_greyscale(
-        width,
-        frame.height as usize,
-        |x, y| pixels[(y * width + x) * channels],
-    );
+    let mut prepared =
+        rqrr::PreparedImage::prepare_from_greyscale(width, frame.height as usize, |x, y| {
+            pixels[(y * width + x) * channels]
+        });
     let grids = prepared.detect_grids();
     let [grid] = grids.as_slice() else {
         return Err(format!("an image with {} QR codes", grids.len()));

@@ -96,7 +96,9 @@ async fn judge_on(
         if !with_outage {
             return Ok(None);
         }
-        Stage::start(workspace, launch, database_url, OUTAGE_TIMEOUT).await.map(Some)
+        Stage::start(workspace, launch, database_url, OUTAGE_TIMEOUT)
+            .await
+            .map(Some)
     };
     // Both are awaited before either may fail, so that neither is left behind half-started.
     let (steady, outage) = tokio::join!(steady, outage);

@@ -86,10 +86,7 @@ impl Workbench {
     ///
     /// # Errors
     /// As [`Workbench::service`]; also when the crate does not compile with it.
-    pub async fn service_with_drawing(
-        &self,
-        drawing: &str,
-    ) -> Result<Arc<OwnService>, TestError> {
+    pub async fn service_with_drawing(&self, drawing: &str) -> Result<Arc<OwnService>, TestError> {
         let package = format!("{}-with-a-fault", self.launch.label);
         let copy = Copy::of(&self.workspace, &self.launch.directory, &package)?;
         copy.replace(DRAWING, drawing)?;
@@ -115,7 +112,9 @@ impl Workbench {
         env: &[(&str, &str)],
     ) -> Result<Arc<OwnService>, TestError> {
         let mut launch = launch.clone();
-        let env = env.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let env = env
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
         launch.env.extend(env);
         if let Some(service) = self.again(&launch) {
             return Ok(service);
@@ -123,7 +122,8 @@ impl Workbench {
         let service = Service::start(&self.workspace, &launch, &self.settings)
             .await
             .map_err(|error| {
-                let expected = "a service that starts and answers GET /health, whatever is below it";
+                let expected =
+                    "a service that starts and answers GET /health, whatever is below it";
                 Failure::new(expected, error.into_trouble().to_string())
             })?;
         let client = Client::new(service.base_url(), None)?;

@@ -129,8 +129,8 @@ mod tests {
             limits: build::Limits::of(build::Language::Kotlin),
             language: build::Language::Kotlin,
             artifact: "/home/somebody/kotlin-service.jar".into(),
-parts: Vec::new(),
-calls: None,
+            parts: Vec::new(),
+            calls: None,
         };
         assert_eq!(
             command_line(&launch),

@@ -71,7 +71,10 @@ async fn ended(child: tokio::process::Child) -> Result<Output, TestError> {
     let limit = Duration::from_secs(5);
     let output = tokio::time::timeout(limit, child.wait_with_output()).await;
     let output = output.map_err(|_| {
-        Failure::new("a program that ends when its input does", format!("it still ran after {limit:?}"))
+        Failure::new(
+            "a program that ends when its input does",
+            format!("it still ran after {limit:?}"),
+        )
     })?;
     Ok(output.context("the program's output cannot be read")?)
 }
@@ -88,7 +91,9 @@ fn told(output: &Output) -> String {
 }
 
 fn expect_image(output: &Output, text: &str) -> TestResult {
-    let expected = format!("exit code 0, the QR code of {text:?} on standard output, nothing on standard error");
+    let expected = format!(
+        "exit code 0, the QR code of {text:?} on standard output, nothing on standard error"
+    );
     if !output.status.success() || !output.stderr.is_empty() {
         return Err(Failure::new(expected, told(output)).into());
     }
@@ -125,15 +130,23 @@ async fn the_program_refuses_with_exit_code_2(bench: &Workbench) -> TestResult {
         let output = run(bench, args, text).await?;
         let lines = String::from_utf8_lossy(&output.stderr).lines().count();
         if output.status.code() != Some(2) || !output.stdout.is_empty() || lines != 1 {
-            let given = if args.is_empty() { format!("{} bytes on standard input", text.len()) } else { format!("the arguments {args:?}") };
-            let expected = format!("exit code 2 and one line on standard error, nothing on standard output, for {given}");
+            let given = if args.is_empty() {
+                format!("{} bytes on standard input", text.len())
+            } else {
+                format!("the arguments {args:?}")
+            };
+            let expected = format!(
+                "exit code 2 and one line on standard error, nothing on standard output, for {given}"
+            );
             return Err(Failure::new(expected, told(&output)).into());
         }
     }
     Ok(())
 }
 
-async fn the_program_fails_with_exit_code_1_when_nobody_takes_the_image(bench: &Workbench) -> TestResult {
+async fn the_program_fails_with_exit_code_1_when_nobody_takes_the_image(
+    bench: &Workbench,
+) -> TestResult {
     let mut child = program(bench, &[])?;
     drop(child.stdout.take());
     let mut input = child.stdin.take().context("no standard input")?;
@@ -197,8 +210,16 @@ impl StandIn {
 
     /// The contract's answer, and a service that goes on: it is healthy, and draws as soon as the program is back.
     async fn expect_unavailable(&self, bench: &Workbench) -> TestResult {
-        self.ask().await?.expect_problem(503, "Service Unavailable", "QR codes cannot be made now")?;
-        self.service.client.get("/health").await?.expect_status(200)?;
+        self.ask().await?.expect_problem(
+            503,
+            "Service Unavailable",
+            "QR codes cannot be made now",
+        )?;
+        self.service
+            .client
+            .get("/health")
+            .await?
+            .expect_status(200)?;
         self.put_the_real_one(bench)?;
         expect_code(&self.service.client, "back again").await?;
         Ok(())
@@ -249,7 +270,10 @@ async fn a_program_that_talks_much_is_heard_to_the_end(bench: &Workbench) -> Tes
     let stand_in = StandIn::start(bench).await?;
     // More than a pipe holds: who does not read it keeps the program from ever ending.
     for lines in [
-        format!("head -c {MUCH} /dev/zero >&2; exec '{}'", bench.part()?.display()),
+        format!(
+            "head -c {MUCH} /dev/zero >&2; exec '{}'",
+            bench.part()?.display()
+        ),
         format!("head -c {MUCH} /dev/zero"),
     ] {
         stand_in.put(&lines)?;
@@ -273,9 +297,17 @@ async fn no_more_programs_run_than_allowed(bench: &Workbench) -> TestResult {
         program = bench.part()?.display()
     ))?;
     let texts: Vec<String> = (0..8).map(|number| format!("number {number}")).collect();
-    try_join_all(texts.iter().map(|text| expect_code(&stand_in.service.client, text))).await?;
+    try_join_all(
+        texts
+            .iter()
+            .map(|text| expect_code(&stand_in.service.client, text)),
+    )
+    .await?;
     let seen = std::fs::read_to_string(&seen).context("the stand-in has not run")?;
-    let most = seen.lines().filter_map(|line| line.trim().parse::<usize>().ok()).max();
+    let most = seen
+        .lines()
+        .filter_map(|line| line.trim().parse::<usize>().ok())
+        .max();
     if most.is_some_and(|most| most <= AT_ONCE) {
         return Ok(());
     }
@@ -309,7 +341,11 @@ async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
         // A few come and go with connections and threads.
         Some((before, after)) if after > before + ROUND / 4 => {
             let expected = format!("about {before} open descriptors, as before");
-            Err(Failure::new(expected, format!("{after} after {} more requests", 2 * ROUND)).into())
+            Err(Failure::new(
+                expected,
+                format!("{after} after {} more requests", 2 * ROUND),
+            )
+            .into())
         }
         _ => Ok(()),
     }

@@ -194,6 +194,10 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
     if profile == Profile::Measure {
         command.arg("--release");
     }
+    if krate.folder.starts_with(workspace.state()) {
+        // A copy takes the workspace's profiles with it, and cargo names each package in them that it has no use for.
+        command.arg("--quiet");
+    }
     let mut child = command
         .spawn()
         .context("cargo cannot be run; is Rust installed? next: just doctor")?;

@@ -44,7 +44,7 @@ class QrCodeTest {
     @Test
     fun `no text and an empty one are refused`() =
         serviceTest { client ->
-            for (query in listOf("", "?", "?text", "?text=", "?other=x")) {
+            for (query in listOf("", "?", "?text", "?text=", "?Text=x", "?other=x")) {
                 assertProblem(
                     HttpStatusCode.BadRequest,
                     "the query parameter text is missing or empty",
@@ -64,7 +64,7 @@ class QrCodeTest {
     @Test
     fun `text that is no UTF-8 is malformed`() =
         serviceTest { client ->
-            for (text in listOf("%FF", "%C3", "%ED%A0%80", "a%C3%28")) {
+            for (text in listOf("%FF", "%C3", "%ED%A0%80", "a%C3%28", "%", "%zz", "%+1")) {
                 assertProblem(HttpStatusCode.BadRequest, "the request is malformed", client.get("/qrcode?text=$text"))
             }
         }

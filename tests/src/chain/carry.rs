@@ -183,8 +183,9 @@ impl Carrier<'_> {
             change_before = change;
             record.take(source, &new);
         }
-        // While the author has to decide about the reference, nothing can follow it.
-        if self.open.is_empty() {
+        // While the author has to decide about the reference, nothing can follow it; a reference that is new has no
+        // starter yet.
+        if self.open.is_empty() && folder.join(originals::STARTER_PATCH).exists() {
             match self.change(&record, exercise, reference.clone())? {
                 Some(change) => {
                     self.mistakes(&mut step, &change)?;

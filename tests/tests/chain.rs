@@ -375,6 +375,37 @@ fn a_learner_s_work_that_the_change_runs_into_is_left_alone() {
 }
 
 #[test]
+fn a_starter_follows_the_reference_before_in_lines_that_the_lesson_replaces() {
+    let course = Course::new();
+    course.edit(
+        "solutions/03-second/src/main.rs",
+        "start();",
+        "start_well();",
+    );
+    course.passes(&["starter-patch", "exercise-3"]);
+    course.passes(&["carry", "exercise-3"]);
+    assert_says(
+        &course.read("exercises/03-second/src/main.rs"),
+        &["start();"],
+    );
+    course.edit("solutions/02-first/src/main.rs", "start();", "begin();");
+    course.fails(&["carry", "exercise-2"], 1);
+    let reference = course.read("solutions/03-second/src/main.rs");
+    course.write(
+        ".workshop/carry/solutions/03-second/src/main.rs",
+        &reference,
+    );
+    let said = course.passes(&["carry", "exercise-2"]);
+    assert_eq!(course.read("solutions/03-second/src/main.rs"), reference);
+    assert_says(
+        &course.read("exercises/03-second/src/main.rs"),
+        &["begin();"],
+    );
+    assert!(!said.contains("kept lines of its own where the reference has changed: exercises/03"));
+    course.assert_chain_holds();
+}
+
+#[test]
 fn a_mistake_keeps_its_own_lines_and_says_so() {
     let course = Course::new();
     course.edit(

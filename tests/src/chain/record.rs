@@ -79,18 +79,6 @@ pub fn place(workspace: &Workspace, exercise: &Exercise) -> PathBuf {
     exercise.solution(workspace).join(originals::CARRIED)
 }
 
-/// Records that starter and mistakes have taken over the reference as it is, because its author says so.
-///
-/// # Errors
-/// When the record or the reference cannot be read, or the disk refuses.
-pub fn confirm(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<()> {
-    let reference = originals::reference_files(workspace, exercise)?;
-    let mut record = Record::read(workspace, exercise)?;
-    keep(workspace, &reference)?;
-    record.take(exercise, &reference);
-    files::write_atomically(&place(workspace, exercise), record.text()?.as_bytes())
-}
-
 /// Has git keep the contents, committed or not, so that a later merge finds its base.
 ///
 /// # Errors

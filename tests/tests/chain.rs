@@ -452,6 +452,20 @@ fn a_starter_says_what_it_brings() {
 }
 
 #[test]
+fn a_link_that_is_left_out_of_the_description_is_missed() {
+    let course = Course::new();
+    let about = course.read("solutions/03-second/exercise.toml");
+    let (without, _) = about.split_once("[grows_from]").expect("a link");
+    for side in ["exercises", "solutions"] {
+        course.write(&format!("{side}/03-second/exercise.toml"), without);
+    }
+    assert_says(
+        &course.faults(3),
+        &["files of exercise-2 were taken over, but exercise.toml has no [grows_from]"],
+    );
+}
+
+#[test]
 fn without_the_old_content_there_is_no_merge_and_no_guess() {
     let course = Course::new();
     course.edit("solutions/02-first/src/settings.rs", "first", "FIRST");

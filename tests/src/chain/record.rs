@@ -60,6 +60,11 @@ impl Record {
         self.0.get(&source.name())
     }
 
+    /// The names of the exercises that something was taken over from.
+    pub fn sources(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Records that these files of this exercise's reference are taken over now.
     pub fn take(&mut self, source: &Exercise, files: &Tree) {
         self.0.insert(source.name(), ids(files));

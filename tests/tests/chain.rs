@@ -253,16 +253,16 @@ fn the_package_names_stay() {
     course.edit(
         "solutions/02-first/Cargo.toml",
         "[package]",
-        "# new\n[package]",
+        "[package]\n# new",
     );
     course.passes(&["carry", "exercise-2"]);
     assert_eq!(
         course.read("solutions/04-third/Cargo.toml"),
-        "# new\n[package]\nname = \"solution-4\"\n"
+        "[package]\n# new\nname = \"solution-4\"\n"
     );
     assert_eq!(
         course.read("exercises/04-third/Cargo.toml"),
-        "# new\n[package]\nname = \"exercise-4\"\n"
+        "[package]\n# new\nname = \"exercise-4\"\n"
     );
 }
 
@@ -421,6 +421,11 @@ fn a_mistake_keeps_its_own_lines_and_says_so() {
     assert_says(
         &course.read("solutions/04-third/mistakes/planted.patch"),
         &["Title: Planted\nCaught-by: a_test\n", "+// planted"],
+    );
+    assert!(
+        !course
+            .read("solutions/04-third/mistakes/planted.patch")
+            .contains("<<<<<<<")
     );
 }
 

@@ -30,4 +30,5 @@ pub mod statistics;
 pub mod subject;
 pub mod table;
 pub mod tools;
+pub mod variant;
 pub mod warmup;

@@ -4,13 +4,13 @@
 //! every read (`tests/variants/slowdown.patch`). How many is found out first, so that throughput falls by 15 %.
 //! A 95 % interval misses the truth once in twenty times: so will a calibration of a sound machine.
 
-use super::block;
+use super::block::{self, Reads};
 use super::lab::{self, Lab};
 use super::load::{self, Wanted, same_work};
 use super::oha::Oha;
 use super::process;
 use super::progress::{self, Progress};
-use super::protocol::{CONNECTIONS, Plan, Sides};
+use super::protocol::{CONNECTIONS, Plan, Sides, TIMEOUT};
 use super::results::{
     CalibrationClaim, CalibrationFile, Comparison, Mode, ResultFile, SCHEMA, Task, Verdict,
 };
@@ -63,6 +63,7 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
         oha: &oha,
         plan,
         database_url: lab.database_url.clone(),
+        timeout: TIMEOUT,
         data_set: lab.seeded.set,
         statements: None,
         progress,
@@ -73,7 +74,7 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
     ));
 
     let subjects = [reference, again, slowed];
-    let blocks = session.rounds(&subjects, &[]).await?;
+    let blocks = session.rounds(&subjects, &Reads(&[])).await?;
     let mut manifest = lab.manifest(&subjects);
     manifest.connections = CONNECTIONS;
     manifest.round_trips = same.round_trips;

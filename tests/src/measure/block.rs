@@ -186,7 +186,7 @@ pub trait Loads {
     /// # Errors
     /// When a tool cannot be run.
     fn put_on(
-        &self,
+        &mut self,
         session: &mut Session<'_>,
         subject: &Subject,
         service: &Service,
@@ -211,7 +211,7 @@ impl Loads for Reads<'_> {
     }
 
     async fn put_on(
-        &self,
+        &mut self,
         session: &mut Session<'_>,
         _subject: &Subject,
         service: &Service,
@@ -240,7 +240,7 @@ impl Loads for Reads<'_> {
 pub async fn run(
     session: &mut Session<'_>,
     subject: &Subject,
-    loads: &impl Loads,
+    loads: &mut impl Loads,
     limits: &Limits,
     title: &str,
 ) -> anyhow::Result<Observed> {

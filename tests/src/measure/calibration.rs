@@ -74,7 +74,7 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
     ));
 
     let subjects = [reference, again, slowed];
-    let blocks = session.rounds(&subjects, &Reads(&[])).await?;
+    let blocks = session.rounds(&subjects, &mut Reads(&[])).await?;
     let mut manifest = lab.manifest(&subjects);
     manifest.connections = CONNECTIONS;
     manifest.round_trips = same.round_trips;

@@ -60,7 +60,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
         statements: lab.statements().await,
         progress,
     };
-    let blocks = session.rounds(&subjects, &Reads(&[])).await?;
+    let blocks = session.rounds(&subjects, &mut Reads(&[])).await?;
     let wrong_key = with_a_wrong_key(&session, &guarded).await?;
     if let Some(statements) = session.statements.take() {
         statements.close().await;

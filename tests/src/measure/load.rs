@@ -56,7 +56,7 @@ pub async fn measure(
         progress,
     };
     let rates = session.shared_rates(subjects).await?;
-    let blocks = session.rounds(subjects, &Reads(&rates)).await?;
+    let blocks = session.rounds(subjects, &mut Reads(&rates)).await?;
     let mut notes = standing_notes(subjects, wanted.mode, &same);
     let ceiling = measure_ceiling(lab, &session, &mut notes).await;
     if session.statements.is_none() {

@@ -23,6 +23,7 @@ pub mod predictions;
 pub mod process;
 pub mod progress;
 pub mod protocol;
+pub mod recording;
 pub mod results;
 pub mod session;
 pub mod start_helper;

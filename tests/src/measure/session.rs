@@ -79,7 +79,7 @@ impl Session<'_> {
     pub async fn rounds(
         &mut self,
         subjects: &[Subject],
-        loads: &impl Loads,
+        loads: &mut impl Loads,
     ) -> anyhow::Result<Blocks> {
         let mut blocks = Blocks::default();
         let mut took: BTreeMap<usize, Vec<f64>> = BTreeMap::new();

@@ -41,6 +41,8 @@ pub enum MeasureTask {
     Guard,
     /// Random reads at a constant rate by oha, while the database stalls.
     Stall,
+    /// Random reads by oha with pools of several sizes, and with and without the hidden ping.
+    Pool,
 }
 
 /// The `[measure]` table.

@@ -57,7 +57,7 @@ mod tests {
     use crate::exercise::Catalogue;
 
     /// Each variant, with the exercise whose reference it changes.
-    const VARIANTS: [(&str, u8); 1] = [("slowdown", 3)];
+    const VARIANTS: [(&str, u8); 2] = [("slowdown", 3), ("no-ping", 6)];
 
     #[test]
     fn every_variant_fits_its_reference() -> anyhow::Result<()> {

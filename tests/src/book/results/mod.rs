@@ -259,6 +259,7 @@ mod tests {
             blocks: Vec::new(),
             wrong_key: None,
             stall: None,
+            pool: None,
         }
     }
 

@@ -27,6 +27,8 @@ fun serve(qrCodes: QrCodes) {
         } catch (invalid: InvalidSettings) {
             refuse(invalid.complaints)
         }
+    val schema = Schema()
+    schema.migrate(patientDataSource(settings.database))
     val database = PostgresDatabase(settings.database)
     val server =
         embeddedServer(
@@ -47,7 +49,13 @@ fun serve(qrCodes: QrCodes) {
             },
         ) {
             drainOnStop(atMost = 1.seconds)
-            service(ExposedRecordRepository(database), settings.exportLimits, settings.apiKeys, qrCodes)
+            service(
+                ExposedRecordRepository(database),
+                schema::isUpToDate,
+                settings.exportLimits,
+                settings.apiKeys,
+                qrCodes,
+            )
         }
     server.monitor.subscribe(ServerReady) {
         val connector = runBlocking { server.engine.resolvedConnectors().single() }
@@ -66,6 +74,7 @@ fun serve(qrCodes: QrCodes) {
 /** The whole service, without the engine and the database below it: this is what the tests run. */
 fun Application.service(
     records: RecordRepository,
+    schemaIsUpToDate: () -> Boolean,
     exportLimits: ExportLimits,
     apiKeys: List<String>,
     qrCodes: QrCodes = ZxingQrCodes(),
@@ -73,7 +82,7 @@ fun Application.service(
     problems()
     routing {
         health()
-        ready(records)
+        ready(records, schemaIsUpToDate)
         read(records, apiKeys)
         records(records, apiKeys)
         export(records, exportLimits, apiKeys)

@@ -76,11 +76,12 @@ class FakeRecords(
 fun serviceTest(
     records: RecordRepository = FakeRecords(),
     apiKeys: List<String> = listOf("valid_key"),
+    schemaIsUpToDate: Boolean = true,
     exportLimits: ExportLimits = ExportLimits(concurrent = 1, patience = 1.seconds),
     qrCodes: QrCodes = ZxingQrCodes(),
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
-    application { service(records, exportLimits, apiKeys, qrCodes) }
+    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes) }
     test(client)
 }
 
@@ -101,7 +102,7 @@ fun testEngine(
         },
     ) {
         drainOnStop(atMost = 10.seconds)
-        service(records, ExportLimits(concurrent = 1, patience = 1.seconds), listOf("valid_key"))
+        service(records, { true }, ExportLimits(concurrent = 1, patience = 1.seconds), listOf("valid_key"))
     }
 
 /** The port that a started engine listens on. */

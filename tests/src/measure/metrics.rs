@@ -271,6 +271,79 @@ pub fn of_knob(connections: u32) -> Vec<Definition> {
         .collect()
 }
 
+/// The metrics of QR codes: those of a load with texts of the first length, and what is looked at besides.
+pub fn of_codes(
+    lengths: &[usize],
+    rates: &[u32],
+    headline_rate: u32,
+    connections: u32,
+) -> Vec<Definition> {
+    let first = lengths.first().copied().unwrap_or_default();
+    let mut definitions = of_load(rates, headline_rate, connections);
+    definitions.retain(|definition| definition.key != "database_per_request");
+    for definition in &mut definitions {
+        if definition.how.contains("loop") {
+            let how = definition.how.replace(", random ids", "");
+            definition.how = format!("{how}, texts of {first} bytes");
+        }
+    }
+    for length in &lengths[1..] {
+        let at = format!("closed loop, {connections} connections, texts of {length} bytes");
+        let throughput = Definition::new(
+            format!("throughput{}", text_end(*length)),
+            format!("Throughput, {length} B"),
+            "requests/s",
+            at.clone(),
+        );
+        definitions.push(
+            Definition {
+                better: Better::Higher,
+                ..throughput
+            }
+            .headline(),
+        );
+        definitions.push(
+            Definition::new(
+                format!("cpu_per_request{}", text_end(*length)),
+                format!("CPU per request, {length} B"),
+                "µs",
+                format!("user and system, {at}, children included"),
+            )
+            .headline(),
+        );
+    }
+    definitions.push(
+        Definition::new(
+            PSS_LOADED,
+            "Memory, all processes",
+            "MB",
+            "the most proportional set size (Pss) of the service and its children that was seen under load",
+        )
+        .headline(),
+    );
+    for length in lengths {
+        definitions.push(
+            Definition::new(
+                format!("image{}", text_end(*length)),
+                format!("Image of {length} B"),
+                "bytes",
+                "the mean size of the same texts' images",
+            )
+            .headline()
+            .kind(Kind::Constant),
+        );
+    }
+    definitions
+}
+
+/// The key of the memory of the service and its children.
+pub const PSS_LOADED: &str = "pss_at_load";
+
+/// The end of the keys of texts of this length.
+pub fn text_end(bytes: usize) -> String {
+    format!("_at_{bytes}_bytes")
+}
+
 /// The metrics of the cold start.
 pub fn of_cold_start() -> Vec<Definition> {
     vec![

@@ -102,6 +102,15 @@ pub fn memory(pid: u32) -> Option<Memory> {
     })
 }
 
+/// The proportional share of a process and its descendants (`Pss`), in kB. Those that end meanwhile count as nothing.
+pub fn tree_pss_kb(pid: u32) -> Option<u64> {
+    let own = memory(pid)?.pss_kb?;
+    let stats = all_stats();
+    let others = descendants(pid, &stats).into_iter();
+    let others = others.filter(|descendant| *descendant != pid);
+    Some(own + others.filter_map(|pid| memory(pid)?.pss_kb).sum::<u64>())
+}
+
 /// Threads of a process.
 pub fn threads(pid: u32) -> Option<usize> {
     fs::read_dir(format!("/proc/{pid}/task"))

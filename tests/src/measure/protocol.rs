@@ -185,6 +185,29 @@ impl Plan {
         }
     }
 
+    /// The plan of QR codes, two lengths of text sharing the closed loop. A code costs many times what a read does, so a JVM
+    /// has compiled what it needs after fewer of them.
+    pub fn codes(mode: Mode) -> Plan {
+        let (rounds, saturation, open, budget) = match mode {
+            Mode::Quick => (2, 3, 2, Some(75)),
+            Mode::Standard => (5, 6, 2, Some(290)),
+            Mode::Thorough => (10, 16, 6, None),
+        };
+        Plan {
+            rounds,
+            warm_up: warmup::Limits {
+                floor: 5_000,
+                ..warm_up(mode)
+            },
+            saturation: Duration::from_secs(saturation),
+            open: Duration::from_secs(open),
+            rates: vec![HEADLINE_RATE],
+            database: Duration::ZERO,
+            budget: budget.map(Duration::from_secs),
+            ..Plan::reads(mode)
+        }
+    }
+
     /// The plan of exercise 1: the Kotlin service alone.
     pub fn baseline(mode: Mode) -> Plan {
         let rounds = match mode {
@@ -334,6 +357,13 @@ mod tests {
     fn the_stall_takes_as_long_as_the_reads() {
         assert!(Plan::stall(Mode::Standard).expected(BOTH) <= Duration::from_secs(300));
         assert!(Plan::stall(Mode::Quick).expected(BOTH) <= Duration::from_secs(75));
+    }
+
+    #[test]
+    fn two_jvms_that_draw_codes_take_five_minutes() {
+        let sides = Sides { kotlin: 2, rust: 0 };
+        assert!(Plan::codes(Mode::Standard).expected(sides) <= Duration::from_secs(300));
+        assert!(Plan::codes(Mode::Quick).expected(sides) <= Duration::from_secs(75));
     }
 
     #[test]

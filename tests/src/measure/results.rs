@@ -34,6 +34,8 @@ pub enum Task {
     Stall,
     /// Random reads with pools of several sizes, and with and without the hidden ping.
     Pool,
+    /// QR codes from a program of their own.
+    Process,
     /// The measuring held against itself.
     Calibration,
 }
@@ -237,6 +239,9 @@ pub struct ResultFile {
     /// Where more connections stop to help, and what the pool asks of the database besides: exercise 6 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolSweep>,
+    /// The program that draws QR codes, by itself: exercise 9 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramTimes>,
 }
 
 /// The same load with a key that counts and with one that does not, on one process. It shows what a gate is for, and has
@@ -340,6 +345,43 @@ pub struct Knee {
     pub best: u16,
 }
 
+/// A program by itself, from its start to its end, beside one that does nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgramTimes {
+    /// What was timed, as somebody would type it.
+    pub command: String,
+    /// Runs in each round.
+    pub runs: usize,
+    /// The program that does nothing, whose time is what a process costs.
+    pub nothing: ProgramTime,
+    /// The program, by the length of its text.
+    pub texts: Vec<TextTime>,
+}
+
+/// How long a program runs, in milliseconds: the geometric mean over the rounds of the medians of their runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgramTime {
+    /// The mean.
+    pub ms: f64,
+    /// The shortest of the rounds.
+    pub least_ms: f64,
+    /// The longest.
+    pub most_ms: f64,
+}
+
+/// How long the program takes for a text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TextTime {
+    /// Bytes of the text.
+    pub text_bytes: usize,
+    /// Bytes of its image.
+    pub image_bytes: usize,
+    /// How long.
+    pub time: ProgramTime,
+    /// Held against the program that does nothing.
+    pub against_nothing: Comparison,
+}
+
 /// One claim that the measuring must fulfil about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationClaim {
@@ -379,6 +421,7 @@ impl Verdict {
                 | "size"
                 | "cpu_per_request"
                 | "start_up_cpu"
+                | "image"
                 | "database_per_request"
         );
         match (self, amount) {
@@ -663,6 +706,7 @@ pub(super) mod tests {
             wrong_key: None,
             stall: None,
             pool: None,
+            program: None,
         }
     }
 

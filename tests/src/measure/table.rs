@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
-    Comparison, JudgedPrediction, KeyRun, Metric, PoolSweep, ResultFile, Side, Stall, Task,
-    Verdict, WrongKey,
+    Comparison, JudgedPrediction, KeyRun, Metric, PoolSweep, ProgramTimes, ResultFile, Side, Stall,
+    Task, Verdict, WrongKey,
 };
 use crate::terminal::{Style, paint};
 
@@ -76,6 +76,10 @@ fn lines(result: &ResultFile) -> Vec<String> {
     if let Some(pool) = &result.pool {
         lines.push(String::new());
         lines.extend(knees(result, pool));
+    }
+    if let Some(program) = &result.program {
+        lines.push(String::new());
+        lines.extend(by_itself(program));
     }
     if let Some(wrong_key) = &result.wrong_key {
         lines.push(String::new());
@@ -310,6 +314,31 @@ fn with_a_wrong_key(demonstration: &WrongKey) -> Vec<String> {
         &format!("to see it yourself: {}", demonstration.command),
         "- ",
     ));
+    lines
+}
+
+/// The program without the service.
+fn by_itself(program: &ProgramTimes) -> Vec<String> {
+    let row = |name: &str, cells: [String; 3]| {
+        let [time, image, ratio] = cells;
+        format!("{name:NAME$} {time:>VALUE$} {image:>VALUE$} {ratio:>INTERVAL$}")
+    };
+    let head = ["ms", "image, bytes", "times nothing"].map(str::to_owned);
+    let nothing = [figure(program.nothing.ms), "-".to_owned(), "1".to_owned()];
+    let mut lines = vec![
+        paint(Style::Strong, row("the program by itself", head)),
+        row("A program that does nothing", nothing),
+    ];
+    for text in &program.texts {
+        let cells = [
+            figure(text.time.ms),
+            text.image_bytes.to_string(),
+            interval(&text.against_nothing),
+        ];
+        lines.push(row(&format!("Text of {} bytes", text.text_bytes), cells));
+    }
+    let command = format!("to see it yourself: {}", program.command);
+    lines.extend(wrapped(&command, "- "));
     lines
 }
 

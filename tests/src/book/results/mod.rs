@@ -6,6 +6,7 @@ mod guard;
 mod knob;
 mod numbers;
 mod pool;
+mod program;
 mod stall;
 mod table;
 
@@ -65,6 +66,7 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&table::headline(reference.as_ref(), own));
     html.push_str(&stall::render(reference.as_ref(), own));
     html.push_str(&pool::render(reference.as_ref(), own));
+    html.push_str(&program::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
     html.push_str(&guard::wrong_key(reference.as_ref(), own));
     if let Some(own) = own {
@@ -172,8 +174,9 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PoolSweep, SCHEMA,
-        Side, SideValue, Stall, StalledSide, Task, Verdict, WrongKey,
+        Better, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PoolSweep, ProgramTime,
+        ProgramTimes, SCHEMA, Side, SideValue, Stall, StalledSide, Task, TextTime, Verdict,
+        WrongKey,
     };
 
     fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {
@@ -263,6 +266,7 @@ mod tests {
             wrong_key: None,
             stall: None,
             pool: None,
+            program: None,
         }
     }
 
@@ -388,6 +392,44 @@ mod tests {
         );
         assert!(html.contains("<td>refused: 3000 of 3000 answers"), "{html}");
         assert!(!page(Some(&sample()), None).contains("price of the guard"));
+    }
+
+    #[test]
+    fn a_program_stands_beside_one_that_does_nothing() {
+        let time = |ms| ProgramTime {
+            ms,
+            least_ms: ms * 0.9,
+            most_ms: ms * 1.1,
+        };
+        let mut file = sample();
+        file.program = Some(ProgramTimes {
+            command: "hyperfine <x>".into(),
+            runs: 60,
+            nothing: time(0.5),
+            texts: vec![TextTime {
+                text_bytes: 512,
+                image_bytes: 1057,
+                time: time(2.0),
+                against_nothing: Comparison {
+                    ratio: Some(4.0),
+                    low: Some(3.9),
+                    high: Some(4.1),
+                    ..file.metrics[0].comparisons[0].clone()
+                },
+            }],
+        });
+        let html = page(Some(&file), None);
+        assert!(html.contains("<code>hyperfine &lt;x&gt;</code>"), "{html}");
+        assert!(
+            html.contains("A text of 512 bytes</th><td class=\"number\">2 "),
+            "{html}"
+        );
+        assert!(html.contains("<td class=\"number\">1057</td>"), "{html}");
+        assert!(
+            html.contains("4 <span class=\"interval\">(3.90 to 4.10)</span>"),
+            "{html}"
+        );
+        assert!(!page(Some(&sample()), None).contains("by itself"));
     }
 
     #[test]

@@ -134,7 +134,8 @@ fn does_not_compile(
     ))
     .failed();
     if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
-        let explain = codes.first().map_or(String::new(), |code| {
+        let of_rustc = codes.iter().find(|code| code.starts_with('E'));
+        let explain = of_rustc.map_or(String::new(), |code| {
             format!("; rustc --explain {code} tells more")
         });
         state::record(workspace, exercise, &LastCheck::does_not_compile(codes))?;

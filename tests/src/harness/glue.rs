@@ -135,13 +135,7 @@ fn fingerprint(krate: &Crate, service: &Path) -> anyhow::Result<String> {
 
 /// The compiler's complaints are the learner's to mend, everything else that Maven says is not.
 fn not_compiled(krate: &Crate, said: &str) -> BuildError {
-    // Maven says everything twice: as the compiler says it, and as the reason why its own goal failed.
-    let complaints: Vec<&str> = said
-        .lines()
-        .take_while(|line| !line.contains("Failed to execute goal"))
-        .filter_map(|line| line.strip_prefix("[ERROR] "))
-        .filter(|line| line.contains(".kt:"))
-        .collect();
+    let complaints = complaints(said);
     if complaints.is_empty() {
         eprintln!("{said}");
         let trouble = Trouble::new(format!(
@@ -153,12 +147,24 @@ fn not_compiled(krate: &Crate, said: &str) -> BuildError {
         return BuildError::CouldNotBuild(trouble.into());
     }
     for complaint in complaints {
-        eprintln!("error: {}", complaint.trim_start_matches("file://"));
+        eprintln!("error: {complaint}");
     }
     BuildError::DoesNotCompile {
         label: krate.package.clone(),
         codes: vec![KOTLIN.to_owned()],
     }
+}
+
+/// What the compiler complains about, with the file, the line and the column.
+fn complaints(said: &str) -> Vec<&str> {
+    // Maven says everything twice: as the compiler says it, and as the reason why its own goal failed. The compiler sets the
+    // terminal's colours back before its first line, even where there is no terminal.
+    said.lines()
+        .take_while(|line| !line.contains("Failed to execute goal"))
+        .filter_map(|line| line.split_once("[ERROR] "))
+        .map(|(_, complaint)| complaint.trim_start_matches("file://"))
+        .filter(|complaint| complaint.contains(".kt:"))
+        .collect()
 }
 
 /// Best effort: what cannot be removed is in nobody's way.
@@ -173,5 +179,22 @@ fn remove_the_oldest(kept: &Path) {
     let too_many = folders.len().saturating_sub(KEPT);
     for (_, folder) in folders.into_iter().take(too_many) {
         let _ = fs::remove_dir_all(folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compilers_complaints_are_told_from_mavens() {
+        let said = "\u{1b}[0m[ERROR] file:///a/kotlin/Glue.kt:17:26 Unresolved reference 'Semaphore'.\n\
+                    [ERROR] Failed to execute goal org.jetbrains.kotlin:kotlin-maven-plugin: Compilation failure\n\
+                    [ERROR] file:///a/kotlin/Glue.kt:17:26 Unresolved reference 'Semaphore'.\n";
+        assert_eq!(
+            complaints(said),
+            ["/a/kotlin/Glue.kt:17:26 Unresolved reference 'Semaphore'."]
+        );
+        assert!(complaints("[ERROR] Could not resolve dependencies\n").is_empty());
     }
 }

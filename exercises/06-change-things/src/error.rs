@@ -1,7 +1,5 @@
 //! What a request can fail with, and what the client is told of it.
 
-use std::io::ErrorKind;
-
 use rocket::{
     Request, error,
     http::Status,
@@ -10,7 +8,7 @@ use rocket::{
 };
 use thiserror::Error;
 
-use crate::{problem::Problem, settings::LARGEST_BODY, visits::MOST_IDS};
+use crate::{problem::Problem, visits::MOST_IDS};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -22,9 +20,6 @@ pub enum Error {
     /// The body of the request is not said to be JSON.
     #[error("the body must be application/json")]
     UnsupportedMediaType,
-    /// The body of the request is larger than the service reads.
-    #[error("the body must not be larger than {LARGEST_BODY} bytes")]
-    BodyTooLarge,
     /// The body of the request is JSON, and means nothing here.
     #[error("the body must be {{\"ids\": […]}} with at most {MOST_IDS} 32-bit integers")]
     UnusableBody,
@@ -46,7 +41,6 @@ impl Error {
         let status = match self {
             Error::BadRequest(_) => Status::BadRequest,
             Error::UnsupportedMediaType => Status::UnsupportedMediaType,
-            Error::BodyTooLarge => Status::PayloadTooLarge,
             Error::UnusableBody => Status::UnprocessableEntity,
             Error::NotFound(_) => Status::NotFound,
             Error::Unavailable(_) => Status::ServiceUnavailable,
@@ -76,17 +70,8 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR: from-json
 /// Tells why a body could not be read as JSON of the right form.
 impl From<json::Error<'_>> for Error {
-    fn from(error: json::Error<'_>) -> Error {
-        match error {
-            // Rocket stops reading at the limit, see `settings.rs`.
-            json::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                Error::BodyTooLarge
-            }
-            json::Error::Parse(_, error) if error.is_data() => Error::UnusableBody,
-            json::Error::Io(_) | json::Error::Parse(..) => {
-                Error::BadRequest("the body must be JSON")
-            }
-        }
+    fn from(_error: json::Error<'_>) -> Error {
+        Error::BadRequest("the body must be JSON")
     }
 }
 // ANCHOR_END: from-json

@@ -12,29 +12,22 @@ use rocket::{
     tokio::{spawn, time::sleep},
     warn,
 };
-use sqlx::{
-    migrate::{MigrateError, Migrator},
-    postgres::{PgConnectOptions, PgPoolOptions},
-};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use crate::settings::Settings;
 
 // ANCHOR: migrate
-/// The files in `migrations/`, compiled into the program.
-static MIGRATIONS: Migrator = sqlx::migrate!();
-
-/// Runs the migrations that this database has not had yet.
-///
-/// `run` takes a lock in the database first: of two services that start at the same time, one waits
-/// for the other. A migration that fails leaves the lock on its connection, so that is not one of
-/// those that the requests share, and it is closed.
-async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), MigrateError> {
+/// Creates the table where there is none, on a connection of its own.
+async fn migrate(database: PgConnectOptions, limit: Duration) -> sqlx::Result<()> {
     let one_connection = PgPoolOptions::new()
         .max_connections(1)
         .acquire_timeout(limit)
         .connect_with(database)
         .await?;
-    let result = MIGRATIONS.run(&one_connection).await;
+    let result = sqlx::raw_sql(include_str!("../migrations/0001_create_records.sql"))
+        .execute(&one_connection)
+        .await
+        .map(|_| ());
     one_connection.close().await;
     result
 }

@@ -7,7 +7,7 @@ use rocket::{
     serde::json::{self, Json},
 };
 use serde::{Deserialize, Serialize};
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 
 use crate::{api_key::ApiKey, database::Database, error::Error};
 
@@ -65,34 +65,18 @@ pub async fn visits(
 // ANCHOR_END: visits
 
 // ANCHOR: mark
-/// Marks all of these records, and answers an empty list; or none of them, and answers the ids that
-/// no record has. The ids are in ascending order, each once.
-///
-/// The records are locked first, in ascending order. Two requests that name the same records then
-/// wait in line. Were each to lock in an order of its own, each could hold what the other waits for.
+/// Marks each of these records, and answers the ids that no record has.
 async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
-    let mut transaction = connection.begin().await?;
-
-    let found: Vec<i32> =
-        sqlx::query_scalar("SELECT id FROM records WHERE id = ANY($1) ORDER BY id FOR UPDATE")
-            .bind(ids)
-            .fetch_all(&mut *transaction)
+    let mut missing = Vec::new();
+    for id in ids {
+        let marked = sqlx::query("UPDATE records SET visited = true WHERE id = $1")
+            .bind(id)
+            .execute(&mut *connection)
             .await?;
-    let missing: Vec<i32> = ids
-        .iter()
-        .copied()
-        .filter(|id| found.binary_search(id).is_err())
-        .collect();
-    if !missing.is_empty() {
-        transaction.rollback().await?;
-        return Ok(missing);
+        if marked.rows_affected() == 0 {
+            missing.push(*id);
+        }
     }
-
-    sqlx::query("UPDATE records SET visited = true WHERE id = ANY($1) AND NOT visited")
-        .bind(ids)
-        .execute(&mut *transaction)
-        .await?;
-    transaction.commit().await?;
     Ok(missing)
 }
 // ANCHOR_END: mark

@@ -2,6 +2,7 @@
 //! the Kotlin service, a learner's crate, a reference and a planted mistake.
 
 mod api_key;
+mod change_things;
 mod first_route;
 pub mod predict;
 mod read_a_record;
@@ -15,6 +16,7 @@ use sqlx::postgres::PgConnection;
 use tokio::sync::Mutex;
 
 use crate::harness::failure::TestError;
+use crate::harness::first_start::FirstStart;
 use crate::harness::http::Client;
 use crate::harness::outage::Outage;
 use crate::harness::proxy::DatabaseProxy;
@@ -62,6 +64,8 @@ pub enum Kind {
     Steady(Run<Context>),
     /// What was observed of one outage, on a service of its own.
     Outage(fn(&Outage) -> TestResult),
+    /// What was observed of services that started with an empty database.
+    FirstStart(fn(&FirstStart) -> TestResult),
 }
 
 /// One test of the contract.
@@ -74,13 +78,14 @@ pub struct ContractTest {
 
 /// Lists tests with their functions' names as the tests' names.
 macro_rules! contract_tests {
-    (steady: [$($steady:ident),* $(,)?], outage: [$($outage:ident),* $(,)?]) => {
+    (steady: [$($steady:ident),* $(,)?], outage: [$($outage:ident),* $(,)?] $(, first_start: [$($first_start:ident),* $(,)?])?) => {
         /// The suite's tests, in the order a learner meets them.
         pub fn tests() -> Vec<$crate::suites::ContractTest> {
             use $crate::suites::{ContractTest, Kind};
             vec![
                 $(ContractTest { name: stringify!($steady), kind: Kind::Steady(|context| Box::pin($steady(context))) },)*
                 $(ContractTest { name: stringify!($outage), kind: Kind::Outage($outage) },)*
+                $($(ContractTest { name: stringify!($first_start), kind: Kind::FirstStart($first_start) },)*)?
             ]
         }
     };
@@ -109,6 +114,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "api-key",
             tests: api_key::tests(),
+        },
+        Suite {
+            name: "change-things",
+            tests: change_things::tests(),
         },
     ]
 }

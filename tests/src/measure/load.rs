@@ -1,12 +1,13 @@
 //! The measurements by load: random reads on both sides (exercise 3), and on the Kotlin service alone (exercise 1).
 
+use super::block::Reads;
 use super::database::CEILING_SHARE;
 use super::gates::{self, SameWork};
 use super::lab::{self, Lab};
 use super::manifest::Manifest;
 use super::oha::{Load, Oha, Order};
 use super::progress::{self, Progress};
-use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE, Plan};
+use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE, Plan, TIMEOUT};
 use super::results::{Language, Metric, Mode, ResultFile, SCHEMA, Task};
 use super::session::{Blocks, Session, sides_of};
 use super::subject::Subject;
@@ -49,12 +50,13 @@ pub async fn measure(
         oha: &oha,
         plan,
         database_url: lab.database_url.clone(),
+        timeout: TIMEOUT,
         data_set: lab.seeded.set,
         statements: lab.statements().await,
         progress,
     };
     let rates = session.shared_rates(subjects).await?;
-    let blocks = session.rounds(subjects, &rates).await?;
+    let blocks = session.rounds(subjects, &mut Reads(&rates)).await?;
     let mut notes = standing_notes(subjects, wanted.mode, &same);
     let ceiling = measure_ceiling(lab, &session, &mut notes).await;
     if session.statements.is_none() {

@@ -14,6 +14,8 @@ use super::warmup;
 pub const CONNECTIONS: u32 = 32;
 /// Connections in each service's pool.
 pub const POOL_SIZE: u16 = 10;
+/// The services' `DATABASE_TIMEOUT_MS`, which is their default.
+pub const TIMEOUT: Duration = Duration::from_secs(1);
 /// The rate, in percent of the slower side's saturation, whose p99 is the headline.
 pub const HEADLINE_RATE: u32 = 60;
 /// What a block needs besides its loads: start, stop, and the generator's own start for each load.

@@ -21,33 +21,31 @@ const RELEASE_LIMIT: Duration = Duration::from_secs(2);
 /// Between two looks at something that cannot be awaited.
 const POLL: Duration = Duration::from_millis(10);
 
-/// What takes the database away and gives it back.
-pub enum Power<'a> {
-    /// A server that is stopped and started.
-    Server(&'a Spare),
-    /// A proxy that is cut, where the server belongs to the user.
-    Proxy(&'a DatabaseProxy),
+/// What takes the database away and gives it back. Where the server belongs to the user there is no spare one: then the proxy
+/// alone is cut.
+pub struct Power<'a> {
+    /// The server that is stopped and started.
+    pub spare: Option<&'a Spare>,
+    /// Between the service and the server.
+    pub proxy: &'a DatabaseProxy,
 }
 
 impl Power<'_> {
     async fn off(&self) -> anyhow::Result<()> {
-        match self {
-            Power::Server(spare) => spare.stop().await,
-            Power::Proxy(proxy) => {
-                proxy.cut().await;
-                Ok(())
-            }
+        if let Some(spare) = self.spare {
+            spare.stop().await?;
         }
+        // The proxy would accept connections for a server that is gone. A port on which nobody listens refuses them.
+        self.proxy.cut().await;
+        Ok(())
     }
 
     async fn on(&self) -> anyhow::Result<()> {
-        match self {
-            Power::Server(spare) => spare.start().await,
-            Power::Proxy(proxy) => {
-                proxy.restore().await;
-                Ok(())
-            }
+        if let Some(spare) = self.spare {
+            spare.start().await?;
         }
+        self.proxy.restore().await;
+        Ok(())
     }
 }
 
@@ -95,7 +93,6 @@ impl Restart {
     /// When the database cannot be stopped or started.
     pub async fn watch(
         client: &Client,
-        proxy: &DatabaseProxy,
         power: Power<'_>,
         pid: u32,
         pool_size: usize,
@@ -114,7 +111,7 @@ impl Restart {
 
         let released = Instant::now() + RELEASE_LIMIT;
         let mut afterwards = Footprint::of(pid);
-        while (proxy.open() > pool_size || has_more_files(afterwards, before))
+        while (power.proxy.open() > pool_size || has_more_files(afterwards, before))
             && Instant::now() < released
         {
             tokio::time::sleep(POLL).await;
@@ -124,7 +121,7 @@ impl Restart {
             at_the_edges,
             while_stopped,
             after,
-            connections: proxy.open(),
+            connections: power.proxy.open(),
             pool_size,
             before,
             afterwards,

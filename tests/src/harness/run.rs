@@ -275,13 +275,13 @@ impl RestartStage {
 
     async fn watch(&self) -> anyhow::Result<Restart> {
         let Context { client, proxy, .. } = &self.stage.context;
-        let power = match &self.spare {
-            Some(spare) => Power::Server(spare),
-            None => Power::Proxy(proxy),
+        let power = Power {
+            spare: self.spare.as_ref(),
+            proxy,
         };
         let client = client.within(ANSWER_LIMIT_IN_TROUBLE);
         let pid = self.stage.service.pid();
-        Restart::watch(&client, proxy, power, pid, POOL_SIZE.into()).await
+        Restart::watch(&client, power, pid, POOL_SIZE.into()).await
     }
 
     async fn stop(self) -> anyhow::Result<Stopped> {

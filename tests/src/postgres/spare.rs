@@ -16,7 +16,7 @@ pub struct Spare {
 
 enum Source {
     Embedded(embedded::Spare),
-    Container(docker::Spare),
+    Container(Box<docker::Spare>),
 }
 
 impl Spare {
@@ -36,7 +36,7 @@ impl Spare {
             }
             Provider::Docker => {
                 let (spare, server) = Containers::new(&settings).spare(workspace, main).await?;
-                (Source::Container(spare), server)
+                (Source::Container(Box::new(spare)), server)
             }
         };
         Ok(Some(Spare {

@@ -21,6 +21,7 @@ pub struct Client {
     base_url: String,
     http: reqwest::Client,
     key: Option<String>,
+    limit: Duration,
 }
 
 impl Client {
@@ -39,6 +40,7 @@ impl Client {
             base_url: base_url.to_owned(),
             http,
             key: key.map(str::to_owned),
+            limit: ANSWER_LIMIT,
         })
     }
 
@@ -60,10 +62,19 @@ impl Client {
         }
     }
 
+    /// The same client, waiting at most this long for a whole answer instead of [`ANSWER_LIMIT`].
+    #[must_use]
+    pub fn within(&self, limit: Duration) -> Self {
+        Client {
+            limit,
+            ..self.clone()
+        }
+    }
+
     /// Sends a GET and reads the whole answer.
     ///
     /// # Errors
-    /// When no complete HTTP answer comes within [`ANSWER_LIMIT`], or its body is longer than any in the contract.
+    /// When no complete HTTP answer comes in time, or its body is longer than any in the contract.
     pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::GET, path).await
     }
@@ -74,6 +85,14 @@ impl Client {
     /// As [`Client::get`].
     pub async fn head(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::HEAD, path).await
+    }
+
+    /// Sends a request of any method, without a body, and reads the answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
+        self.send_body(method, path, None).await
     }
 
     /// Sends a POST without a body and reads the whole answer.
@@ -90,10 +109,6 @@ impl Client {
     /// As [`Client::get`].
     pub async fn post_body(&self, path: &str, body: Body<'_>) -> Result<Answer, Failure> {
         self.send_body(Method::POST, path, Some(body)).await
-    }
-
-    async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
-        self.send_body(method, path, None).await
     }
 
     async fn send_body(
@@ -115,7 +130,7 @@ impl Client {
             }
         }
         let sent = Instant::now();
-        match tokio::time::timeout(ANSWER_LIMIT, read(request)).await {
+        match tokio::time::timeout(self.limit, read(request)).await {
             Ok(Ok((status, headers, body))) => Ok(Answer {
                 curl,
                 status,
@@ -125,7 +140,7 @@ impl Client {
             }),
             Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
             Err(_) => {
-                let expected = format!("an answer within {} s", ANSWER_LIMIT.as_secs());
+                let expected = format!("an answer within {} s", self.limit.as_secs_f64());
                 Err(Failure::new(expected, "no complete answer in that time").of(curl))
             }
         }

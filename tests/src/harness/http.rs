@@ -21,6 +21,7 @@ pub struct Client {
     base_url: String,
     http: reqwest::Client,
     key: Option<String>,
+    limit: Duration,
 }
 
 impl Client {
@@ -39,6 +40,7 @@ impl Client {
             base_url: base_url.to_owned(),
             http,
             key: key.map(str::to_owned),
+            limit: ANSWER_LIMIT,
         })
     }
 
@@ -60,10 +62,19 @@ impl Client {
         }
     }
 
+    /// The same client, waiting at most this long for a whole answer instead of [`ANSWER_LIMIT`].
+    #[must_use]
+    pub fn within(&self, limit: Duration) -> Self {
+        Client {
+            limit,
+            ..self.clone()
+        }
+    }
+
     /// Sends a GET and reads the whole answer.
     ///
     /// # Errors
-    /// When no complete HTTP answer comes within [`ANSWER_LIMIT`], or its body is longer than any in the contract.
+    /// When no complete HTTP answer comes in time, or its body is longer than any in the contract.
     pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::GET, path).await
     }
@@ -76,15 +87,50 @@ impl Client {
         self.send(Method::HEAD, path).await
     }
 
-    async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
+    /// Sends a request of any method, without a body, and reads the answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
+        self.send_body(method, path, None).await
+    }
+
+    /// Sends a POST without a body and reads the whole answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn post(&self, path: &str) -> Result<Answer, Failure> {
+        self.send(Method::POST, path).await
+    }
+
+    /// Sends a POST with a body, said to be of this type, and reads the whole answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn post_body(&self, path: &str, body: Body<'_>) -> Result<Answer, Failure> {
+        self.send_body(Method::POST, path, Some(body)).await
+    }
+
+    async fn send_body(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body<'_>>,
+    ) -> Result<Answer, Failure> {
         let url = format!("{}{path}", self.base_url);
-        let curl = self.curl(&method, &url);
+        let curl = self.curl(&method, &url, body);
         let mut request = self.http.request(method, &url);
         if let Some(key) = &self.key {
             request = request.header("X-API-Key", key);
         }
+        if let Some(body) = body {
+            request = request.body(body.bytes.to_vec());
+            if let Some(content_type) = body.content_type {
+                request = request.header(CONTENT_TYPE, content_type);
+            }
+        }
         let sent = Instant::now();
-        match tokio::time::timeout(ANSWER_LIMIT, read(request)).await {
+        match tokio::time::timeout(self.limit, read(request)).await {
             Ok(Ok((status, headers, body))) => Ok(Answer {
                 curl,
                 status,
@@ -94,18 +140,64 @@ impl Client {
             }),
             Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
             Err(_) => {
-                let expected = format!("an answer within {} s", ANSWER_LIMIT.as_secs());
+                let expected = format!("an answer within {} s", self.limit.as_secs_f64());
                 Err(Failure::new(expected, "no complete answer in that time").of(curl))
             }
         }
     }
 
-    fn curl(&self, method: &Method, url: &str) -> String {
-        let option = if *method == Method::HEAD { "-I" } else { "-i" };
-        match &self.key {
-            Some(key) => format!("curl {option} -H 'X-API-Key: {key}' '{url}'"),
-            None => format!("curl {option} '{url}'"),
+    fn curl(&self, method: &Method, url: &str, body: Option<Body<'_>>) -> String {
+        let mut curl = match *method {
+            Method::HEAD => "curl -I".to_owned(),
+            Method::GET => "curl -i".to_owned(),
+            _ => format!("curl -i -X {method}"),
+        };
+        if let Some(key) = &self.key {
+            curl += &format!(" -H 'X-API-Key: {key}'");
         }
+        if let Some(body) = body {
+            curl += &body.as_curl_options();
+        }
+        format!("{curl} '{url}'")
+    }
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Body<'a> {
+    /// The value of the header `Content-Type`; none when the request has no such header.
+    pub content_type: Option<&'a str>,
+    /// What is sent.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Body<'a> {
+    /// A body that is said to be JSON, whether it is or not.
+    pub fn json(bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+        Body {
+            content_type: Some("application/json"),
+            bytes: bytes.as_ref(),
+        }
+    }
+
+    /// A long body is shown by its beginning, which says what it is.
+    fn as_curl_options(self) -> String {
+        // curl names a type of its own unless it is told to leave the header out.
+        let header = self.content_type.map_or_else(
+            || "Content-Type:".to_owned(),
+            |content_type| format!("Content-Type: {content_type}"),
+        );
+        let text = String::from_utf8_lossy(self.bytes).replace('\'', r"'\''");
+        let text = shortened(&text);
+        format!(" -H '{header}' --data-binary '{text}'")
+    }
+}
+
+/// The beginning of a text, as much as a failure shows.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -259,11 +351,6 @@ impl Answer {
 
     fn shown_body(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
-        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut shown: String = flat.chars().take(SHOWN).collect();
-        if flat.chars().count() > SHOWN {
-            shown.push_str(" …");
-        }
-        shown
+        shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 }

@@ -36,23 +36,23 @@ const AT_ONCE: usize = 64;
 
 /// A row as the database has it.
 #[derive(Debug, FromRow)]
-struct Row {
+pub(super) struct Row {
     id: i32,
     value: String,
     odd: bool,
     divisible_by_3: bool,
-    visited: bool,
+    pub(super) visited: bool,
 }
 
 impl Row {
-    async fn load(database: &mut PgConnection, id: i32) -> sqlx::Result<Row> {
+    pub(super) async fn load(database: &mut PgConnection, id: i32) -> sqlx::Result<Row> {
         sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1")
             .bind(id)
             .fetch_one(database)
             .await
     }
 
-    fn is_answered_by(&self, answer: &Answer) -> Result<(), Failure> {
+    pub(super) fn is_answered_by(&self, answer: &Answer) -> Result<(), Failure> {
         let expected = json!({
             "id": self.id,
             "value": self.value,

@@ -6,7 +6,10 @@
 mod folder;
 
 use folder::{Folder, assert_says, exercise_toml};
-use workshop::measure::results::{Comparison, JudgedPrediction, ResultFile, Verdict};
+use workshop::measure::results::{
+    Comparison, Course, JudgedPrediction, Knee, Mode, PoolSweep, ResultFile, Stall, StalledSide,
+    Verdict,
+};
 use workshop::workspace::Workspace;
 
 /// A course of exercises 1 and 3, with the reference's figures of exercise 3.
@@ -170,8 +173,97 @@ fn a_kind_of_measurement_that_nobody_knew_appears_by_itself() {
     let page = page(&course);
     assert_says(
         &page,
-        &["## exercise-42", "| Cups of tea (a day) | Kotlin: "],
+        &[
+            "## exercise-42",
+            "| Metric | Measured |\n",
+            "| Cups of tea (a day) | Kotlin: ",
+        ],
     );
+}
+
+#[test]
+fn of_an_invalid_measurement_nothing_is_claimed() {
+    let course = course();
+    let mut mine = reads();
+    mine.invalid = vec!["no block of kotlin passed the gates".to_owned()];
+    measured(&course, "exercise-3", mine);
+    let page = page(&course);
+    assert_says(
+        &page,
+        &[
+            "**Invalid:** no block of kotlin passed the gates",
+            "| – | invalid |",
+        ],
+    );
+    assert!(!page.contains("faster"), "{page}");
+}
+
+#[test]
+fn what_a_stall_and_pools_of_several_sizes_show_stands_below_the_metrics() {
+    let course = course();
+    let mut mine = reads();
+    mine.stall = Some(Stall {
+        command: String::new(),
+        rate: 1000.0,
+        seconds: 8.0,
+        began_s: 3.5,
+        lasted_s: 1.0,
+        timeout_ms: 3000,
+        sides: vec![StalledSide {
+            side: "kotlin".to_owned(),
+            statuses: [].into(),
+            p99: Comparison {
+                ratio: Some(380.0),
+                low: Some(350.0),
+                high: Some(410.0),
+                ..Comparison::invalid("corrected", "uncorrected", "")
+            },
+            course: Course::default(),
+        }],
+    });
+    mine.pool = Some(PoolSweep {
+        sizes: vec![2, 8],
+        enough: 0.95,
+        knees: vec![Knee {
+            side: "kotlin".to_owned(),
+            size: 8,
+            share: 0.97,
+            best: 32,
+        }],
+        database: [].into(),
+        with_ping: "with-ping".to_owned(),
+        without_ping: "without-ping".to_owned(),
+    });
+    measured(&course, "exercise-3", mine);
+    assert_says(
+        &page(&course),
+        &[
+            "- Kotlin: the corrected p99 is 380 times the uncorrected one of the same runs (95 % interval 350 to 410)",
+            "- Kotlin: the smallest pool with at least 95 % of the best throughput is 8 (97 %; the best is at 32)",
+        ],
+    );
+}
+
+#[test]
+fn what_must_be_known_to_read_the_figures_goes_with_them() {
+    let course = course();
+    let mut mine = reads();
+    mine.notes = vec!["the load generator used 9 % of <all> cores".to_owned()];
+    measured(&course, "exercise-3", mine);
+    assert_says(
+        &page(&course),
+        &[
+            "<summary>To read this rightly</summary>\n\n- the load generator used 9 % of \\<all\\> cores",
+        ],
+    );
+}
+
+#[test]
+fn figures_in_a_folder_of_their_own_are_not_yours() {
+    let course = course();
+    measured(&course, "somebody/exercise-3", reads());
+    let said = course.fails(&["report"], 2);
+    assert_says(&said, &["you have measured nothing yet"]);
 }
 
 #[test]
@@ -212,7 +304,23 @@ fn a_prediction_that_you_have_not_measured_is_scored_by_the_reference() {
         &page(&course),
         &[
             "1 of 1 held",
-            "1 of them is judged by the reference's figures, since you have none yet.",
+            "1 of them is judged by the reference's figures, since none of yours did it.",
+            "| held | exercise-3, the reference |",
+        ],
+    );
+}
+
+#[test]
+fn a_quick_run_judges_nobody_and_the_reference_still_does() {
+    let course = course();
+    predictions(&course, "2");
+    let mut mine = reads();
+    mine.mode = Mode::Quick;
+    measured(&course, "exercise-3", mine);
+    assert_says(
+        &page(&course),
+        &[
+            "a quick run, for orientation",
             "| held | exercise-3, the reference |",
         ],
     );

@@ -12,9 +12,10 @@ use super::numbers::value;
 use super::{provenance, unreadable};
 use crate::exercise::Catalogue;
 use crate::files;
+use crate::measure::findings::findings;
 use crate::measure::predictions::{self, FACTOR};
 use crate::measure::results::{
-    CalibrationFile, Comparison, JudgedPrediction, Language, Metric, Mode, ResultFile, Task,
+    CalibrationFile, Comparison, JudgedPrediction, Metric, ResultFile, SideValue, Task, Verdict,
 };
 use crate::workspace::Workspace;
 
@@ -115,14 +116,16 @@ pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
             faults.push((unreadable(workspace, path, &error), again(path)));
         }
     }
+    let mut references = Vec::new();
     for path in result_files(&workspace.reference_results())? {
-        if is_calibration(&path) {
-            if calibration.is_none() {
-                calibration = Some((Whose::Reference, CalibrationFile::read(&path)?));
-            }
-            continue;
+        if !is_calibration(&path) {
+            references.push(ResultFile::read(&path)?);
+        } else if calibration.is_none() {
+            calibration = Some((Whose::Reference, CalibrationFile::read(&path)?));
         }
-        let result = ResultFile::read(&path)?;
+    }
+    let predictions = predictions_of(workspace, &measurements, &references)?;
+    for result in references {
         let is_own = |own: &Measurement| {
             own.result.exercise == result.exercise && own.result.task == result.task
         };
@@ -138,7 +141,6 @@ pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
         let number = number_of(&measurement.result.exercise);
         (number, measurement.whose as u8)
     });
-    let predictions = predictions_of(workspace, &measurements)?;
     Ok(Some(Report {
         parts: parts(&catalogue, measurements),
         calibration,
@@ -147,15 +149,19 @@ pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
     }))
 }
 
-/// The JSON files of a folder, by name; none when there is no such folder.
+/// The JSON files in a folder, by name; none when there is no such folder. What lies in folders below is not looked at: it
+/// may be somebody else's.
 fn result_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let tree = files::read_tree(folder).context("the results cannot be listed")?;
+    let is_result = |path: &PathBuf| {
+        path.parent() == Some(Path::new(""))
+            && path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+    };
     Ok(tree
         .into_keys()
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "json")
-        })
+        .filter(is_result)
         .map(|path| folder.join(path))
         .collect())
 }
@@ -201,47 +207,52 @@ fn parts(catalogue: &Catalogue, measurements: Vec<Measurement>) -> Vec<Part> {
     parts
 }
 
-/// Each prediction is judged once: by the random reads, which are what was predicted, else by the first measurement that
-/// has the metric; by the reader's own figures, else by the reference's.
+/// Each prediction is judged once: by the reader's own figures, else by the reference's; by the random reads, which are what
+/// was predicted, else by the first measurement that has the metric.
 fn predictions_of(
     workspace: &Workspace,
-    measurements: &[Measurement],
+    own: &[Measurement],
+    references: &[ResultFile],
 ) -> anyhow::Result<Predictions> {
     let path = predictions::path(workspace)?;
     if !path.is_file() {
         return Ok(Predictions::default());
     }
     let made = predictions::read(&path)?;
-    let mut by_preference: Vec<&Measurement> = measurements.iter().collect();
-    by_preference.sort_by_key(|measurement| {
+    let mut candidates: Vec<(bool, &ResultFile)> = own
+        .iter()
+        .map(|measurement| (false, &measurement.result))
+        .chain(references.iter().map(|reference| (true, reference)))
+        .collect();
+    candidates.sort_by_key(|(by_the_reference, result)| {
         (
-            measurement.whose == Whose::Reference,
-            measurement.result.task != Task::Reads,
+            *by_the_reference,
+            result.task != Task::Reads,
+            number_of(&result.exercise),
         )
     });
     let mut judged: Vec<Judged> = Vec::new();
-    for measurement in by_preference {
-        let by_the_reference = measurement.whose == Whose::Reference;
+    for (by_the_reference, result) in candidates {
         // The reader's were judged when they were measured, and a prediction that was mended since does not count.
         let judgements = if by_the_reference {
-            judged_by(&made, &measurement.result)
+            predictions::judged_by(&made, result)
         } else {
-            measurement.result.predictions.clone()
+            result.predictions.clone()
         };
         for prediction in judgements {
-            if !judged
+            if judged
                 .iter()
                 .any(|there| there.prediction.key == prediction.key)
             {
-                let metric = measurement.result.metric(&prediction.key);
-                judged.push(Judged {
-                    name: metric
-                        .map_or_else(|| prediction.key.clone(), |metric| metric.name.clone()),
-                    prediction,
-                    exercise: measurement.result.exercise.clone(),
-                    by_the_reference,
-                });
+                continue;
             }
+            let metric = result.metric(&prediction.key);
+            judged.push(Judged {
+                name: metric.map_or_else(|| prediction.key.clone(), |metric| metric.name.clone()),
+                prediction,
+                exercise: result.exercise.clone(),
+                by_the_reference,
+            });
         }
     }
     judged.sort_by_key(|judged| {
@@ -253,15 +264,6 @@ fn predictions_of(
         made: made.len(),
         judged,
     })
-}
-
-fn judged_by(made: &[predictions::Prediction], result: &ResultFile) -> Vec<JudgedPrediction> {
-    match (result.side(Language::Rust), result.side(Language::Kotlin)) {
-        (Some(rust), Some(kotlin)) if result.mode != Mode::Quick && result.invalid.is_empty() => {
-            predictions::judge(made, &result.metrics, &rust.id, &kotlin.id)
-        }
-        _ => Vec::new(),
-    }
 }
 
 impl Report {
@@ -304,7 +306,7 @@ impl Report {
         if by_the_reference > 0 {
             let _ = write!(
                 score,
-                " {by_the_reference} of them {} judged by the reference's figures, since you have none yet.",
+                " {by_the_reference} of them {} judged by the reference's figures, since none of yours did it.",
                 if by_the_reference == 1 { "is" } else { "are" }
             );
         }
@@ -402,23 +404,43 @@ fn measured(whose: Whose, result: &ResultFile) -> String {
         .iter()
         .filter(|metric| metric.headline)
         .collect();
-    let metrics = if headline.is_empty() {
+    let metrics: Vec<&Metric> = if headline.is_empty() {
         result.metrics.iter().collect()
     } else {
         headline
     };
+    let mut columns = vec![
+        ("Metric", Align::Left),
+        ("Measured", Align::Left),
+        ("Against", Align::Left),
+        ("Ratio (95 % interval)", Align::Right),
+        ("Verdict", Align::Left),
+    ];
+    if metrics.iter().all(|metric| metric.comparisons.is_empty()) {
+        columns.truncate(2);
+    }
     let rows = metrics.into_iter().flat_map(|metric| rows(result, metric));
-    text.push_str(&table(
-        &[
-            ("Metric", Align::Left),
-            ("Measured", Align::Left),
-            ("Against", Align::Left),
-            ("Ratio (95 % interval)", Align::Right),
-            ("Verdict", Align::Left),
-        ],
-        rows,
-    ));
+    text.push_str(&table(&columns, rows));
+    text.push_str(&list(&findings(result)));
+    if !result.notes.is_empty() {
+        let _ = write!(
+            text,
+            "<details>\n<summary>To read this rightly</summary>\n\n{}</details>\n\n",
+            list(&result.notes)
+        );
+    }
     text
+}
+
+fn list(items: &[String]) -> String {
+    if items.is_empty() {
+        return String::new();
+    }
+    let lines: String = items
+        .iter()
+        .map(|item| format!("- {}\n", plain(item)))
+        .collect();
+    format!("{lines}\n")
 }
 
 fn about(whose: Whose, result: &ResultFile) -> String {
@@ -433,15 +455,13 @@ fn rows(result: &ResultFile, metric: &Metric) -> Vec<Vec<String>> {
         plain(&format!("{} ({})", metric.name, metric.unit))
     };
     let of = |id: &str| {
-        let side = result.sides.iter().find(|side| side.id == id);
-        let label = side.map_or(id, |side| side.label.as_str());
         let figure = metric
             .value(id)
             .map_or_else(|| "–".to_owned(), |side| value(side.value));
-        format!("{}: {figure}", plain(label))
+        format!("{}: {figure}", plain(result.label(id)))
     };
     if metric.comparisons.is_empty() {
-        let alone = |side: &crate::measure::results::SideValue| {
+        let alone = |side: &SideValue| {
             vec![
                 name.clone(),
                 of(&side.side),
@@ -453,19 +473,34 @@ fn rows(result: &ResultFile, metric: &Metric) -> Vec<Vec<String>> {
         return metric.values.iter().map(alone).collect();
     }
     let compared = |comparison: &Comparison| {
-        let words = comparison.verdict.words(&metric.key);
+        // Nothing is claimed from a measurement that may not be believed; a comparison that is invalid itself says why.
+        let unfounded = !result.invalid.is_empty() && comparison.verdict != Verdict::Invalid;
+        let (ratio, verdict) = if unfounded {
+            (
+                "–".to_owned(),
+                Verdict::Invalid.words(&metric.key).to_owned(),
+            )
+        } else {
+            (ratio(comparison), verdict(comparison, &metric.key))
+        };
         vec![
             name.clone(),
             of(&comparison.side),
             of(&comparison.against),
-            ratio(comparison),
-            match &comparison.reason {
-                Some(reason) => format!("{words}: {}", plain(reason)),
-                None => words.to_owned(),
-            },
+            ratio,
+            verdict,
         ]
     };
     metric.comparisons.iter().map(compared).collect()
+}
+
+/// The verdict in a word, with the reason where it is invalid.
+fn verdict(comparison: &Comparison, key: &str) -> String {
+    let words = comparison.verdict.words(key);
+    match &comparison.reason {
+        Some(reason) => format!("{words}: {}", plain(reason)),
+        None => words.to_owned(),
+    }
 }
 
 /// `0.29 (0.27 to 0.31)`.
@@ -485,9 +520,9 @@ enum Align {
     Right,
 }
 
-/// A Markdown table; nothing when it has no rows.
+/// A Markdown table; nothing when it has no rows. Cells beyond the columns are left out.
 fn table(columns: &[(&str, Align)], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let line = |cells: &[String]| format!("| {} |\n", cells[..columns.len()].join(" | "));
     let body: String = rows.map(|row| line(&row)).collect();
     if body.is_empty() {
         return String::new();

@@ -419,8 +419,9 @@ fn measured(whose: Whose, result: &ResultFile) -> String {
     if metrics.iter().all(|metric| metric.comparisons.is_empty()) {
         columns.truncate(2);
     }
-    let rows = metrics.into_iter().flat_map(|metric| rows(result, metric));
+    let rows = metrics.iter().flat_map(|metric| rows(result, metric));
     text.push_str(&table(&columns, rows));
+    text.push_str(&list(&reasons(result, &metrics)));
     text.push_str(&list(&findings(result)));
     if !result.notes.is_empty() {
         let _ = write!(
@@ -473,34 +474,39 @@ fn rows(result: &ResultFile, metric: &Metric) -> Vec<Vec<String>> {
         return metric.values.iter().map(alone).collect();
     }
     let compared = |comparison: &Comparison| {
-        // Nothing is claimed from a measurement that may not be believed; a comparison that is invalid itself says why.
-        let unfounded = !result.invalid.is_empty() && comparison.verdict != Verdict::Invalid;
-        let (ratio, verdict) = if unfounded {
-            (
-                "–".to_owned(),
-                Verdict::Invalid.words(&metric.key).to_owned(),
-            )
+        // Nothing is claimed from a measurement that may not be believed.
+        let (ratio, verdict) = if result.invalid.is_empty() {
+            (ratio(comparison), comparison.verdict)
         } else {
-            (ratio(comparison), verdict(comparison, &metric.key))
+            ("–".to_owned(), Verdict::Invalid)
         };
         vec![
             name.clone(),
             of(&comparison.side),
             of(&comparison.against),
             ratio,
-            verdict,
+            verdict.words(&metric.key).to_owned(),
         ]
     };
     metric.comparisons.iter().map(compared).collect()
 }
 
-/// The verdict in a word, with the reason where it is invalid.
-fn verdict(comparison: &Comparison, key: &str) -> String {
-    let words = comparison.verdict.words(key);
-    match &comparison.reason {
-        Some(reason) => format!("{words}: {}", plain(reason)),
-        None => words.to_owned(),
+/// Why comparisons of these metrics are invalid. A column of the table has no room for it.
+fn reasons(result: &ResultFile, metrics: &[&Metric]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for metric in metrics {
+        for comparison in &metric.comparisons {
+            if let Some(reason) = &comparison.reason {
+                reasons.push(format!(
+                    "{}, {} against {}: invalid: {reason}",
+                    metric.name,
+                    result.label(&comparison.side),
+                    result.label(&comparison.against),
+                ));
+            }
+        }
     }
+    reasons
 }
 
 /// `0.29 (0.27 to 0.31)`.

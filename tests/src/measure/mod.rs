@@ -8,6 +8,7 @@ pub mod block;
 pub mod calibration;
 pub mod cold_start;
 pub mod database;
+pub mod findings;
 pub mod first_answer;
 pub mod gates;
 pub mod guard;

@@ -11,7 +11,7 @@ use super::failure::Failure;
 /// The longest that a test waits for a whole answer.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// The longest body that a test reads, in bytes: no call of the suites answers with more.
-const BODY_LIMIT: usize = 1024 * 1024;
+const BODY_LIMIT: usize = 4 * 1024 * 1024;
 /// How much of a body a failure shows, in characters.
 const SHOWN: usize = 300;
 
@@ -76,28 +76,43 @@ impl Client {
         self.send(Method::HEAD, path).await
     }
 
+    /// Sends a GET and reads the head of the answer only. The body comes as fast as it is asked for, so this client can be
+    /// a slow one; dropping the download leaves it.
+    ///
+    /// # Errors
+    /// When no HTTP answer begins within [`ANSWER_LIMIT`].
+    pub async fn download(&self, path: &str) -> Result<Download, Failure> {
+        let (request, curl) = self.request(Method::GET, path);
+        let response = within_the_limit(&curl, begun(request)).await?;
+        Ok(Download {
+            curl,
+            response,
+            unread: Vec::new(),
+        })
+    }
+
     async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
+        let (request, curl) = self.request(method, path);
+        let sent = Instant::now();
+        let (status, headers, body) = within_the_limit(&curl, read(request)).await?;
+        Ok(Answer {
+            curl,
+            status,
+            headers,
+            body,
+            took: sent.elapsed(),
+        })
+    }
+
+    /// The request, and the same as a curl line.
+    fn request(&self, method: Method, path: &str) -> (reqwest::RequestBuilder, String) {
         let url = format!("{}{path}", self.base_url);
         let curl = self.curl(&method, &url);
         let mut request = self.http.request(method, &url);
         if let Some(key) = &self.key {
             request = request.header("X-API-Key", key);
         }
-        let sent = Instant::now();
-        match tokio::time::timeout(ANSWER_LIMIT, read(request)).await {
-            Ok(Ok((status, headers, body))) => Ok(Answer {
-                curl,
-                status,
-                headers,
-                body,
-                took: sent.elapsed(),
-            }),
-            Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
-            Err(_) => {
-                let expected = format!("an answer within {} s", ANSWER_LIMIT.as_secs());
-                Err(Failure::new(expected, "no complete answer in that time").of(curl))
-            }
-        }
+        (request, curl)
     }
 
     fn curl(&self, method: &Method, url: &str) -> String {
@@ -109,8 +124,26 @@ impl Client {
     }
 }
 
+async fn within_the_limit<T>(
+    curl: &str,
+    answer: impl Future<Output = Result<T, String>>,
+) -> Result<T, Failure> {
+    match tokio::time::timeout(ANSWER_LIMIT, answer).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
+        Err(_) => {
+            let expected = format!("an answer within {} s", ANSWER_LIMIT.as_secs());
+            Err(Failure::new(expected, "no complete answer in that time").of(curl))
+        }
+    }
+}
+
+async fn begun(request: reqwest::RequestBuilder) -> Result<reqwest::Response, String> {
+    request.send().await.map_err(|error| in_words(&error))
+}
+
 async fn read(request: reqwest::RequestBuilder) -> Result<(u16, HeaderMap, Vec<u8>), String> {
-    let mut response = request.send().await.map_err(|error| in_words(&error))?;
+    let mut response = begun(request).await?;
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     let mut body = Vec::new();
@@ -132,6 +165,63 @@ fn in_words(error: &reqwest::Error) -> String {
         cause = inner;
     }
     format!("no HTTP answer: {cause}")
+}
+
+/// An answer whose body is still coming.
+#[derive(Debug)]
+pub struct Download {
+    curl: String,
+    response: reqwest::Response,
+    /// What has come after the lines that were asked for.
+    unread: Vec<u8>,
+}
+
+impl Download {
+    /// A failure of this request.
+    pub fn failure(&self, expected: impl Into<String>, actual: impl Into<String>) -> Failure {
+        Failure::new(expected, actual).of(&self.curl)
+    }
+
+    /// Reads one line, with its line break.
+    ///
+    /// # Errors
+    /// When the body ends or breaks before the line does, or the line does not come within [`ANSWER_LIMIT`].
+    pub async fn line(&mut self) -> Result<Vec<u8>, Failure> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let rest = self.unread.split_off(end + 1);
+                return Ok(std::mem::replace(&mut self.unread, rest));
+            }
+            if !self.more().await? {
+                return Err(self.failure("one more line", "the body has ended"));
+            }
+        }
+    }
+
+    /// Reads all that is left.
+    ///
+    /// # Errors
+    /// When the body breaks, or nothing of it comes within [`ANSWER_LIMIT`].
+    pub async fn rest(mut self) -> Result<Vec<u8>, Failure> {
+        while self.more().await? {}
+        Ok(self.unread)
+    }
+
+    /// Waits for some bytes; false at the end of the body.
+    async fn more(&mut self) -> Result<bool, Failure> {
+        let chunk = async {
+            self.response
+                .chunk()
+                .await
+                .map_err(|error| in_words(&error))
+        };
+        let chunk = within_the_limit(&self.curl, chunk).await?;
+        let Some(chunk) = chunk else {
+            return Ok(false);
+        };
+        self.unread.extend_from_slice(&chunk);
+        Ok(true)
+    }
 }
 
 /// A whole answer, with the request that it answers.

@@ -1,5 +1,5 @@
 //! A TCP proxy between a service and PostgreSQL: it can cut the database off and give it back, and it counts the
-//! connections and the round trips that really happen.
+//! connections, the round trips and the bytes that there really are.
 //!
 //! A round trip is what the client sends until it waits: one or more `Sync` or `Query` messages, each of which the server
 //! answers (<https://www.postgresql.org/docs/current/protocol-flow.html>), without an answer in between. A driver that sends
@@ -22,6 +22,7 @@ struct Counters {
     open: AtomicUsize,
     most_open: AtomicUsize,
     round_trips: AtomicU64,
+    received: AtomicU64,
 }
 
 /// A database that a test can take away. Dropping the proxy closes every connection through it.
@@ -106,6 +107,11 @@ impl DatabaseProxy {
     /// The number of round trips made so far, over all connections.
     pub fn round_trips(&self) -> u64 {
         self.counters.round_trips.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that have come from the database so far, over all connections.
+    pub fn received(&self) -> u64 {
+        self.counters.received.load(Ordering::Relaxed)
     }
 
     async fn set(&self, reach: Reach) {
@@ -212,7 +218,7 @@ async fn forward(
     // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
     tokio::select! {
         result = forward_requests(client_reads, server_writes, &waiting, &counters) => result,
-        result = forward_answers(server_reads, client_writes, &waiting) => result,
+        result = forward_answers(server_reads, client_writes, &waiting, &counters) => result,
     }
 }
 
@@ -241,6 +247,7 @@ async fn forward_answers(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     waiting: &AtomicBool,
+    counters: &Counters,
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -248,6 +255,7 @@ async fn forward_answers(
         if read == 0 {
             return to.shutdown().await;
         }
+        counters.received.fetch_add(read as u64, Ordering::Relaxed);
         waiting.store(false, Ordering::Relaxed);
         to.write_all(&buffer[..read]).await?;
     }

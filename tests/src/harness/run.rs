@@ -1,7 +1,7 @@
 //! Judging a service: it is started with its own database, the suites are run against it, it is stopped.
 //!
-//! Two services are started side by side: one with a healthy database, one that lives through an outage. So a test of the
-//! outage can disturb no other.
+//! Services are started side by side: one with a healthy database, one that lives through an outage, and one with many
+//! records, where a suite asks for it. So a test of the outage can disturb no other.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use super::service::{Service, Settings, Stopped};
 use crate::datasets::{DataSet, RunDatabase};
 use crate::outcome::Trouble;
 use crate::postgres::Server;
-use crate::suites::{self, Context, ContractTest, Kind, Suite};
+use crate::suites::{self, Context, ContractTest, Kind, Run, Suite};
 use crate::workspace::Workspace;
 
 /// Few connections, so that a pool that is not kept to shows at once.
@@ -28,6 +28,16 @@ const POOL_SIZE: u16 = 4;
 const STEADY_TIMEOUT: Duration = Duration::from_secs(5);
 /// `DATABASE_TIMEOUT_MS` of the service that lives through the outage: short, since a learner waits for it.
 const OUTAGE_TIMEOUT: Duration = Duration::from_millis(400);
+/// `DATABASE_TIMEOUT_MS` of the service with many records: one of its tests waits for it.
+const LARGE_TIMEOUT: Duration = Duration::from_millis(400);
+/// `EXPORT_TIMEOUT_MS`: longer than the one above, so that the two can be told apart.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Adds records of 4 KiB each, 32 MiB in all: far more than sockets and buffers hold between a database and a client.
+/// Stored they are small, since PostgreSQL compresses them.
+const MANY_RECORDS: &str = "\
+    INSERT INTO records (id, value, odd, divisible_by_3) \
+    SELECT id, repeat(md5(id::text), 128), id % 2 = 1, id % 3 = 0 \
+    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 8192 FROM records)) AS id";
 /// More than one, so that "several configured keys" is tested.
 const API_KEYS: [&str; 2] = ["valid_key", "another_valid_key"];
 /// How many of the service's last log lines go with a failure.
@@ -48,16 +58,49 @@ pub async fn judge(
 
     let started = Instant::now();
     let database = RunDatabase::create(server, workspace, DataSet::Small).await?;
+    let large = if suites.iter().any(has_large_tests) {
+        Some(large_database(server, workspace).await?)
+    } else {
+        None
+    };
     timings.add("database", started.elapsed());
 
-    let result = judge_on(workspace, launch, &suites, database.url(), &mut timings).await;
+    let large_url = large.as_ref().map(RunDatabase::url);
+    let result = judge_on(
+        workspace,
+        launch,
+        &suites,
+        database.url(),
+        large_url,
+        &mut timings,
+    )
+    .await;
     let started = Instant::now();
     let removed = database.remove().await;
+    let large_removed = match large {
+        Some(large) => large.remove().await,
+        None => Ok(()),
+    };
     timings.add("database", started.elapsed());
     let mut report = result?;
     removed?;
+    large_removed?;
     report.timings = timings;
     Ok(report)
+}
+
+fn has_large_tests(suite: &Suite) -> bool {
+    suite
+        .tests
+        .iter()
+        .any(|test| matches!(test.kind, Kind::Large(_)))
+}
+
+async fn large_database(server: &Server, workspace: &Workspace) -> anyhow::Result<RunDatabase> {
+    let database = RunDatabase::create(server, workspace, DataSet::Small).await?;
+    let mut connection = database.connect().await?;
+    sqlx::query(MANY_RECORDS).execute(&mut connection).await?;
+    Ok(database)
 }
 
 fn chosen(names: &[&str]) -> anyhow::Result<Vec<Suite>> {
@@ -85,30 +128,48 @@ async fn judge_on(
     launch: &Launch,
     suites: &[Suite],
     database_url: &str,
+    large_url: Option<&str>,
     timings: &mut Timings,
 ) -> anyhow::Result<Report> {
     let started = Instant::now();
     let steady = Stage::start(workspace, launch, database_url, STEADY_TIMEOUT);
     let outage = Stage::start(workspace, launch, database_url, OUTAGE_TIMEOUT);
-    // Both are awaited before either may fail, so that neither is left behind half-started.
-    let (steady, outage) = tokio::join!(steady, outage);
-    let (mut steady, mut outage) = (steady?, outage?);
+    let large = async {
+        match large_url {
+            Some(url) => Stage::start(workspace, launch, url, LARGE_TIMEOUT)
+                .await
+                .map(Some),
+            None => Ok(None),
+        }
+    };
+    // All are awaited before one may fail, so that none is left behind half-started.
+    let (steady, outage, large) = tokio::join!(steady, outage, large);
+    let (mut steady, mut outage, mut large) = (steady?, outage?, large?);
     timings.add("service", started.elapsed());
 
     let started = Instant::now();
     let steady_tests = run_steady(&mut steady, suites);
     let watched = watch_outage(&mut outage);
-    let (steady_verdicts, watched) = tokio::join!(steady_tests, watched);
-    let steady_verdicts = steady_verdicts?;
+    let large_tests = async {
+        match &mut large {
+            Some(large) => run_large(large, suites).await,
+            None => Ok(Vec::new()),
+        }
+    };
+    let (steady_verdicts, watched, large_verdicts) =
+        tokio::join!(steady_tests, watched, large_tests);
+    let (steady_verdicts, large_verdicts) = (steady_verdicts?, large_verdicts?);
     let outage_log = outage.service.log_tail(LOG_LINES);
     timings.add("tests", started.elapsed());
 
     let mut report = Report::new(&launch.label);
     let mut steady_verdicts = steady_verdicts.into_iter();
+    let mut large_verdicts = large_verdicts.into_iter();
     for suite in suites {
         for test in &suite.tests {
             let verdict = match &test.kind {
                 Kind::Steady(_) => steady_verdicts.next().context("a test was not run")?,
+                Kind::Large(_) => large_verdicts.next().context("a test was not run")?,
                 Kind::Outage(judge) => match judge(&watched) {
                     Ok(()) => Verdict::Passed,
                     Err(TestError::Failed(failure)) => Verdict::Failed {
@@ -123,8 +184,14 @@ async fn judge_on(
     }
 
     let started = Instant::now();
-    let (steady, outage) = tokio::join!(steady.stop(), outage.stop());
-    report.hung_on_shutdown = steady == Stopped::Killed || outage == Stopped::Killed;
+    let large = async {
+        match large {
+            Some(large) => large.stop().await,
+            None => Stopped::Already,
+        }
+    };
+    let (steady, outage, large) = tokio::join!(steady.stop(), outage.stop(), large);
+    report.hung_on_shutdown = [steady, outage, large].contains(&Stopped::Killed);
     timings.add("shutdown", started.elapsed());
     Ok(report)
 }
@@ -149,6 +216,7 @@ impl Stage {
         let settings = Settings {
             pool_size: POOL_SIZE,
             timeout,
+            export_timeout: EXPORT_TIMEOUT,
             api_keys: API_KEYS.map(str::to_owned).into(),
             ..Settings::new(proxy.url())
         };
@@ -179,10 +247,31 @@ impl Stage {
 }
 
 async fn run_steady(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<Verdict>> {
+    run_tests(stage, suites, |kind| match kind {
+        Kind::Steady(run) => Some(*run),
+        _ => None,
+    })
+    .await
+}
+
+async fn run_large(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<Verdict>> {
+    run_tests(stage, suites, |kind| match kind {
+        Kind::Large(run) => Some(*run),
+        _ => None,
+    })
+    .await
+}
+
+/// Runs those tests on the stage that are `of_this_kind`, one after the other.
+async fn run_tests(
+    stage: &mut Stage,
+    suites: &[Suite],
+    of_this_kind: impl Fn(&Kind) -> Option<Run<Context>>,
+) -> anyhow::Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     let tests = suites.iter().flat_map(|suite| &suite.tests);
     for test in tests {
-        let Kind::Steady(run) = &test.kind else {
+        let Some(run) = of_this_kind(&test.kind) else {
             continue;
         };
         if stage.service.exited().is_some() {

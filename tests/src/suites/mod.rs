@@ -5,6 +5,8 @@ mod api_key;
 mod first_route;
 pub mod predict;
 mod read_a_record;
+mod row;
+mod ten_million_rows;
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -38,7 +40,7 @@ pub struct Context {
     pub settings: Settings,
     /// The file that the service's output goes to.
     pub log: PathBuf,
-    /// The rows of `records`; ids run from 1 to this.
+    /// The rows of `records`; ids run from 1 to this. A service for tests of [`Kind::Large`] has more.
     pub rows: u32,
 }
 
@@ -54,7 +56,9 @@ impl Context {
     }
 }
 
-type Run<Input> = for<'a> fn(&'a Input) -> Pin<Box<dyn Future<Output = TestResult> + Send + 'a>>;
+/// The function of a test that asks a service.
+pub type Run<Input> =
+    for<'a> fn(&'a Input) -> Pin<Box<dyn Future<Output = TestResult> + Send + 'a>>;
 
 /// A test, by what it looks at.
 pub enum Kind {
@@ -62,6 +66,9 @@ pub enum Kind {
     Steady(Run<Context>),
     /// What was observed of one outage, on a service of its own.
     Outage(fn(&Outage) -> TestResult),
+    /// A service with more records than fit between the database and a client that takes none. Tests of this kind run one
+    /// after the other on one such service, beside the others.
+    Large(Run<Context>),
 }
 
 /// One test of the contract.
@@ -74,13 +81,18 @@ pub struct ContractTest {
 
 /// Lists tests with their functions' names as the tests' names.
 macro_rules! contract_tests {
-    (steady: [$($steady:ident),* $(,)?], outage: [$($outage:ident),* $(,)?]) => {
+    (
+        steady: [$($steady:ident),* $(,)?],
+        outage: [$($outage:ident),* $(,)?]
+        $(, large: [$($large:ident),* $(,)?])?
+    ) => {
         /// The suite's tests, in the order a learner meets them.
         pub fn tests() -> Vec<$crate::suites::ContractTest> {
             use $crate::suites::{ContractTest, Kind};
             vec![
                 $(ContractTest { name: stringify!($steady), kind: Kind::Steady(|context| Box::pin($steady(context))) },)*
                 $(ContractTest { name: stringify!($outage), kind: Kind::Outage($outage) },)*
+                $($(ContractTest { name: stringify!($large), kind: Kind::Large(|context| Box::pin($large(context))) },)*)?
             ]
         }
     };
@@ -109,6 +121,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "api-key",
             tests: api_key::tests(),
+        },
+        Suite {
+            name: "ten-million-rows",
+            tests: ten_million_rows::tests(),
         },
     ]
 }

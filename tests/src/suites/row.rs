@@ -43,6 +43,15 @@ impl Row {
         Ok(())
     }
 
+    /// Takes the row out of the table.
+    pub async fn delete(&self, database: &mut PgConnection) -> sqlx::Result<()> {
+        sqlx::query("DELETE FROM records WHERE id = $1")
+            .bind(self.id)
+            .execute(database)
+            .await?;
+        Ok(())
+    }
+
     /// The record that the service answers for it.
     pub fn json(&self) -> Value {
         json!({

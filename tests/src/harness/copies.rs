@@ -32,7 +32,12 @@ impl Copy {
             fs::remove_dir_all(&folder)
                 .with_context(|| format!("cannot remove {}", folder.display()))?;
         }
-        copy_folder(&source.join("src"), &folder.join("src"))?;
+        for part in ["src", "migrations"] {
+            let part_of_source = source.join(part);
+            if part_of_source.is_dir() {
+                copy_folder(&part_of_source, &folder.join(part))?;
+            }
+        }
         let manifest = standalone_manifest(workspace, source, package)?;
         fs::write(folder.join("Cargo.toml"), manifest)?;
         fs::copy(

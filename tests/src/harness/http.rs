@@ -182,6 +182,18 @@ impl Download {
         Failure::new(expected, actual).of(&self.curl)
     }
 
+    /// Holds the status code against the contract.
+    ///
+    /// # Errors
+    /// When it is another.
+    pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
+        let status = self.response.status().as_u16();
+        if status == expected {
+            return Ok(self);
+        }
+        Err(self.failure(format!("status {expected}"), format!("status {status}")))
+    }
+
     /// Reads one line, with its line break.
     ///
     /// # Errors

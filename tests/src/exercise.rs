@@ -39,6 +39,10 @@ pub enum MeasureTask {
     Reads,
     /// Random reads by oha, with and without the guard.
     Guard,
+    /// Random reads at a constant rate by oha, while the database stalls.
+    Stall,
+    /// Random reads by oha with pools of several sizes, and with and without the hidden ping.
+    Pool,
 }
 
 /// The `[measure]` table.

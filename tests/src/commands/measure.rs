@@ -8,7 +8,7 @@ use crate::measure::load::{self, Wanted};
 use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
-use crate::measure::{cold_start, guard, hyperfine::Hyperfine, predictions, table};
+use crate::measure::{cold_start, guard, hyperfine::Hyperfine, pool, predictions, stall, table};
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;
 use crate::workspace::Workspace;
@@ -78,9 +78,7 @@ async fn measure(
     };
     match exercise.measure.task {
         MeasureTask::Baseline => {
-            Oha::find(workspace)?;
-            let lab =
-                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let lab = under_load(workspace, args).await?;
             let subjects = [lab.subject(Target::Kotlin).await?];
             load::measure(
                 &lab,
@@ -91,9 +89,7 @@ async fn measure(
             .await
         }
         MeasureTask::Reads => {
-            Oha::find(workspace)?;
-            let lab =
-                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let lab = under_load(workspace, args).await?;
             let subjects = [
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
@@ -101,10 +97,20 @@ async fn measure(
             load::measure(&lab, &subjects, &wanted(Task::Reads), Plan::reads(mode)).await
         }
         MeasureTask::Guard => {
-            Oha::find(workspace)?;
-            let lab =
-                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let lab = under_load(workspace, args).await?;
             guard::measure(&lab, args.target, &wanted(Task::Guard)).await
+        }
+        MeasureTask::Stall => {
+            let lab = under_load(workspace, args).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            stall::measure(&lab, &subjects, &wanted(Task::Stall)).await
+        }
+        MeasureTask::Pool => {
+            let lab = under_load(workspace, args).await?;
+            pool::measure(&lab, args.target, &wanted(Task::Pool)).await
         }
         MeasureTask::ColdStart => {
             Hyperfine::find(workspace)?;
@@ -116,6 +122,12 @@ async fn measure(
             cold_start::measure(&lab, &subjects, &wanted(Task::ColdStart)).await
         }
     }
+}
+
+/// The lab of a measurement by load. The generator is looked for first: data are seeded for minutes.
+async fn under_load<'a>(workspace: &'a Workspace, args: &MeasureArgs) -> anyhow::Result<Lab<'a>> {
+    Oha::find(workspace)?;
+    Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await
 }
 
 /// The reader's predictions held against the result; a quick run is too rough to judge anybody.

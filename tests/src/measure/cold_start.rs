@@ -293,5 +293,7 @@ fn result(
         invalid: Vec::new(),
         blocks: records,
         wrong_key: None,
+        stall: None,
+        pool: None,
     }
 }

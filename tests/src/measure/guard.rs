@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::block;
-use super::gates::SameWork;
+use super::block::{self, Reads};
 use super::lab::{self, Lab};
 use super::load::{self, Wanted};
 use super::oha::{Load, Oha, Order, Run};
 use super::progress::Progress;
-use super::protocol::{CONNECTIONS, Plan};
+use super::protocol::{CONNECTIONS, Plan, TIMEOUT};
 use super::results::{KeyRun, ResultFile, WrongKey};
 use super::session::{Session, sides_of};
 use super::subject::Subject;
@@ -36,30 +35,33 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     let oha = Oha::find(lab.workspace)?;
     let before = exercise_before(lab.workspace, wanted.exercise)?;
     let kotlin = lab.subject(Target::Kotlin).await?;
-    let guarded = labelled(lab.subject(target).await?, GUARDED);
-    let open = labelled(lab.subject(Target::Solution(before)).await?, OPEN);
+    let guarded = lab.subject(target).await?.labelled(GUARDED);
+    let open = lab.subject(Target::Solution(before)).await?.labelled(OPEN);
 
     let plan = Plan::guard(wanted.mode);
     let subjects = [kotlin.clone(), guarded.clone(), open.clone()];
-    load::announce(lab, &plan, &subjects);
-    let progress = Progress::begin(plan.expected(sides_of(&subjects)) + DEMONSTRATION * 2);
+    let expected = plan.expected(sides_of(&subjects)) + DEMONSTRATION * 2;
+    load::announce(&subjects, plan.rounds, expected);
+    load::show_load(lab, &plan);
+    let progress = Progress::begin(expected);
     progress.part("the same work? 200 records, failures, round trips");
     // Each is held to what its own exercise asks for: one of them refuses a request without a key.
-    let same = both(
-        load::same_work(lab, &[kotlin.clone(), guarded.clone()], wanted.exercise).await?,
-        load::same_work(lab, &[kotlin, open.clone()], before).await?,
-    );
+    let guarded_work =
+        load::same_work(lab, &[kotlin.clone(), guarded.clone()], wanted.exercise).await?;
+    let open_work = load::same_work(lab, &[kotlin, open.clone()], before).await?;
+    let same = guarded_work.and(open_work);
 
     let mut session = Session {
         workspace: lab.workspace,
         oha: &oha,
         plan,
         database_url: lab.database_url.clone(),
+        timeout: TIMEOUT,
         data_set: lab.seeded.set,
         statements: lab.statements().await,
         progress,
     };
-    let blocks = session.rounds(&subjects, &[]).await?;
+    let blocks = session.rounds(&subjects, &mut Reads(&[])).await?;
     let wrong_key = with_a_wrong_key(&session, &guarded).await?;
     if let Some(statements) = session.statements.take() {
         statements.close().await;
@@ -94,17 +96,6 @@ fn exercise_before(workspace: &Workspace, number: u8) -> anyhow::Result<u8> {
         .last()
         .map(|exercise| exercise.number)
         .with_context(|| format!("exercise-{number} has no exercise before it to compare with"))
-}
-
-fn labelled(mut subject: Subject, label: &str) -> Subject {
-    subject.side.label = label.to_owned();
-    subject
-}
-
-fn both(mut one: SameWork, other: SameWork) -> SameWork {
-    one.round_trips.extend(other.round_trips);
-    one.declared.extend(other.declared);
-    one
 }
 
 /// The load of the blocks once more, on one process: with a key that counts, then with one that does not.

@@ -22,6 +22,13 @@ pub struct Definition {
     pub kind: Kind,
 }
 
+/// The end of a key whose metric counts from when a request was sent.
+pub const UNCORRECTED: &str = "_uncorrected";
+/// The key of the share of requests that took longer than [`SLOW_MS`].
+pub const SLOW: &str = "slow";
+/// What a person begins to notice, in milliseconds.
+pub const SLOW_MS: f64 = 100.0;
+
 /// The nature of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -175,6 +182,95 @@ pub fn of_load(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Defin
     definitions
 }
 
+/// The metrics of a constant rate while the database stalls, each counted in both ways.
+pub fn of_stall(rate: u32) -> Vec<Definition> {
+    let corrected = format!("open loop at {rate} % of the slower side's saturation, from when due");
+    let uncorrected = "the same requests, from when sent";
+    let percentile = |key: &str, name: &str| {
+        [
+            Definition::new(key, name, "ms", corrected.clone()),
+            Definition::new(
+                format!("{key}{UNCORRECTED}"),
+                format!("{name}, uncorrected"),
+                "ms",
+                uncorrected,
+            ),
+        ]
+    };
+    let [p99, p99_uncorrected] = percentile("p99_stalled", "p99");
+    let mut definitions = vec![p99.headline(), p99_uncorrected.headline()];
+    definitions.extend(percentile("p50_stalled", "Median"));
+    definitions.extend(percentile("p999_stalled", "p99.9"));
+    definitions.extend(percentile("slowest_stalled", "Slowest"));
+    definitions.extend([
+        Definition::new(SLOW, format!("Above {SLOW_MS} ms"), "%", corrected).kind(Kind::MayBeZero),
+        Definition::new(
+            format!("{SLOW}{UNCORRECTED}"),
+            format!("Above {SLOW_MS} ms, uncorr."),
+            "%",
+            uncorrected,
+        )
+        .kind(Kind::MayBeZero),
+    ]);
+    definitions
+}
+
+/// The metrics of pools of several sizes under a closed loop; each key ends in [`pool_end`]. None is a headline: what
+/// counts is the knee of each side, not one side held against the other.
+pub fn of_pools(sizes: &[u16], connections: u32) -> Vec<Definition> {
+    let mut definitions = Vec::new();
+    for size in sizes {
+        let at = format!("closed loop, {connections} connections, a pool of {size}");
+        let end = pool_end(*size);
+        let throughput = Definition::new(
+            format!("throughput{end}"),
+            format!("Pool {size}"),
+            "requests/s",
+            at.clone(),
+        );
+        definitions.push(Definition {
+            better: Better::Higher,
+            ..throughput
+        });
+        definitions.push(Definition::new(
+            format!("p99{end}"),
+            format!("Pool {size}, p99"),
+            "ms",
+            at,
+        ));
+        definitions.push(
+            Definition::new(
+                format!("connections{end}"),
+                format!("Pool {size}, opened"),
+                "connections",
+                "client backends in pg_stat_activity at the end of the load",
+            )
+            .kind(Kind::MayBeZero),
+        );
+    }
+    definitions
+}
+
+/// The end of the keys of a pool of this size.
+pub fn pool_end(size: u16) -> String {
+    format!("_pool_{size}")
+}
+
+/// The metrics of a knob that is on or off, under a closed loop.
+pub fn of_knob(connections: u32) -> Vec<Definition> {
+    let p99 = Definition::new(
+        "p99_saturated",
+        "p99, saturated",
+        "ms",
+        format!("closed loop, {connections} connections"),
+    );
+    of_load(&[], 0, connections)
+        .into_iter()
+        .filter(|definition| ["throughput", "cpu_per_request"].contains(&definition.key.as_str()))
+        .chain([p99.headline()])
+        .collect()
+}
+
 /// The metrics of the cold start.
 pub fn of_cold_start() -> Vec<Definition> {
     vec![
@@ -286,9 +382,15 @@ fn compare(
     let mut reasons = Vec::new();
     for round in 1..=rounds {
         let value = |wanted: &str| {
+            // A side may have several blocks in a round, each with other metrics.
+            let speaks = |block: &&BlockRecord| {
+                block.values.contains_key(&definition.key)
+                    || block.invalid.contains_key(&definition.key)
+            };
             let block = blocks
                 .iter()
-                .find(|block| block.round == round && block.side == wanted)?;
+                .filter(|block| block.round == round && block.side == wanted)
+                .find(speaks)?;
             if let Some(reason) = block.invalid.get(&definition.key) {
                 return Some(Err(format!("round {round}, {wanted}: {reason}")));
             }

@@ -51,4 +51,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-2 solution-2
     check green-3 solution-3
     check green-4 solution-4
+    check green-6 solution-6
 fi

@@ -82,7 +82,7 @@ impl Client {
     /// # Errors
     /// When no HTTP answer begins within [`ANSWER_LIMIT`].
     pub async fn download(&self, path: &str) -> Result<Download, Failure> {
-        let (request, curl) = self.request(Method::GET, path);
+        let (request, curl) = self.request(Method::GET, path, None);
         let response = within_the_limit(&curl, begun(request)).await?;
         Ok(Download {
             curl,
@@ -91,8 +91,33 @@ impl Client {
         })
     }
 
+    /// Sends a POST without a body and reads the whole answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn post(&self, path: &str) -> Result<Answer, Failure> {
+        self.send(Method::POST, path).await
+    }
+
+    /// Sends a POST with a body, said to be of this type, and reads the whole answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn post_body(&self, path: &str, body: Body<'_>) -> Result<Answer, Failure> {
+        self.send_body(Method::POST, path, Some(body)).await
+    }
+
     async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
-        let (request, curl) = self.request(method, path);
+        self.send_body(method, path, None).await
+    }
+
+    async fn send_body(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body<'_>>,
+    ) -> Result<Answer, Failure> {
+        let (request, curl) = self.request(method, path, body);
         let sent = Instant::now();
         let (status, headers, body) = within_the_limit(&curl, read(request)).await?;
         Ok(Answer {
@@ -105,22 +130,79 @@ impl Client {
     }
 
     /// The request, and the same as a curl line.
-    fn request(&self, method: Method, path: &str) -> (reqwest::RequestBuilder, String) {
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body<'_>>,
+    ) -> (reqwest::RequestBuilder, String) {
         let url = format!("{}{path}", self.base_url);
-        let curl = self.curl(&method, &url);
+        let curl = self.curl(&method, &url, body);
         let mut request = self.http.request(method, &url);
         if let Some(key) = &self.key {
             request = request.header("X-API-Key", key);
         }
+        if let Some(body) = body {
+            request = request.body(body.bytes.to_vec());
+            if let Some(content_type) = body.content_type {
+                request = request.header(CONTENT_TYPE, content_type);
+            }
+        }
         (request, curl)
     }
 
-    fn curl(&self, method: &Method, url: &str) -> String {
-        let option = if *method == Method::HEAD { "-I" } else { "-i" };
-        match &self.key {
-            Some(key) => format!("curl {option} -H 'X-API-Key: {key}' '{url}'"),
-            None => format!("curl {option} '{url}'"),
+    fn curl(&self, method: &Method, url: &str, body: Option<Body<'_>>) -> String {
+        let mut curl = match *method {
+            Method::HEAD => "curl -I".to_owned(),
+            Method::GET => "curl -i".to_owned(),
+            _ => format!("curl -i -X {method}"),
+        };
+        if let Some(key) = &self.key {
+            curl += &format!(" -H 'X-API-Key: {key}'");
         }
+        if let Some(body) = body {
+            curl += &body.as_curl_options();
+        }
+        format!("{curl} '{url}'")
+    }
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Body<'a> {
+    /// The value of the header `Content-Type`; none when the request has no such header.
+    pub content_type: Option<&'a str>,
+    /// What is sent.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Body<'a> {
+    /// A body that is said to be JSON, whether it is or not.
+    pub fn json(bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+        Body {
+            content_type: Some("application/json"),
+            bytes: bytes.as_ref(),
+        }
+    }
+
+    /// A long body is shown by its beginning, which says what it is.
+    fn as_curl_options(self) -> String {
+        // curl names a type of its own unless it is told to leave the header out.
+        let header = self.content_type.map_or_else(
+            || "Content-Type:".to_owned(),
+            |content_type| format!("Content-Type: {content_type}"),
+        );
+        let text = String::from_utf8_lossy(self.bytes).replace('\'', r"'\''");
+        let text = shortened(&text);
+        format!(" -H '{header}' --data-binary '{text}'")
+    }
+}
+
+/// The beginning of a text, as much as a failure shows.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -361,11 +443,6 @@ impl Answer {
 
     fn shown_body(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
-        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut shown: String = flat.chars().take(SHOWN).collect();
-        if flat.chars().count() > SHOWN {
-            shown.push_str(" …");
-        }
-        shown
+        shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 }

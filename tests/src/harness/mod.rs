@@ -3,6 +3,7 @@
 pub mod build;
 pub mod copies;
 pub mod failure;
+pub mod first_start;
 pub mod http;
 pub mod outage;
 pub mod proxy;

@@ -1,7 +1,8 @@
 //! Judging a service: it is started with its own database, the suites are run against it, it is stopped.
 //!
-//! Services are started side by side: one with a healthy database, one that lives through an outage, and one with many
-//! records, where a suite asks for it. So a test of the outage can disturb no other.
+//! Services are started side by side: one with a healthy database, one that lives through an outage, and, where a suite
+//! looks at that, some that start with an empty database and one that has many records. So a test of one kind can disturb
+//! none of another.
 
 use std::time::{Duration, Instant};
 
@@ -11,15 +12,16 @@ use tokio::sync::Mutex;
 
 use super::build::Launch;
 use super::failure::{Failure, TestError};
+use super::first_start::FirstStart;
 use super::http::Client;
-use super::outage::Outage;
+use super::outage::{Outage, settled};
 use super::proxy::DatabaseProxy;
 use super::report::{Report, Timings, Verdict};
 use super::service::{Service, Settings, Stopped};
 use crate::datasets::{DataSet, RunDatabase};
 use crate::outcome::Trouble;
 use crate::postgres::Server;
-use crate::suites::{self, Context, ContractTest, Kind, Run, Suite};
+use crate::suites::{self, Context, ContractTest, Kind, Run, Suite, TestResult};
 use crate::workspace::Workspace;
 
 /// Few connections, so that a pool that is not kept to shows at once.
@@ -28,6 +30,8 @@ const POOL_SIZE: u16 = 4;
 const STEADY_TIMEOUT: Duration = Duration::from_secs(5);
 /// `DATABASE_TIMEOUT_MS` of the service that lives through the outage: short, since a learner waits for it.
 const OUTAGE_TIMEOUT: Duration = Duration::from_millis(400);
+/// `DATABASE_TIMEOUT_MS` of the services that start with an empty database: the documented default.
+const FIRST_START_TIMEOUT: Duration = Duration::from_secs(1);
 /// `DATABASE_TIMEOUT_MS` of the service with many records: one of its tests waits for it.
 const LARGE_TIMEOUT: Duration = Duration::from_millis(400);
 /// `EXPORT_TIMEOUT_MS`: longer than the one above, so that the two can be told apart.
@@ -68,6 +72,7 @@ pub async fn judge(
     let large_url = large.as_ref().map(RunDatabase::url);
     let result = judge_on(
         workspace,
+        server,
         launch,
         &suites,
         database.url(),
@@ -125,6 +130,7 @@ fn chosen(names: &[&str]) -> anyhow::Result<Vec<Suite>> {
 
 async fn judge_on(
     workspace: &Workspace,
+    server: &Server,
     launch: &Launch,
     suites: &[Suite],
     database_url: &str,
@@ -150,15 +156,17 @@ async fn judge_on(
     let started = Instant::now();
     let steady_tests = run_steady(&mut steady, suites);
     let watched = watch_outage(&mut outage);
+    let first_start = watch_first_start(workspace, server, launch, suites);
     let large_tests = async {
         match &mut large {
             Some(large) => run_large(large, suites).await,
             None => Ok(Vec::new()),
         }
     };
-    let (steady_verdicts, watched, large_verdicts) =
-        tokio::join!(steady_tests, watched, large_tests);
-    let (steady_verdicts, large_verdicts) = (steady_verdicts?, large_verdicts?);
+    let (steady_verdicts, watched, first_start, large_verdicts) =
+        tokio::join!(steady_tests, watched, first_start, large_tests);
+    let (steady_verdicts, first_start, large_verdicts) =
+        (steady_verdicts?, first_start?, large_verdicts?);
     let outage_log = outage.service.log_tail(LOG_LINES);
     timings.add("tests", started.elapsed());
 
@@ -170,14 +178,11 @@ async fn judge_on(
             let verdict = match &test.kind {
                 Kind::Steady(_) => steady_verdicts.next().context("a test was not run")?,
                 Kind::Large(_) => large_verdicts.next().context("a test was not run")?,
-                Kind::Outage(judge) => match judge(&watched) {
-                    Ok(()) => Verdict::Passed,
-                    Err(TestError::Failed(failure)) => Verdict::Failed {
-                        failure,
-                        log: outage_log.clone(),
-                    },
-                    Err(TestError::CouldNotJudge(error)) => return Err(error),
-                },
+                Kind::Outage(judge) => verdict(judge(&watched), &outage_log)?,
+                Kind::FirstStart(judge) => {
+                    let watched = first_start.as_ref().context("no first start was watched")?;
+                    verdict(judge(watched), &watched.log)?
+                }
             };
             report.add(suite.name, test.name, verdict);
         }
@@ -194,6 +199,17 @@ async fn judge_on(
     report.hung_on_shutdown = [steady, outage, large].contains(&Stopped::Killed);
     timings.add("shutdown", started.elapsed());
     Ok(report)
+}
+
+fn verdict(result: TestResult, log: &str) -> anyhow::Result<Verdict> {
+    match result {
+        Ok(()) => Ok(Verdict::Passed),
+        Err(TestError::Failed(failure)) => Ok(Verdict::Failed {
+            failure,
+            log: log.to_owned(),
+        }),
+        Err(TestError::CouldNotJudge(error)) => Err(error),
+    }
 }
 
 /// A running service with everything that its tests need.
@@ -213,13 +229,7 @@ impl Stage {
             .await
             .context("the database does not answer the tests")?;
         let proxy = DatabaseProxy::start(database_url).await?;
-        let settings = Settings {
-            pool_size: POOL_SIZE,
-            timeout,
-            export_timeout: EXPORT_TIMEOUT,
-            api_keys: API_KEYS.map(str::to_owned).into(),
-            ..Settings::new(proxy.url())
-        };
+        let settings = settings(proxy.url(), timeout);
         let service = Service::start(workspace, launch, &settings)
             .await
             .map_err(|error| error.into_trouble())?;
@@ -246,6 +256,16 @@ impl Stage {
     }
 }
 
+fn settings(database_url: &str, timeout: Duration) -> Settings {
+    Settings {
+        pool_size: POOL_SIZE,
+        timeout,
+        export_timeout: EXPORT_TIMEOUT,
+        api_keys: API_KEYS.map(str::to_owned).into(),
+        ..Settings::new(database_url)
+    }
+}
+
 async fn run_steady(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<Verdict>> {
     run_tests(stage, suites, |kind| match kind {
         Kind::Steady(run) => Some(*run),
@@ -269,6 +289,8 @@ async fn run_tests(
     of_this_kind: impl Fn(&Kind) -> Option<Run<Context>>,
 ) -> anyhow::Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
+    // What it answers then, the tests will see.
+    let _ = settled(&stage.context.client, "/ready").await;
     let tests = suites.iter().flat_map(|suite| &suite.tests);
     for test in tests {
         let Some(run) = of_this_kind(&test.kind) else {
@@ -310,6 +332,23 @@ fn gone(stage: &Stage, test: &ContractTest) -> Verdict {
 
 async fn watch_outage(stage: &mut Stage) -> Outage {
     Outage::watch(&stage.context.client, &stage.context.proxy).await
+}
+
+/// Watches first starts when a test of these suites looks at them.
+async fn watch_first_start(
+    workspace: &Workspace,
+    server: &Server,
+    launch: &Launch,
+    suites: &[Suite],
+) -> anyhow::Result<Option<FirstStart>> {
+    let mut tests = suites.iter().flat_map(|suite| &suite.tests);
+    if !tests.any(|test| matches!(test.kind, Kind::FirstStart(_))) {
+        return Ok(None);
+    }
+    let settings = |database_url: &str| settings(database_url, FIRST_START_TIMEOUT);
+    FirstStart::watch(workspace, server, launch, &settings)
+        .await
+        .map(Some)
 }
 
 fn database_trouble(error: anyhow::Error) -> anyhow::Error {

@@ -2,6 +2,7 @@
 //! the Kotlin service, a learner's crate, a reference and a planted mistake.
 
 mod api_key;
+mod change_things;
 mod first_route;
 pub mod predict;
 mod read_a_record;
@@ -17,6 +18,7 @@ use sqlx::postgres::PgConnection;
 use tokio::sync::Mutex;
 
 use crate::harness::failure::TestError;
+use crate::harness::first_start::FirstStart;
 use crate::harness::http::Client;
 use crate::harness::outage::Outage;
 use crate::harness::proxy::DatabaseProxy;
@@ -66,6 +68,8 @@ pub enum Kind {
     Steady(Run<Context>),
     /// What was observed of one outage, on a service of its own.
     Outage(fn(&Outage) -> TestResult),
+    /// What was observed of services that started with an empty database.
+    FirstStart(fn(&FirstStart) -> TestResult),
     /// A service with more records than fit between the database and a client that takes none. Tests of this kind run one
     /// after the other on one such service, beside the others.
     Large(Run<Context>),
@@ -84,6 +88,7 @@ macro_rules! contract_tests {
     (
         steady: [$($steady:ident),* $(,)?],
         outage: [$($outage:ident),* $(,)?]
+        $(, first_start: [$($first_start:ident),* $(,)?])?
         $(, large: [$($large:ident),* $(,)?])?
     ) => {
         /// The suite's tests, in the order a learner meets them.
@@ -92,6 +97,7 @@ macro_rules! contract_tests {
             vec![
                 $(ContractTest { name: stringify!($steady), kind: Kind::Steady(|context| Box::pin($steady(context))) },)*
                 $(ContractTest { name: stringify!($outage), kind: Kind::Outage($outage) },)*
+                $($(ContractTest { name: stringify!($first_start), kind: Kind::FirstStart($first_start) },)*)?
                 $($(ContractTest { name: stringify!($large), kind: Kind::Large(|context| Box::pin($large(context))) },)*)?
             ]
         }
@@ -121,6 +127,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "api-key",
             tests: api_key::tests(),
+        },
+        Suite {
+            name: "change-things",
+            tests: change_things::tests(),
         },
         Suite {
             name: "ten-million-rows",

@@ -21,7 +21,7 @@ error() {
     cp "$root/Cargo.lock" "$copy/"
     {
         printf '[package]\nname = "copy"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\n'
-        sed -n '/^\[workspace.dependencies\]/,/^$/p' "$root/Cargo.toml" | grep -E '^(rocket|sqlx|serde|env_logger|log|subtle) '
+        sed -n '/^\[workspace.dependencies\]/,/^$/p' "$root/Cargo.toml" | grep -E '^(rocket|sqlx|serde|env_logger|log|subtle|thiserror) '
         sed -n '/^\[profile.dev/,$p' "$root/Cargo.toml"
     } >"$copy/Cargo.toml"
     sed -i -E "$3" "$copy/src/$4"
@@ -41,6 +41,8 @@ error question-mark 03-read-a-record 's/let id = id\.map_err.*/let id = id?;/' r
 error no-await 03-read-a-record 's/\.fetch_optional\(pool\.inner\(\)\)/.fetch_optional(pool.inner());/; /^ *\.await\?;/d' read.rs 10
 error unsigned 03-read-a-record 's/id: i32/id: u32/' record.rs 6
 error choice 04-api-key '/^            \.into\(\)$/d' api_key.rs 7
+error conflicting 05-fail-the-same-way 's/Query\(sqlx::Error\),/Query(#[from] sqlx::Error),/' error.rs 8
+error moved 05-fail-the-same-way '/mount\(.*methods::/d; s/^( *)\.mount\(.*routes\)$/&\n\1.mount("\/", methods::not_allowed(\&routes))/' main.rs 12
 error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.rs 10
 
 if [ "${1:-}" != --compiler-only ]; then
@@ -51,5 +53,6 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-2 solution-2
     check green-3 solution-3
     check green-4 solution-4
+    check green-5 solution-5
     check green-6 solution-6
 fi

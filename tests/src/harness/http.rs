@@ -21,6 +21,7 @@ pub struct Client {
     base_url: String,
     http: reqwest::Client,
     key: Option<String>,
+    limit: Duration,
 }
 
 impl Client {
@@ -39,6 +40,7 @@ impl Client {
             base_url: base_url.to_owned(),
             http,
             key: key.map(str::to_owned),
+            limit: ANSWER_LIMIT,
         })
     }
 
@@ -60,10 +62,19 @@ impl Client {
         }
     }
 
+    /// The same client, waiting at most this long for a whole answer instead of [`ANSWER_LIMIT`].
+    #[must_use]
+    pub fn within(&self, limit: Duration) -> Self {
+        Client {
+            limit,
+            ..self.clone()
+        }
+    }
+
     /// Sends a GET and reads the whole answer.
     ///
     /// # Errors
-    /// When no complete HTTP answer comes within [`ANSWER_LIMIT`], or its body is longer than any in the contract.
+    /// When no complete HTTP answer comes in time, or its body is longer than any in the contract.
     pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::GET, path).await
     }
@@ -80,15 +91,24 @@ impl Client {
     /// a slow one; dropping the download leaves it.
     ///
     /// # Errors
-    /// When no HTTP answer begins within [`ANSWER_LIMIT`].
+    /// When no HTTP answer begins in time.
     pub async fn download(&self, path: &str) -> Result<Download, Failure> {
         let (request, curl) = self.request(Method::GET, path, None);
-        let response = within_the_limit(&curl, begun(request)).await?;
+        let response = within(self.limit, &curl, begun(request)).await?;
         Ok(Download {
             curl,
+            limit: self.limit,
             response,
             unread: Vec::new(),
         })
+    }
+
+    /// Sends a request of any method, without a body, and reads the answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
+        self.send_body(method, path, None).await
     }
 
     /// Sends a POST without a body and reads the whole answer.
@@ -107,10 +127,6 @@ impl Client {
         self.send_body(Method::POST, path, Some(body)).await
     }
 
-    async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
-        self.send_body(method, path, None).await
-    }
-
     async fn send_body(
         &self,
         method: Method,
@@ -119,7 +135,7 @@ impl Client {
     ) -> Result<Answer, Failure> {
         let (request, curl) = self.request(method, path, body);
         let sent = Instant::now();
-        let (status, headers, body) = within_the_limit(&curl, read(request)).await?;
+        let (status, headers, body) = within(self.limit, &curl, read(request)).await?;
         Ok(Answer {
             curl,
             status,
@@ -206,15 +222,16 @@ fn shortened(text: &str) -> String {
     }
 }
 
-async fn within_the_limit<T>(
+async fn within<T>(
+    limit: Duration,
     curl: &str,
     answer: impl Future<Output = Result<T, String>>,
 ) -> Result<T, Failure> {
-    match tokio::time::timeout(ANSWER_LIMIT, answer).await {
+    match tokio::time::timeout(limit, answer).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
         Err(_) => {
-            let expected = format!("an answer within {} s", ANSWER_LIMIT.as_secs());
+            let expected = format!("an answer within {} s", limit.as_secs_f64());
             Err(Failure::new(expected, "no complete answer in that time").of(curl))
         }
     }
@@ -253,6 +270,7 @@ fn in_words(error: &reqwest::Error) -> String {
 #[derive(Debug)]
 pub struct Download {
     curl: String,
+    limit: Duration,
     response: reqwest::Response,
     /// What has come after the lines that were asked for.
     unread: Vec<u8>,
@@ -279,7 +297,7 @@ impl Download {
     /// Reads one line, with its line break.
     ///
     /// # Errors
-    /// When the body ends or breaks before the line does, or the line does not come within [`ANSWER_LIMIT`].
+    /// When the body ends or breaks before the line does, or nothing of it comes in time.
     pub async fn line(&mut self) -> Result<Vec<u8>, Failure> {
         loop {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
@@ -295,7 +313,7 @@ impl Download {
     /// Reads all that is left.
     ///
     /// # Errors
-    /// When the body breaks, or nothing of it comes within [`ANSWER_LIMIT`].
+    /// When the body breaks, or nothing of it comes in time.
     pub async fn rest(mut self) -> Result<Vec<u8>, Failure> {
         while self.more().await? {}
         Ok(self.unread)
@@ -309,7 +327,7 @@ impl Download {
                 .await
                 .map_err(|error| in_words(&error))
         };
-        let chunk = within_the_limit(&self.curl, chunk).await?;
+        let chunk = within(self.limit, &self.curl, chunk).await?;
         let Some(chunk) = chunk else {
             return Ok(false);
         };

@@ -1,4 +1,4 @@
-//! The harness: targets built and started, requests made, the database cut off and given back, failures told.
+//! The harness: targets built and started, requests made, the database taken away in three ways and given back, failures told.
 
 pub mod build;
 pub mod copies;
@@ -8,5 +8,7 @@ pub mod http;
 pub mod outage;
 pub mod proxy;
 pub mod report;
+pub mod restart;
 pub mod run;
 pub mod service;
+pub mod silence;

@@ -3,6 +3,7 @@
 
 mod api_key;
 mod change_things;
+mod fail_the_same_way;
 mod first_route;
 pub mod predict;
 mod read_a_record;
@@ -22,7 +23,9 @@ use crate::harness::first_start::FirstStart;
 use crate::harness::http::Client;
 use crate::harness::outage::Outage;
 use crate::harness::proxy::DatabaseProxy;
+use crate::harness::restart::Restart;
 use crate::harness::service::Settings;
+use crate::harness::silence::Silence;
 
 /// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -68,6 +71,10 @@ pub enum Kind {
     Steady(Run<Context>),
     /// What was observed of one outage, on a service of its own.
     Outage(fn(&Outage) -> TestResult),
+    /// What was observed of a silent database, on a service of its own.
+    Silence(fn(&Silence) -> TestResult),
+    /// What was observed of one restart of the database, on a service and a server of their own.
+    Restart(fn(&Restart) -> TestResult),
     /// What was observed of services that started with an empty database.
     FirstStart(fn(&FirstStart) -> TestResult),
     /// A service with more records than fit between the database and a client that takes none. Tests of this kind run one
@@ -88,8 +95,11 @@ macro_rules! contract_tests {
     (
         steady: [$($steady:ident),* $(,)?],
         outage: [$($outage:ident),* $(,)?]
+        $(, silence: [$($silence:ident),* $(,)?])?
+        $(, restart: [$($restart:ident),* $(,)?])?
         $(, first_start: [$($first_start:ident),* $(,)?])?
         $(, large: [$($large:ident),* $(,)?])?
+        $(,)?
     ) => {
         /// The suite's tests, in the order a learner meets them.
         pub fn tests() -> Vec<$crate::suites::ContractTest> {
@@ -97,6 +107,8 @@ macro_rules! contract_tests {
             vec![
                 $(ContractTest { name: stringify!($steady), kind: Kind::Steady(|context| Box::pin($steady(context))) },)*
                 $(ContractTest { name: stringify!($outage), kind: Kind::Outage($outage) },)*
+                $($(ContractTest { name: stringify!($silence), kind: Kind::Silence($silence) },)*)?
+                $($(ContractTest { name: stringify!($restart), kind: Kind::Restart($restart) },)*)?
                 $($(ContractTest { name: stringify!($first_start), kind: Kind::FirstStart($first_start) },)*)?
                 $($(ContractTest { name: stringify!($large), kind: Kind::Large(|context| Box::pin($large(context))) },)*)?
             ]
@@ -127,6 +139,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "api-key",
             tests: api_key::tests(),
+        },
+        Suite {
+            name: "fail-the-same-way",
+            tests: fail_the_same_way::tests(),
         },
         Suite {
             name: "change-things",

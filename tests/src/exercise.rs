@@ -39,6 +39,8 @@ pub enum MeasureTask {
     Reads,
     /// Random reads by oha, with and without the guard.
     Guard,
+    /// Random reads at a constant rate by oha, while the database stalls.
+    Stall,
 }
 
 /// The `[measure]` table.

@@ -8,7 +8,7 @@ use crate::measure::load::{self, Wanted};
 use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
-use crate::measure::{cold_start, guard, hyperfine::Hyperfine, predictions, table};
+use crate::measure::{cold_start, guard, hyperfine::Hyperfine, predictions, stall, table};
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;
 use crate::workspace::Workspace;
@@ -105,6 +105,16 @@ async fn measure(
             let lab =
                 Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
             guard::measure(&lab, args.target, &wanted(Task::Guard)).await
+        }
+        MeasureTask::Stall => {
+            Oha::find(workspace)?;
+            let lab =
+                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            stall::measure(&lab, &subjects, &wanted(Task::Stall)).await
         }
         MeasureTask::ColdStart => {
             Hyperfine::find(workspace)?;

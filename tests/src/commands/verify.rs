@@ -246,8 +246,8 @@ impl Gate<'_> {
         mistake: &Mistake,
     ) -> anyhow::Result<Vec<String>> {
         let package = format!("mistake-{}-{}", exercise.number, mistake.slug);
-        let copy = Copy::of(self.workspace, &exercise.solution(self.workspace), &package)?;
-        copy.patch(&mistake.patch)
+        let solution = exercise.solution(self.workspace);
+        let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
             .with_context(|| format!("mistake {}", mistake.slug))?;
         let launch = match build::cargo(self.workspace, copy.krate(), Profile::Check) {
             Ok(launch) => launch,

@@ -1,7 +1,8 @@
 //! Copies of a crate that are built by themselves: a reference with a planted mistake, a starter out of reach of edits.
 //!
 //! A copy lives below `.workshop/copies`, outside the workspace, with the workspace's own tables in its `Cargo.toml` and
-//! the workspace's lock file beside it. So every dependency is the one that is already built.
+//! the workspace's lock file beside it. So every dependency is the one that is already built. A patch is applied first: it
+//! is made against the crate's files as they are, `Cargo.toml` included.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,18 +27,36 @@ impl Copy {
     /// # Errors
     /// When a file cannot be read or written, or a manifest is malformed.
     pub fn of(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
+        let copy = Copy::files(workspace, source, package)?;
+        copy.stand_alone(workspace)?;
+        Ok(copy)
+    }
+
+    /// As [`Copy::of`], with a patch: paths below the crate's folder as `a/…` and `b/…`, lines before the first file are
+    /// a header.
+    ///
+    /// # Errors
+    /// As [`Copy::of`], and when the patch does not fit; the error names the file.
+    pub fn patched(
+        workspace: &Workspace,
+        source: &Path,
+        package: &str,
+        patch: &str,
+    ) -> anyhow::Result<Copy> {
+        let copy = Copy::files(workspace, source, package)?;
+        copy.patch(patch)?;
+        copy.stand_alone(workspace)?;
+        Ok(copy)
+    }
+
+    fn files(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
         let folder = workspace.state().join("copies").join(package);
         if folder.exists() {
             fs::remove_dir_all(&folder)
                 .with_context(|| format!("cannot remove {}", folder.display()))?;
         }
         copy_folder(&source.join("src"), &folder.join("src"))?;
-        let manifest = standalone_manifest(workspace, source, package)?;
-        fs::write(folder.join("Cargo.toml"), manifest)?;
-        fs::copy(
-            workspace.root().join("Cargo.lock"),
-            folder.join("Cargo.lock"),
-        )?;
+        fs::copy(source.join("Cargo.toml"), folder.join("Cargo.toml"))?;
         Ok(Copy {
             krate: Crate {
                 folder,
@@ -46,12 +65,7 @@ impl Copy {
         })
     }
 
-    /// Applies a patch to the copy's files: paths below the crate's folder as `a/…` and `b/…`, lines before the first
-    /// file are a header.
-    ///
-    /// # Errors
-    /// When the patch does not fit; the error names the file.
-    pub fn patch(&self, patch: &str) -> anyhow::Result<()> {
+    fn patch(&self, patch: &str) -> anyhow::Result<()> {
         for part in PatchSet::parse(patch, ParseOptions::unidiff()) {
             let part = part.context("the patch is malformed")?;
             let FileOperation::Modify { modified, .. } = part.operation().strip_prefix(1) else {
@@ -70,6 +84,19 @@ impl Copy {
             })?;
             fs::write(&file, after)?;
         }
+        Ok(())
+    }
+
+    /// Makes the copy a workspace of its own. Where the crate brings build profiles, as a variant does, its keys count
+    /// before those of the workspace.
+    fn stand_alone(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let folder = &self.krate.folder;
+        let manifest = standalone_manifest(workspace, folder, &self.krate.package)?;
+        fs::write(folder.join("Cargo.toml"), manifest)?;
+        fs::copy(
+            workspace.root().join("Cargo.lock"),
+            folder.join("Cargo.lock"),
+        )?;
         Ok(())
     }
 
@@ -101,10 +128,27 @@ fn standalone_manifest(
         }
         manifest.insert("workspace".to_owned(), Value::Table(tables));
     }
-    if let Some(profile) = root.remove("profile") {
-        manifest.insert("profile".to_owned(), profile);
+    if let Some(Value::Table(profiles)) = root.remove("profile") {
+        let own = manifest
+            .entry("profile")
+            .or_insert(Value::Table(Table::new()));
+        lay_under(own, profiles);
     }
     Ok(toml::to_string(&manifest)?)
+}
+
+/// Adds what is missing in a table, at every depth.
+fn lay_under(over: &mut Value, under: Table) {
+    let Value::Table(over) = over else { return };
+    for (key, value) in under {
+        match (over.get_mut(&key), value) {
+            (Some(there), Value::Table(below)) => lay_under(there, below),
+            (Some(_), _) => {}
+            (None, value) => {
+                over.insert(key, value);
+            }
+        }
+    }
 }
 
 fn read_table(path: &Path) -> anyhow::Result<Table> {
@@ -125,4 +169,35 @@ fn copy_folder(from: &Path, to: &PathBuf) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_may_set_a_key_of_a_build_profile() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let source = folder.path().join("reference");
+        fs::create_dir_all(source.join("src"))?;
+        fs::write(source.join("src/main.rs"), "fn main() {}\n")?;
+        fs::write(
+            source.join("Cargo.toml"),
+            "[package]\nname = \"reference\"\n",
+        )?;
+        fs::write(folder.path().join("Cargo.lock"), "")?;
+        fs::write(
+            folder.path().join("Cargo.toml"),
+            "[workspace]\nmembers = [\"reference\"]\n[profile.release]\nstrip = true\nlto = false\n",
+        )?;
+        let patch = "Title: lto\n\n--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -1,2 +1,4 @@\n [package]\n name = \"reference\"\n+[profile.release]\n+lto = true\n";
+        let copy = Copy::patched(&Workspace::at(folder.path()), &source, "variant", patch)?;
+        let manifest = read_table(&copy.krate().folder.join("Cargo.toml"))?;
+        assert_eq!(manifest["package"]["name"].as_str(), Some("variant"));
+        let release = &manifest["profile"]["release"];
+        assert_eq!(release["lto"].as_bool(), Some(true));
+        assert_eq!(release["strip"].as_bool(), Some(true));
+        assert!(manifest["workspace"].get("members").is_none());
+        Ok(())
+    }
 }

@@ -1,5 +1,5 @@
-//! A TCP proxy between a service and PostgreSQL: it can cut the database off and give it back, and it counts the
-//! connections and the round trips that really happen.
+//! A TCP proxy between a service and PostgreSQL: it can cut the database off and give it back, let it stall and resume, and
+//! it counts the connections and the round trips that really happen.
 //!
 //! A round trip is what the client sends until it waits: one or more `Sync` or `Query` messages, each of which the server
 //! answers (<https://www.postgresql.org/docs/current/protocol-flow.html>), without an answer in between. A driver that sends
@@ -13,7 +13,7 @@ use anyhow::Context;
 use reqwest::Url;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 #[derive(Debug, Default)]
@@ -30,12 +30,19 @@ pub struct DatabaseProxy {
     url: String,
     counters: Arc<Counters>,
     switch: mpsc::Sender<(Reach, oneshot::Sender<()>)>,
+    flow: watch::Sender<Flow>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Reachable,
     CutOff,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Flowing,
+    Held,
 }
 
 impl DatabaseProxy {
@@ -60,16 +67,19 @@ impl DatabaseProxy {
 
         let counters = Arc::new(Counters::default());
         let (switch, switched) = mpsc::channel(1);
+        let (flow, flows) = watch::channel(Flow::Flowing);
         let gate = Gate {
             address,
             upstream,
             counters: Arc::clone(&counters),
+            flows,
         };
         tokio::spawn(gate.run(listener, switched));
         Ok(DatabaseProxy {
             url: url.to_string(),
             counters,
             switch,
+            flow,
         })
     }
 
@@ -86,6 +96,16 @@ impl DatabaseProxy {
     /// Accepts connections again.
     pub async fn restore(&self) {
         self.set(Reach::Reachable).await;
+    }
+
+    /// Holds everything back in both directions: connections stay, new ones are accepted, but nothing gets through.
+    pub fn stall(&self) {
+        self.flow.send_replace(Flow::Held);
+    }
+
+    /// Lets everything through that was held back, and what follows.
+    pub fn resume(&self) {
+        self.flow.send_replace(Flow::Flowing);
     }
 
     /// The number of connections opened so far.
@@ -122,6 +142,7 @@ struct Gate {
     address: SocketAddr,
     upstream: (String, u16),
     counters: Arc<Counters>,
+    flows: watch::Receiver<Flow>,
 }
 
 impl Gate {
@@ -156,7 +177,8 @@ impl Gate {
                 accepted = accept(listener.as_ref()), if listener.is_some() => {
                     if let Ok(client) = accepted {
                         let upstream = self.upstream.clone();
-                        connections.spawn(forward(client, upstream, Arc::clone(&self.counters)));
+                        let counters = Arc::clone(&self.counters);
+                        connections.spawn(forward(client, upstream, counters, self.flows.clone()));
                     }
                 },
                 Some(_) = connections.join_next() => {},
@@ -201,6 +223,7 @@ async fn forward(
     client: TcpStream,
     upstream: (String, u16),
     counters: Arc<Counters>,
+    flows: watch::Receiver<Flow>,
 ) -> std::io::Result<()> {
     let _counted = Counted::new(Arc::clone(&counters));
     let server = TcpStream::connect(upstream).await?;
@@ -211,14 +234,15 @@ async fn forward(
     let waiting = AtomicBool::new(false);
     // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
     tokio::select! {
-        result = forward_requests(client_reads, server_writes, &waiting, &counters) => result,
-        result = forward_answers(server_reads, client_writes, &waiting) => result,
+        result = forward_requests(client_reads, server_writes, flows.clone(), &waiting, &counters) => result,
+        result = forward_answers(server_reads, client_writes, flows, &waiting) => result,
     }
 }
 
 async fn forward_requests(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
+    mut flows: watch::Receiver<Flow>,
     waiting: &AtomicBool,
     counters: &Counters,
 ) -> std::io::Result<()> {
@@ -233,6 +257,7 @@ async fn forward_requests(
         if asks && !waiting.swap(true, Ordering::Relaxed) {
             counters.round_trips.fetch_add(1, Ordering::Relaxed);
         }
+        flowing(&mut flows).await;
         to.write_all(&buffer[..read]).await?;
     }
 }
@@ -240,6 +265,7 @@ async fn forward_requests(
 async fn forward_answers(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
+    mut flows: watch::Receiver<Flow>,
     waiting: &AtomicBool,
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
@@ -249,8 +275,14 @@ async fn forward_answers(
             return to.shutdown().await;
         }
         waiting.store(false, Ordering::Relaxed);
+        flowing(&mut flows).await;
         to.write_all(&buffer[..read]).await?;
     }
+}
+
+/// Waits until nothing is held back. When the proxy is gone, so is every connection through it: nobody waits then.
+async fn flowing(flows: &mut watch::Receiver<Flow>) {
+    let _ = flows.wait_for(|flow| *flow == Flow::Flowing).await;
 }
 
 /// Follows the messages of a client through a byte stream that may be cut anywhere.
@@ -306,6 +338,10 @@ impl Frontend {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
     use super::*;
 
     fn startup() -> Vec<u8> {
@@ -393,6 +429,40 @@ mod tests {
         TcpStream::connect(("127.0.0.1", port)).await?;
         upstream.accept().await?;
         assert_eq!(proxy.opened(), 2);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_stall_holds_what_is_sent_in_both_directions_and_cuts_nothing() -> anyhow::Result<()>
+    {
+        let upstream = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url = format!(
+            "postgres://u:p@127.0.0.1:{}/d",
+            upstream.local_addr()?.port()
+        );
+        let proxy = DatabaseProxy::start(&url).await?;
+        let port = Url::parse(proxy.url())?.port().context("a port")?;
+        let mut client = TcpStream::connect(("127.0.0.1", port)).await?;
+        let (mut server, _) = upstream.accept().await?;
+
+        proxy.stall();
+        client.write_all(b"asked").await?;
+        server.write_all(b"told").await?;
+        let mut asked = [0; 5];
+        let mut told = [0; 4];
+        // Nothing comes, so nothing can be awaited: a moment long enough for loopback has to do.
+        let moment = Duration::from_millis(50);
+        assert!(
+            timeout(moment, server.read_exact(&mut asked))
+                .await
+                .is_err()
+        );
+        assert!(timeout(moment, client.read_exact(&mut told)).await.is_err());
+
+        proxy.resume();
+        server.read_exact(&mut asked).await?;
+        client.read_exact(&mut told).await?;
+        assert_eq!((&asked, &told, proxy.open()), (b"asked", b"told", 1));
         Ok(())
     }
 }

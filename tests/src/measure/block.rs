@@ -1,4 +1,4 @@
-//! One block: a fresh process, started, warmed up, saturated, loaded at the shared rates, looked at, stopped.
+//! One block: a fresh process, started, warmed up, loaded, looked at, stopped. Which loads it gets is its task's: [`Loads`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,6 +30,9 @@ pub const UNSTEADY: &str = "unsteady";
 /// The key of a block's value that is 1 when the service had to be killed.
 pub const HUNG: &str = "hung_on_shutdown";
 
+/// The metrics that the closed loop speaks for.
+const SATURATION: [&str; 3] = ["throughput", "cpu_per_request", "threads"];
+
 /// What a block found out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {
@@ -40,13 +43,15 @@ pub struct Observed {
 }
 
 impl Observed {
-    fn value(&mut self, key: impl Into<String>, value: Option<f64>) {
+    /// Notes a value, where there is one.
+    pub fn value(&mut self, key: impl Into<String>, value: Option<f64>) {
         if let Some(value) = value {
             self.values.insert(key.into(), value);
         }
     }
 
-    fn invalid(&mut self, keys: &[String], reason: &str) {
+    /// Takes the right to speak for these metrics away.
+    pub fn invalid(&mut self, keys: &[String], reason: &str) {
         for key in keys {
             self.invalid.insert(key.clone(), reason.to_owned());
         }
@@ -65,7 +70,11 @@ pub struct Started {
 /// # Errors
 /// When it does not get there; the error shows its last log lines.
 pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<Started> {
-    let settings = settings(&session.database_url);
+    let settings = Settings {
+        pool_size: subject.pool_size,
+        timeout: session.timeout,
+        ..Settings::new(&session.database_url)
+    };
     let address = free_address().context("no free port")?;
     let limit = subject.launch.limits.start;
     let path = format!("/read/{}", ids::of(session.data_set).first);
@@ -114,7 +123,7 @@ impl Drop for Cancel {
     }
 }
 
-/// What every service under measurement is told.
+/// What a service is told, where its task asks for nothing else.
 pub fn settings(database_url: &str) -> Settings {
     Settings {
         pool_size: POOL_SIZE,
@@ -167,7 +176,63 @@ fn broken(subject: &Subject, service: &Service, reason: &str) -> anyhow::Error {
     .into()
 }
 
-/// Runs a block at these rates (percent of the slower side's saturation, requests per second).
+/// What a task puts on a warm service, and what it notes of it.
+pub trait Loads {
+    /// The metrics that these loads speak for.
+    fn keys(&self, subject: &Subject) -> Vec<String>;
+
+    /// Puts the loads on a service, one after the other. A broken gate is no error: it makes metrics invalid.
+    ///
+    /// # Errors
+    /// When a tool cannot be run.
+    fn put_on(
+        &mut self,
+        session: &mut Session<'_>,
+        subject: &Subject,
+        service: &Service,
+        observed: &mut Observed,
+        title: &str,
+    ) -> impl Future<Output = anyhow::Result<()>>;
+}
+
+/// Random reads: a closed loop, then open loops at these rates (percent of the slower side's saturation, requests per
+/// second).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reads<'a>(pub &'a [(u32, f64)]);
+
+impl Loads for Reads<'_> {
+    fn keys(&self, _subject: &Subject) -> Vec<String> {
+        let at_rates = self.0.iter().flat_map(|(percent, _)| keys_at(*percent));
+        SATURATION
+            .map(str::to_owned)
+            .into_iter()
+            .chain(at_rates)
+            .collect()
+    }
+
+    async fn put_on(
+        &mut self,
+        session: &mut Session<'_>,
+        _subject: &Subject,
+        service: &Service,
+        observed: &mut Observed,
+        title: &str,
+    ) -> anyhow::Result<()> {
+        session
+            .progress
+            .phase(&format!("{title}: closed loop, {CONNECTIONS} connections"));
+        saturate(session, service, observed).await?;
+        for (percent, rate) in self.0 {
+            session
+                .progress
+                .phase(&format!("{title}: open loop, {rate:.0} requests/s"));
+            offer(session, service, *percent, *rate, observed).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs a block.
 ///
 /// # Errors
 /// When the service does not start or dies on the way, or a tool cannot be run. A broken gate is no error: it makes
@@ -175,7 +240,7 @@ fn broken(subject: &Subject, service: &Service, reason: &str) -> anyhow::Error {
 pub async fn run(
     session: &mut Session<'_>,
     subject: &Subject,
-    rates: &[(u32, f64)],
+    loads: &mut impl Loads,
     limits: &Limits,
     title: &str,
 ) -> anyhow::Result<Observed> {
@@ -201,24 +266,14 @@ pub async fn run(
             let warm_up_cpu = ticks_before
                 .zip(process::cpu(pid))
                 .map(|(before, after)| after.saturating_sub(before));
-            session
-                .progress
-                .phase(&format!("{title}: closed loop, {CONNECTIONS} connections"));
-            saturate(session, &service, &mut observed).await?;
+            loads
+                .put_on(session, subject, &service, &mut observed, title)
+                .await?;
             after_warm_up(&mut observed, &warmed_up, warm_up_cpu);
-            for (percent, rate) in rates {
-                session
-                    .progress
-                    .phase(&format!("{title}: open loop, {rate:.0} requests/s"));
-                offer(session, &service, *percent, *rate, &mut observed).await?;
-            }
         }
         Err(reason) => {
-            let keys = ["throughput", "cpu_per_request", "threads", "memory", "pss"];
-            observed.invalid(&keys.map(str::to_owned), &reason);
-            rates
-                .iter()
-                .for_each(|(percent, _)| observed.invalid(&keys_at(*percent), &reason));
+            observed.invalid(&loads.keys(subject), &reason);
+            observed.invalid(&["memory", "pss"].map(str::to_owned), &reason);
         }
     }
     if !observed.invalid.contains_key("memory") {
@@ -275,8 +330,7 @@ async fn saturate(
     let database_after = session.database_time().await;
     observed.value(GENERATOR_SHARE, run.generator_share);
     if let Err(reason) = run.gate(&order) {
-        let keys = ["throughput", "cpu_per_request", "threads"];
-        observed.invalid(&keys.map(str::to_owned), &reason);
+        observed.invalid(&SATURATION.map(str::to_owned), &reason);
         return Ok(());
     }
     observed.value("throughput", Some(run.rate));

@@ -1,26 +1,21 @@
 //! The measuring held against itself: two runs of one binary must show no difference, a planted slowdown must be found.
 //!
 //! Three sides share the rounds: the reference, the reference again, and a copy of it that is busy for some microseconds in
-//! every read (`tests/calibration/slowdown.patch`). How many is found out first, so that throughput falls by 15 %.
+//! every read (`tests/variants/slowdown.patch`). How many is found out first, so that throughput falls by 15 %.
 //! A 95 % interval misses the truth once in twenty times: so will a calibration of a sound machine.
 
-use anyhow::Context;
-
-use super::block;
+use super::block::{self, Reads};
 use super::lab::{self, Lab};
 use super::load::{self, Wanted, same_work};
 use super::oha::Oha;
 use super::process;
 use super::progress::{self, Progress};
-use super::protocol::{CONNECTIONS, Plan, Sides};
+use super::protocol::{CONNECTIONS, Plan, Sides, TIMEOUT};
 use super::results::{
     CalibrationClaim, CalibrationFile, Comparison, Mode, ResultFile, SCHEMA, Task, Verdict,
 };
 use super::session::Session;
 use super::subject::Subject;
-use crate::exercise::Catalogue;
-use crate::harness::build::{self, BuildError, Profile};
-use crate::harness::copies::Copy;
 use crate::target::Target;
 use crate::terminal::{Style, paint};
 
@@ -28,7 +23,9 @@ use crate::terminal::{Style, paint};
 const EXERCISE: u8 = 3;
 /// The share of throughput that the planted slowdown takes away.
 pub const PLANTED: f64 = 0.15;
-/// The variable that the slowed copy reads.
+/// The copy that is slowed.
+const VARIANT: &str = "slowdown";
+/// The variable that it reads.
 const SPIN: &str = "WORKSHOP_SPIN_US";
 /// How often the slowdown is tried and corrected before it counts.
 const CORRECTIONS: usize = 3;
@@ -45,10 +42,10 @@ const SLOWED: &str = "slowed";
 pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
     let oha = Oha::find(lab.workspace)?;
     let reference = lab.subject(Target::Solution(EXERCISE)).await?;
-    let copy = slowed_copy(lab)?;
     let again = renamed(&reference, AGAIN, "the same again");
     let reference = renamed(&reference, REFERENCE, "reference");
-    let mut slowed = build_slowed(lab, &copy)?;
+    let mut slowed = lab.variant(EXERCISE, VARIANT, SLOWED)?;
+    slowed.side.id = SLOWED.to_owned();
 
     let plan = Plan::calibration();
     let expected = plan.expected(Sides { kotlin: 0, rust: 3 });
@@ -66,6 +63,7 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
         oha: &oha,
         plan,
         database_url: lab.database_url.clone(),
+        timeout: TIMEOUT,
         data_set: lab.seeded.set,
         statements: None,
         progress,
@@ -76,7 +74,7 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
     ));
 
     let subjects = [reference, again, slowed];
-    let blocks = session.rounds(&subjects, &[]).await?;
+    let blocks = session.rounds(&subjects, &mut Reads(&[])).await?;
     let mut manifest = lab.manifest(&subjects);
     manifest.connections = CONNECTIONS;
     manifest.round_trips = same.round_trips;
@@ -206,35 +204,6 @@ fn renamed(subject: &Subject, id: &str, label: &str) -> Subject {
     subject
 }
 
-/// The reference with the slowdown in it.
-fn slowed_copy(lab: &Lab<'_>) -> anyhow::Result<Copy> {
-    let workspace = lab.workspace;
-    let catalogue = Catalogue::read(workspace)?;
-    let source = catalogue.get(EXERCISE)?.solution(workspace);
-    let path = workspace.root().join("tests/calibration/slowdown.patch");
-    let patch = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    let copy = Copy::of(workspace, &source, &format!("solution-{EXERCISE}-slowed"))?;
-    copy.patch(&patch)?;
-    Ok(copy)
-}
-
-fn build_slowed(lab: &Lab<'_>, copy: &Copy) -> anyhow::Result<Subject> {
-    println!(
-        "building {} for release",
-        paint(Style::Strong, copy.krate().package.as_str())
-    );
-    let launch =
-        build::cargo(lab.workspace, copy.krate(), Profile::Measure).map_err(
-            |error| match error {
-                BuildError::CouldNotBuild(error) => error,
-                BuildError::DoesNotCompile { .. } => anyhow::Error::msg(error.to_string())
-                    .context("tests/calibration/slowdown.patch no longer fits the reference"),
-            },
-        )?;
-    Subject::named(SLOWED, "slowed", launch, lab.scratch())
-}
-
 /// Finds the busy microseconds that take away the planned share of throughput: a first guess from what a request costs the
 /// whole machine, corrected by what it does.
 async fn plant(
@@ -287,7 +256,6 @@ fn corrected(microseconds: f64, whole: f64, slow: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::measure::results::tests::sample;
-    use crate::workspace::Workspace;
 
     #[test]
     fn the_first_guess_slows_a_machine_that_is_all_busy_by_the_share() {
@@ -333,27 +301,5 @@ mod tests {
             [false, false]
         );
         assert_eq!(judged(Verdict::Invalid, Verdict::Faster), [false, false]);
-    }
-
-    #[test]
-    fn the_patch_fits_the_reference() {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        let checkout = Workspace::at(root);
-        let folder = tempfile::tempdir().unwrap();
-        for file in ["Cargo.toml", "Cargo.lock"] {
-            std::fs::copy(checkout.root().join(file), folder.path().join(file)).unwrap();
-        }
-        let source = Catalogue::read(&checkout)
-            .unwrap()
-            .get(EXERCISE)
-            .unwrap()
-            .solution(&checkout);
-        let copy = Copy::of(&Workspace::at(folder.path()), &source, "slowed").unwrap();
-        let patch =
-            std::fs::read_to_string(checkout.root().join("tests/calibration/slowdown.patch"))
-                .unwrap();
-        copy.patch(&patch).unwrap();
-        let read = std::fs::read_to_string(copy.krate().folder.join("src/read.rs")).unwrap();
-        assert!(read.contains(SPIN), "{read}");
     }
 }

@@ -293,5 +293,6 @@ fn result(
         invalid: Vec::new(),
         blocks: records,
         wrong_key: None,
+        stall: None,
     }
 }

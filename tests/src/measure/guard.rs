@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::block;
+use super::block::{self, Reads};
 use super::gates::SameWork;
 use super::lab::{self, Lab};
 use super::load::{self, Wanted};
 use super::oha::{Load, Oha, Order, Run};
 use super::progress::Progress;
-use super::protocol::{CONNECTIONS, Plan};
+use super::protocol::{CONNECTIONS, Plan, TIMEOUT};
 use super::results::{KeyRun, ResultFile, WrongKey};
 use super::session::{Session, sides_of};
 use super::subject::Subject;
@@ -41,7 +41,8 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
 
     let plan = Plan::guard(wanted.mode);
     let subjects = [kotlin.clone(), guarded.clone(), open.clone()];
-    load::announce(lab, &plan, &subjects);
+    load::announce(&plan, &subjects);
+    load::show_load(lab, &plan);
     let progress = Progress::begin(plan.expected(sides_of(&subjects)) + DEMONSTRATION * 2);
     progress.part("the same work? 200 records, failures, round trips");
     // Each is held to what its own exercise asks for: one of them refuses a request without a key.
@@ -55,11 +56,12 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
         oha: &oha,
         plan,
         database_url: lab.database_url.clone(),
+        timeout: TIMEOUT,
         data_set: lab.seeded.set,
         statements: lab.statements().await,
         progress,
     };
-    let blocks = session.rounds(&subjects, &[]).await?;
+    let blocks = session.rounds(&subjects, &mut Reads(&[])).await?;
     let wrong_key = with_a_wrong_key(&session, &guarded).await?;
     if let Some(statements) = session.statements.take() {
         statements.close().await;

@@ -11,8 +11,9 @@ use super::database::{self, Statements};
 use super::manifest::Manifest;
 use super::results::{BlockRecord, Language};
 use super::subject::Subject;
-use super::{ids, machine, tools};
+use super::{ids, machine, tools, variant};
 use crate::datasets::{self, DataSet, Seeded};
+use crate::exercise::Catalogue;
 use crate::harness::build::{self, BuildError, Profile};
 use crate::outcome::Trouble;
 use crate::postgres::Server;
@@ -94,6 +95,19 @@ impl<'a> Lab<'a> {
                 BuildError::CouldNotBuild(error) => error,
             })?;
         Subject::of(target, launch, self.scratch())
+    }
+
+    /// Builds a variant of an exercise's reference as it would be shipped; its id is `solution-N-name`.
+    ///
+    /// # Errors
+    /// When its patch is not there, does not fit or does not compile.
+    pub fn variant(&self, exercise: u8, name: &str, label: &str) -> anyhow::Result<Subject> {
+        let id = format!("{}-{name}", Target::Solution(exercise));
+        println!("building {} for release", paint(Style::Strong, id.as_str()));
+        let catalogue = Catalogue::read(self.workspace)?;
+        let solution = catalogue.get(exercise)?.solution(self.workspace);
+        let launch = variant::build(self.workspace, &solution, &id, name)?;
+        Subject::named(&id, label, launch, self.scratch())
     }
 
     /// The database's own statistics, where the server keeps them.

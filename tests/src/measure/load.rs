@@ -1,12 +1,13 @@
 //! The measurements by load: random reads on both sides (exercise 3), and on the Kotlin service alone (exercise 1).
 
+use super::block::Reads;
 use super::database::CEILING_SHARE;
 use super::gates::{self, SameWork};
 use super::lab::{self, Lab};
 use super::manifest::Manifest;
 use super::oha::{Load, Oha, Order};
 use super::progress::{self, Progress};
-use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE, Plan};
+use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE, Plan, TIMEOUT};
 use super::results::{Language, Metric, Mode, ResultFile, SCHEMA, Task};
 use super::session::{Blocks, Session, sides_of};
 use super::subject::Subject;
@@ -39,7 +40,8 @@ pub async fn measure(
     plan: Plan,
 ) -> anyhow::Result<ResultFile> {
     let oha = Oha::find(lab.workspace)?;
-    announce(lab, &plan, subjects);
+    announce(&plan, subjects);
+    show_load(lab, &plan);
     let progress = Progress::begin(plan.expected(sides_of(subjects)));
     progress.part("the same work? 200 records, failures, round trips");
     let same = same_work(lab, subjects, wanted.exercise).await?;
@@ -49,12 +51,13 @@ pub async fn measure(
         oha: &oha,
         plan,
         database_url: lab.database_url.clone(),
+        timeout: TIMEOUT,
         data_set: lab.seeded.set,
         statements: lab.statements().await,
         progress,
     };
     let rates = session.shared_rates(subjects).await?;
-    let blocks = session.rounds(subjects, &rates).await?;
+    let blocks = session.rounds(subjects, &mut Reads(&rates)).await?;
     let mut notes = standing_notes(subjects, wanted.mode, &same);
     let ceiling = measure_ceiling(lab, &session, &mut notes).await;
     if session.statements.is_none() {
@@ -89,8 +92,8 @@ pub async fn measure(
     Ok(result)
 }
 
-/// Says what is about to happen, and the raw command of the load.
-pub(super) fn announce(lab: &Lab<'_>, plan: &Plan, subjects: &[Subject]) {
+/// Says what is about to happen.
+pub(super) fn announce(plan: &Plan, subjects: &[Subject]) {
     let names: Vec<&str> = subjects.iter().map(Subject::id).collect();
     println!(
         "measuring {} in {} rounds of fresh processes, about {}",
@@ -98,6 +101,10 @@ pub(super) fn announce(lab: &Lab<'_>, plan: &Plan, subjects: &[Subject]) {
         plan.rounds,
         progress::in_words(plan.expected(sides_of(subjects)))
     );
+}
+
+/// Shows the raw command of the load.
+pub(super) fn show_load(lab: &Lab<'_>, plan: &Plan) {
     let order = Order {
         url: format!(
             "http://127.0.0.1:PORT/read/{}",
@@ -233,7 +240,7 @@ pub(super) fn result(
     plan: &Plan,
     manifest: Manifest,
     blocks: Blocks,
-    mut notes: Vec<String>,
+    notes: Vec<String>,
 ) -> ResultFile {
     let sides: Vec<String> = subjects
         .iter()
@@ -247,6 +254,20 @@ pub(super) fn result(
         pairs,
         plan.rounds_needed(),
     );
+    let invalid = invalid(&metrics, "throughput", &sides);
+    let result = assembled(subjects, wanted, manifest, metrics, blocks, notes);
+    ResultFile { invalid, ..result }
+}
+
+/// A result with these metrics, of which nothing is invalid as a whole.
+pub(super) fn assembled(
+    subjects: &[Subject],
+    wanted: &Wanted,
+    manifest: Manifest,
+    metrics: Vec<Metric>,
+    blocks: Blocks,
+    mut notes: Vec<String>,
+) -> ResultFile {
     notes.extend(blocks.notes);
     ResultFile {
         schema: SCHEMA,
@@ -261,25 +282,26 @@ pub(super) fn result(
             .iter()
             .map(|subject| subject.side.clone())
             .collect(),
-        invalid: invalid(&metrics, &sides),
+        invalid: Vec::new(),
         metrics,
         predictions: Vec::new(),
         notes,
         blocks: blocks.records,
         wrong_key: None,
+        stall: None,
     }
 }
 
-/// Why the whole is invalid: the metric that everything else hangs on has no value for a side.
-fn invalid(metrics: &[Metric], sides: &[String]) -> Vec<String> {
-    let throughput = metrics.iter().find(|metric| metric.key == "throughput");
+/// Why the whole is invalid: the metric that everything else hangs on has no value for a side, or cannot be compared.
+pub(super) fn invalid(metrics: &[Metric], key: &str, sides: &[String]) -> Vec<String> {
+    let decides = metrics.iter().find(|metric| metric.key == key);
     let missing = sides
         .iter()
-        .filter(|side| throughput.is_none_or(|metric| metric.value(side).is_none()));
+        .filter(|side| decides.is_none_or(|metric| metric.value(side).is_none()));
     let mut reasons: Vec<String> = missing
-        .map(|side| format!("no block of {side} passed the gates under saturation"))
+        .map(|side| format!("no block of {side} passed the gates"))
         .collect();
-    if let Some(metric) = throughput {
+    if let Some(metric) = decides {
         reasons.extend(
             metric
                 .comparisons

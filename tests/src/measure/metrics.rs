@@ -22,6 +22,13 @@ pub struct Definition {
     pub kind: Kind,
 }
 
+/// The end of a key whose metric counts from when a request was sent.
+pub const UNCORRECTED: &str = "_uncorrected";
+/// The key of the share of requests that took longer than [`SLOW_MS`].
+pub const SLOW: &str = "slow";
+/// What a person begins to notice, in milliseconds.
+pub const SLOW_MS: f64 = 100.0;
+
 /// The nature of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -171,6 +178,39 @@ pub fn of_load(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Defin
             "µs",
             "execution time by pg_stat_statements, closed loop",
         ),
+    ]);
+    definitions
+}
+
+/// The metrics of a constant rate while the database stalls, each counted in both ways.
+pub fn of_stall(rate: u32) -> Vec<Definition> {
+    let corrected = format!("open loop at {rate} % of the slower side's saturation, from when due");
+    let uncorrected = "the same requests, from when sent";
+    let percentile = |key: &str, name: &str| {
+        [
+            Definition::new(key, name, "ms", corrected.clone()),
+            Definition::new(
+                format!("{key}{UNCORRECTED}"),
+                format!("{name}, uncorrected"),
+                "ms",
+                uncorrected,
+            ),
+        ]
+    };
+    let [p99, p99_uncorrected] = percentile("p99", "p99");
+    let mut definitions = vec![p99.headline(), p99_uncorrected.headline()];
+    definitions.extend(percentile("p50", "Median"));
+    definitions.extend(percentile("p999", "p99.9"));
+    definitions.extend(percentile("slowest", "Slowest"));
+    definitions.extend([
+        Definition::new(SLOW, format!("Above {SLOW_MS} ms"), "%", corrected).kind(Kind::MayBeZero),
+        Definition::new(
+            format!("{SLOW}{UNCORRECTED}"),
+            format!("Above {SLOW_MS} ms, uncorr."),
+            "%",
+            uncorrected,
+        )
+        .kind(Kind::MayBeZero),
     ]);
     definitions
 }

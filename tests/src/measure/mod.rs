@@ -1,6 +1,6 @@
 //! Measuring: the same work in both languages, gated, interleaved, with intervals.
 //!
-//! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2), [`guard`] (exercise 4) and [`calibration`]. A
+//! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2), [`guard`] (exercise 4), [`stall`] (exercise 5) and [`calibration`]. A
 //! task builds its [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of [`block`]s after the
 //! [`protocol`], turns them into [`metrics`] and writes [`results`].
 
@@ -23,11 +23,14 @@ pub mod predictions;
 pub mod process;
 pub mod progress;
 pub mod protocol;
+pub mod recording;
 pub mod results;
 pub mod session;
+pub mod stall;
 pub mod start_helper;
 pub mod statistics;
 pub mod subject;
 pub mod table;
 pub mod tools;
+pub mod variant;
 pub mod warmup;

@@ -13,6 +13,8 @@ use nix::unistd::Pid;
 use serde::Deserialize;
 
 use super::process;
+use super::recording::{self, Request};
+use super::statistics::{mean, quantile};
 use super::tools;
 use crate::outcome::Trouble;
 use crate::workspace::Workspace;
@@ -31,6 +33,8 @@ pub enum Load {
     Closed,
     /// So many requests per second, whether answers come or not; latency counts from when a request was due.
     Open(f64),
+    /// As [`Load::Open`], but every single request is noted; for [`Oha::record`].
+    Recorded(f64),
 }
 
 /// A load on one URL.
@@ -51,17 +55,27 @@ pub struct Order {
 impl Order {
     /// The arguments after `oha`.
     pub fn arguments(&self) -> Vec<String> {
-        let mut arguments: Vec<String> = [
-            "--no-tui",
-            "--output-format",
-            "json",
-            "--wait-ongoing-requests-after-deadline",
-        ]
-        .map(str::to_owned)
-        .into();
+        let mut arguments: Vec<String> = ["--no-tui", "--output-format"].map(str::to_owned).into();
+        match self.recorded() {
+            // An exact number, so that an answer that is missing is noticed: CSV does not list errors.
+            Some(requests) => {
+                arguments.extend(["csv", "-n", &requests.to_string()].map(str::to_owned))
+            }
+            None => {
+                let duration = format!("{}ms", self.duration.as_millis());
+                arguments.extend(
+                    [
+                        "json",
+                        "--wait-ongoing-requests-after-deadline",
+                        "-z",
+                        &duration,
+                    ]
+                    .map(str::to_owned),
+                );
+            }
+        }
         arguments.extend(["-c".to_owned(), self.connections.to_string()]);
-        arguments.extend(["-z".to_owned(), format!("{}ms", self.duration.as_millis())]);
-        if let Load::Open(rate) = self.load {
+        if let Load::Open(rate) | Load::Recorded(rate) = self.load {
             arguments.extend([
                 "-q".to_owned(),
                 format!("{rate:.0}"),
@@ -71,6 +85,16 @@ impl Order {
         arguments.extend(["-H".to_owned(), format!("X-API-Key: {}", self.key)]);
         arguments.extend(["--rand-regex-url".to_owned(), self.url.clone()]);
         arguments
+    }
+
+    /// How many requests a recording has; none when nothing is recorded.
+    pub fn recorded(&self) -> Option<u64> {
+        match self.load {
+            Load::Recorded(rate) => {
+                Some((rate.round() * self.duration.as_secs_f64()).round() as u64)
+            }
+            Load::Closed | Load::Open(_) => None,
+        }
     }
 
     /// The command as somebody would type it.
@@ -186,7 +210,7 @@ impl Run {
         if self.answers == 0 {
             return Err("nothing answered".to_owned());
         }
-        if let Load::Open(offered) = order.load
+        if let Load::Open(offered) | Load::Recorded(offered) = order.load
             && self.rate < REACHED * offered
         {
             return Err(format!(
@@ -234,6 +258,37 @@ impl Oha {
     /// When oha cannot be run, does not end, or fails; a load that the service answers badly is no error but fails
     /// [`Run::gate`].
     pub async fn run(&self, order: &Order) -> anyhow::Result<Run> {
+        let Some(printed) = self.printed(order).await? else {
+            return Ok(Run::hung(order));
+        };
+        let run = Run::parse(&printed.text)?;
+        Ok(Run {
+            generator_share: Some(printed.generator_share),
+            ..run
+        })
+    }
+
+    /// Runs one load of [`Load::Recorded`], and tells every single request.
+    ///
+    /// # Errors
+    /// As [`Oha::run`].
+    pub async fn record(&self, order: &Order) -> anyhow::Result<(Run, Vec<Request>)> {
+        let Some(printed) = self.printed(order).await? else {
+            return Ok((Run::hung(order), Vec::new()));
+        };
+        let requests = recording::parse(&printed.text)?;
+        let run = Run::of(&requests, order);
+        Ok((
+            Run {
+                generator_share: Some(printed.generator_share),
+                ..run
+            },
+            requests,
+        ))
+    }
+
+    /// What oha printed; none when it had to be ended.
+    async fn printed(&self, order: &Order) -> anyhow::Result<Option<Printed>> {
         // A group of its own: Ctrl-C reaches the tool alone, which then ends the load in order.
         let mut command = tokio::process::Command::new(&self.program);
         command
@@ -257,7 +312,7 @@ impl Oha {
                 if let Some(group) = group {
                     let _ = killpg(Pid::from_raw(group.cast_signed()), Signal::SIGKILL);
                 }
-                return Ok(Run::hung(order, started.elapsed()));
+                return Ok(None);
             }
         };
         if !output.status.success() {
@@ -269,17 +324,53 @@ impl Oha {
                     .into(),
             );
         }
-        let mut run = Run::parse(&String::from_utf8_lossy(&output.stdout))?;
         let cpu = process::children_cpu().saturating_sub(cpu_before);
-        run.generator_share =
-            Some(cpu.as_secs_f64() / (started.elapsed().as_secs_f64() * process::cores() as f64));
-        Ok(run)
+        Ok(Some(Printed {
+            text: String::from_utf8_lossy(&output.stdout).into_owned(),
+            generator_share: cpu.as_secs_f64()
+                / (started.elapsed().as_secs_f64() * process::cores() as f64),
+        }))
     }
 }
 
+/// What oha left behind.
+struct Printed {
+    text: String,
+    generator_share: f64,
+}
+
 impl Run {
+    /// A recording as a run. An answer that is missing was an error; which one, CSV does not say.
+    fn of(requests: &[Request], order: &Order) -> Run {
+        let answers = requests.len() as u64;
+        let mut statuses = BTreeMap::new();
+        for request in requests {
+            *statuses.entry(request.status.to_string()).or_default() += 1;
+        }
+        let missing = order.recorded().unwrap_or_default().saturating_sub(answers);
+        let errors = (missing > 0).then(|| ("no answer".to_owned(), missing));
+        let took_s = requests
+            .iter()
+            .map(|request| request.answered_s)
+            .fold(0.0, f64::max);
+        let mut latencies: Vec<f64> = requests.iter().map(Request::corrected_ms).collect();
+        latencies.sort_by(f64::total_cmp);
+        Run {
+            rate: answers as f64 / took_s.max(f64::MIN_POSITIVE),
+            answers,
+            took_s,
+            mean_ms: (answers > 0).then(|| mean(latencies.iter().copied())),
+            p50_ms: quantile(&latencies, 0.5),
+            p99_ms: quantile(&latencies, 0.99),
+            success: None,
+            statuses,
+            errors: errors.into_iter().collect(),
+            generator_share: None,
+        }
+    }
+
     /// The run of a service that never answered what was under way.
-    fn hung(order: &Order, took: Duration) -> Run {
+    fn hung(order: &Order) -> Run {
         let error = format!(
             "no answer within {} s after the last request",
             GRACE.as_secs()
@@ -287,7 +378,7 @@ impl Run {
         Run {
             rate: 0.0,
             answers: 0,
-            took_s: took.as_secs_f64(),
+            took_s: (order.duration + GRACE).as_secs_f64(),
             mean_ms: None,
             p50_ms: None,
             p99_ms: None,
@@ -390,7 +481,7 @@ mod tests {
     fn an_open_loop_is_corrected_and_random_ids_are_asked_for() {
         let typed = order(Load::Open(1234.4)).typed();
         assert!(
-            typed.contains("-c 32 -z 2500ms -q 1234 --latency-correction"),
+            typed.contains("-z 2500ms -c 32 -q 1234 --latency-correction"),
             "{typed}"
         );
         assert!(
@@ -398,6 +489,35 @@ mod tests {
             "{typed}"
         );
         assert!(!order(Load::Closed).typed().contains("-q"));
+    }
+
+    #[test]
+    fn a_recording_asks_for_an_exact_number_and_misses_each_answer() {
+        let order = order(Load::Recorded(2.0));
+        let typed = order.typed();
+        assert!(
+            typed.starts_with("oha --no-tui --output-format csv -n 5 -c 32 -q 2 --latency"),
+            "{typed}"
+        );
+        let request = |second: f64, status| Request {
+            due_s: second,
+            sent_s: second,
+            answered_s: second + 0.001,
+            status,
+        };
+        let mut requests: Vec<Request> =
+            [0.0, 0.5, 1.0, 1.5, 2.0].map(|at| request(at, 200)).into();
+        assert_eq!(Run::of(&requests, &order).gate(&order), Ok(()));
+        requests[2].status = 503;
+        assert_eq!(
+            Run::of(&requests, &order).gate(&order),
+            Err("1 of 5 answers had status 503, not 200".to_owned())
+        );
+        requests.remove(2);
+        assert_eq!(
+            Run::of(&requests, &order).gate(&order),
+            Err("1 requests failed: no answer".to_owned())
+        );
     }
 
     #[test]

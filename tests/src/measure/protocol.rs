@@ -14,6 +14,8 @@ use super::warmup;
 pub const CONNECTIONS: u32 = 32;
 /// Connections in each service's pool.
 pub const POOL_SIZE: u16 = 10;
+/// The services' `DATABASE_TIMEOUT_MS`, which is their default.
+pub const TIMEOUT: Duration = Duration::from_secs(1);
 /// The rate, in percent of the slower side's saturation, whose p99 is the headline.
 pub const HEADLINE_RATE: u32 = 60;
 /// What a block needs besides its loads: start, stop, and the generator's own start for each load.
@@ -122,6 +124,24 @@ impl Plan {
             calibration: Duration::ZERO,
             saturation: Duration::from_secs_f64(saturation),
             rates: Vec::new(),
+            database: Duration::ZERO,
+            budget: budget.map(Duration::from_secs),
+            ..Plan::reads(mode)
+        }
+    }
+
+    /// The plan of exercise 5: one open loop well below saturation, long enough for a stall in its middle and for the
+    /// backlog after it.
+    pub fn stall(mode: Mode) -> Plan {
+        let (open, budget) = match mode {
+            Mode::Quick => (5, Some(75)),
+            Mode::Standard => (8, Some(290)),
+            Mode::Thorough => (8, None),
+        };
+        Plan {
+            saturation: Duration::ZERO,
+            open: Duration::from_secs(open),
+            rates: vec![30],
             database: Duration::ZERO,
             budget: budget.map(Duration::from_secs),
             ..Plan::reads(mode)
@@ -274,6 +294,12 @@ mod tests {
     }
 
     #[test]
+    fn the_stall_takes_as_long_as_the_reads() {
+        assert!(Plan::stall(Mode::Standard).expected(BOTH) <= Duration::from_secs(300));
+        assert!(Plan::stall(Mode::Quick).expected(BOTH) <= Duration::from_secs(75));
+    }
+
+    #[test]
     fn the_quick_plan_takes_a_minute_and_the_thorough_one_has_ten_blocks() {
         assert!(Plan::reads(Mode::Quick).expected(BOTH) <= Duration::from_secs(60));
         assert!(Plan::reads(Mode::Thorough).rounds >= 10);
@@ -281,8 +307,10 @@ mod tests {
 
     #[test]
     fn warm_ups_that_all_go_to_their_limit_keep_the_budget() {
-        for mode in [Mode::Quick, Mode::Standard] {
-            let plan = Plan::reads(mode);
+        for plan in [Mode::Quick, Mode::Standard]
+            .into_iter()
+            .flat_map(|mode| [Plan::reads(mode), Plan::stall(mode)])
+        {
             let mut gone = BEFORE + plan.calibration + plan.warm_up_of(Language::Rust).ceiling;
             for rounds in (1..=plan.rounds).rev() {
                 let mut left = BOTH.times(rounds);
@@ -296,7 +324,7 @@ mod tests {
                 }
             }
             let budget = plan.budget.expect("a budget");
-            assert!(gone + plan.database <= budget, "{mode:?} takes {gone:?}");
+            assert!(gone + plan.database <= budget, "{plan:?} takes {gone:?}");
         }
     }
 

@@ -30,6 +30,8 @@ pub enum Task {
     Reads,
     /// Random reads with and without the guard.
     Guard,
+    /// Random reads at a constant rate, while the database stalls.
+    Stall,
     /// The measuring held against itself.
     Calibration,
 }
@@ -227,6 +229,9 @@ pub struct ResultFile {
     /// What a load generator takes for a success: exercise 4 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong_key: Option<WrongKey>,
+    /// A stall of the database, and what two ways of counting make of it: exercise 5 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stall: Option<Stall>,
 }
 
 /// The same load with a key that counts and with one that does not, on one process. It shows what a gate is for, and has
@@ -254,6 +259,50 @@ pub struct KeyRun {
     pub statuses: std::collections::BTreeMap<String, u64>,
     /// Why the gate refuses the run; none when it does not.
     pub refused: Option<String>,
+}
+
+/// A load at a constant rate while the database stands still for a while, each request counted twice: from when it was
+/// sent, and from when it was due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stall {
+    /// The load, as somebody would type it.
+    pub command: String,
+    /// The rate offered to every side, in requests per second.
+    pub rate: f64,
+    /// How long each run was, in seconds.
+    pub seconds: f64,
+    /// When the database stopped, in seconds from the beginning of the run.
+    pub began_s: f64,
+    /// For how many seconds it stood still.
+    pub lasted_s: f64,
+    /// `DATABASE_TIMEOUT_MS` of the services.
+    pub timeout_ms: u64,
+    /// What came out, by side.
+    pub sides: Vec<StalledSide>,
+}
+
+/// What the stall was to one side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StalledSide {
+    /// The side's id.
+    pub side: String,
+    /// How often each status came, over all runs that count.
+    pub statuses: std::collections::BTreeMap<String, u64>,
+    /// The corrected p99 held against the uncorrected one of the same runs.
+    pub p99: Comparison,
+    /// One of the runs, moment by moment.
+    pub course: Course,
+}
+
+/// A run in equal moments: the slowest request of each, by both ways of counting.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Course {
+    /// The length of a moment, in seconds.
+    pub moment_s: f64,
+    /// Milliseconds of the slowest request that was sent in each moment, counted from there; none when none was sent.
+    pub uncorrected_ms: Vec<Option<f64>>,
+    /// Milliseconds of the slowest request that was due in each moment, counted from there; none when none was due.
+    pub corrected_ms: Vec<Option<f64>>,
 }
 
 /// One claim that the measuring must fulfil about itself.
@@ -577,6 +626,7 @@ pub(super) mod tests {
             invalid: Vec::new(),
             blocks: Vec::new(),
             wrong_key: None,
+            stall: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::block;
+use super::block::{self, Loads};
 use super::database::Statements;
 use super::oha::Oha;
 use super::progress::Progress;
@@ -25,7 +25,9 @@ pub struct Session<'a> {
     pub plan: Plan,
     /// The database that all sides read from.
     pub database_url: String,
-    /// What is in it.
+    /// `DATABASE_TIMEOUT_MS` of the services.
+    pub timeout: Duration,
+    /// What is in the database.
     pub data_set: DataSet,
     /// The database's own statistics, where it keeps them.
     pub statements: Option<Statements>,
@@ -77,7 +79,7 @@ impl Session<'_> {
     pub async fn rounds(
         &mut self,
         subjects: &[Subject],
-        rates: &[(u32, f64)],
+        loads: &mut impl Loads,
     ) -> anyhow::Result<Blocks> {
         let mut blocks = Blocks::default();
         let mut took: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
@@ -115,7 +117,7 @@ impl Session<'_> {
                 self.progress.part(&title);
                 let limits = self.limits(subject.side.language, blocks_left);
                 let began = self.progress.gone();
-                let observed = block::run(self, subject, rates, &limits, &title).await?;
+                let observed = block::run(self, subject, loads, &limits, &title).await?;
                 took.entry(*side)
                     .or_default()
                     .push((self.progress.gone() - began).as_secs_f64());

@@ -79,8 +79,8 @@ pub fn ratio_interval(ratios: &[f64]) -> Option<Interval> {
     let tail = expanded_tail(logs.len());
     Some(Interval {
         mean,
-        low: quantile(&means, tail).exp(),
-        high: quantile(&means, 1.0 - tail).exp(),
+        low: quantile(&means, tail)?.exp(),
+        high: quantile(&means, 1.0 - tail)?.exp(),
     })
 }
 
@@ -126,10 +126,11 @@ fn resampled_means(values: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The quantile of sorted values, by the inverse of their distribution function.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
+/// The quantile of sorted values, by the inverse of their distribution function; none when there is none.
+pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let place = (share * sorted.len() as f64).ceil() as usize;
-    sorted[place.clamp(1, sorted.len()) - 1]
+    let last = sorted.len().checked_sub(1)?;
+    Some(sorted[place.saturating_sub(1).min(last)])
 }
 
 /// The standard normal distribution function, from its density's continued fraction in the tail and its power series in

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use super::machine;
+use super::protocol::POOL_SIZE;
 use super::results::{Language, Side};
 use crate::harness::build::{self, Launch};
 use crate::target::Target;
@@ -19,6 +20,8 @@ pub struct Subject {
     pub launch: Launch,
     /// What is shipped, in bytes: the binary without its symbols, or the jar.
     pub size: u64,
+    /// `DATABASE_POOL_SIZE`.
+    pub pool_size: u16,
 }
 
 impl Subject {
@@ -56,7 +59,12 @@ impl Subject {
             command: command_line(&launch),
             runtime: runtime.unwrap_or_else(|| "unknown".to_owned()),
         };
-        Ok(Subject { side, launch, size })
+        Ok(Subject {
+            side,
+            launch,
+            size,
+            pool_size: POOL_SIZE,
+        })
     }
 
     /// The side's id.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
-    Comparison, JudgedPrediction, KeyRun, Metric, ResultFile, Side, Task, Verdict, WrongKey,
+    Comparison, JudgedPrediction, KeyRun, Metric, ResultFile, Side, Stall, Task, Verdict, WrongKey,
 };
 use crate::terminal::{Style, paint};
 
@@ -67,6 +68,10 @@ fn lines(result: &ResultFile) -> Vec<String> {
     }
     lines.push(String::new());
     lines.extend(verdict(result));
+    if let Some(stall) = &result.stall {
+        lines.push(String::new());
+        lines.extend(counted_twice(result, stall));
+    }
     if let Some(wrong_key) = &result.wrong_key {
         lines.push(String::new());
         lines.extend(with_a_wrong_key(wrong_key));
@@ -302,6 +307,60 @@ fn with_a_wrong_key(demonstration: &WrongKey) -> Vec<String> {
     lines
 }
 
+/// The percentiles of each side by both ways of counting, and what the correction makes of the p99.
+fn counted_twice(result: &ResultFile, stall: &Stall) -> Vec<String> {
+    let sides: Vec<&Side> = stall
+        .sides
+        .iter()
+        .filter_map(|stalled| result.sides.iter().find(|side| side.id == stalled.side))
+        .collect();
+    let title = format!("a stall of {} s", figure(stall.lasted_s));
+    let mut names = format!("{title:NAME$}");
+    let mut ways = format!("{:NAME$}", "");
+    for side in &sides {
+        names.push_str(&format!(" {:>VALUE$} {:VALUE$}", heading(result, side), ""));
+        ways.push_str(&format!(" {:>VALUE$} {:>VALUE$}", "from sent", "from due"));
+    }
+    let mut lines = vec![paint(Style::Strong, names), ways];
+    for metric in &result.metrics {
+        let uncorrected = format!("{}{UNCORRECTED}", metric.key);
+        let Some(uncorrected) = result.metric(&uncorrected) else {
+            continue;
+        };
+        let name = format!("{}, {}", metric.name, metric.unit);
+        let mut line = format!("{name:NAME$}");
+        for value in sides
+            .iter()
+            .flat_map(|side| [uncorrected.value(&side.id), metric.value(&side.id)])
+        {
+            let value = value.map_or_else(|| "-".to_owned(), |value| figure(value.value));
+            line.push_str(&format!(" {value:>VALUE$}"));
+        }
+        lines.push(line);
+    }
+    for stalled in &stall.sides {
+        let line = match (&stalled.p99.ratio, &stalled.p99.reason) {
+            (Some(ratio), _) => format!(
+                "{}: the corrected p99 is {} times the uncorrected one of the same runs (95 % interval {})",
+                stalled.side,
+                figure(*ratio),
+                interval(&stalled.p99)
+            ),
+            (None, reason) => format!(
+                "{}: no ratio of the two p99: {}",
+                stalled.side,
+                reason.as_deref().unwrap_or("unknown")
+            ),
+        };
+        lines.extend(wrapped(&line, "- "));
+    }
+    lines.extend(wrapped(
+        &format!("to see it yourself: {}", stall.command),
+        "- ",
+    ));
+    lines
+}
+
 fn predictions(judged: &[JudgedPrediction], result: &ResultFile) -> Vec<String> {
     let heading = format!(
         "{:NAME$} {:>VALUE$} {:>VALUE$} {:>10} {:>6}",
@@ -376,6 +435,7 @@ fn wrapped(text: &str, mark: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::measure::results::tests::sample;
+    use crate::measure::results::{Course, StalledSide};
 
     #[test]
     fn figures_have_three_significant_digits() {
@@ -492,6 +552,50 @@ mod tests {
         );
         assert!(text.contains("with the right key: passed"), "{text}");
         assert!(text.contains("X-API-Key: wrong_key"), "{text}");
+    }
+
+    #[test]
+    fn a_stall_is_told_by_both_ways_of_counting() {
+        let mut result = sample();
+        let mut corrected = result.metrics.remove(0);
+        corrected.name = "p99".to_owned();
+        corrected.key = "p99".to_owned();
+        corrected.values[0].value = 912.0;
+        let mut uncorrected = corrected.clone();
+        uncorrected.key = "p99_uncorrected".to_owned();
+        uncorrected.values[0].value = 2.4;
+        let ratio = Comparison {
+            ratio: Some(380.0),
+            low: Some(350.0),
+            high: Some(410.0),
+            ..Comparison::invalid("corrected", "uncorrected", "")
+        };
+        result.metrics = vec![corrected, uncorrected];
+        result.stall = Some(Stall {
+            command: "oha -q 1000 --latency-correction".to_owned(),
+            rate: 1000.0,
+            seconds: 8.0,
+            began_s: 3.5,
+            lasted_s: 1.0,
+            timeout_ms: 3000,
+            sides: vec![StalledSide {
+                side: "kotlin".to_owned(),
+                statuses: [("200".to_owned(), 8000)].into(),
+                p99: ratio,
+                course: Course::default(),
+            }],
+        });
+        let text = lines(&result).join("\n");
+        let row = text
+            .lines()
+            .rfind(|line| line.starts_with("p99, requests/s"))
+            .expect("a row of the stall");
+        let figures: Vec<&str> = row.split_whitespace().skip(2).collect();
+        assert_eq!(figures, ["2.40", "912"], "{text}");
+        assert!(
+            text.contains("p99 is 380 times the uncorrected one of the same runs"),
+            "{text}"
+        );
     }
 
     #[test]

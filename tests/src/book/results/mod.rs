@@ -4,6 +4,7 @@ mod calibration;
 mod chart;
 mod guard;
 mod numbers;
+mod stall;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -60,6 +61,7 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     };
     html.push_str(&chart::figure(reference.as_ref(), own));
     html.push_str(&table::headline(reference.as_ref(), own));
+    html.push_str(&stall::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
     html.push_str(&guard::wrong_key(reference.as_ref(), own));
     if let Some(own) = own {
@@ -167,8 +169,8 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, Comparison, JudgedPrediction, KeyRun, Metric, SCHEMA, Side, SideValue, Task,
-        Verdict, WrongKey,
+        Better, Comparison, Course, JudgedPrediction, KeyRun, Metric, SCHEMA, Side, SideValue,
+        Stall, StalledSide, Task, Verdict, WrongKey,
     };
 
     fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {
@@ -256,6 +258,7 @@ mod tests {
             invalid: Vec::new(),
             blocks: Vec::new(),
             wrong_key: None,
+            stall: None,
         }
     }
 
@@ -380,6 +383,62 @@ mod tests {
         );
         assert!(html.contains("<td>refused: 3000 of 3000 answers"), "{html}");
         assert!(!page(Some(&sample()), None).contains("price of the guard"));
+    }
+
+    #[test]
+    fn a_stall_is_drawn_over_time_and_told_by_both_ways_of_counting() {
+        let mut file = sample();
+        file.metrics = vec![
+            metric("p99", "p99", Better::Lower, 912.0, 915.0),
+            metric(
+                "p99_uncorrected",
+                "p99, uncorrected",
+                Better::Lower,
+                4.0,
+                2.0,
+            ),
+        ];
+        let side = |side: &str| StalledSide {
+            side: side.into(),
+            statuses: [("200".to_owned(), 24_000)].into(),
+            p99: Comparison {
+                ratio: Some(228.0),
+                low: Some(210.0),
+                high: Some(250.0),
+                ..Comparison::invalid("corrected", "uncorrected", "")
+            },
+            course: Course {
+                moment_s: 0.5,
+                uncorrected_ms: vec![Some(1.0), Some(1000.0), None, Some(2.0)],
+                corrected_ms: vec![Some(1.0), Some(1000.0), Some(500.0), Some(2.0)],
+            },
+        };
+        file.stall = Some(Stall {
+            command: "oha".into(),
+            rate: 3000.0,
+            seconds: 2.0,
+            began_s: 0.5,
+            lasted_s: 1.0,
+            timeout_ms: 3000,
+            sides: vec![side("kotlin"), side("solution-3")],
+        });
+        let html = page(Some(&file), None);
+        let row = "<td class=\"number\">4</td><td class=\"number\">912</td><td class=\"number\">2</td><td class=\"number\">915</td>";
+        assert!(html.contains(row), "{html}");
+        assert!(
+            html.contains("228 <span class=\"interval\">(210 to 250)</span>"),
+            "{html}"
+        );
+        let bars = |class: &str| html.matches(&format!("<rect class=\"{class}\"")).count();
+        assert_eq!((bars("chart-bar-faint"), bars("chart-bar")), (6, 8));
+        assert!(
+            html.contains("Kotlin, from when it was sent: a request took more than 100 ms in 1 of 4 moments; in 1 there was none."),
+            "{html}"
+        );
+        assert!(
+            !html.trim().contains("\n\n"),
+            "an empty line would end the HTML block"
+        );
     }
 
     #[test]

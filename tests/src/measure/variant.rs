@@ -1,0 +1,86 @@
+//! Variants: a reference with one thing changed, to be measured beside others.
+//!
+//! The change is a patch, `tests/variants/<name>.patch`: of the code, of a dependency or, in a `[profile.release]` of the
+//! crate's own `Cargo.toml`, of how it is built. Its first line, `Title: …`, says in a few words what is changed.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::harness::build::{self, BuildError, Launch, Profile};
+use crate::harness::copies::Copy;
+use crate::outcome::Trouble;
+use crate::workspace::Workspace;
+
+/// Where the patches are, from the root of the checkout.
+const FOLDER: &str = "tests/variants";
+
+/// Builds a variant of the reference in `solution` as it would be shipped, as the package `package`.
+///
+/// # Errors
+/// When there is no such patch, or it does not fit the reference or does not compile.
+pub fn build(
+    workspace: &Workspace,
+    solution: &Path,
+    package: &str,
+    name: &str,
+) -> anyhow::Result<Launch> {
+    let copy = copy(workspace, solution, package, name)?;
+    let launch = build::cargo(workspace, copy.krate(), Profile::Measure);
+    let launch = launch.map_err(|error| match error {
+        BuildError::CouldNotBuild(error) => error,
+        BuildError::DoesNotCompile { .. } => {
+            Trouble::new(format!("{FOLDER}/{name}.patch does not compile"))
+                .expected("a patch made against the reference as it is now")
+                .next("make the patch again with git diff")
+                .into()
+        }
+    })?;
+    // The copy goes; what is built stays, and runs where the reference would.
+    Ok(Launch {
+        directory: solution.to_owned(),
+        ..launch
+    })
+}
+
+fn copy(workspace: &Workspace, solution: &Path, package: &str, name: &str) -> anyhow::Result<Copy> {
+    let path = workspace.root().join(FOLDER).join(format!("{name}.patch"));
+    let patch = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Copy::patched(workspace, solution, package, &patch)
+        .with_context(|| format!("{FOLDER}/{name}.patch"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exercise::Catalogue;
+
+    /// Each variant, with the exercise whose reference it changes.
+    const VARIANTS: [(&str, u8); 1] = [("slowdown", 3)];
+
+    #[test]
+    fn every_variant_fits_its_reference() -> anyhow::Result<()> {
+        let checkout = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        let catalogue = Catalogue::read(&checkout)?;
+        for (name, exercise) in VARIANTS {
+            let solution = catalogue.get(exercise)?.solution(&checkout);
+            let package = format!("fits-{name}-{}", std::process::id());
+            copy(&checkout, &solution, &package, name)?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn every_patch_is_held_against_a_reference() -> anyhow::Result<()> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("variants");
+        for entry in std::fs::read_dir(folder)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let known = VARIANTS
+                .iter()
+                .any(|(variant, _)| name == format!("{variant}.patch"));
+            assert!(known, "{name} is in no test: add it to VARIANTS");
+        }
+        Ok(())
+    }
+}

@@ -15,6 +15,9 @@ use super::build::Crate;
 use crate::outcome::Trouble;
 use crate::workspace::Workspace;
 
+/// The folders of a crate that are compiled into it.
+const PARTS: [&str; 2] = ["src", "migrations"];
+
 /// A copied crate; its folder goes when this is dropped.
 #[derive(Debug)]
 pub struct Copy {
@@ -55,7 +58,11 @@ impl Copy {
             fs::remove_dir_all(&folder)
                 .with_context(|| format!("cannot remove {}", folder.display()))?;
         }
-        copy_folder(&source.join("src"), &folder.join("src"))?;
+        for part in PARTS {
+            if source.join(part).is_dir() {
+                copy_folder(&source.join(part), &folder.join(part))?;
+            }
+        }
         fs::copy(source.join("Cargo.toml"), folder.join("Cargo.toml"))?;
         Ok(Copy {
             krate: Crate {

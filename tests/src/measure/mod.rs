@@ -6,6 +6,7 @@
 
 pub mod block;
 pub mod calibration;
+pub mod ceiling;
 pub mod cold_start;
 pub mod database;
 pub mod first_answer;

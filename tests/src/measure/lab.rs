@@ -102,7 +102,7 @@ impl<'a> Lab<'a> {
     /// # Errors
     /// When its patch is not there, does not fit or does not compile.
     pub fn variant(&self, exercise: u8, name: &str, label: &str) -> anyhow::Result<Subject> {
-        let id = format!("{}-{name}", Target::Solution(exercise));
+        let id = format!("{}-{name}", Target::Solution(exercise)).replace('+', "-");
         println!("building {} for release", paint(Style::Strong, id.as_str()));
         let catalogue = Catalogue::read(self.workspace)?;
         let solution = catalogue.get(exercise)?.solution(self.workspace);

@@ -1,7 +1,8 @@
 //! Variants: a reference with one thing changed, to be measured beside others.
 //!
 //! The change is a patch, `tests/variants/<name>.patch`: of the code, of a dependency or, in a `[profile.release]` of the
-//! crate's own `Cargo.toml`, of how it is built. Its first line, `Title: …`, says in a few words what is changed.
+//! crate's own `Cargo.toml`, of how it is built. Its first line, `Title: …`, says in a few words what is changed. Several
+//! at once are named with a plus: `lto+no-ping`.
 
 use std::path::Path;
 
@@ -44,10 +45,12 @@ pub fn build(
 }
 
 fn copy(workspace: &Workspace, solution: &Path, package: &str, name: &str) -> anyhow::Result<Copy> {
-    let path = workspace.root().join(FOLDER).join(format!("{name}.patch"));
-    let patch = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    Copy::patched(workspace, solution, package, &patch)
+    let patches = name.split('+').map(|name| {
+        let path = workspace.root().join(FOLDER).join(format!("{name}.patch"));
+        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    });
+    let patches = patches.collect::<anyhow::Result<String>>()?;
+    Copy::patched(workspace, solution, package, &patches)
         .with_context(|| format!("{FOLDER}/{name}.patch"))
 }
 
@@ -57,7 +60,16 @@ mod tests {
     use crate::exercise::Catalogue;
 
     /// Each variant, with the exercise whose reference it changes.
-    const VARIANTS: [(&str, u8); 1] = [("slowdown", 3)];
+    const VARIANTS: [(&str, u8); 8] = [
+        ("slowdown", 3),
+        ("cargo-defaults", 8),
+        ("lto", 8),
+        ("small", 8),
+        ("no-ping", 8),
+        ("mimalloc", 8),
+        ("no-shield", 8),
+        ("lto+no-ping+mimalloc+no-shield", 8),
+    ];
 
     #[test]
     fn every_variant_fits_its_reference() -> anyhow::Result<()> {
@@ -65,7 +77,7 @@ mod tests {
         let catalogue = Catalogue::read(&checkout)?;
         for (name, exercise) in VARIANTS {
             let solution = catalogue.get(exercise)?.solution(&checkout);
-            let package = format!("fits-{name}-{}", std::process::id());
+            let package = format!("fits-{}-{}", name.replace('+', "-"), std::process::id());
             copy(&checkout, &solution, &package, name)?;
         }
         Ok(())

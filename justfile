@@ -101,6 +101,11 @@ test: tool (bring "mdbook")
 verify target: tool
     {{ workshop }} verify {{ quote(target) }}
 
+# Carry a change in solution N on to its starter, its mistakes, and all the later ones (conflicts are shown, none is overwritten)
+[group('authors')]
+carry target: tool
+    {{ workshop }} carry {{ quote(target) }}
+
 # How long the loop of edit and check takes, held against its limits
 [group('authors')]
 bench-loop: tool (bring "mdbook")

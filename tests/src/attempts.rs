@@ -70,15 +70,17 @@ pub fn replace(
     };
     let folder = exercise.starter(workspace);
     for path in written.iter().chain(&moved) {
-        put(workspace, exercise, path, &mine, wanted).with_context(|| {
-            let kept = attempt.as_deref().unwrap_or(&folder);
-            Trouble::new(format!(
-                "{} is replaced in part only; all your files are in {}",
-                exercise.name(),
-                files::shown(workspace, kept)
-            ))
-            .next("the same command again finishes it")
-        })?;
+        files::replace(&folder.join(path), mine.get(path), wanted.get(path)).with_context(
+            || {
+                let kept = attempt.as_deref().unwrap_or(&folder);
+                Trouble::new(format!(
+                    "{} is replaced in part only; all your files are in {}",
+                    exercise.name(),
+                    files::shown(workspace, kept)
+                ))
+                .next("the same command again finishes it")
+            },
+        )?;
     }
     Ok(Some(Replacement {
         attempt,
@@ -87,30 +89,9 @@ pub fn replace(
     }))
 }
 
-/// Puts one file in place, or moves it away.
-fn put(
-    workspace: &Workspace,
-    exercise: &Exercise,
-    path: &Path,
-    mine: &Tree,
-    wanted: &Tree,
-) -> anyhow::Result<()> {
-    let place = exercise.starter(workspace).join(path);
-    unchanged(workspace, &place, mine.get(path))?;
-    match wanted.get(path) {
-        Some(bytes) => files::write_atomically(&place, bytes)?,
-        None => {
-            fs::remove_file(&place)
-                .with_context(|| format!("cannot move {} away", path.display()))?;
-            files::crash_point();
-        }
-    }
-    Ok(())
-}
-
 /// The files to write and the files to move away.
 fn changes(mine: &Tree, wanted: &Tree) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    originals::differing(mine, wanted)
+    files::differing(mine, wanted)
         .into_iter()
         .filter(|path| wanted.contains_key(path) || is_built(path))
         .partition(|path| wanted.contains_key(path))
@@ -121,23 +102,6 @@ fn is_built(path: &Path) -> bool {
         .iter()
         .any(|folder| path.starts_with(folder))
         || path == Path::new("build.rs")
-}
-
-/// Refuses when somebody (an editor) wrote the file after it was kept.
-fn unchanged(workspace: &Workspace, place: &Path, kept: Option<&Vec<u8>>) -> anyhow::Result<()> {
-    let now = match fs::read(place) {
-        Ok(bytes) => Some(bytes),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => {
-            return Err(error).with_context(|| format!("cannot read {}", place.display()));
-        }
-    };
-    anyhow::ensure!(
-        now.as_ref() == kept,
-        "{} was written by somebody else meanwhile and was left alone",
-        files::shown(workspace, place)
-    );
-    Ok(())
 }
 
 /// One command at a time replaces the files of an exercise; the next one waits.

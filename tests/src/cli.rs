@@ -69,6 +69,11 @@ pub enum Command {
         /// exercise-N or all
         target: String,
     },
+    /// Carry a changed reference on to its starter, its mistakes, and all the references that grow from it
+    Carry {
+        /// exercise-N, the one whose reference was changed
+        target: Target,
+    },
     /// How long the loop of edit and check takes, held against its limits
     BenchLoop,
     /// The book's checks: includes, links, minutes

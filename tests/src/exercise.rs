@@ -41,6 +41,8 @@ pub enum MeasureTask {
     Guard,
     /// Random reads at a constant rate by oha, while the database stalls.
     Stall,
+    /// Random reads by oha with pools of several sizes, and with and without the hidden ping.
+    Pool,
 }
 
 /// The `[measure]` table.
@@ -49,6 +51,17 @@ pub enum MeasureTask {
 pub struct Measure {
     /// Which measurement belongs to the exercise.
     pub task: MeasureTask,
+}
+
+/// The `[grows_from]` table: the state of the service that an exercise begins with.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrowsFrom {
+    /// The exercise whose reference that is.
+    pub exercise: u8,
+    /// The files that the starter brings new or changed, beside those that the learner edits.
+    #[serde(default)]
+    pub given: Vec<PathBuf>,
 }
 
 /// One exercise, as its `exercise.toml` describes it.
@@ -67,6 +80,8 @@ pub struct Exercise {
     pub edit: Vec<PathBuf>,
     /// The tests that fail on the starter, all of them.
     pub red: Vec<String>,
+    /// The reference that this exercise continues; none where it begins with code of its own.
+    pub grows_from: Option<GrowsFrom>,
     /// The planned minutes.
     pub minutes: Minutes,
     /// The measurement at the end.
@@ -82,6 +97,11 @@ impl Exercise {
     /// The target's name: `exercise-3`.
     pub fn name(&self) -> String {
         format!("exercise-{}", self.number)
+    }
+
+    /// The reference's name, which is its package's too: `solution-3`.
+    pub fn reference_name(&self) -> String {
+        format!("solution-{}", self.number)
     }
 
     /// True when the exercise is a Rust crate (exercise 1 is a form to fill in).

@@ -64,6 +64,19 @@ pub fn read_tree(folder: &Path) -> anyhow::Result<Tree> {
     Ok(tree)
 }
 
+/// The paths that are in one tree only, or with another content in the other.
+pub fn differing(one: &Tree, other: &Tree) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = one
+        .iter()
+        .filter(|(path, bytes)| other.get(*path) != Some(bytes))
+        .map(|(path, _)| path)
+        .chain(other.keys().filter(|path| !one.contains_key(*path)))
+        .cloned()
+        .collect();
+    paths.sort();
+    paths
+}
+
 fn is_unfinished(path: &Path) -> bool {
     path.to_string_lossy().ends_with(UNFINISHED)
 }
@@ -94,6 +107,37 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     written.with_context(context)?;
     sync_folder(folder);
     crash_point();
+    Ok(())
+}
+
+/// Puts a file in place of the one that was read before, or removes it when there is no new content.
+///
+/// # Errors
+/// When somebody (an editor) wrote the file meanwhile, or the disk refuses; the file is left alone then.
+pub fn replace(
+    path: &Path,
+    before: Option<&Vec<u8>>,
+    after: Option<&Vec<u8>>,
+) -> anyhow::Result<()> {
+    let now = match fs::read(path) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", path.display()));
+        }
+    };
+    anyhow::ensure!(
+        now.as_ref() == before,
+        "{} was written by somebody else meanwhile and was left alone",
+        path.display()
+    );
+    match after {
+        Some(bytes) => write_atomically(path, bytes)?,
+        None => {
+            fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+            crash_point();
+        }
+    }
     Ok(())
 }
 

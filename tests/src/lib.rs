@@ -2,6 +2,7 @@
 
 pub mod attempts;
 pub mod book;
+pub mod chain;
 pub mod cli;
 pub mod commands;
 pub mod datasets;
@@ -12,8 +13,10 @@ pub mod harness;
 pub mod hints;
 pub mod jdk;
 pub mod measure;
+pub mod mistakes;
 pub mod originals;
 pub mod outcome;
+pub mod patches;
 pub mod postgres;
 pub mod state;
 pub mod suites;

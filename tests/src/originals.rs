@@ -5,45 +5,65 @@
 //! of the starter there is, and a checkout may be a plain download without history. Reference plus patch brings the
 //! starter back in all these cases, and the author's gate holds the two against each other.
 
-use std::path::{Path, PathBuf};
-
-use anyhow::Context;
-use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
-use diffy::{DiffOptions, PatchFormatter};
+use std::path::Path;
 
 use crate::exercise::Exercise;
 use crate::files::{self, Tree};
 use crate::outcome::Trouble;
+use crate::patches;
 use crate::workspace::Workspace;
+use anyhow::Context;
 
 /// The patch's name in the reference's folder.
 pub const STARTER_PATCH: &str = "starter.patch";
 
+/// The name of the record of what was carried, in the reference's folder; see [`crate::chain`].
+pub const CARRIED: &str = "carried.toml";
+
 /// Files that stand beside the starter only; the tool never writes them.
 const STARTER_ONLY: &str = "hints.md";
 
-/// The reference as it looks in the learner's folder: under the learner's package name, without what belongs to the
-/// author (planted mistakes, the starter's patch).
+/// The reference as it looks in the learner's folder: under the learner's package name.
 ///
 /// # Errors
 /// When the files cannot be read.
 pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
+    Ok(under_name(
+        reference_files(workspace, exercise)?,
+        &exercise.reference_name(),
+        &exercise.name(),
+    ))
+}
+
+/// The files of the reference as they lie there, without what belongs to the author alone: the planted mistakes, the
+/// starter's patch, the record of what was carried.
+///
+/// # Errors
+/// When the files cannot be read.
+pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
     let folder = exercise.solution(workspace);
     let mut tree = files::read_tree(&folder)?;
-    tree.retain(|path, _| !path.starts_with("mistakes") && path != Path::new(STARTER_PATCH));
+    tree.retain(|path, _| {
+        !path.starts_with("mistakes")
+            && path != Path::new(STARTER_PATCH)
+            && path != Path::new(CARRIED)
+    });
     anyhow::ensure!(
         !tree.is_empty(),
         broken(workspace, &folder, "holds no files")
     );
+    Ok(tree)
+}
+
+/// The same crate under another package name.
+pub fn under_name(mut tree: Tree, from: &str, to: &str) -> Tree {
     if let Some(manifest) = tree.get_mut(Path::new("Cargo.toml")) {
         let text = String::from_utf8_lossy(manifest);
-        let renamed = text.replace(
-            &format!("name = \"solution-{}\"", exercise.number),
-            &format!("name = \"exercise-{}\"", exercise.number),
-        );
-        *manifest = renamed.into_bytes();
+        *manifest = text
+            .replace(&format!("name = \"{from}\""), &format!("name = \"{to}\""))
+            .into_bytes();
     }
-    Ok(tree)
+    tree
 }
 
 /// The starter: the reference, with the patch applied.
@@ -51,49 +71,24 @@ pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<T
 /// # Errors
 /// When the patch is missing or does not fit the reference, which happens when somebody edited either.
 pub fn starter(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
-    let mut tree = reference(workspace, exercise)?;
+    starter_from(workspace, exercise, reference(workspace, exercise)?)
+}
+
+/// The starter that the patch makes of this state of the reference.
+///
+/// # Errors
+/// When the patch is missing or does not fit.
+pub fn starter_from(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    mut reference: Tree,
+) -> anyhow::Result<Tree> {
     let path = exercise.solution(workspace).join(STARTER_PATCH);
     let text = std::fs::read_to_string(&path)
         .map_err(|error| broken(workspace, &path, &format!("cannot be read ({error})")))?;
-    for file in PatchSet::parse(&text, ParseOptions::unidiff()) {
-        let file =
-            file.map_err(|error| broken(workspace, &path, &format!("is no patch ({error})")))?;
-        let patch = file
-            .patch()
-            .as_text()
-            .ok_or_else(|| broken(workspace, &path, "is no patch of text files"))?;
-        let operation = file.operation().strip_prefix(1);
-        let (old, new) = match &operation {
-            FileOperation::Create(new) => (None, Some(new.as_ref())),
-            FileOperation::Delete(old) => (Some(old.as_ref()), None),
-            FileOperation::Modify { original, modified } => {
-                (Some(original.as_ref()), Some(modified.as_ref()))
-            }
-            FileOperation::Rename { .. } | FileOperation::Copy { .. } => {
-                return Err(broken(
-                    workspace,
-                    &path,
-                    "renames files; it may only change, add and delete them",
-                )
-                .into());
-            }
-        };
-        let before = old
-            .and_then(|old| tree.remove(Path::new(old)))
-            .unwrap_or_default();
-        let after = diffy::apply(&String::from_utf8_lossy(&before), patch).map_err(|error| {
-            let name = old.or(new).unwrap_or_default();
-            broken(
-                workspace,
-                &path,
-                &format!("does not fit {name} of the reference ({error})"),
-            )
-        })?;
-        if let Some(new) = new {
-            tree.insert(PathBuf::from(new), after.into_bytes());
-        }
-    }
-    Ok(tree)
+    patches::apply(&mut reference, &text)
+        .map_err(|misfit| broken(workspace, &path, &misfit.to_string()))?;
+    Ok(reference)
 }
 
 fn broken(workspace: &Workspace, path: &Path, how: &str) -> Trouble {
@@ -114,14 +109,12 @@ pub fn in_place(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tr
     Ok(tree)
 }
 
-/// For the author: the patch that leads from the reference to what lies in the starter's folder now.
+/// For the author: the patch that leads from the reference to the starter.
 ///
 /// # Errors
 /// When files outside the edit list differ; they have to be alike.
-pub fn make_patch(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<String> {
-    let reference = reference(workspace, exercise)?;
-    let starter = in_place(workspace, exercise)?;
-    let strays = differing(&starter, &reference)
+pub fn make_patch(exercise: &Exercise, reference: &Tree, starter: &Tree) -> anyhow::Result<String> {
+    let strays = files::differing(starter, reference)
         .into_iter()
         .filter(|path| !exercise.edit.contains(path))
         .map(|path| path.display().to_string())
@@ -137,26 +130,7 @@ pub fn make_patch(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<
         .failed()
         .into());
     }
-    let mut text = String::new();
-    for path in differing(&starter, &reference) {
-        let name = |side: &str, tree: &Tree| match tree.get(&path) {
-            Some(_) => format!("{side}/{}", path.display()),
-            None => "/dev/null".to_owned(),
-        };
-        let content = |tree: &Tree| {
-            String::from_utf8_lossy(tree.get(&path).map_or(&[], Vec::as_slice)).into_owned()
-        };
-        let (before, after) = (content(&reference), content(&starter));
-        let mut options = DiffOptions::new();
-        options
-            .set_original_filename(name("a", &reference))
-            .set_modified_filename(name("b", &starter));
-        let patch = options.create_patch(&before, &after);
-        // Spaces before empty context lines are kept as git writes them, so that other tools read the patch too.
-        let formatter = PatchFormatter::new().suppress_blank_empty(false);
-        text.push_str(&formatter.fmt_patch(&patch).to_string());
-    }
-    Ok(text)
+    Ok(patches::between(reference, starter))
 }
 
 /// For the author's gate: what is wrong with the starter's patch, one line a file; empty when reference plus patch is
@@ -168,7 +142,7 @@ pub fn patch_faults(workspace: &Workspace, exercise: &Exercise) -> anyhow::Resul
     let made =
         starter(workspace, exercise).context("the starter cannot be made from the reference")?;
     let there = in_place(workspace, exercise)?;
-    Ok(differing(&made, &there)
+    Ok(files::differing(&made, &there)
         .into_iter()
         .map(|path| {
             format!(
@@ -178,17 +152,4 @@ pub fn patch_faults(workspace: &Workspace, exercise: &Exercise) -> anyhow::Resul
             )
         })
         .collect())
-}
-
-/// The paths that are in one tree only, or with another content in the other.
-pub fn differing(one: &Tree, other: &Tree) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = one
-        .iter()
-        .filter(|(path, bytes)| other.get(*path) != Some(bytes))
-        .map(|(path, _)| path)
-        .chain(other.keys().filter(|path| !one.contains_key(*path)))
-        .cloned()
-        .collect();
-    paths.sort();
-    paths
 }

@@ -3,15 +3,19 @@
 // A test that cannot set up its course has to fail; helpers count as tests.
 #![allow(clippy::expect_used)]
 
+mod folder;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use folder::{Folder, assert_says, everything, exercise_toml};
 use workshop::exercise::Catalogue;
 use workshop::state::{self, LastCheck};
 use workshop::workspace::Workspace;
@@ -28,16 +32,22 @@ const SOLUTION_READ: &str = "pub fn read() {\n    // the reference\n}\n";
 
 /// A course of two exercises: the form and one crate. There is no git in it.
 struct Course {
-    folder: tempfile::TempDir,
+    folder: Folder,
+}
+
+impl Deref for Course {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.folder
+    }
 }
 
 impl Course {
     fn new() -> Self {
         let course = Course {
-            folder: tempfile::tempdir().expect("a temporary folder"),
+            folder: Folder::new(),
         };
-        course.write("justfile", "");
-        course.write("tests/Cargo.toml", "");
         course.write("tests/tools.toml", "just = \"1.59.0\"\noha = \"1.16.0\"\n");
 
         let form = exercise_toml(
@@ -91,53 +101,6 @@ impl Course {
         course
     }
 
-    fn path(&self, path: &str) -> PathBuf {
-        self.folder.path().join(path)
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        let path = self.path(path);
-        fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
-        fs::write(path, text).expect("a file");
-    }
-
-    fn read(&self, path: &str) -> String {
-        fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
-    }
-
-    fn tool(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_workshop"));
-        command
-            .env("WORKSHOP_ROOT", self.folder.path())
-            .env_remove("WORKSHOP_CRASH_AT")
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.tool().args(args).output().expect("the tool starts")
-    }
-
-    /// Runs a command that has to end well; what it printed.
-    fn passes(&self, args: &[&str]) -> String {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", everything(&output));
-        everything(&output)
-    }
-
-    /// Runs a command that has to end with this exit code; what it printed.
-    fn fails(&self, args: &[&str], code: i32) -> String {
-        let output = self.run(args);
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{args:?}: {}",
-            everything(&output)
-        );
-        everything(&output)
-    }
-
     /// The learner's folder, without what the tool never writes.
     fn files(&self, folder: &str) -> BTreeMap<PathBuf, String> {
         let tree =
@@ -167,18 +130,11 @@ impl Course {
     }
 
     fn last_check(&self, check: &LastCheck) {
-        let workspace = Workspace::at(self.folder.path());
+        let workspace = Workspace::at(self.root());
         let catalogue = Catalogue::read(&workspace).expect("a catalogue");
         let exercise = catalogue.get(3).expect("exercise 3");
         state::record(&workspace, exercise, check).expect("a state file");
     }
-}
-
-fn exercise_toml(number: u8, slug: &str, title: &str, edit: &str, red: &str) -> String {
-    format!(
-        "number = {number}\nslug = \"{slug}\"\ntitle = \"{title}\"\nsuites = [\"{slug}\"]\nedit = [\"{edit}\"]\n\
-         red = [\"{red}\"]\n[minutes]\nreading = 8\ndoing = 25\nreviewing = 7\n[measure]\ntask = \"reads\"\n"
-    )
 }
 
 const HINTS: &str = "# Hints
@@ -211,17 +167,6 @@ const HINTS: &str = "# Hints
 2. Else, two.
 3. Else, three.
 ";
-
-fn everything(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
-}
-
-#[track_caller]
-fn assert_says(text: &str, words: &[&str]) {
-    for word in words {
-        assert!(text.contains(word), "{word:?} is not in:\n{text}");
-    }
-}
 
 /// What a learner has done: edited a file, written the missing one, added some, changed one that is not theirs.
 fn learner_s_work(course: &Course) -> BTreeMap<PathBuf, String> {
@@ -301,7 +246,7 @@ fn reset_brings_the_starter_back_without_git_and_keeps_the_attempt() {
     let attempts = course.attempts();
     assert_eq!(attempts.len(), 1);
     let attempt = attempts[0]
-        .strip_prefix(course.folder.path())
+        .strip_prefix(course.root())
         .expect("inside")
         .display()
         .to_string();
@@ -324,7 +269,7 @@ fn what_the_message_says_brings_an_attempt_back() {
         .expect("a command");
     let status = Command::new("sh")
         .args(["-c", command])
-        .current_dir(course.folder.path())
+        .current_dir(course.root())
         .status();
     assert!(status.expect("sh starts").success());
     let mut back = course.files(EXERCISE);
@@ -403,7 +348,7 @@ fn applying_the_solution_keeps_the_attempt() {
     let attempts = course.attempts();
     assert_eq!(attempts.len(), 1);
     let attempt = attempts[0]
-        .strip_prefix(course.folder.path())
+        .strip_prefix(course.root())
         .expect("inside")
         .display()
         .to_string();
@@ -492,7 +437,7 @@ fn a_crash_at_any_point_loses_nothing_and_the_next_run_finishes() {
                 _ => assert_is_reference(&course),
             }
             assert_nothing_lost(&course, &mine, point);
-            let leftovers: Vec<_> = walk(course.folder.path())
+            let leftovers: Vec<_> = walk(course.root())
                 .into_iter()
                 .filter(|path| path.to_string_lossy().contains(".unfinished-"))
                 .collect();
@@ -938,7 +883,7 @@ impl Machine {
         let output = command
             .arg("doctor")
             .env("PATH", self.course.path("bin"))
-            .env("HOME", self.course.folder.path())
+            .env("HOME", self.course.root())
             .env("JAVA_HOME", &self.java_home)
             .envs(variables.iter().copied())
             .output()
@@ -1161,7 +1106,7 @@ fn doctor_s_block_can_be_pasted_without_telling_secrets() {
             "url, by WORKSHOP_DATABASE_URL",
         ],
     );
-    let home = machine.course.folder.path().display().to_string();
+    let home = machine.course.root().display().to_string();
     assert!(!block.contains(&home), "{block}");
 }
 

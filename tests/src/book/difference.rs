@@ -7,6 +7,7 @@ use anyhow::Context;
 use super::fault::Problem;
 use super::html::{block, escape};
 use crate::exercise::Exercise;
+use crate::files;
 use crate::originals;
 use crate::workspace::Workspace;
 
@@ -28,11 +29,11 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Prob
     let reference = originals::reference(workspace, exercise)?;
     let mut panes = String::new();
     let mut lines = 0;
-    for path in originals::differing(&starter, &reference) {
+    for path in files::differing(&starter, &reference) {
         if !exercise.edit.contains(&path) {
             continue;
         }
-        let text = |tree: &crate::files::Tree| -> anyhow::Result<String> {
+        let text = |tree: &files::Tree| -> anyhow::Result<String> {
             let bytes = tree.get(&path).cloned().unwrap_or_default();
             String::from_utf8(bytes)
                 .with_context(|| format!("{} of {} is not text", path.display(), exercise.name()))

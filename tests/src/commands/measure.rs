@@ -8,7 +8,7 @@ use crate::measure::load::{self, Wanted};
 use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
-use crate::measure::{cold_start, guard, hyperfine::Hyperfine, predictions, stall, table};
+use crate::measure::{cold_start, guard, hyperfine::Hyperfine, pool, predictions, stall, table};
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;
 use crate::workspace::Workspace;
@@ -115,6 +115,12 @@ async fn measure(
                 lab.subject(args.target).await?,
             ];
             stall::measure(&lab, &subjects, &wanted(Task::Stall)).await
+        }
+        MeasureTask::Pool => {
+            Oha::find(workspace)?;
+            let lab =
+                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            pool::measure(&lab, args.target, &wanted(Task::Pool)).await
         }
         MeasureTask::ColdStart => {
             Hyperfine::find(workspace)?;

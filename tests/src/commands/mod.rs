@@ -3,6 +3,7 @@
 mod bench_loop;
 mod book_check;
 mod calibrate;
+mod carry;
 pub mod check;
 mod clean;
 mod cold_start;
@@ -50,6 +51,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             starter_patch::run(workspace, &exercise(workspace, target)?)
         }
         Command::Verify { target } => interruptible(verify::run(workspace, &target)).await,
+        Command::Carry { target } => carry::run(workspace, target),
         Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
         Command::BookCheck => book_check::run(workspace),
         Command::Mdbook(args) => mdbook::run(&args),

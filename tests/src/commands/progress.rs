@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::exercise::{Catalogue, Exercise};
+use crate::files;
 use crate::originals;
 use crate::outcome::Outcome;
 use crate::state::{self, CheckOutcome};
@@ -77,7 +78,7 @@ fn stage(workspace: &Workspace, exercise: &Exercise, faults: &mut Vec<anyhow::Er
 fn is_starter(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<bool> {
     let starter = originals::starter(workspace, exercise)?;
     let mine = originals::in_place(workspace, exercise)?;
-    Ok(originals::differing(&starter, &mine).is_empty())
+    Ok(files::differing(&starter, &mine).is_empty())
 }
 
 fn print(rows: &[Row]) {

@@ -52,7 +52,7 @@ fn put_in_place(
 
 fn show(workspace: &Workspace, exercise: &Exercise, reference: &Tree) -> anyhow::Result<()> {
     let mine = originals::in_place(workspace, exercise)?;
-    let (differing, others): (Vec<_>, Vec<_>) = originals::differing(&mine, reference)
+    let (differing, others): (Vec<_>, Vec<_>) = files::differing(&mine, reference)
         .into_iter()
         .partition(|path| exercise.edit.contains(path));
     for path in &differing {

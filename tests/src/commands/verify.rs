@@ -1,18 +1,20 @@
 //! `just verify`: the author's gate. A starter is red exactly as declared, a reference is green, each planted mistake is
 //! caught by the test that its file names, the Kotlin service keeps the whole contract, and the files fit together.
 
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::Context;
 
 use super::check;
 use crate::book;
+use crate::chain;
 use crate::exercise::{Catalogue, Exercise};
+use crate::files;
 use crate::harness::build::{self, BuildError, Launch, Profile, cargo_command};
 use crate::harness::copies::Copy;
 use crate::harness::report::Report;
 use crate::hints;
+use crate::mistakes::Mistake;
 use crate::originals;
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::Server;
@@ -107,14 +109,12 @@ impl Gate<'_> {
             "starter.patch makes the starter from the reference",
             &faults,
         );
+        self.chain(exercise)?;
         let faults = self.missing_hints(exercise)?;
         self.hold("every test that is red has its hints", &faults);
         if !exercise.is_crate() {
             return self.form(exercise);
         }
-        let faults = self.lost_from_the_reference_before(exercise)?;
-        self.hold("the starter grows from the reference before it", &faults);
-
         let (starter, reference) = (
             Target::Exercise(exercise.number),
             Target::Solution(exercise.number),
@@ -140,6 +140,19 @@ impl Gate<'_> {
         self.mistakes(exercise).await
     }
 
+    fn chain(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let faults = chain::not_carried(self.workspace, self.catalogue, exercise)?;
+        self.hold("every change is carried to what grows from it", &faults);
+        if let Some(grows_from) = &exercise.grows_from {
+            let faults = chain::unannounced(self.workspace, self.catalogue, exercise, grows_from)?;
+            self.hold(
+                "the starter is the reference before it, but for edit and given",
+                &faults,
+            );
+        }
+        Ok(())
+    }
+
     fn form(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
         let starter =
             check::judge_form(self.workspace, exercise, Target::Exercise(exercise.number))?;
@@ -156,7 +169,7 @@ impl Gate<'_> {
     fn same_outside_the_edit_list(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
         let reference = originals::reference(self.workspace, exercise)?;
         let starter = originals::in_place(self.workspace, exercise)?;
-        let strays = originals::differing(&reference, &starter).into_iter();
+        let strays = files::differing(&reference, &starter).into_iter();
         Ok(strays
             .filter(|path| !exercise.edit.contains(path))
             .map(|path| path.display().to_string())
@@ -166,34 +179,6 @@ impl Gate<'_> {
     fn missing_hints(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
         let hints = hints::read(&exercise.starter(self.workspace).join("hints.md"))?;
         Ok(hints.missing(&exercise.red))
-    }
-
-    /// A source file that the reference before has, and that stays the same up to this reference, is the same in this
-    /// starter as well; none is lost on the way.
-    fn lost_from_the_reference_before(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
-        let before = self
-            .catalogue
-            .iter()
-            .filter(|other| other.is_crate() && other.number < exercise.number)
-            .last();
-        let Some(before) = before else {
-            return Ok(Vec::new());
-        };
-        let old = originals::reference(self.workspace, before)?;
-        let new = originals::reference(self.workspace, exercise)?;
-        let starter = originals::in_place(self.workspace, exercise)?;
-        let mut faults = Vec::new();
-        for (path, content) in old.iter().filter(|(path, _)| path.starts_with("src")) {
-            let name = path.display();
-            if !starter.contains_key(path) && new.contains_key(path) {
-                faults.push(format!("{name} of {} is missing", before.name()));
-            } else if new.get(path) == Some(content) && starter.get(path) != Some(content) {
-                faults.push(format!(
-                    "{name} is the same in both references, but not in the starter between them"
-                ));
-            }
-        }
-        Ok(faults)
     }
 
     async fn judged(&self, target: Target, exercise: &Exercise) -> anyhow::Result<Report> {
@@ -284,66 +269,6 @@ impl Gate<'_> {
             .collect();
         self.hold("the book's includes, links and minutes hold", &faults);
         Ok(())
-    }
-}
-
-/// A planted mistake: a patch of the reference with a header that names the test that catches it.
-struct Mistake {
-    slug: String,
-    caught_by: String,
-    patch: String,
-}
-
-impl Mistake {
-    fn all(solution: &Path) -> anyhow::Result<Vec<Mistake>> {
-        let folder = solution.join("mistakes");
-        let mut files: Vec<PathBuf> = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries
-                .map(|entry| entry.map(|entry| entry.path()))
-                .collect::<Result<_, _>>()?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot list {}", folder.display()));
-            }
-        };
-        files.retain(|file| {
-            file.extension()
-                .is_some_and(|extension| extension == "patch")
-        });
-        files.sort();
-        files.iter().map(|file| Mistake::read(file)).collect()
-    }
-
-    fn read(file: &Path) -> anyhow::Result<Mistake> {
-        let patch = std::fs::read_to_string(file)
-            .with_context(|| format!("cannot read {}", file.display()))?;
-        let slug = file
-            .file_stem()
-            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        let header = |name: &str| {
-            patch
-                .lines()
-                .take(3)
-                .find_map(|line| line.strip_prefix(name))
-                .map(str::trim)
-        };
-        let complete = ["Title:", "Caught-by:", "Why:"]
-            .iter()
-            .all(|name| header(name).is_some_and(|text| !text.is_empty()));
-        let Some(caught_by) = header("Caught-by:").filter(|_| complete).map(str::to_owned) else {
-            return Err(
-                Trouble::new(format!("{} has no complete header", file.display()))
-                    .expected("its first three lines to be Title: …, Caught-by: <test>, Why: …")
-                    .next("add them above the patch")
-                    .failed()
-                    .into(),
-            );
-        };
-        Ok(Mistake {
-            slug,
-            caught_by,
-            patch,
-        })
     }
 }
 

@@ -8,11 +8,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
 use toml::{Table, Value};
 
 use super::build::Crate;
+use crate::files;
 use crate::outcome::Trouble;
+use crate::patches;
 use crate::workspace::Workspace;
 
 /// The folders of a crate that are compiled into it.
@@ -30,7 +31,7 @@ impl Copy {
     /// # Errors
     /// When a file cannot be read or written, or a manifest is malformed.
     pub fn of(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
-        let copy = Copy::files(workspace, source, package)?;
+        let copy = Copy::as_it_is(workspace, source, package)?;
         copy.stand_alone(workspace)?;
         Ok(copy)
     }
@@ -46,13 +47,13 @@ impl Copy {
         package: &str,
         patch: &str,
     ) -> anyhow::Result<Copy> {
-        let copy = Copy::files(workspace, source, package)?;
+        let copy = Copy::as_it_is(workspace, source, package)?;
         copy.patch(patch)?;
         copy.stand_alone(workspace)?;
         Ok(copy)
     }
 
-    fn files(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
+    fn as_it_is(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
         let folder = workspace.state().join("copies").join(package);
         if folder.exists() {
             fs::remove_dir_all(&folder)
@@ -73,23 +74,19 @@ impl Copy {
     }
 
     fn patch(&self, patch: &str) -> anyhow::Result<()> {
-        for part in PatchSet::parse(patch, ParseOptions::unidiff()) {
-            let part = part.context("the patch is malformed")?;
-            let FileOperation::Modify { modified, .. } = part.operation().strip_prefix(1) else {
-                anyhow::bail!(
-                    "the patch adds, removes or renames a file, and that is not foreseen"
-                );
-            };
-            let file = self.krate.folder.join(modified.as_ref());
-            let before =
-                fs::read_to_string(&file).with_context(|| format!("the patch names {modified}"))?;
-            let hunks = part.patch().as_text().context("the patch is not of text")?;
-            let after = diffy::apply(&before, hunks).map_err(|error| {
-                Trouble::new(format!("the patch does not fit {modified}: {error}"))
-                    .expected("a patch made against the reference as it is now")
-                    .next("make the patch again with git diff")
-            })?;
-            fs::write(&file, after)?;
+        let before = files::read_tree(&self.krate.folder)?;
+        let mut after = before.clone();
+        patches::apply(&mut after, patch).map_err(|misfit| {
+            Trouble::new(format!("the patch {misfit}"))
+                .expected("a patch made against the reference as it is now")
+                .next("make the patch again with git diff")
+        })?;
+        for path in files::differing(&before, &after) {
+            files::replace(
+                &self.krate.folder.join(&path),
+                before.get(&path),
+                after.get(&path),
+            )?;
         }
         Ok(())
     }

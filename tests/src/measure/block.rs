@@ -382,7 +382,7 @@ fn keys_at(percent: u32) -> [String; 3] {
 }
 
 /// Runs a load with an eye on the process: its CPU time meanwhile, and the most threads that were seen.
-async fn watched(
+pub(super) async fn watched(
     session: &Session<'_>,
     order: &Order,
     pid: u32,
@@ -403,7 +403,7 @@ async fn watched(
     Ok((run, cpu, threads))
 }
 
-fn per_request_us(time: Option<Duration>, run: &Run) -> Option<f64> {
+pub(super) fn per_request_us(time: Option<Duration>, run: &Run) -> Option<f64> {
     let time = time.filter(|_| run.answers > 0)?;
     Some(time.as_secs_f64() * 1e6 / run.answers as f64)
 }

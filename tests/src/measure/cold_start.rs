@@ -294,5 +294,6 @@ fn result(
         blocks: records,
         wrong_key: None,
         stall: None,
+        pool: None,
     }
 }

@@ -118,6 +118,48 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
+/// Counts the connections to one database.
+#[derive(Debug)]
+pub struct Activity {
+    connection: PgConnection,
+    database: String,
+}
+
+impl Activity {
+    /// Watches a database over a connection to another one of the same server.
+    ///
+    /// # Errors
+    /// When the database URL is malformed.
+    pub fn of(connection: PgConnection, database_url: &str) -> anyhow::Result<Activity> {
+        Ok(Activity {
+            connection,
+            database: database_name(database_url).context("the database URL is not a URL")?,
+        })
+    }
+
+    /// How many clients are connected now; none when the server does not say.
+    pub async fn connections(&mut self) -> Option<i64> {
+        sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'",
+        )
+        .bind(&self.database)
+        .fetch_one(&mut self.connection)
+        .await
+        .ok()
+    }
+
+    /// Closes the connection.
+    pub async fn close(self) {
+        // A connection that cannot be closed in order is closed by dropping it.
+        let _ = self.connection.close().await;
+    }
+}
+
+fn database_name(database_url: &str) -> Option<String> {
+    let url = Url::parse(database_url).ok()?;
+    Some(percent_decoded(url.path().trim_start_matches('/')))
+}
+
 /// The statements' own execution time in one database, by pg_stat_statements.
 #[derive(Debug)]
 pub struct Statements {
@@ -128,11 +170,9 @@ pub struct Statements {
 impl Statements {
     /// Opens the statistics over a connection to the database that has their view; none where this user may not see them.
     pub async fn open(connection: PgConnection, database_url: &str) -> Option<Statements> {
-        let url = Url::parse(database_url).ok()?;
-        let database = percent_decoded(url.path().trim_start_matches('/'));
         let mut statements = Statements {
             connection,
-            database,
+            database: database_name(database_url)?,
         };
         statements.execution_time().await?;
         Some(statements)

@@ -41,9 +41,10 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
 
     let plan = Plan::guard(wanted.mode);
     let subjects = [kotlin.clone(), guarded.clone(), open.clone()];
-    load::announce(&plan, &subjects);
+    let expected = plan.expected(sides_of(&subjects)) + DEMONSTRATION * 2;
+    load::announce(&subjects, plan.rounds, expected);
     load::show_load(lab, &plan);
-    let progress = Progress::begin(plan.expected(sides_of(&subjects)) + DEMONSTRATION * 2);
+    let progress = Progress::begin(expected);
     progress.part("the same work? 200 records, failures, round trips");
     // Each is held to what its own exercise asks for: one of them refuses a request without a key.
     let same = both(

@@ -1,5 +1,7 @@
 //! The measurements by load: random reads on both sides (exercise 3), and on the Kotlin service alone (exercise 1).
 
+use std::time::Duration;
+
 use super::block::Reads;
 use super::database::CEILING_SHARE;
 use super::gates::{self, SameWork};
@@ -40,7 +42,7 @@ pub async fn measure(
     plan: Plan,
 ) -> anyhow::Result<ResultFile> {
     let oha = Oha::find(lab.workspace)?;
-    announce(&plan, subjects);
+    announce(subjects, plan.rounds, plan.expected(sides_of(subjects)));
     show_load(lab, &plan);
     let progress = Progress::begin(plan.expected(sides_of(subjects)));
     progress.part("the same work? 200 records, failures, round trips");
@@ -93,13 +95,12 @@ pub async fn measure(
 }
 
 /// Says what is about to happen.
-pub(super) fn announce(plan: &Plan, subjects: &[Subject]) {
+pub(super) fn announce(subjects: &[Subject], rounds: usize, expected: Duration) {
     let names: Vec<&str> = subjects.iter().map(Subject::id).collect();
     println!(
-        "measuring {} in {} rounds of fresh processes, about {}",
+        "measuring {} in {rounds} rounds of fresh processes, about {}",
         paint(Style::Strong, names.join(" and ")),
-        plan.rounds,
-        progress::in_words(plan.expected(sides_of(subjects)))
+        progress::in_words(expected)
     );
 }
 
@@ -289,6 +290,7 @@ pub(super) fn assembled(
         blocks: blocks.records,
         wrong_key: None,
         stall: None,
+        pool: None,
     }
 }
 

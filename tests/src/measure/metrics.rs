@@ -197,11 +197,11 @@ pub fn of_stall(rate: u32) -> Vec<Definition> {
             ),
         ]
     };
-    let [p99, p99_uncorrected] = percentile("p99", "p99");
+    let [p99, p99_uncorrected] = percentile("p99_stalled", "p99");
     let mut definitions = vec![p99.headline(), p99_uncorrected.headline()];
-    definitions.extend(percentile("p50", "Median"));
-    definitions.extend(percentile("p999", "p99.9"));
-    definitions.extend(percentile("slowest", "Slowest"));
+    definitions.extend(percentile("p50_stalled", "Median"));
+    definitions.extend(percentile("p999_stalled", "p99.9"));
+    definitions.extend(percentile("slowest_stalled", "Slowest"));
     definitions.extend([
         Definition::new(SLOW, format!("Above {SLOW_MS} ms"), "%", corrected).kind(Kind::MayBeZero),
         Definition::new(
@@ -213,6 +213,67 @@ pub fn of_stall(rate: u32) -> Vec<Definition> {
         .kind(Kind::MayBeZero),
     ]);
     definitions
+}
+
+/// The metrics of pools of several sizes under a closed loop; each key ends in [`pool_end`].
+pub fn of_pools(sizes: &[u16], connections: u32) -> Vec<Definition> {
+    let mut definitions = Vec::new();
+    for size in sizes {
+        let at = format!("closed loop, {connections} connections, a pool of {size}");
+        let end = pool_end(*size);
+        let throughput = Definition::new(
+            format!("throughput{end}"),
+            format!("Pool {size}"),
+            "requests/s",
+            at.clone(),
+        );
+        definitions.push(
+            Definition {
+                better: Better::Higher,
+                ..throughput
+            }
+            .headline(),
+        );
+        definitions.push(Definition::new(
+            format!("p99{end}"),
+            format!("Pool {size}, p99"),
+            "ms",
+            at,
+        ));
+        definitions.push(
+            Definition::new(
+                format!("connections{end}"),
+                format!("Pool {size}, opened"),
+                "connections",
+                "client backends in pg_stat_activity at the end of the load",
+            )
+            .kind(Kind::MayBeZero),
+        );
+    }
+    definitions
+}
+
+/// The end of the keys of a pool of this size.
+pub fn pool_end(size: u16) -> String {
+    format!("_pool_{size}")
+}
+
+/// The metrics of a knob that is on or off, under a closed loop.
+pub fn of_knob(connections: u32) -> Vec<Definition> {
+    let all = of_load(&[], 0, connections);
+    all.into_iter()
+        .filter(|definition| ["throughput", "cpu_per_request"].contains(&definition.key.as_str()))
+        .chain([Definition::new(
+            "p99_saturated",
+            "p99, saturated",
+            "ms",
+            format!("closed loop, {connections} connections"),
+        )])
+        .map(|definition| Definition {
+            headline: false,
+            ..definition
+        })
+        .collect()
 }
 
 /// The metrics of the cold start.
@@ -326,9 +387,15 @@ fn compare(
     let mut reasons = Vec::new();
     for round in 1..=rounds {
         let value = |wanted: &str| {
+            // A side may have several blocks in a round, each with other metrics.
+            let speaks = |block: &&BlockRecord| {
+                block.values.contains_key(&definition.key)
+                    || block.invalid.contains_key(&definition.key)
+            };
             let block = blocks
                 .iter()
-                .find(|block| block.round == round && block.side == wanted)?;
+                .filter(|block| block.round == round && block.side == wanted)
+                .find(speaks)?;
             if let Some(reason) = block.invalid.get(&definition.key) {
                 return Some(Err(format!("round {round}, {wanted}: {reason}")));
             }

@@ -148,6 +148,44 @@ impl Plan {
         }
     }
 
+    /// The plan of exercise 6, for the pools of several sizes: two processes for each, so short windows, and a quick run
+    /// that is not quite as quick.
+    pub fn pools(mode: Mode) -> Plan {
+        let (rounds, saturation, budget) = match mode {
+            Mode::Quick => (2, 1.5, Some(80)),
+            Mode::Standard => (3, 2.5, Some(245)),
+            Mode::Thorough => (10, 6.0, None),
+        };
+        let warm_up = match mode {
+            Mode::Quick | Mode::Standard => warm_up(Mode::Quick),
+            Mode::Thorough => warm_up(Mode::Standard),
+        };
+        Plan {
+            rounds,
+            warm_up,
+            calibration: Duration::ZERO,
+            saturation: Duration::from_secs_f64(saturation),
+            rates: Vec::new(),
+            database: Duration::ZERO,
+            budget: budget.map(Duration::from_secs),
+            ..Plan::reads(mode)
+        }
+    }
+
+    /// The plan of exercise 6, for the ping: native binaries only, and more rounds, since a small difference is looked for.
+    pub fn ping(mode: Mode) -> Plan {
+        let rounds = match mode {
+            Mode::Quick => 2,
+            Mode::Standard => 6,
+            Mode::Thorough => 12,
+        };
+        Plan {
+            rounds,
+            budget: None,
+            ..Plan::pools(mode)
+        }
+    }
+
     /// The plan of exercise 1: the Kotlin service alone.
     pub fn baseline(mode: Mode) -> Plan {
         let rounds = match mode {
@@ -297,6 +335,15 @@ mod tests {
     fn the_stall_takes_as_long_as_the_reads() {
         assert!(Plan::stall(Mode::Standard).expected(BOTH) <= Duration::from_secs(300));
         assert!(Plan::stall(Mode::Quick).expected(BOTH) <= Duration::from_secs(75));
+    }
+
+    #[test]
+    fn pools_and_ping_together_take_six_minutes_or_two() {
+        let sizes = Sides { kotlin: 5, rust: 5 };
+        let knob = Sides { kotlin: 0, rust: 2 };
+        let both = |mode| Plan::pools(mode).expected(sizes) + Plan::ping(mode).expected(knob);
+        assert!(both(Mode::Standard) <= Duration::from_secs(345));
+        assert!(both(Mode::Quick) <= Duration::from_secs(120));
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub enum Task {
     Guard,
     /// Random reads at a constant rate, while the database stalls.
     Stall,
+    /// Random reads with pools of several sizes, and with and without the hidden ping.
+    Pool,
     /// The measuring held against itself.
     Calibration,
 }
@@ -232,6 +234,9 @@ pub struct ResultFile {
     /// A stall of the database, and what two ways of counting make of it: exercise 5 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stall: Option<Stall>,
+    /// Where more connections stop to help, and what the pool asks of the database besides: exercise 6 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolSweep>,
 }
 
 /// The same load with a key that counts and with one that does not, on one process. It shows what a gate is for, and has
@@ -303,6 +308,36 @@ pub struct Course {
     pub uncorrected_ms: Vec<Option<f64>>,
     /// Milliseconds of the slowest request that was due in each moment, counted from there; none when none was due.
     pub corrected_ms: Vec<Option<f64>>,
+}
+
+/// Pools of several sizes under the same load. The values are metrics with the size at the end of their keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PoolSweep {
+    /// The sizes, rising.
+    pub sizes: Vec<u16>,
+    /// The share of the best throughput that a pool must reach to count as large enough.
+    pub enough: f64,
+    /// Where each side's knee is, and that of `pgbench`.
+    pub knees: Vec<Knee>,
+    /// What pgbench reads in a second with as many clients, by size; empty where there is no pgbench.
+    pub database: std::collections::BTreeMap<u16, f64>,
+    /// The id of the side that asks the database before it lends a connection.
+    pub with_ping: String,
+    /// The id of the side that does not.
+    pub without_ping: String,
+}
+
+/// The smallest pool of a side that reaches nearly what its best one does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// The side's id.
+    pub side: String,
+    /// The size of that pool.
+    pub size: u16,
+    /// Its throughput as a share of the best.
+    pub share: f64,
+    /// The size of the pool with the best throughput.
+    pub best: u16,
 }
 
 /// One claim that the measuring must fulfil about itself.
@@ -627,6 +662,7 @@ pub(super) mod tests {
             blocks: Vec::new(),
             wrong_key: None,
             stall: None,
+            pool: None,
         }
     }
 

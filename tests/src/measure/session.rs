@@ -7,7 +7,7 @@ use super::block::{self, Loads};
 use super::database::Statements;
 use super::oha::Oha;
 use super::progress::Progress;
-use super::protocol::{self, Plan, Sides};
+use super::protocol::{self, POOL_SIZE, Plan, Sides};
 use super::results::{BlockRecord, Language};
 use super::statistics;
 use super::subject::Subject;
@@ -113,7 +113,13 @@ impl Session<'_> {
                 self.progress
                     .expect(self.left(&took, &order[place..], rounds_left - 1));
                 let subject = &subjects[*side];
-                let title = format!("round {round} of {}, {}", self.plan.rounds, subject.id());
+                let pool = if subject.pool_size == POOL_SIZE {
+                    String::new()
+                } else {
+                    format!(" with a pool of {}", subject.pool_size)
+                };
+                let rounds = self.plan.rounds;
+                let title = format!("round {round} of {rounds}, {}{pool}", subject.id());
                 self.progress.part(&title);
                 let limits = self.limits(subject.side.language, blocks_left);
                 let began = self.progress.gone();

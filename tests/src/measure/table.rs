@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
-    Comparison, JudgedPrediction, KeyRun, Metric, ResultFile, Side, Stall, Task, Verdict, WrongKey,
+    Comparison, JudgedPrediction, KeyRun, Metric, PoolSweep, ResultFile, Side, Stall, Task,
+    Verdict, WrongKey,
 };
 use crate::terminal::{Style, paint};
 
@@ -71,6 +72,11 @@ fn lines(result: &ResultFile) -> Vec<String> {
     if let Some(stall) = &result.stall {
         lines.push(String::new());
         lines.extend(counted_twice(result, stall));
+    }
+    if let Some(pool) = &result.pool {
+        lines.push(String::new());
+        lines.extend(knees(result, pool));
+        lines.extend(ping(result, pool));
     }
     if let Some(wrong_key) = &result.wrong_key {
         lines.push(String::new());
@@ -190,10 +196,11 @@ fn verdict(result: &ResultFile) -> Vec<String> {
         .collect()
 }
 
-/// The sides that are held against each other, by their ids, each pair once.
+/// The sides that are held against each other in the headline, by their ids, each pair once.
 fn pairs(result: &ResultFile) -> Vec<(&str, &str)> {
     let mut pairs = Vec::new();
-    for comparison in result.metrics.iter().flat_map(|metric| &metric.comparisons) {
+    let headline = result.metrics.iter().filter(|metric| metric.headline);
+    for comparison in headline.flat_map(|metric| &metric.comparisons) {
         let pair = (comparison.side.as_str(), comparison.against.as_str());
         if !pairs.contains(&pair) {
             pairs.push(pair);
@@ -304,6 +311,75 @@ fn with_a_wrong_key(demonstration: &WrongKey) -> Vec<String> {
         &format!("to see it yourself: {}", demonstration.command),
         "- ",
     ));
+    lines
+}
+
+/// Where more connections stop to help.
+fn knees(result: &ResultFile, pool: &PoolSweep) -> Vec<String> {
+    let mut lines = vec![paint(
+        Style::Strong,
+        format!(
+            "the knee: the smallest pool with at least {:.0} % of the best throughput",
+            pool.enough * 100.0
+        ),
+    )];
+    for knee in &pool.knees {
+        let side = result.sides.iter().find(|side| side.id == knee.side);
+        let label = side.map_or(knee.side.as_str(), |side| side.label.as_str());
+        let line = format!(
+            "{label}: {} ({:.0} % of its best, which is at {})",
+            knee.size,
+            knee.share * 100.0,
+            knee.best
+        );
+        lines.extend(wrapped(&line, "- "));
+    }
+    if !pool.database.is_empty() {
+        let rates: Vec<String> = pool
+            .database
+            .iter()
+            .map(|(clients, rate)| format!("{} by {clients}", figure(*rate)))
+            .collect();
+        let line = format!("pgbench alone, records/s by clients: {}", rates.join(", "));
+        lines.extend(wrapped(&line, "- "));
+    }
+    lines
+}
+
+/// The knob: one round trip more or less.
+fn ping(result: &ResultFile, pool: &PoolSweep) -> Vec<String> {
+    let title = "the hidden ping";
+    let mut lines = vec![
+        String::new(),
+        paint(
+            Style::Strong,
+            format!(
+                "{title:NAME$} {:>VALUE$} {:>VALUE$} {:>RATIO$} {:>INTERVAL$}  verdict",
+                "with ping", "no ping", "ratio", "95 % interval"
+            ),
+        ),
+    ];
+    for metric in &result.metrics {
+        let Some(comparison) = metric.comparison(&pool.without_ping, &pool.with_ping) else {
+            continue;
+        };
+        let value = |side: &str| {
+            let value = metric.value(side);
+            value.map_or_else(|| "-".to_owned(), |value| figure(value.value))
+        };
+        lines.push(format!(
+            "{:NAME$} {:>VALUE$} {:>VALUE$} {:>RATIO$} {:>INTERVAL$}  {}",
+            cut(&format!("{}, {}", metric.name, metric.unit), NAME),
+            value(&pool.with_ping),
+            value(&pool.without_ping),
+            comparison.ratio.map_or_else(|| "-".to_owned(), figure),
+            interval(comparison),
+            paint(
+                style(comparison.verdict),
+                comparison.verdict.words(&metric.key)
+            )
+        ));
+    }
     lines
 }
 
@@ -435,7 +511,7 @@ fn wrapped(text: &str, mark: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::measure::results::tests::sample;
-    use crate::measure::results::{Course, StalledSide};
+    use crate::measure::results::{Course, Knee, StalledSide};
 
     #[test]
     fn figures_have_three_significant_digits() {
@@ -595,6 +671,41 @@ mod tests {
         assert!(
             text.contains("p99 is 380 times the uncorrected one of the same runs"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn the_knee_and_the_ping_are_told() {
+        let mut result = sample();
+        let mut throughput = result.metrics[0].clone();
+        throughput.headline = false;
+        throughput.comparisons[0].side = "without-ping".to_owned();
+        throughput.comparisons[0].against = "with-ping".to_owned();
+        result.metrics.push(throughput);
+        result.pool = Some(PoolSweep {
+            sizes: vec![2, 8],
+            enough: 0.95,
+            knees: vec![Knee {
+                side: "kotlin".to_owned(),
+                size: 8,
+                share: 0.97,
+                best: 32,
+            }],
+            database: [(2, 12_000.0), (8, 20_000.0)].into(),
+            with_ping: "with-ping".to_owned(),
+            without_ping: "without-ping".to_owned(),
+        });
+        let text = lines(&result).join("\n");
+        assert!(
+            text.contains("- kotlin: 8 (97 % of its best, which is at 32)"),
+            "{text}"
+        );
+        assert!(text.contains("12 000 by 2, 20 000 by 8"), "{text}");
+        let knob = text.find("the hidden ping").expect("the knob");
+        assert!(text[knob..].contains("2.90 to 3.10  faster"), "{text}");
+        assert!(
+            !text.contains("without-ping held against"),
+            "it is said once: {text}"
         );
     }
 

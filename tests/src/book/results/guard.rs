@@ -1,14 +1,16 @@
 //! What only the measurement of exercise 4 has: Rust held against Rust, with the guard and without it, and the run that the
 //! load generator takes for a success.
 
+use super::knob;
 use super::numbers::{grouped, value};
-use super::table::{name, ratio, wrapped};
+use super::table::wrapped;
 use crate::book::html::escape;
-use crate::measure::results::{Comparison, KeyRun, Language, Metric, ResultFile, Side, WrongKey};
+use crate::measure::results::{KeyRun, Language, ResultFile, Side, Task, WrongKey};
 
 /// The price of the guard, of each file that has measured it.
 pub fn price(reference: Option<&ResultFile>, own: Option<&ResultFile>) -> String {
     files(reference, own)
+        .filter(|(_, file)| file.task == Task::Guard)
         .filter_map(|(whose, file)| Some((whose, file, sides(file)?)))
         .map(|(whose, file, sides)| table(whose, file, sides))
         .collect()
@@ -31,7 +33,7 @@ fn files<'a>(
         .filter_map(|(whose, file)| Some((whose, file?)))
 }
 
-/// The two Rust sides, the guarded one first; none in a file of another exercise.
+/// The two Rust sides, the guarded one first.
 fn sides(file: &ResultFile) -> Option<(&Side, &Side)> {
     let mut rust = file
         .sides
@@ -41,42 +43,13 @@ fn sides(file: &ResultFile) -> Option<(&Side, &Side)> {
 }
 
 fn table(whose: &str, file: &ResultFile, (side, against): (&Side, &Side)) -> String {
-    let rows: String = file
+    let pairs = file
         .metrics
         .iter()
         .filter(|metric| metric.headline)
-        .filter_map(|metric| Some((metric, metric.comparison(&side.id, &against.id)?)))
-        .map(|(metric, comparison)| row(metric, comparison))
-        .collect();
-    wrapped(
-        &format!("The price of the guard, {}", whose.to_lowercase()),
-        "figures",
-        &format!(
-            "<caption>The price of the guard, {}</caption>\n<thead><tr><th scope=\"col\">Metric</th><th scope=\"col\">{side}</th><th scope=\"col\">{against}</th><th scope=\"col\">{side} ÷ {against} <span class=\"unit\">(95 % interval)</span></th><th scope=\"col\">Verdict</th></tr></thead>\n<tbody>\n{rows}</tbody>\n",
-            whose.to_lowercase(),
-            side = escape(&side.label),
-            against = escape(&against.label),
-        ),
-    )
-}
-
-fn row(metric: &Metric, comparison: &Comparison) -> String {
-    let of = |side: &str| {
-        metric
-            .value(side)
-            .map_or_else(|| "–".to_owned(), |side| value(side.value))
-    };
-    let verdict = match &comparison.reason {
-        Some(reason) => format!("invalid: {}", escape(reason)),
-        None => comparison.verdict.words(&metric.key).to_owned(),
-    };
-    format!(
-        "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td>{verdict}</td></tr>\n",
-        name(metric),
-        of(&comparison.side),
-        of(&comparison.against),
-        ratio(comparison),
-    )
+        .filter_map(|metric| Some((metric, metric.comparison(&side.id, &against.id)?)));
+    let title = format!("The price of the guard, {}", whose.to_lowercase());
+    knob::table(&title, side, against, pairs)
 }
 
 fn demonstration(whose: &str, runs: &WrongKey) -> String {

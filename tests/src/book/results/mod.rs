@@ -3,7 +3,9 @@
 mod calibration;
 mod chart;
 mod guard;
+mod knob;
 mod numbers;
+mod pool;
 mod stall;
 mod table;
 
@@ -62,6 +64,7 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&chart::figure(reference.as_ref(), own));
     html.push_str(&table::headline(reference.as_ref(), own));
     html.push_str(&stall::render(reference.as_ref(), own));
+    html.push_str(&pool::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
     html.push_str(&guard::wrong_key(reference.as_ref(), own));
     if let Some(own) = own {
@@ -169,8 +172,8 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, Comparison, Course, JudgedPrediction, KeyRun, Metric, SCHEMA, Side, SideValue,
-        Stall, StalledSide, Task, Verdict, WrongKey,
+        Better, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PoolSweep, SCHEMA,
+        Side, SideValue, Stall, StalledSide, Task, Verdict, WrongKey,
     };
 
     fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {
@@ -259,6 +262,7 @@ mod tests {
             blocks: Vec::new(),
             wrong_key: None,
             stall: None,
+            pool: None,
         }
     }
 
@@ -349,6 +353,7 @@ mod tests {
     #[test]
     fn rust_against_rust_and_the_run_with_the_wrong_key_have_tables_of_their_own() {
         let mut file = sample();
+        file.task = Task::Guard;
         file.sides.push(Side {
             id: "solution-2".into(),
             label: "without".into(),
@@ -435,6 +440,75 @@ mod tests {
             html.contains("Kotlin, from when it was sent: a request took more than 100 ms in 1 of 4 moments; in 1 there was none."),
             "{html}"
         );
+        assert!(
+            !html.trim().contains("\n\n"),
+            "an empty line would end the HTML block"
+        );
+    }
+
+    #[test]
+    fn pools_of_several_sizes_have_their_knee_marked_and_the_ping_a_table_of_its_own() {
+        let mut file = sample();
+        let side = |id: &str, label: &str| Side {
+            id: id.into(),
+            label: label.into(),
+            ..file.sides[1].clone()
+        };
+        let (with, without) = (
+            side("with-ping", "with ping"),
+            side("without-ping", "no ping"),
+        );
+        file.sides.extend([with, without]);
+        let mut ping = metric("throughput", "Throughput", Better::Higher, 9000.0, 10_000.0);
+        ping.headline = false;
+        ping.values[0].side = "with-ping".into();
+        ping.values[1].side = "without-ping".into();
+        ping.comparisons[0].side = "without-ping".into();
+        ping.comparisons[0].against = "with-ping".into();
+        file.metrics = vec![
+            metric(
+                "throughput_pool_2",
+                "Pool 2",
+                Better::Higher,
+                4000.0,
+                6000.0,
+            ),
+            metric(
+                "throughput_pool_8",
+                "Pool 8",
+                Better::Higher,
+                5000.0,
+                11_000.0,
+            ),
+            ping,
+        ];
+        let knee = |side: &str, size| Knee {
+            side: side.into(),
+            size,
+            share: 1.0,
+            best: size,
+        };
+        file.pool = Some(PoolSweep {
+            sizes: vec![2, 8],
+            enough: 0.95,
+            knees: vec![knee("kotlin", 8), knee("solution-3", 8)],
+            database: [(2, 12_000.0)].into(),
+            with_ping: "with-ping".into(),
+            without_ping: "without-ping".into(),
+        });
+        let html = page(Some(&file), None);
+        assert!(
+            html.contains("<td class=\"number\">5000 <span class=\"sense\">knee</span></td>"),
+            "{html}"
+        );
+        assert!(!html.contains("4000 <span class=\"sense\">knee"), "{html}");
+        assert!(html.contains(">5000, the knee</text>"), "{html}");
+        assert!(html.contains("no ping ÷ with ping"), "{html}");
+        assert!(
+            html.contains("1.11 <span class=\"interval\">(1.06 to 1.17)</span>"),
+            "{html}"
+        );
+        assert!(!html.contains("price of the guard"), "{html}");
         assert!(
             !html.trim().contains("\n\n"),
             "an empty line would end the HTML block"

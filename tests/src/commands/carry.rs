@@ -1,0 +1,83 @@
+//! `just carry`: for the author, carries a change in one reference on to all that grows from it.
+
+use crate::chain::carry::{self, Carried, Open, Step};
+use crate::chain::conflicts;
+use crate::exercise::Catalogue;
+use crate::files;
+use crate::outcome::{Outcome, Trouble};
+use crate::target::Target;
+use crate::terminal::{Style, paint};
+use crate::workspace::Workspace;
+
+/// Carries the change. With a conflict anywhere nothing is written but the copies to decide about.
+///
+/// # Errors
+/// When there is no such exercise, files cannot be read or written, or a patch or a record does not fit.
+pub fn run(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let (Target::Exercise(number) | Target::Solution(number)) = target else {
+        return Err(Trouble::new(format!("nothing grows from {target}"))
+            .expected(format!("one of: {}", catalogue.names().join(", ")))
+            .next("just carry with the exercise whose reference you changed")
+            .into());
+    };
+    let origin = catalogue.get(number)?;
+    match carry::plan(workspace, &catalogue, origin)? {
+        Carried::Ready(steps, desk) => {
+            for step in &steps {
+                carry::write(workspace, step)?;
+                tell(workspace, step);
+            }
+            desk.clear()?;
+            if steps.iter().any(|step| !step.changes.is_empty()) {
+                println!("next: git diff, then just verify all");
+            }
+            Ok(Outcome::Passed)
+        }
+        Carried::Stuck(open) => {
+            show(workspace, &open)?;
+            println!(
+                "\nNothing else was written. In each file named above, put what it shall be in place of the markers (an \
+                 empty file removes it).\nnext: just carry {}",
+                origin.name()
+            );
+            Ok(Outcome::Failed)
+        }
+    }
+}
+
+fn tell(workspace: &Workspace, step: &Step) {
+    println!("{}", paint(Style::Strong, step.exercise.name()));
+    for source in &step.trusted {
+        println!("  {source} is recorded as it is; what grows from it is taken to have it already");
+    }
+    if step.changes.is_empty() {
+        println!("  has everything already");
+    }
+    for change in &step.changes {
+        println!("  wrote {}", files::shown(workspace, &change.path));
+    }
+    for file in &step.kept {
+        println!("  kept lines of its own where the reference has changed: {file}");
+    }
+}
+
+/// The files with both sides, each disagreement with the number of its first line.
+fn show(workspace: &Workspace, open: &[Open]) -> anyhow::Result<()> {
+    for open in open {
+        let copy = files::shown(workspace, &open.copy);
+        println!(
+            "{} {}: both sides have changed",
+            paint(Style::Bad, "conflict"),
+            open.file
+        );
+        let text = String::from_utf8_lossy(&std::fs::read(&open.copy)?).into_owned();
+        for (line, lines) in conflicts::disagreements(&text) {
+            println!("  {}", paint(Style::Strong, format!("{copy}:{line}")));
+            for line in lines {
+                println!("    {line}");
+            }
+        }
+    }
+    Ok(())
+}

@@ -8,9 +8,11 @@ import io.ktor.server.engine.connector
 import io.ktor.server.engine.embeddedServer
 import io.ktor.server.netty.Netty
 import io.ktor.server.routing.routing
+import io.netty.handler.timeout.WriteTimeoutHandler
 import kotlinx.coroutines.runBlocking
 import java.io.IOException
 import java.nio.channels.UnresolvedAddressException
+import java.util.concurrent.TimeUnit
 import kotlin.system.exitProcess
 import kotlin.time.Duration.Companion.seconds
 
@@ -34,10 +36,15 @@ fun main() {
                 // Milliseconds. Waiting for requests is the business of drainOnStop.
                 shutdownGracePeriod = 0
                 shutdownTimeout = 2_000
+                // Ktor's own limit for a client that takes nothing counts in seconds.
+                channelPipelineConfig = {
+                    val timeout = settings.exportTimeout.inWholeMilliseconds
+                    replace(WriteTimeoutHandler::class.java, "timeout", WriteTimeoutHandler(timeout, TimeUnit.MILLISECONDS))
+                }
             },
         ) {
             drainOnStop(atMost = 1.seconds)
-            service(ExposedRecordRepository(database), settings.apiKeys)
+            service(ExposedRecordRepository(database), settings.exportLimits, settings.apiKeys)
         }
     server.monitor.subscribe(ServerReady) {
         val connector = runBlocking { server.engine.resolvedConnectors().single() }
@@ -56,6 +63,7 @@ fun main() {
 /** The whole service, without the engine and the database below it: this is what the tests run. */
 fun Application.service(
     records: RecordRepository,
+    exportLimits: ExportLimits,
     apiKeys: List<String>,
 ) {
     problems()
@@ -63,6 +71,10 @@ fun Application.service(
         health()
         ready(records)
         read(records, apiKeys)
+        records(records, apiKeys)
+        export(records, exportLimits, apiKeys)
+        visit(records, apiKeys)
+        visits(records, apiKeys)
     }
 }
 // ANCHOR_END: main

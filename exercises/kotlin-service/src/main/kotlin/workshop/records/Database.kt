@@ -4,12 +4,18 @@ package workshop.records
 import com.zaxxer.hikari.HikariDataSource
 import kotlinx.coroutines.TimeoutCancellationException
 import kotlinx.coroutines.asCoroutineDispatcher
+import kotlinx.coroutines.channels.ProducerScope
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.buffer
+import kotlinx.coroutines.flow.channelFlow
 import kotlinx.coroutines.runInterruptible
+import kotlinx.coroutines.withContext
 import kotlinx.coroutines.withTimeout
 import org.jetbrains.exposed.v1.core.DatabaseConfig
 import org.jetbrains.exposed.v1.core.vendors.PostgreSQLDialect
 import org.jetbrains.exposed.v1.jdbc.Database
 import org.jetbrains.exposed.v1.jdbc.JdbcTransaction
+import org.jetbrains.exposed.v1.jdbc.transactions.suspendTransaction
 import org.jetbrains.exposed.v1.jdbc.transactions.transaction
 import org.postgresql.ds.PGSimpleDataSource
 import org.slf4j.LoggerFactory
@@ -79,8 +85,21 @@ class PostgresDatabase(
         } catch (cause: TimeoutCancellationException) {
             throw DatabaseUnavailable(cause)
         } catch (cause: SQLException) {
-            throw if (cause.meansUnavailable()) DatabaseUnavailable(cause) else cause
+            throw cause.orUnavailable()
         }
+
+    /**
+     * Runs [statement] in a transaction for whoever collects what it sends. It is at most one element ahead of the
+     * collector, and holds no thread while it waits for him.
+     */
+    fun <T> stream(statement: suspend ProducerScope<T>.() -> Unit): Flow<T> =
+        channelFlow {
+            try {
+                withContext(jdbc) { suspendTransaction(exposed) { this@channelFlow.statement() } }
+            } catch (cause: SQLException) {
+                throw cause.orUnavailable()
+            }
+        }.buffer(1)
 
     override fun close() {
         source.giveUp()
@@ -89,6 +108,8 @@ class PostgresDatabase(
     }
 }
 // ANCHOR_END: database
+
+private fun SQLException.orUnavailable(): Exception = if (meansUnavailable()) DatabaseUnavailable(this) else this
 
 private fun SQLException.meansUnavailable(): Boolean =
     generateSequence<Throwable>(this) { it.cause }.any {

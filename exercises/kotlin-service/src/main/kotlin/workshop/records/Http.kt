@@ -13,9 +13,22 @@ import io.ktor.server.routing.method
 import io.ktor.server.routing.route
 import kotlinx.serialization.json.Json
 
-/** A path that is read and nothing else. Ktor by itself answers 405 only on paths without a parameter, and no `Allow`. */
+/** A path that is read and nothing else. */
 fun Route.readOnlyPath(
     path: String,
+    build: Route.() -> Unit,
+) = path(path, allow = "GET, HEAD", build)
+
+/** A path that is posted to and nothing else. */
+fun Route.postOnlyPath(
+    path: String,
+    build: Route.() -> Unit,
+) = path(path, allow = "POST", build)
+
+/** Ktor by itself answers 405 only on paths without a parameter, and no `Allow`. */
+private fun Route.path(
+    path: String,
+    allow: String,
     build: Route.() -> Unit,
 ) {
     route(path) {
@@ -23,7 +36,7 @@ fun Route.readOnlyPath(
             throw ProblemException(
                 HttpStatusCode.MethodNotAllowed,
                 "this path does not support that method",
-                HttpHeaders.Allow to "GET, HEAD",
+                HttpHeaders.Allow to allow,
             )
         }
         build()

@@ -11,6 +11,8 @@ import io.ktor.server.plugins.BadRequestException
 import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.response.header
 import io.ktor.server.response.respondText
+import kotlinx.coroutines.CancellationException
+import kotlinx.io.IOException
 import kotlinx.serialization.Serializable
 import kotlinx.serialization.json.Json
 
@@ -40,10 +42,13 @@ fun Application.problems() {
         exception<DatabaseUnavailable> { call, _ ->
             call.respondProblem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
         }
-        // The path cannot be percent-decoded, such as /read/%zz. The id is the one part of it that clients choose.
+        // The path or the query cannot be percent-decoded, such as /read/%zz.
         exception<BadRequestException> { call, _ ->
-            call.respondProblem(HttpStatusCode.BadRequest, ID_IS_NO_INTEGER)
+            call.respondProblem(HttpStatusCode.BadRequest, "the request is malformed")
         }
+        // The client has left: there is nobody to answer.
+        exception<CancellationException> { _, cause -> throw cause }
+        exception<IOException> { _, cause -> throw cause }
         exception<Throwable> { call, cause ->
             call.application.log.error("unexpected error", cause)
             call.respondProblem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
@@ -59,6 +64,10 @@ private suspend fun ApplicationCall.respondProblem(
     status: HttpStatusCode,
     detail: String,
 ) {
+    if (response.isCommitted) {
+        application.log.warn("a response broke off: {}", detail)
+        return
+    }
     val problem = Problem("about:blank", status.description, status.value, detail)
     respondText(Json.encodeToString(problem), ContentType.Application.ProblemJson, status)
 }

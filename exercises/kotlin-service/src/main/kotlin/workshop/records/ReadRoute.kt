@@ -3,6 +3,7 @@ package workshop.records
 
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.routing.Route
+import io.ktor.server.routing.RoutingCall
 
 // ANCHOR: read
 
@@ -14,20 +15,21 @@ fun Route.read(
     readOnlyPath("/read/{id}") {
         requireApiKey(apiKeys) {
             getOrHead {
-                val id =
-                    parseId(call.pathParameters["id"])
-                        ?: throw ProblemException(HttpStatusCode.BadRequest, ID_IS_NO_INTEGER)
-                val record =
-                    records.find(id)
-                        ?: throw ProblemException(HttpStatusCode.NotFound, "there is no record with id $id")
+                val id = call.recordId()
+                val record = records.find(id) ?: throw noRecord(id)
                 call.respondJson(record)
             }
         }
     }
 }
 
-internal const val ID_IS_NO_INTEGER = "id must be a 32-bit integer"
+/** The `{id}` of the path. */
+internal fun RoutingCall.recordId(): Int =
+    parseInt32(pathParameters["id"])
+        ?: throw ProblemException(HttpStatusCode.BadRequest, "id must be a 32-bit integer")
+
+internal fun noRecord(id: Int) = ProblemException(HttpStatusCode.NotFound, "there is no record with id $id")
 
 /** `toIntOrNull` reads the digits of every script, `٣` too. The contract knows ASCII only: `[+-]?[0-9]+`, 32 bits. */
-internal fun parseId(text: String?): Int? = text?.takeIf { it.all { char -> char.code < 0x80 } }?.toIntOrNull()
+internal fun parseInt32(text: String?): Int? = text?.takeIf { it.all { char -> char.code < 0x80 } }?.toIntOrNull()
 // ANCHOR_END: read

@@ -1,11 +1,15 @@
 // What the routes ask of the database, and how Exposed answers it.
 package workshop.records
 
+import kotlinx.coroutines.flow.Flow
 import org.jetbrains.exposed.v1.core.ResultRow
+import org.jetbrains.exposed.v1.core.anyFrom
 import org.jetbrains.exposed.v1.core.eq
+import org.jetbrains.exposed.v1.core.greater
+import org.jetbrains.exposed.v1.jdbc.select
 import org.jetbrains.exposed.v1.jdbc.selectAll
-
-// ANCHOR: repository
+import org.jetbrains.exposed.v1.jdbc.update
+import org.jetbrains.exposed.v1.jdbc.updateReturning
 
 /** Every function throws [DatabaseUnavailable] when the database does not answer in time. */
 interface RecordRepository {
@@ -14,8 +18,28 @@ interface RecordRepository {
 
     /** The record with this id, or null when there is none. */
     suspend fun find(id: Int): Record?
+
+    /** The first [limit] records with an id greater than [after], by id. */
+    suspend fun page(
+        after: Int,
+        limit: Int,
+    ): List<Record>
+
+    /**
+     * All records by id, as they are at the moment when this is collected, in batches.
+     *
+     * The collection holds a connection from beginning to end, but no thread while the collector is busy.
+     */
+    fun all(): Flow<List<Record>>
+
+    /** Marks the record with this id as visited. Returns it, or null when there is none. */
+    suspend fun visit(id: Int): Record?
+
+    /** Marks the records with these ids as visited, if there are all of them. Returns the ids without a record. */
+    suspend fun visitAll(ids: Set<Int>): List<Int>
 }
 
+// ANCHOR: repository
 class ExposedRecordRepository(
     private val database: PostgresDatabase,
 ) : RecordRepository {
@@ -31,6 +55,69 @@ class ExposedRecordRepository(
                 .singleOrNull()
                 ?.toRecord()
         }
+    // ANCHOR_END: repository
+
+    // ANCHOR: page-query
+    override suspend fun page(
+        after: Int,
+        limit: Int,
+    ): List<Record> =
+        database.transact {
+            Records
+                .selectAll()
+                .where { Records.id greater after }
+                .orderBy(Records.id)
+                .limit(limit)
+                .map { it.toRecord() }
+        }
+    // ANCHOR_END: page-query
+
+    // ANCHOR: export-query
+    override fun all(): Flow<List<Record>> =
+        database.stream {
+            Records
+                .selectAll()
+                .orderBy(Records.id)
+                .fetchSize(BATCH)
+                .asSequence()
+                .map { it.toRecord() }
+                .chunked(BATCH)
+                .forEach { send(it) }
+        }
+    // ANCHOR_END: export-query
+
+    // ANCHOR: visit-query
+    override suspend fun visit(id: Int): Record? =
+        database.transact {
+            Records
+                .updateReturning(where = { Records.id eq id }) { it[visited] = true }
+                .singleOrNull()
+                ?.toRecord()
+        }
+    // ANCHOR_END: visit-query
+
+    // ANCHOR: visits-query
+    override suspend fun visitAll(ids: Set<Int>): List<Int> =
+        database.transact {
+            val named = Records.id eq anyFrom(ids.toList())
+            // Whoever locks in the order of the ids never waits for one who waits for him.
+            val found =
+                Records
+                    .select(Records.id)
+                    .where { named }
+                    .orderBy(Records.id)
+                    .forUpdate()
+                    .map { it[Records.id] }
+            val missing = ids - found.toSet()
+            if (missing.isEmpty()) Records.update({ named }) { it[visited] = true }
+            missing.sorted()
+        }
+    // ANCHOR_END: visits-query
+
+    private companion object {
+        /** Rows of an export that are fetched together. */
+        const val BATCH = 1_000
+    }
 }
 
 private fun ResultRow.toRecord() =
@@ -41,4 +128,3 @@ private fun ResultRow.toRecord() =
         divisibleBy3 = this[Records.divisibleBy3],
         visited = this[Records.visited],
     )
-// ANCHOR_END: repository

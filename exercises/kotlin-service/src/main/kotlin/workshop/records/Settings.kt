@@ -4,18 +4,27 @@ package workshop.records
 import io.ktor.http.URLParserException
 import io.ktor.http.Url
 import org.postgresql.PGProperty
+import kotlin.math.max
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 
 // ANCHOR: settings
 
-/** What the service is told from outside. Plain classes, not data classes: a `toString` would print the secrets. */
+/**
+ * What the service is told from outside. Plain classes, not data classes: a `toString` would print the secrets.
+ *
+ * A client that takes nothing of an export for [exportTimeout] is cut off.
+ */
 class Settings(
     val address: String,
     val port: Int,
     val apiKeys: List<String>,
     val database: DatabaseSettings,
+    val exportTimeout: Duration,
 ) {
+    /** Exports leave half of the pool to everybody else. */
+    val exportLimits = ExportLimits(concurrent = max(1, database.poolSize / 2), patience = database.timeout)
+
     companion object {
         /** @throws InvalidSettings naming every wrong variable at once */
         fun from(environment: Map<String, String>): Settings {
@@ -26,8 +35,10 @@ class Settings(
             val url = read.databaseUrl("DATABASE_URL")
             val poolSize = read.number("DATABASE_POOL_SIZE", default = 10, range = 1..1_000)
             val timeout = read.number("DATABASE_TIMEOUT_MS", default = 1_000, range = 250..60_000)
+            val exportTimeout = read.number("EXPORT_TIMEOUT_MS", default = 10_000, range = 250..600_000)
             if (url == null || read.complaints.isNotEmpty()) throw InvalidSettings(read.complaints)
-            return Settings(address, port, apiKeys, DatabaseSettings(url, poolSize, timeout.milliseconds))
+            val database = DatabaseSettings(url, poolSize, timeout.milliseconds)
+            return Settings(address, port, apiKeys, database, exportTimeout.milliseconds)
         }
     }
 }

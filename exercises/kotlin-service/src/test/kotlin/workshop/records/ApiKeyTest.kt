@@ -3,6 +3,7 @@ package workshop.records
 
 import io.ktor.client.request.get
 import io.ktor.client.request.header
+import io.ktor.client.request.post
 import io.ktor.client.statement.HttpResponse
 import io.ktor.http.HttpStatusCode
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -56,6 +57,10 @@ class ApiKeyTest {
         serviceTest(records) { client ->
             assertUnauthorized(client.get("/read/abc"))
             assertUnauthorized(client.get("/read/1"))
+            assertUnauthorized(client.get("/records?limit=x"))
+            assertUnauthorized(client.get("/records/export"))
+            assertUnauthorized(client.post("/records/abc/visit"))
+            assertUnauthorized(client.post("/visits"))
             assertEquals(emptyList<Int>(), records.asked)
         }
     }

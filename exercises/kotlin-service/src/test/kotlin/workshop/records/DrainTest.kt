@@ -2,9 +2,6 @@
 package workshop.records
 
 import io.ktor.server.application.ApplicationStopPreparing
-import io.ktor.server.engine.connector
-import io.ktor.server.engine.embeddedServer
-import io.ktor.server.netty.Netty
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.runBlocking
@@ -16,7 +13,6 @@ import java.net.http.HttpRequest
 import java.net.http.HttpResponse.BodyHandlers
 import java.util.concurrent.TimeUnit
 import kotlin.time.Duration.Companion.milliseconds
-import kotlin.time.Duration.Companion.seconds
 
 class DrainTest {
     @Test
@@ -32,31 +28,11 @@ class DrainTest {
                     delay(100.milliseconds)
                 }
             }
-        val server =
-            embeddedServer(
-                Netty,
-                configure = {
-                    connector {
-                        host = "127.0.0.1"
-                        port = 0
-                    }
-                    shutdownGracePeriod = 0
-                },
-            ) {
-                drainOnStop(atMost = 10.seconds)
-                service(slowRecords, listOf("valid_key"))
-            }
+        val server = testEngine(slowRecords)
         server.monitor.subscribe(ApplicationStopPreparing) { stopping.complete(Unit) }
         server.start(wait = false)
 
-        val port =
-            runBlocking {
-                server.engine
-                    .resolvedConnectors()
-                    .single()
-                    .port
-            }
-        val request = HttpRequest.newBuilder(URI("http://127.0.0.1:$port/ready")).build()
+        val request = HttpRequest.newBuilder(URI("http://127.0.0.1:${server.port}/ready")).build()
         val response = HttpClient.newHttpClient().sendAsync(request, BodyHandlers.ofString())
         runBlocking { asked.await() }
         server.stop()

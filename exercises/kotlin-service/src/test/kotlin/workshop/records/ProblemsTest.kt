@@ -3,6 +3,7 @@ package workshop.records
 
 import io.ktor.client.request.get
 import io.ktor.client.request.request
+import io.ktor.client.statement.HttpResponse
 import io.ktor.http.HttpMethod
 import io.ktor.http.HttpStatusCode
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -11,7 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource
 
 class ProblemsTest {
     @ParameterizedTest
-    @ValueSource(strings = ["/", "/nothing", "/health/", "/health/more", "/read", "/read/", "/read/1/", "/read/1/2"])
+    @ValueSource(strings = ["/", "/nothing", "/health/", "/health/more", "/read", "/read/", "/read/1/", "/read/1/2", "/records/1"])
     fun `an unknown path answers 404`(path: String) =
         serviceTest { client ->
             assertProblem(HttpStatusCode.NotFound, "there is nothing at this path", client.get("$path?api_key=valid_key"))
@@ -19,12 +20,27 @@ class ProblemsTest {
 
     @ParameterizedTest
     @ValueSource(strings = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
-    fun `another method answers 405 and names the right ones`(method: String) =
+    fun `another method on a path to read answers 405 and names the right ones`(method: String) =
         serviceTest { client ->
-            for (path in listOf("/health", "/ready", "/read/1")) {
-                val response = client.request(path) { this.method = HttpMethod.parse(method) }
-                assertEquals("GET, HEAD", response.headers["Allow"])
-                assertProblem(HttpStatusCode.MethodNotAllowed, "this path does not support that method", response)
+            for (path in listOf("/health", "/ready", "/read/1", "/records", "/records/export")) {
+                assertMethodNotAllowed("GET, HEAD", client.request(path) { this.method = HttpMethod.parse(method) })
             }
         }
+
+    @ParameterizedTest
+    @ValueSource(strings = ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"])
+    fun `another method on a path to post to answers 405 and names the right one`(method: String) =
+        serviceTest { client ->
+            for (path in listOf("/records/1/visit", "/records/export/visit", "/visits")) {
+                assertMethodNotAllowed("POST", client.request(path) { this.method = HttpMethod.parse(method) })
+            }
+        }
+
+    private suspend fun assertMethodNotAllowed(
+        allow: String,
+        response: HttpResponse,
+    ) {
+        assertEquals(allow, response.headers["Allow"])
+        assertProblem(HttpStatusCode.MethodNotAllowed, "this path does not support that method", response)
+    }
 }

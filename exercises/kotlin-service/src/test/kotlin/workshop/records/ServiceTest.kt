@@ -5,14 +5,24 @@ import io.ktor.client.HttpClient
 import io.ktor.client.statement.HttpResponse
 import io.ktor.client.statement.bodyAsText
 import io.ktor.http.HttpStatusCode
+import io.ktor.server.engine.EmbeddedServer
+import io.ktor.server.engine.connector
+import io.ktor.server.engine.embeddedServer
+import io.ktor.server.netty.Netty
+import io.ktor.server.netty.NettyApplicationEngine
 import io.ktor.server.testing.testApplication
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
+import kotlin.time.Duration.Companion.seconds
 
-/** Records 1 to 5, or [failure] for every question. Remembers the [asked] ids. */
+/** Records 1 to 5, or [failure] for every question. Remembers the [asked] ids, and which records are [visited]. */
 class FakeRecords(
     private val failure: Throwable? = null,
 ) : RecordRepository {
     val asked = mutableListOf<Int>()
+    val visited = mutableSetOf(4)
 
     override suspend fun ping() {
         failure?.let { throw it }
@@ -21,19 +31,81 @@ class FakeRecords(
     override suspend fun find(id: Int): Record? {
         asked += id
         failure?.let { throw it }
-        return Record(id, "value $id", odd = id % 2 == 1, divisibleBy3 = id % 3 == 0, visited = id == 4)
-            .takeIf { id in 1..5 }
+        return record(id).takeIf { id in IDS }
+    }
+
+    override suspend fun page(
+        after: Int,
+        limit: Int,
+    ): List<Record> {
+        asked += after
+        failure?.let { throw it }
+        return IDS.filter { it > after }.take(limit).map { record(it) }
+    }
+
+    override fun all(): Flow<List<Record>> =
+        flow {
+            failure?.let { throw it }
+            IDS.chunked(2).forEach { batch -> emit(batch.map { record(it) }) }
+        }
+
+    override suspend fun visit(id: Int): Record? {
+        asked += id
+        failure?.let { throw it }
+        if (id !in IDS) return null
+        visited += id
+        return record(id)
+    }
+
+    override suspend fun visitAll(ids: Set<Int>): List<Int> {
+        asked += ids
+        failure?.let { throw it }
+        val missing = ids.filter { it !in IDS }
+        if (missing.isEmpty()) visited += ids
+        return missing
+    }
+
+    private fun record(id: Int) =
+        Record(id, "value $id", odd = id % 2 == 1, divisibleBy3 = id % 3 == 0, visited = id in visited)
+
+    private companion object {
+        val IDS = 1..5
     }
 }
 
 fun serviceTest(
     records: RecordRepository = FakeRecords(),
     apiKeys: List<String> = listOf("valid_key"),
+    exportLimits: ExportLimits = ExportLimits(concurrent = 1, patience = 1.seconds),
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
-    application { service(records, apiKeys) }
+    application { service(records, exportLimits, apiKeys) }
     test(client)
 }
+
+/** The service on the real engine, for what the test host cannot show. It is not started yet. */
+fun testEngine(
+    records: RecordRepository,
+    configure: NettyApplicationEngine.Configuration.() -> Unit = {},
+): EmbeddedServer<*, *> =
+    embeddedServer(
+        Netty,
+        configure = {
+            connector {
+                host = "127.0.0.1"
+                port = 0
+            }
+            shutdownGracePeriod = 0
+            configure()
+        },
+    ) {
+        drainOnStop(atMost = 10.seconds)
+        service(records, ExportLimits(concurrent = 1, patience = 1.seconds), listOf("valid_key"))
+    }
+
+/** The port that a started engine listens on. */
+val EmbeddedServer<*, *>.port: Int
+    get() = runBlocking { engine.resolvedConnectors().single().port }
 
 suspend fun assertProblem(
     status: HttpStatusCode,

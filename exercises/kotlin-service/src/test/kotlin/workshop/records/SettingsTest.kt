@@ -22,6 +22,7 @@ class SettingsTest {
         assertEquals(listOf("valid_key"), settings.apiKeys)
         assertEquals(10, settings.database.poolSize)
         assertEquals(1_000.milliseconds, settings.database.timeout)
+        assertEquals(10_000.milliseconds, settings.exportTimeout)
     }
 
     @Test
@@ -35,6 +36,7 @@ class SettingsTest {
                     "DATABASE_URL" to url,
                     "DATABASE_POOL_SIZE" to "4",
                     "DATABASE_TIMEOUT_MS" to "250",
+                    "EXPORT_TIMEOUT_MS" to "500",
                 ),
             )
         assertEquals("0.0.0.0", settings.address)
@@ -42,6 +44,17 @@ class SettingsTest {
         assertEquals(listOf("first", "second"), settings.apiKeys)
         assertEquals(4, settings.database.poolSize)
         assertEquals(250.milliseconds, settings.database.timeout)
+        assertEquals(500.milliseconds, settings.exportTimeout)
+    }
+
+    @ParameterizedTest
+    @CsvSource("1, 1", "2, 1", "5, 2", "10, 5")
+    fun `exports get half of the pool, and at least one connection`(
+        poolSize: Int,
+        exports: Int,
+    ) {
+        val settings = Settings.from(mapOf("DATABASE_URL" to url, "DATABASE_POOL_SIZE" to "$poolSize"))
+        assertEquals(exports, settings.exportLimits.concurrent)
     }
 
     @Test
@@ -103,6 +116,7 @@ class SettingsTest {
         "DATABASE_POOL_SIZE, 0, 1 to 1000",
         "DATABASE_TIMEOUT_MS, 249, 250 to 60000",
         "DATABASE_TIMEOUT_MS, 1s, 250 to 60000",
+        "EXPORT_TIMEOUT_MS, 0, 250 to 600000",
     )
     fun `a number that is none, or out of range, is refused with its range`(
         name: String,

@@ -1,0 +1,164 @@
+// /records/export, for a client with a valid key.
+package workshop.records
+
+import io.ktor.client.HttpClient
+import io.ktor.client.request.get
+import io.ktor.client.request.head
+import io.ktor.client.request.header
+import io.ktor.client.statement.bodyAsText
+import io.ktor.http.HttpStatusCode
+import io.netty.channel.ChannelOption
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.flow.Flow
+import kotlinx.coroutines.flow.emptyFlow
+import kotlinx.coroutines.flow.flow
+import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withTimeout
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+import java.net.Socket
+import java.sql.SQLException
+import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
+
+class ExportTest {
+    @Test
+    fun `an export has a line for each record, the last one included`() =
+        serviceTest { client ->
+            val response = client.export()
+            assertEquals(HttpStatusCode.OK, response.status)
+            assertEquals("application/x-ndjson", response.headers["Content-Type"])
+            val lines = response.bodyAsText().split('\n')
+            assertEquals("""{"id":1,"value":"value 1","odd":true,"divisible_by_3":false,"visited":false}""", lines.first())
+            assertEquals("""{"id":5,"value":"value 5","odd":true,"divisible_by_3":false,"visited":false}""", lines[4])
+            assertEquals(listOf(""), lines.drop(5))
+        }
+
+    @Test
+    fun `no records are an empty export`() =
+        serviceTest(exporting(emptyFlow())) { client ->
+            val response = client.export()
+            assertEquals(HttpStatusCode.OK, response.status)
+            assertEquals("", response.bodyAsText())
+        }
+
+    @Test
+    fun `a HEAD answers the headers and reads no record`() {
+        val unreadable = exporting(flow { error("a record is read") })
+        serviceTest(unreadable) { client ->
+            val response = client.head("/records/export?api_key=valid_key")
+            assertEquals(HttpStatusCode.OK, response.status)
+            assertEquals("application/x-ndjson", response.headers["Content-Type"])
+        }
+    }
+
+    @Test
+    fun `a database that is away answers 503`() =
+        serviceTest(FakeRecords(DatabaseUnavailable(SQLException()))) { client ->
+            assertProblem(HttpStatusCode.ServiceUnavailable, "the database does not answer", client.export())
+            assertEquals(HttpStatusCode.ServiceUnavailable, client.head("/records/export?api_key=valid_key").status)
+        }
+
+    @Test
+    fun `an export too many answers 503, and succeeds when there is room again`() {
+        val begun = CompletableDeferred<Unit>()
+        val mayEnd = CompletableDeferred<Unit>()
+        val slow =
+            exporting(
+                flow {
+                    begun.complete(Unit)
+                    mayEnd.await()
+                },
+            )
+        serviceTest(slow, exportLimits = ExportLimits(concurrent = 1, patience = 50.milliseconds)) { client ->
+            coroutineScope {
+                val first = async { client.export() }
+                begun.await()
+                assertProblem(HttpStatusCode.ServiceUnavailable, "too many exports are running", client.export())
+                mayEnd.complete(Unit)
+                assertEquals(HttpStatusCode.OK, first.await().status)
+                assertEquals(HttpStatusCode.OK, client.export().status)
+            }
+        }
+    }
+
+    @Test
+    fun `a client that leaves ends the export`() {
+        val ended = CompletableDeferred<Unit>()
+        val endless =
+            exporting(
+                flow {
+                    emit(listOf(record))
+                    try {
+                        awaitCancellation()
+                    } finally {
+                        ended.complete(Unit)
+                    }
+                },
+            )
+        engineTest(endless) { port ->
+            openExport(port).use { it.getInputStream().read() }
+            runBlocking { withTimeout(5.seconds) { ended.await() } }
+        }
+    }
+
+    @Test
+    fun `an export that fails half-way does not look complete, though the client is slow`() {
+        val mayFail = CompletableDeferred<Unit>()
+        val failing =
+            exporting(
+                flow {
+                    // More than the connection holds, so that there is still something to send when it fails.
+                    repeat(5) { emit(List(1_000) { record }) }
+                    mayFail.await()
+                    throw SQLException()
+                },
+            )
+        engineTest(failing) { port ->
+            openExport(port).use { socket ->
+                val start = socket.getInputStream().readNBytes(100).decodeToString()
+                mayFail.complete(Unit)
+                val rest = socket.getInputStream().readAllBytes().decodeToString()
+                assertTrue(start.startsWith("HTTP/1.1 200 OK"))
+                assertFalse(rest.endsWith("\r\n0\r\n\r\n"), "the last chunk has come")
+            }
+        }
+    }
+
+    private val record = Record(1, "x".repeat(32), odd = true, divisibleBy3 = false, visited = false)
+
+    private fun exporting(batches: Flow<List<Record>>) =
+        object : RecordRepository by FakeRecords() {
+            override fun all() = batches
+        }
+
+    private fun engineTest(
+        records: RecordRepository,
+        test: (port: Int) -> Unit,
+    ) {
+        val server =
+            testEngine(records) {
+                // So that a client need not leave megabytes unread before it counts as slow.
+                configureBootstrap = { childOption(ChannelOption.SO_SNDBUF, 8_192) }
+            }
+        server.start(wait = false)
+        try {
+            test(server.port)
+        } finally {
+            server.stop()
+        }
+    }
+
+    private suspend fun HttpClient.export() = get("/records/export") { header("X-API-Key", "valid_key") }
+
+    private fun openExport(port: Int) =
+        Socket("127.0.0.1", port).apply {
+            soTimeout = 5_000
+            getOutputStream().write("GET /records/export?api_key=valid_key HTTP/1.1\r\nHost: test\r\n\r\n".encodeToByteArray())
+        }
+}

@@ -101,7 +101,7 @@ test: tool (bring "mdbook")
 verify target: tool
     {{ workshop }} verify {{ quote(target) }}
 
-# Carry a change in solution N on to its starter, its mistakes, and all the later ones (conflicts are shown, none is overwritten)
+# After a change in a reference: merge it into its starter, its mistakes, and every later state
 [group('authors')]
 carry target: tool
     {{ workshop }} carry {{ quote(target) }}

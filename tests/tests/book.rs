@@ -63,7 +63,7 @@ impl Checkout {
         checkout.page(
             "## Your task\n\n\
              {{#panes kotlin=exercises/kotlin-service/Read.kt rust=solutions/03-read-a-record/src/read.rs:read}}\n\n\
-             {{#tests exercise-3}}\n\n{{#diff exercise-3}}\n\n\
+             {{#tests exercise-3}}\n\n\
              {{#instructor}}\n- **Ask** why\n{{#/instructor}}\n",
         );
         checkout
@@ -75,11 +75,12 @@ impl Checkout {
         std::fs::write(path, text).expect("written");
     }
 
-    /// Writes the exercise's page: heading and minutes in the first three lines, an empty one, then this text from line 5.
+    /// Writes the exercise's page: heading and minutes in the first three lines, an empty one, then this text from line 5,
+    /// and at the end the difference, which no chapter may lack.
     fn page(&self, text: &str) {
         self.write(
             &format!("book/{EXERCISE}"),
-            &format!("# Read a record\n\n{{{{#minutes exercise-3}}}}\n\n{text}"),
+            &format!("# Read a record\n\n{{{{#minutes exercise-3}}}}\n\n{text}\n{{{{#diff exercise-3}}}}\n"),
         );
     }
 
@@ -300,6 +301,19 @@ fn an_exercise_chapter_without_minutes_is_found() {
         "# Read a record\n\n## Your task\n\nRead.\n",
     );
     checkout.finds_in(&format!("book/{EXERCISE}"), "does not say its minutes");
+}
+
+#[test]
+fn an_exercise_chapter_without_its_difference_is_found() {
+    let checkout = Checkout::new();
+    checkout.write(
+        &format!("book/{EXERCISE}"),
+        "# Read a record\n\n{{#minutes exercise-3}}\n\n## Your task\n\nRead.\n",
+    );
+    checkout.finds_in(
+        &format!("book/{EXERCISE}"),
+        "does not show the difference between starter and reference",
+    );
 }
 
 #[test]

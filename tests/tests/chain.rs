@@ -253,16 +253,16 @@ fn the_package_names_stay() {
     course.edit(
         "solutions/02-first/Cargo.toml",
         "[package]",
-        "# new\n[package]",
+        "[package]\n# new",
     );
     course.passes(&["carry", "exercise-2"]);
     assert_eq!(
         course.read("solutions/04-third/Cargo.toml"),
-        "# new\n[package]\nname = \"solution-4\"\n"
+        "[package]\n# new\nname = \"solution-4\"\n"
     );
     assert_eq!(
         course.read("exercises/04-third/Cargo.toml"),
-        "# new\n[package]\nname = \"exercise-4\"\n"
+        "[package]\n# new\nname = \"exercise-4\"\n"
     );
 }
 
@@ -375,6 +375,37 @@ fn a_learner_s_work_that_the_change_runs_into_is_left_alone() {
 }
 
 #[test]
+fn a_starter_follows_the_reference_before_in_lines_that_the_lesson_replaces() {
+    let course = Course::new();
+    course.edit(
+        "solutions/03-second/src/main.rs",
+        "start();",
+        "start_well();",
+    );
+    course.passes(&["starter-patch", "exercise-3"]);
+    course.passes(&["carry", "exercise-3"]);
+    assert_says(
+        &course.read("exercises/03-second/src/main.rs"),
+        &["start();"],
+    );
+    course.edit("solutions/02-first/src/main.rs", "start();", "begin();");
+    course.fails(&["carry", "exercise-2"], 1);
+    let reference = course.read("solutions/03-second/src/main.rs");
+    course.write(
+        ".workshop/carry/solutions/03-second/src/main.rs",
+        &reference,
+    );
+    let said = course.passes(&["carry", "exercise-2"]);
+    assert_eq!(course.read("solutions/03-second/src/main.rs"), reference);
+    assert_says(
+        &course.read("exercises/03-second/src/main.rs"),
+        &["begin();"],
+    );
+    assert!(!said.contains("kept lines of its own where the reference has changed: exercises/03"));
+    course.assert_chain_holds();
+}
+
+#[test]
 fn a_mistake_keeps_its_own_lines_and_says_so() {
     let course = Course::new();
     course.edit(
@@ -390,6 +421,11 @@ fn a_mistake_keeps_its_own_lines_and_says_so() {
     assert_says(
         &course.read("solutions/04-third/mistakes/planted.patch"),
         &["Title: Planted\nCaught-by: a_test\n", "+// planted"],
+    );
+    assert!(
+        !course
+            .read("solutions/04-third/mistakes/planted.patch")
+            .contains("<<<<<<<")
     );
 }
 
@@ -417,6 +453,20 @@ fn a_starter_says_what_it_brings() {
             "given lists src/start.rs, but",
             "both edit and given list src/main.rs",
         ],
+    );
+}
+
+#[test]
+fn a_link_that_is_left_out_of_the_description_is_missed() {
+    let course = Course::new();
+    let about = course.read("solutions/03-second/exercise.toml");
+    let (without, _) = about.split_once("[grows_from]").expect("a link");
+    for side in ["exercises", "solutions"] {
+        course.write(&format!("{side}/03-second/exercise.toml"), without);
+    }
+    assert_says(
+        &course.faults(3),
+        &["files of exercise-2 were taken over, but exercise.toml has no [grows_from]"],
     );
 }
 

@@ -71,11 +71,7 @@ pub fn plan<'a>(
     catalogue: &'a Catalogue,
     origin: &'a Exercise,
 ) -> anyhow::Result<Carried<'a>> {
-    let mut carrier = Carrier {
-        workspace,
-        desk: Desk::open(workspace)?,
-        open: Vec::new(),
-    };
+    let mut carrier = Carrier::new(workspace)?;
     let mut references: BTreeMap<u8, (&Exercise, Tree)> = BTreeMap::new();
     let mut steps = Vec::new();
     for exercise in catalogue.iter() {
@@ -95,6 +91,36 @@ pub fn plan<'a>(
         steps.push(step);
     }
     Ok(Carried::Ready(steps, carrier.desk))
+}
+
+/// For an author who has made the starter by hand: what lies in its folder is the starter of the reference as it is. The
+/// mistakes follow the reference as when it is carried.
+///
+/// # Errors
+/// When starter and reference differ outside the edit list, a mistake does not fit, or files cannot be read.
+pub fn starter_by_hand<'a>(
+    workspace: &Workspace,
+    exercise: &'a Exercise,
+) -> anyhow::Result<Step<'a>> {
+    let carrier = Carrier::new(workspace)?;
+    let mut record = Record::read(workspace, exercise)?;
+    let mut step = Step::new(exercise);
+    step.reference = originals::reference_files(workspace, exercise)?;
+    if let Some(change) = carrier.change(&record, exercise, step.reference.clone())? {
+        carrier.mistakes(&mut step, &change)?;
+    }
+    let patch = originals::make_patch(
+        exercise,
+        &originals::reference(workspace, exercise)?,
+        &originals::in_place(workspace, exercise)?,
+    )?;
+    step.write_text(
+        exercise.solution(workspace).join(originals::STARTER_PATCH),
+        patch,
+    )?;
+    record.take(exercise, &step.reference);
+    step.write_text(record::place(workspace, exercise), record.text()?)?;
+    Ok(step)
 }
 
 /// Writes a step's files.
@@ -156,7 +182,15 @@ struct Carrier<'a> {
     open: Vec<Open>,
 }
 
-impl Carrier<'_> {
+impl<'w> Carrier<'w> {
+    fn new(workspace: &'w Workspace) -> anyhow::Result<Self> {
+        Ok(Carrier {
+            workspace,
+            desk: Desk::open(workspace)?,
+            open: Vec::new(),
+        })
+    }
+
     /// One exercise: its reference takes over what has changed in the one before, its starter and its mistakes what has
     /// changed in the reference.
     fn step<'a>(
@@ -183,8 +217,9 @@ impl Carrier<'_> {
             change_before = change;
             record.take(source, &new);
         }
-        // While the author has to decide about the reference, nothing can follow it.
-        if self.open.is_empty() {
+        // While the author has to decide about the reference, nothing can follow it; a reference that is new has no
+        // starter yet.
+        if self.open.is_empty() && folder.join(originals::STARTER_PATCH).exists() {
             match self.change(&record, exercise, reference.clone())? {
                 Some(change) => {
                     self.mistakes(&mut step, &change)?;

@@ -17,8 +17,11 @@ use super::merge::Conflict;
 use crate::files;
 use crate::workspace::Workspace;
 
-/// What the markers of git's merge begin with; `=======` stands alone.
+/// What the markers of git's merge begin with: before ours, the base, and after theirs.
 const MARKERS: [&str; 3] = ["<<<<<<< ", "||||||| ", ">>>>>>> "];
+
+/// The marker before theirs, which has no name.
+const BETWEEN: &str = "=======";
 
 /// The file that says what the others were made from.
 const MADE_FROM: &str = "made-from.toml";
@@ -120,20 +123,39 @@ impl Desk {
     }
 }
 
-/// The places in a text where both sides stand between markers: the line of the first marker, from 1, and the lines.
-pub fn disagreements(text: &str) -> Vec<(usize, Vec<&str>)> {
-    let mut found: Vec<(usize, Vec<&str>)> = Vec::new();
-    let mut inside = false;
+/// A place in a text where both sides stand between markers.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Disagreement {
+    /// The line of the first marker, from 1.
+    pub line: usize,
+    /// What stands here.
+    pub ours: String,
+    /// What both sides had.
+    pub base: String,
+    /// What the change makes of it.
+    pub theirs: String,
+}
+
+/// All places in a text with markers.
+pub fn disagreements(text: &str) -> Vec<Disagreement> {
+    let mut found = Vec::new();
+    let mut here = Disagreement::default();
+    let mut side: Option<fn(&mut Disagreement) -> &mut String> = None;
     for (number, line) in (1..).zip(text.lines()) {
         if line.starts_with(MARKERS[0]) {
-            found.push((number, Vec::new()));
-            inside = true;
-        }
-        if let Some((_, lines)) = found.last_mut().filter(|_| inside) {
-            lines.push(line);
-        }
-        if line.starts_with(MARKERS[2]) {
-            inside = false;
+            here.line = number;
+            side = Some(|here| &mut here.ours);
+        } else if line.starts_with(MARKERS[1]) {
+            side = Some(|here| &mut here.base);
+        } else if line == BETWEEN && side.is_some() {
+            side = Some(|here| &mut here.theirs);
+        } else if line.starts_with(MARKERS[2]) {
+            found.push(std::mem::take(&mut here));
+            side = None;
+        } else if let Some(side) = side {
+            let text = side(&mut here);
+            text.push_str(line);
+            text.push('\n');
         }
     }
     found
@@ -142,11 +164,30 @@ pub fn disagreements(text: &str) -> Vec<(usize, Vec<&str>)> {
 fn has_markers(content: &[u8]) -> bool {
     String::from_utf8_lossy(content)
         .lines()
-        .any(|line| line == "=======" || MARKERS.iter().any(|marker| line.starts_with(marker)))
+        .any(|line| line == BETWEEN || MARKERS.iter().any(|marker| line.starts_with(marker)))
 }
 
 fn set_aside(place: &Path) -> anyhow::Result<()> {
     let mut name = place.as_os_str().to_owned();
     name.push(format!(".before-{}", Timestamp::now().as_millisecond()));
     fs::rename(place, &name).with_context(|| format!("cannot set {} aside", place.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disagreement_has_three_texts() {
+        let text = "1\n<<<<<<< a\nours\n||||||| b\nbase\n=======\ntheirs\n>>>>>>> c\n=======\n";
+        assert_eq!(
+            disagreements(text),
+            [Disagreement {
+                line: 2,
+                ours: "ours\n".to_owned(),
+                base: "base\n".to_owned(),
+                theirs: "theirs\n".to_owned(),
+            }]
+        );
+    }
 }

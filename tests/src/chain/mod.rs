@@ -37,6 +37,14 @@ pub fn not_carried(
         sources.push(catalogue.get(grows_from.exercise)?);
     }
     let mut faults = Vec::new();
+    for name in record.sources() {
+        if !sources.iter().any(|source| source.name() == name) {
+            faults.push(format!(
+                "{} says that files of {name} were taken over, but exercise.toml has no [grows_from] with it",
+                originals::CARRIED
+            ));
+        }
+    }
     for source in sources {
         let now = record::ids(&what_is_carried(workspace, source, exercise)?);
         let taker = if source == exercise {

@@ -60,6 +60,11 @@ impl Record {
         self.0.get(&source.name())
     }
 
+    /// The names of the exercises that something was taken over from.
+    pub fn sources(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Records that these files of this exercise's reference are taken over now.
     pub fn take(&mut self, source: &Exercise, files: &Tree) {
         self.0.insert(source.name(), ids(files));
@@ -77,18 +82,6 @@ impl Record {
 /// Where the record of an exercise lies.
 pub fn place(workspace: &Workspace, exercise: &Exercise) -> PathBuf {
     exercise.solution(workspace).join(originals::CARRIED)
-}
-
-/// Records that starter and mistakes have taken over the reference as it is, because its author says so.
-///
-/// # Errors
-/// When the record or the reference cannot be read, or the disk refuses.
-pub fn confirm(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<()> {
-    let reference = originals::reference_files(workspace, exercise)?;
-    let mut record = Record::read(workspace, exercise)?;
-    keep(workspace, &reference)?;
-    record.take(exercise, &reference);
-    files::write_atomically(&place(workspace, exercise), record.text()?.as_bytes())
 }
 
 /// Has git keep the contents, committed or not, so that a later merge finds its base.

@@ -46,7 +46,8 @@ pub fn run(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
     }
 }
 
-fn tell(workspace: &Workspace, step: &Step) {
+/// What a step has written.
+pub(super) fn tell(workspace: &Workspace, step: &Step) {
     println!("{}", paint(Style::Strong, step.exercise.name()));
     for source in &step.trusted {
         println!("  {source} is recorded as it is; what grows from it is taken to have it already");
@@ -62,22 +63,41 @@ fn tell(workspace: &Workspace, step: &Step) {
     }
 }
 
-/// The files with both sides, each disagreement with the number of its first line.
+/// The files to decide about: what stands at each place, and the change that does not fit there.
 fn show(workspace: &Workspace, open: &[Open]) -> anyhow::Result<()> {
     for open in open {
         let copy = files::shown(workspace, &open.copy);
         println!(
-            "{} {}: both sides have changed",
+            "{} {}: it has changed here, and before",
             paint(Style::Bad, "conflict"),
             open.file
         );
         let text = String::from_utf8_lossy(&std::fs::read(&open.copy)?).into_owned();
-        for (line, lines) in conflicts::disagreements(&text) {
-            println!("  {}", paint(Style::Strong, format!("{copy}:{line}")));
-            for line in lines {
-                println!("    {line}");
-            }
+        for place in conflicts::disagreements(&text) {
+            println!(
+                "  {}",
+                paint(Style::Strong, format!("{copy}:{}", place.line))
+            );
+            println!(
+                "  here there is{}",
+                if place.ours.is_empty() {
+                    " nothing any more"
+                } else {
+                    ":"
+                }
+            );
+            print_indented(&place.ours);
+            println!("  the change is:");
+            let change = diffy::create_patch(&place.base, &place.theirs).to_string();
+            // Without the names of the two sides.
+            print_indented(change.splitn(3, '\n').last().unwrap_or_default());
         }
     }
     Ok(())
+}
+
+fn print_indented(text: &str) {
+    for line in text.lines() {
+        println!("    {line}");
+    }
 }

@@ -80,9 +80,7 @@ async fn measure(
     };
     match exercise.measure.task {
         MeasureTask::Baseline => {
-            Oha::find(workspace)?;
-            let lab =
-                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let lab = under_load(workspace, args).await?;
             let subjects = [lab.subject(Target::Kotlin).await?];
             load::measure(
                 &lab,
@@ -93,9 +91,7 @@ async fn measure(
             .await
         }
         MeasureTask::Reads => {
-            Oha::find(workspace)?;
-            let lab =
-                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let lab = under_load(workspace, args).await?;
             let subjects = [
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
@@ -103,15 +99,11 @@ async fn measure(
             load::measure(&lab, &subjects, &wanted(Task::Reads), Plan::reads(mode)).await
         }
         MeasureTask::Guard => {
-            Oha::find(workspace)?;
-            let lab =
-                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let lab = under_load(workspace, args).await?;
             guard::measure(&lab, args.target, &wanted(Task::Guard)).await
         }
         MeasureTask::Stall => {
-            Oha::find(workspace)?;
-            let lab =
-                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let lab = under_load(workspace, args).await?;
             let subjects = [
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
@@ -119,9 +111,7 @@ async fn measure(
             stall::measure(&lab, &subjects, &wanted(Task::Stall)).await
         }
         MeasureTask::Pool => {
-            Oha::find(workspace)?;
-            let lab =
-                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let lab = under_load(workspace, args).await?;
             pool::measure(&lab, args.target, &wanted(Task::Pool)).await
         }
         MeasureTask::Export => {
@@ -144,6 +134,12 @@ async fn measure(
             cold_start::measure(&lab, &subjects, &wanted(Task::ColdStart)).await
         }
     }
+}
+
+/// The lab of a measurement by load. The generator is looked for first: data are seeded for minutes.
+async fn under_load<'a>(workspace: &'a Workspace, args: &MeasureArgs) -> anyhow::Result<Lab<'a>> {
+    Oha::find(workspace)?;
+    Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await
 }
 
 /// The reader's predictions held against the result; a quick run is too rough to judge anybody.

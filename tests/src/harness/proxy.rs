@@ -344,6 +344,18 @@ mod tests {
 
     use super::*;
 
+    /// A server that says nothing by itself, the proxy in front of it, and the proxy's port.
+    async fn proxied() -> anyhow::Result<(TcpListener, DatabaseProxy, u16)> {
+        let upstream = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url = format!(
+            "postgres://u:p@127.0.0.1:{}/d",
+            upstream.local_addr()?.port()
+        );
+        let proxy = DatabaseProxy::start(&url).await?;
+        let port = Url::parse(proxy.url())?.port().context("a port")?;
+        Ok((upstream, proxy, port))
+    }
+
     fn startup() -> Vec<u8> {
         let mut message = vec![0, 0, 0, 13, 0, 3, 0, 0];
         message.extend_from_slice(b"user\0");
@@ -381,13 +393,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_sent_in_one_go_is_one_round_trip() -> anyhow::Result<()> {
-        let upstream = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let url = format!(
-            "postgres://u:p@127.0.0.1:{}/d",
-            upstream.local_addr()?.port()
-        );
-        let proxy = DatabaseProxy::start(&url).await?;
-        let port = Url::parse(proxy.url())?.port().context("a port")?;
+        let (upstream, proxy, port) = proxied().await?;
         let mut client = TcpStream::connect(("127.0.0.1", port)).await?;
         let (mut server, _) = upstream.accept().await?;
         client.write_all(&startup()).await?;
@@ -409,13 +415,7 @@ mod tests {
     #[tokio::test]
     async fn a_cut_drops_connections_and_refuses_new_ones_until_it_is_restored()
     -> anyhow::Result<()> {
-        let upstream = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let url = format!(
-            "postgres://u:p@127.0.0.1:{}/d",
-            upstream.local_addr()?.port()
-        );
-        let proxy = DatabaseProxy::start(&url).await?;
-        let port = Url::parse(proxy.url())?.port().context("a port")?;
+        let (upstream, proxy, port) = proxied().await?;
 
         let mut client = TcpStream::connect(("127.0.0.1", port)).await?;
         let _server = upstream.accept().await?;
@@ -435,13 +435,7 @@ mod tests {
     #[tokio::test]
     async fn a_stall_holds_what_is_sent_in_both_directions_and_cuts_nothing() -> anyhow::Result<()>
     {
-        let upstream = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let url = format!(
-            "postgres://u:p@127.0.0.1:{}/d",
-            upstream.local_addr()?.port()
-        );
-        let proxy = DatabaseProxy::start(&url).await?;
-        let port = Url::parse(proxy.url())?.port().context("a port")?;
+        let (upstream, proxy, port) = proxied().await?;
         let mut client = TcpStream::connect(("127.0.0.1", port)).await?;
         let (mut server, _) = upstream.accept().await?;
 

@@ -42,10 +42,11 @@ const SLOWED: &str = "slowed";
 pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
     let oha = Oha::find(lab.workspace)?;
     let reference = lab.subject(Target::Solution(EXERCISE)).await?;
-    let again = renamed(&reference, AGAIN, "the same again");
-    let reference = renamed(&reference, REFERENCE, "reference");
-    let mut slowed = lab.variant(EXERCISE, VARIANT, SLOWED)?;
-    slowed.side.id = SLOWED.to_owned();
+    let again = reference.clone().renamed(AGAIN, "the same again");
+    let reference = reference.renamed(REFERENCE, "reference");
+    let mut slowed = lab
+        .variant(EXERCISE, VARIANT, SLOWED)?
+        .renamed(SLOWED, SLOWED);
 
     let plan = Plan::calibration();
     let expected = plan.expected(Sides { kotlin: 0, rust: 3 });
@@ -195,13 +196,6 @@ pub fn print(file: &CalibrationFile) {
     for note in &file.result.notes {
         println!("- {note}");
     }
-}
-
-fn renamed(subject: &Subject, id: &str, label: &str) -> Subject {
-    let mut subject = subject.clone();
-    subject.side.id = id.to_owned();
-    subject.side.label = label.to_owned();
-    subject
 }
 
 /// Finds the busy microseconds that take away the planned share of throughput: a first guess from what a request costs the

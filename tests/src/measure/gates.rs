@@ -37,6 +37,16 @@ pub struct SameWork {
     pub declared: Vec<String>,
 }
 
+impl SameWork {
+    /// What was found out about other services besides.
+    #[must_use]
+    pub fn and(mut self, other: SameWork) -> SameWork {
+        self.round_trips.extend(other.round_trips);
+        self.declared.extend(other.declared);
+        self
+    }
+}
+
 /// One service behind its own database proxy.
 struct Stage {
     id: String,

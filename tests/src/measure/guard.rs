@@ -6,7 +6,6 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::block::{self, Reads};
-use super::gates::SameWork;
 use super::lab::{self, Lab};
 use super::load::{self, Wanted};
 use super::oha::{Load, Oha, Order, Run};
@@ -36,8 +35,8 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     let oha = Oha::find(lab.workspace)?;
     let before = exercise_before(lab.workspace, wanted.exercise)?;
     let kotlin = lab.subject(Target::Kotlin).await?;
-    let guarded = labelled(lab.subject(target).await?, GUARDED);
-    let open = labelled(lab.subject(Target::Solution(before)).await?, OPEN);
+    let guarded = lab.subject(target).await?.labelled(GUARDED);
+    let open = lab.subject(Target::Solution(before)).await?.labelled(OPEN);
 
     let plan = Plan::guard(wanted.mode);
     let subjects = [kotlin.clone(), guarded.clone(), open.clone()];
@@ -47,10 +46,10 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     let progress = Progress::begin(expected);
     progress.part("the same work? 200 records, failures, round trips");
     // Each is held to what its own exercise asks for: one of them refuses a request without a key.
-    let same = both(
-        load::same_work(lab, &[kotlin.clone(), guarded.clone()], wanted.exercise).await?,
-        load::same_work(lab, &[kotlin, open.clone()], before).await?,
-    );
+    let guarded_work =
+        load::same_work(lab, &[kotlin.clone(), guarded.clone()], wanted.exercise).await?;
+    let open_work = load::same_work(lab, &[kotlin, open.clone()], before).await?;
+    let same = guarded_work.and(open_work);
 
     let mut session = Session {
         workspace: lab.workspace,
@@ -97,17 +96,6 @@ fn exercise_before(workspace: &Workspace, number: u8) -> anyhow::Result<u8> {
         .last()
         .map(|exercise| exercise.number)
         .with_context(|| format!("exercise-{number} has no exercise before it to compare with"))
-}
-
-fn labelled(mut subject: Subject, label: &str) -> Subject {
-    subject.side.label = label.to_owned();
-    subject
-}
-
-fn both(mut one: SameWork, other: SameWork) -> SameWork {
-    one.round_trips.extend(other.round_trips);
-    one.declared.extend(other.declared);
-    one
 }
 
 /// The load of the blocks once more, on one process: with a key that counts, then with one that does not.

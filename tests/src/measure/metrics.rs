@@ -215,7 +215,8 @@ pub fn of_stall(rate: u32) -> Vec<Definition> {
     definitions
 }
 
-/// The metrics of pools of several sizes under a closed loop; each key ends in [`pool_end`].
+/// The metrics of pools of several sizes under a closed loop; each key ends in [`pool_end`]. None is a headline: what
+/// counts is the knee of each side, not one side held against the other.
 pub fn of_pools(sizes: &[u16], connections: u32) -> Vec<Definition> {
     let mut definitions = Vec::new();
     for size in sizes {
@@ -227,13 +228,10 @@ pub fn of_pools(sizes: &[u16], connections: u32) -> Vec<Definition> {
             "requests/s",
             at.clone(),
         );
-        definitions.push(
-            Definition {
-                better: Better::Higher,
-                ..throughput
-            }
-            .headline(),
-        );
+        definitions.push(Definition {
+            better: Better::Higher,
+            ..throughput
+        });
         definitions.push(Definition::new(
             format!("p99{end}"),
             format!("Pool {size}, p99"),
@@ -260,19 +258,16 @@ pub fn pool_end(size: u16) -> String {
 
 /// The metrics of a knob that is on or off, under a closed loop.
 pub fn of_knob(connections: u32) -> Vec<Definition> {
-    let all = of_load(&[], 0, connections);
-    all.into_iter()
+    let p99 = Definition::new(
+        "p99_saturated",
+        "p99, saturated",
+        "ms",
+        format!("closed loop, {connections} connections"),
+    );
+    of_load(&[], 0, connections)
+        .into_iter()
         .filter(|definition| ["throughput", "cpu_per_request"].contains(&definition.key.as_str()))
-        .chain([Definition::new(
-            "p99_saturated",
-            "p99, saturated",
-            "ms",
-            format!("closed loop, {connections} connections"),
-        )])
-        .map(|definition| Definition {
-            headline: false,
-            ..definition
-        })
+        .chain([p99.headline()])
         .collect()
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::block::{self, Loads, Observed};
 use super::database::Activity;
-use super::gates::SameWork;
 use super::lab::{self, Lab};
 use super::load::{self, Wanted};
 use super::metrics::{self, pool_end};
@@ -50,7 +49,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     let sizes = sizes(wanted.mode);
     let sweep = [
         lab.subject(Target::Kotlin).await?,
-        labelled(lab.subject(target).await?, "Rust"),
+        lab.subject(target).await?.labelled("Rust"),
     ];
     let reference = Target::Solution(wanted.exercise);
     let pinging = if target == reference {
@@ -58,10 +57,10 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     } else {
         lab.subject(reference).await?
     };
-    let silent = lab.variant(wanted.exercise, NO_PING, "no ping")?;
+    let silent = lab.variant(wanted.exercise, NO_PING, NO_PING)?;
     let knob = [
-        renamed(labelled(pinging, "with ping"), WITH_PING),
-        renamed(silent, WITHOUT_PING),
+        pinging.renamed(WITH_PING, "with ping"),
+        silent.renamed(WITHOUT_PING, "no ping"),
     ];
     let pools = with_pools(&sweep, sizes);
     let (plan, knob_plan) = (Plan::pools(wanted.mode), Plan::ping(wanted.mode));
@@ -77,10 +76,9 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     );
     let progress = Progress::begin(expected);
     progress.part("the same work? 200 records, failures, round trips");
-    let same = both(
-        load::same_work(lab, &sweep, wanted.exercise).await?,
-        load::same_work(lab, &knob, wanted.exercise).await?,
-    );
+    let same = load::same_work(lab, &sweep, wanted.exercise)
+        .await?
+        .and(load::same_work(lab, &knob, wanted.exercise).await?);
 
     let maintenance = lab.server.connect_for_maintenance().await?;
     let mut loads = Saturated {
@@ -169,16 +167,6 @@ fn ids(subjects: &[Subject]) -> Vec<String> {
         .collect()
 }
 
-fn labelled(mut subject: Subject, label: &str) -> Subject {
-    subject.side.label = label.to_owned();
-    subject
-}
-
-fn renamed(mut subject: Subject, id: &str) -> Subject {
-    subject.side.id = id.to_owned();
-    subject
-}
-
 /// Each subject with each size.
 fn with_pools(subjects: &[Subject], sizes: &[u16]) -> Vec<Subject> {
     let with = |subject: &Subject, pool_size| Subject {
@@ -189,12 +177,6 @@ fn with_pools(subjects: &[Subject], sizes: &[u16]) -> Vec<Subject> {
         .iter()
         .flat_map(|subject| sizes.iter().map(move |size| with(subject, *size)))
         .collect()
-}
-
-fn both(mut one: SameWork, other: SameWork) -> SameWork {
-    one.round_trips.extend(other.round_trips);
-    one.declared.extend(other.declared);
-    one
 }
 
 /// The closed loop, under keys with this end.

@@ -67,6 +67,20 @@ impl Subject {
         })
     }
 
+    /// The same under another id and label.
+    #[must_use]
+    pub fn renamed(mut self, id: &str, label: &str) -> Self {
+        id.clone_into(&mut self.side.id);
+        self.labelled(label)
+    }
+
+    /// The same under another label.
+    #[must_use]
+    pub fn labelled(mut self, label: &str) -> Self {
+        label.clone_into(&mut self.side.label);
+        self
+    }
+
     /// The side's id.
     pub fn id(&self) -> &str {
         &self.side.id

@@ -76,7 +76,6 @@ fn lines(result: &ResultFile) -> Vec<String> {
     if let Some(pool) = &result.pool {
         lines.push(String::new());
         lines.extend(knees(result, pool));
-        lines.extend(ping(result, pool));
     }
     if let Some(paging) = &result.paging {
         lines.push(String::new());
@@ -374,43 +373,6 @@ fn pages(paging: &Paging) -> Vec<String> {
     lines
 }
 
-/// The knob: one round trip more or less.
-fn ping(result: &ResultFile, pool: &PoolSweep) -> Vec<String> {
-    let title = "the hidden ping";
-    let mut lines = vec![
-        String::new(),
-        paint(
-            Style::Strong,
-            format!(
-                "{title:NAME$} {:>VALUE$} {:>VALUE$} {:>RATIO$} {:>INTERVAL$}  verdict",
-                "with ping", "no ping", "ratio", "95 % interval"
-            ),
-        ),
-    ];
-    for metric in &result.metrics {
-        let Some(comparison) = metric.comparison(&pool.without_ping, &pool.with_ping) else {
-            continue;
-        };
-        let value = |side: &str| {
-            let value = metric.value(side);
-            value.map_or_else(|| "-".to_owned(), |value| figure(value.value))
-        };
-        lines.push(format!(
-            "{:NAME$} {:>VALUE$} {:>VALUE$} {:>RATIO$} {:>INTERVAL$}  {}",
-            cut(&format!("{}, {}", metric.name, metric.unit), NAME),
-            value(&pool.with_ping),
-            value(&pool.without_ping),
-            comparison.ratio.map_or_else(|| "-".to_owned(), figure),
-            interval(comparison),
-            paint(
-                style(comparison.verdict),
-                comparison.verdict.words(&metric.key)
-            )
-        ));
-    }
-    lines
-}
-
 /// The percentiles of each side by both ways of counting, and what the correction makes of the p99.
 fn counted_twice(result: &ResultFile, stall: &Stall) -> Vec<String> {
     let sides: Vec<&Side> = stall
@@ -703,13 +665,8 @@ mod tests {
     }
 
     #[test]
-    fn the_knee_and_the_ping_are_told() {
+    fn the_knee_is_told_beside_the_database_alone() {
         let mut result = sample();
-        let mut throughput = result.metrics[0].clone();
-        throughput.headline = false;
-        throughput.comparisons[0].side = "without-ping".to_owned();
-        throughput.comparisons[0].against = "with-ping".to_owned();
-        result.metrics.push(throughput);
         result.pool = Some(PoolSweep {
             sizes: vec![2, 8],
             enough: 0.95,
@@ -729,12 +686,14 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("12 000 by 2, 20 000 by 8"), "{text}");
-        let knob = text.find("the hidden ping").expect("the knob");
-        assert!(text[knob..].contains("2.90 to 3.10  faster"), "{text}");
-        assert!(
-            !text.contains("without-ping held against"),
-            "it is said once: {text}"
-        );
+    }
+
+    #[test]
+    fn a_pair_without_a_headline_has_no_verdict() {
+        let mut result = sample();
+        result.metrics[0].headline = false;
+        let text = lines(&result).join("\n");
+        assert!(!text.contains("held against"), "{text}");
     }
 
     #[test]

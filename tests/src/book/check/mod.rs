@@ -13,6 +13,7 @@ use super::expand::Expander;
 use super::fault::{Fault, Problem};
 use super::macros;
 use super::site::{Site, normal};
+use crate::exercise::Catalogue;
 use crate::workspace::Workspace;
 
 /// Everything wrong with the book's source.
@@ -32,6 +33,7 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
     }
     faults.extend(orphans(&site, &files));
     faults.extend(missing_references(workspace, &site));
+    faults.extend(missing_differences(workspace, &site));
     for file in files
         .iter()
         .map(|file| workspace.book().join(file))
@@ -103,6 +105,39 @@ fn orphans(site: &Site, files: &[PathBuf]) -> Vec<Fault> {
             Fault::new(Path::new("book").join(file), 0, problem)
         })
         .collect()
+}
+
+/// Chapters of exercises with code that do not show what leads from the starter to the reference.
+fn missing_differences(workspace: &Workspace, site: &Site) -> Vec<Fault> {
+    // A catalogue that cannot be read is a fault of each page that asks for it, and told there.
+    let Ok(catalogue) = Catalogue::read(workspace) else {
+        return Vec::new();
+    };
+    let mut faults = Vec::new();
+    for page in &site.pages {
+        let calls = macros::find(&page.text);
+        let named = |name: &str| {
+            calls
+                .iter()
+                .find(|call| call.name == name && !call.escaped)
+                .and_then(|call| call.exercise().ok())
+        };
+        let chapter_of = named("minutes").and_then(|number| catalogue.get(number).ok());
+        let Some(exercise) = chapter_of.filter(|exercise| exercise.is_crate()) else {
+            continue;
+        };
+        if named("diff") != Some(exercise.number) {
+            let problem = Problem::new(
+                "this exercise chapter does not show the difference between starter and reference",
+                format!(
+                    "write {{{{#diff {}}}}} below a heading of its own",
+                    exercise.name()
+                ),
+            );
+            faults.push(Fault::new(Path::new("book").join(&page.path), 0, problem));
+        }
+    }
+    faults
 }
 
 /// Figures that a page promises and nobody has measured.

@@ -463,7 +463,6 @@ mod tests {
         );
         file.sides.extend([with, without]);
         let mut ping = metric("throughput", "Throughput", Better::Higher, 9000.0, 10_000.0);
-        ping.headline = false;
         ping.values[0].side = "with-ping".into();
         ping.values[1].side = "without-ping".into();
         ping.comparisons[0].side = "without-ping".into();
@@ -485,6 +484,9 @@ mod tests {
             ),
             ping,
         ];
+        for pool in &mut file.metrics[..2] {
+            pool.headline = false;
+        }
         let knee = |side: &str, size| Knee {
             side: side.into(),
             size,
@@ -510,6 +512,10 @@ mod tests {
         assert!(
             html.contains("1.11 <span class=\"interval\">(1.06 to 1.17)</span>"),
             "{html}"
+        );
+        assert!(
+            !html.contains("Measured figures"),
+            "neither Kotlin nor the port has a headline: {html}"
         );
         assert!(!html.contains("price of the guard"), "{html}");
         assert!(

@@ -67,7 +67,7 @@ fn table(whose: &str, file: &ResultFile, pool: &PoolSweep) -> String {
         second.push_str("<th scope=\"col\">requests/s</th><th scope=\"col\">p99 <span class=\"unit\">(ms)</span></th><th scope=\"col\">opened</th>");
     }
     first.push_str(
-        "<th scope=\"col\" rowspan=\"2\">pgbench alone <span class=\"unit\">(records/s)</span></th>",
+        "<th scope=\"col\" rowspan=\"2\">pgbench <span class=\"unit\">(records/s)</span></th>",
     );
     let mut rows = String::new();
     for size in &pool.sizes {
@@ -96,7 +96,7 @@ fn table(whose: &str, file: &ResultFile, pool: &PoolSweep) -> String {
         &format!("Pools of several sizes, {whose}"),
         "figures",
         &format!(
-            "<caption>{} connections of load on pools of several sizes, {whose}. The knee is the smallest pool with at least {} % of the best throughput.</caption>\n<thead>\n<tr>{first}</tr>\n<tr>{second}</tr>\n</thead>\n<tbody>\n{rows}</tbody>\n",
+            "<caption>{} connections of load on pools of several sizes, {whose}; pgbench with as many clients, without a service. The knee is the smallest pool with at least {} % of the best throughput.</caption>\n<thead>\n<tr>{first}</tr>\n<tr>{second}</tr>\n</thead>\n<tbody>\n{rows}</tbody>\n",
             file.manifest.connections,
             value(pool.enough * 100.0),
         ),

@@ -133,8 +133,13 @@ fn chart(whose: &str, file: &ResultFile, stall: &Stall) -> String {
         return String::new();
     }
     let caption = format!(
-        "The slowest request of each {} s in one run at {} requests a second, {whose}. The database stands still in the grey stretch. Where there is no bar, no request was sent.",
-        value(stall.sides.first().map_or(0.0, |side| side.course.moment_s)),
+        "The slowest request of each {} ms in one run at {} requests a second, {whose}. The database stands still in the grey stretch. Where there is no bar, no request was sent.",
+        value(
+            stall
+                .sides
+                .first()
+                .map_or(0.0, |side| side.course.moment_s * 1e3)
+        ),
         value(stall.rate)
     );
     format!(

@@ -49,7 +49,15 @@ pub fn headline(reference: Option<&ResultFile>, own: Option<&ResultFile>) -> Str
         }
     }
     let mut rows = String::new();
-    for metric in metrics(&files, |metric| metric.headline) {
+    // What compares two Rust sides only has a table of its own.
+    let has_a_side = |file: &ResultFile, key: &str| {
+        let metric = file.metric(key);
+        metric.is_some_and(|metric| file.kotlin(metric).is_some() || file.rust(metric).is_some())
+    };
+    let shown = metrics(&files, |metric| metric.headline)
+        .into_iter()
+        .filter(|metric| files.iter().any(|(_, file)| has_a_side(file, &metric.key)));
+    for metric in shown {
         rows.push_str(&format!(
             "<tr><th scope=\"row\">{}{}</th>",
             name(metric),
@@ -59,6 +67,9 @@ pub fn headline(reference: Option<&ResultFile>, own: Option<&ResultFile>) -> Str
             rows.push_str(&cells(file, &metric.key));
         }
         rows.push_str("</tr>\n");
+    }
+    if rows.is_empty() {
+        return String::new();
     }
     wrapped(
         "Measured figures",

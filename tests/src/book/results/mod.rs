@@ -7,12 +7,14 @@ mod knob;
 mod numbers;
 mod paging;
 mod pool;
+mod profile;
 mod stall;
 mod table;
 
 use std::path::{Path, PathBuf};
 
 pub use calibration::render as calibration;
+pub use profile::render as profile;
 
 use super::fault::Problem;
 use super::html::{block, escape};

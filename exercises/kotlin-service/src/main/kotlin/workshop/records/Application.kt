@@ -24,6 +24,8 @@ fun main() {
         } catch (invalid: InvalidSettings) {
             refuse(invalid.complaints)
         }
+    val schema = Schema()
+    schema.migrate(patientDataSource(settings.database))
     val database = PostgresDatabase(settings.database)
     val server =
         embeddedServer(
@@ -44,7 +46,7 @@ fun main() {
             },
         ) {
             drainOnStop(atMost = 1.seconds)
-            service(ExposedRecordRepository(database), settings.exportLimits, settings.apiKeys)
+            service(ExposedRecordRepository(database), schema::isUpToDate, settings.exportLimits, settings.apiKeys)
         }
     server.monitor.subscribe(ServerReady) {
         val connector = runBlocking { server.engine.resolvedConnectors().single() }
@@ -63,13 +65,14 @@ fun main() {
 /** The whole service, without the engine and the database below it: this is what the tests run. */
 fun Application.service(
     records: RecordRepository,
+    schemaIsUpToDate: () -> Boolean,
     exportLimits: ExportLimits,
     apiKeys: List<String>,
 ) {
     problems()
     routing {
         health()
-        ready(records)
+        ready(records, schemaIsUpToDate)
         read(records, apiKeys)
         records(records, apiKeys)
         export(records, exportLimits, apiKeys)

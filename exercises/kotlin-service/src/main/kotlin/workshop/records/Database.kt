@@ -28,9 +28,9 @@ import kotlin.math.ceil
 import kotlin.time.Duration
 import kotlin.time.DurationUnit
 
-/** The database is away, or had no connection free in time. */
+/** The database is away, had no connection free in time, or has not got its schema yet. */
 class DatabaseUnavailable(
-    cause: Throwable,
+    cause: Throwable? = null,
 ) : Exception("the database does not answer", cause)
 
 // ANCHOR: database
@@ -126,6 +126,10 @@ private fun SQLException.meansUnavailable(): Boolean =
 
 /** pgjdbc, set up so that no step can hang: neither connecting nor waiting for an answer. */
 private fun postgresDataSource(settings: DatabaseSettings): DataSource =
+    patientDataSource(settings).apply { socketTimeout = settings.timeout.inSecondsRoundedUp() }
+
+/** pgjdbc for work that may take as long as it needs. */
+internal fun patientDataSource(settings: DatabaseSettings): PGSimpleDataSource =
     PGSimpleDataSource().apply {
         val url = settings.url
         serverNames = arrayOf(url.host)
@@ -134,7 +138,6 @@ private fun postgresDataSource(settings: DatabaseSettings): DataSource =
         user = url.user
         password = url.password
         connectTimeout = settings.timeout.inSecondsRoundedUp()
-        socketTimeout = settings.timeout.inSecondsRoundedUp()
         applicationName = "kotlin-service"
         url.options.forEach { (name, value) -> setProperty(name, value) }
     }

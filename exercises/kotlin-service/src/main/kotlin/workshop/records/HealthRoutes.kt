@@ -23,11 +23,15 @@ fun Route.health() {
 
 // ANCHOR: ready
 
-/** `/ready`: the database answers, so a request sent here now can be served. */
-fun Route.ready(records: RecordRepository) {
+/** `/ready`: the database answers and has the schema, so a request sent here now can be served. */
+fun Route.ready(
+    records: RecordRepository,
+    schemaIsUpToDate: () -> Boolean,
+) {
     readOnlyPath("/ready") {
         getOrHead {
             records.ping()
+            if (!schemaIsUpToDate()) throw DatabaseUnavailable()
             call.respondJson(Status("ready"))
         }
     }

@@ -37,4 +37,14 @@ class HealthTest {
                 client.get("/ready"),
             )
         }
+
+    @Test
+    fun `ready answers 503 while the migrations have not run`() =
+        serviceTest(schemaIsUpToDate = false) { client ->
+            assertProblem(
+                HttpStatusCode.ServiceUnavailable,
+                "the database does not answer",
+                client.get("/ready"),
+            )
+        }
 }

@@ -76,10 +76,11 @@ class FakeRecords(
 fun serviceTest(
     records: RecordRepository = FakeRecords(),
     apiKeys: List<String> = listOf("valid_key"),
+    schemaIsUpToDate: Boolean = true,
     exportLimits: ExportLimits = ExportLimits(concurrent = 1, patience = 1.seconds),
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
-    application { service(records, exportLimits, apiKeys) }
+    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys) }
     test(client)
 }
 
@@ -100,7 +101,7 @@ fun testEngine(
         },
     ) {
         drainOnStop(atMost = 10.seconds)
-        service(records, ExportLimits(concurrent = 1, patience = 1.seconds), listOf("valid_key"))
+        service(records, { true }, ExportLimits(concurrent = 1, patience = 1.seconds), listOf("valid_key"))
     }
 
 /** The port that a started engine listens on. */

@@ -70,6 +70,7 @@ fun Application.service(
     apiKeys: List<String>,
 ) {
     problems()
+    requests()
     routing {
         health()
         ready(records, schemaIsUpToDate)

@@ -7,7 +7,6 @@ import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
 import io.ktor.server.application.log
-import io.ktor.server.plugins.BadRequestException
 import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.response.header
 import io.ktor.server.response.respondText
@@ -41,10 +40,6 @@ fun Application.problems() {
         }
         exception<DatabaseUnavailable> { call, _ ->
             call.respondProblem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
-        }
-        // The path or the query cannot be percent-decoded, such as /read/%zz.
-        exception<BadRequestException> { call, _ ->
-            call.respondProblem(HttpStatusCode.BadRequest, "the request is malformed")
         }
         // The client has left: there is nobody to answer.
         exception<CancellationException> { _, cause -> throw cause }

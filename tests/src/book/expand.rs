@@ -12,7 +12,7 @@ use crate::exercise::{Catalogue, Exercise};
 use crate::workspace::Workspace;
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 11] = [
+pub const MACROS: [&str; 12] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -21,6 +21,7 @@ pub const MACROS: [&str; 11] = [
     "{{#results exercise-3}}",
     "{{#calibration}}",
     "{{#report}}",
+    "{{#profile}}",
     "{{#diff exercise-3}}",
     "{{#tests exercise-3}}",
     "{{#instructor}} … {{#/instructor}}",
@@ -112,6 +113,10 @@ impl<'a> Expander<'a> {
             "report" => {
                 call.no_arguments()?;
                 results::report(self.workspace)
+            }
+            "profile" => {
+                call.no_arguments()?;
+                results::profile(self.workspace)
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
             "tests" => Ok(tests_list::render(self.catalogue()?, self.exercise(call)?)),

@@ -39,10 +39,14 @@ pub enum MeasureTask {
     Reads,
     /// Random reads by oha, with and without the guard.
     Guard,
+    /// All rows at once by curl, and pages by key and by OFFSET.
+    Export,
     /// Random reads at a constant rate by oha, while the database stalls.
     Stall,
     /// Random reads by oha with pools of several sizes, and with and without the hidden ping.
     Pool,
+    /// The article's table: both sides in several set-ups, by oha.
+    Article,
     /// The program that draws QR codes alone, by hyperfine; then the endpoint that calls it, by oha.
     Process,
 }

@@ -165,6 +165,9 @@ pub struct Crate {
     pub package: String,
 }
 
+/// The file beside a crate's `Cargo.toml` that says how its release is built.
+pub const RELEASE_PROFILE: &str = "profile.toml";
+
 /// Builds a crate into the one target directory.
 ///
 /// # Errors
@@ -193,6 +196,11 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
         .stdout(Stdio::piped());
     if profile == Profile::Measure {
         command.arg("--release");
+        // How the crate wants to be built for shipping, on top of cargo's own profile.
+        let shipped = krate.folder.join(RELEASE_PROFILE);
+        if shipped.is_file() {
+            command.arg("--config").arg(shipped);
+        }
     }
     if krate.folder.starts_with(workspace.state()) {
         // A copy takes the workspace's profiles with it, and cargo names each package in them that it has no use for.

@@ -295,6 +295,8 @@ fn result(
         wrong_key: None,
         stall: None,
         pool: None,
+        paging: None,
+        article: None,
         program: None,
     }
 }

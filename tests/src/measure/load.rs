@@ -291,6 +291,8 @@ pub(super) fn assembled(
         wrong_key: None,
         stall: None,
         pool: None,
+        paging: None,
+        article: None,
         program: None,
     }
 }

@@ -271,6 +271,94 @@ pub fn of_knob(connections: u32) -> Vec<Definition> {
         .collect()
 }
 
+/// The key of what a service needs once, whatever it is asked: the `a` of `a + b · requests`, in milliseconds of CPU time.
+pub const CPU_ONCE: &str = "cpu_once";
+/// The key of what the database alone reads, without any service.
+pub const DATABASE: &str = "pgbench";
+
+/// The metrics of the article's table that come from rounds of blocks, at these rates in percent of the slowest side's
+/// saturation.
+pub fn of_article(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Definition> {
+    let database = Definition::new(
+        DATABASE,
+        "pgbench",
+        "records/s",
+        "the same query without any service, prepared, as many clients as a pool has connections",
+    );
+    of_load(rates, headline_rate, connections)
+        .into_iter()
+        .chain([
+            Definition::new(
+                CPU_ONCE,
+                "CPU once",
+                "ms",
+                "to the first answer, and what the warm-up took beyond what its requests cost later",
+            ),
+            Definition {
+                better: Better::Higher,
+                ..database
+            },
+        ])
+        .collect()
+}
+
+/// The end of the keys of what is measured under the article's load, of ten requests a second.
+pub const AT_TEN: &str = "_at_ten";
+
+/// The metrics of the article's minute.
+pub fn of_minute() -> Vec<Definition> {
+    let peak = "the most that was ever resident (VmHWM)";
+    let share = "the proportional set size (Pss)";
+    let first = "after the first answer";
+    let end = "at the end of the article's load";
+    let during = "under the article's load";
+    let at_ten = |key: &str, name: &str, unit, how: String| {
+        Definition::new(format!("{key}{AT_TEN}"), name, unit, how)
+    };
+    vec![
+        Definition::new(
+            "memory_at_idle",
+            "Memory, idle",
+            "MB",
+            format!("{peak}, {first}"),
+        ),
+        Definition::new(
+            "pss_at_idle",
+            "Its share, idle",
+            "MB",
+            format!("{share}, {first}"),
+        ),
+        at_ten("memory", "Memory, 10/s", "MB", format!("{peak}, {end}")),
+        at_ten("pss", "Its share, 10/s", "MB", format!("{share}, {end}")),
+        at_ten("p50", "Median, 10/s", "ms", during.to_owned()),
+        at_ten("p99", "p99, 10/s", "ms", during.to_owned()),
+        at_ten(
+            "threads",
+            "Threads, 10/s",
+            "threads",
+            format!("the most that were seen {during}"),
+        ),
+        at_ten(
+            "cpu_load",
+            "CPU load, 10/s",
+            "%",
+            format!("of one core, {during}, without the start"),
+        ),
+        at_ten(
+            "cpu_per_request",
+            "CPU per request, 10/s",
+            "µs",
+            format!("{during}, without the start"),
+        ),
+        at_ten(
+            "cpu_in_all",
+            "CPU in all, 10/s",
+            "s",
+            format!("from spawn to {}", end.trim_start_matches("at ")),
+        ),
+    ]
+}
+
 /// The metrics of QR codes: those of a load with texts of the first length, and what is looked at besides.
 pub fn of_codes(
     lengths: &[usize],
@@ -384,6 +472,75 @@ pub fn of_cold_start() -> Vec<Definition> {
         .headline()
         .kind(Kind::Constant),
     ]
+}
+
+/// The key of a metric at this number of rows.
+pub fn at_rows(key: &str, rows: u32) -> String {
+    format!("{key}_at_{rows}_rows")
+}
+
+/// The metrics of exports of these numbers of rows.
+pub fn of_export(sizes: &[u32]) -> Vec<Definition> {
+    let headline = sizes.iter().flat_map(|rows| {
+        let size = rows_in_words(*rows);
+        [
+            Definition::new(
+                at_rows("export_time", *rows),
+                format!("Time, {size}"),
+                "s",
+                "from the request to the last byte, by curl",
+            )
+            .headline(),
+            Definition::new(
+                at_rows("memory", *rows),
+                format!("Memory, {size}"),
+                "MB",
+                "the most that was ever resident (VmHWM), after the exports",
+            )
+            .headline(),
+        ]
+    });
+    let detail = sizes.iter().flat_map(|rows| {
+        let size = rows_in_words(*rows);
+        let short = size.trim_end_matches(" rows");
+        [
+            Definition::new(
+                at_rows("cpu_per_row", *rows),
+                format!("CPU a row, {short}"),
+                "µs",
+                "user and system",
+            ),
+            Definition::new(
+                at_rows("first_byte", *rows),
+                format!("First byte, {short}"),
+                "ms",
+                "from the request to the first byte of the body, by curl",
+            ),
+            Definition::new(
+                at_rows("first_export_time", *rows),
+                format!("First time, {short}"),
+                "s",
+                "the first export of a fresh process",
+            ),
+            Definition::new(
+                at_rows("pss", *rows),
+                format!("Its share, {short}"),
+                "MB",
+                "the proportional set size (Pss) after the exports",
+            ),
+        ]
+    });
+    headline.chain(detail).collect()
+}
+
+/// `10 million rows`, `10 000 rows`.
+fn rows_in_words(rows: u32) -> String {
+    const MILLION: u32 = 1_000_000;
+    if rows.is_multiple_of(MILLION) && rows > 0 {
+        format!("{} million rows", rows / MILLION)
+    } else {
+        format!("{} rows", super::table::figure(f64::from(rows)))
+    }
 }
 
 /// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first; `needed` is how many
@@ -528,6 +685,23 @@ pub fn verdict(interval: Interval, better: Better) -> Verdict {
     }
 }
 
+/// One side held against another by ratios of their own, where the rounds are not those of blocks.
+pub fn compared(side: &str, against: &str, ratios: &[f64], better: Better) -> Comparison {
+    let Some(interval) = ratio_interval(ratios) else {
+        return Comparison::invalid(side, against, "fewer than two pairs count");
+    };
+    Comparison {
+        side: side.to_owned(),
+        against: against.to_owned(),
+        ratio: Some(interval.mean),
+        low: Some(interval.low),
+        high: Some(interval.high),
+        rounds: ratios.len(),
+        verdict: verdict(interval, better),
+        reason: None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -641,6 +815,18 @@ mod tests {
     fn what_was_not_measured_is_left_out() {
         let metrics = metrics(&rounds(&[1.0; 2], &[1.0; 2]), 2);
         assert!(metrics.iter().all(|metric| metric.key != "memory"));
+    }
+
+    #[test]
+    fn no_two_metrics_of_the_article_share_a_key() {
+        let mut definitions = of_article(&[30, 60, 90], 60, 32);
+        definitions.extend(of_minute());
+        let mut keys: Vec<&str> = definitions.iter().map(|one| one.key.as_str()).collect();
+        keys.sort_unstable();
+        let all = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), all);
+        assert!(keys.contains(&"memory_at_ten") && keys.contains(&"p99"));
     }
 
     #[test]

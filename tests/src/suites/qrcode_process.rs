@@ -324,7 +324,7 @@ async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
     };
     let pid = stand_in.service.pid();
     load().await?;
-    let before = process::descriptors(pid);
+    let before = process::open_files(pid);
     load().await?;
     load().await?;
     // Where the system does not tell (no /proc), the answers are all that can be looked at.
@@ -336,7 +336,7 @@ async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
         }
         tokio::time::sleep(POLL).await;
     }
-    let after = process::descriptors(pid);
+    let after = process::open_files(pid);
     match before.zip(after) {
         // A few come and go with connections and threads.
         Some((before, after)) if after > before + ROUND / 4 => {

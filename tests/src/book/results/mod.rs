@@ -1,18 +1,27 @@
 //! `{{#results exercise-3}}`: the committed reference figures next to the reader's own, as table and chart.
 
+mod article;
 mod calibration;
+mod ceiling;
 mod chart;
 mod guard;
 mod knob;
 mod numbers;
+mod paging;
 mod pool;
+mod profile;
 mod program;
+mod published;
+pub mod report;
 mod stall;
 mod table;
 
 use std::path::{Path, PathBuf};
 
 pub use calibration::render as calibration;
+pub use ceiling::render as ceiling;
+pub use profile::render as profile;
+pub use published::{beside_ours as article, render as published};
 
 use super::fault::Problem;
 use super::html::{block, escape};
@@ -66,6 +75,8 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&table::headline(reference.as_ref(), own));
     html.push_str(&stall::render(reference.as_ref(), own));
     html.push_str(&pool::render(reference.as_ref(), own));
+    html.push_str(&paging::render(reference.as_ref(), own));
+    html.push_str(&article::render(reference.as_ref(), own));
     html.push_str(&program::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
     html.push_str(&guard::wrong_key(reference.as_ref(), own));
@@ -75,6 +86,21 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&table::details(reference.as_ref(), own));
     html.push_str("</section>");
     Ok(block(&html))
+}
+
+/// `{{#report}}`: all measurements of the reader on one page.
+///
+/// # Errors
+/// When what it is made of cannot be read.
+pub fn report(workspace: &Workspace) -> Result<String, Problem> {
+    let markdown = match report::gather(workspace)? {
+        Some(report) => report.markdown(),
+        None => format!(
+            "You have measured nothing yet. Begin with `{}`; this page then shows what you have.\n",
+            report::FIRST
+        ),
+    };
+    Ok(format!("\n\n{markdown}\n"))
 }
 
 /// A committed file: read, or not there.
@@ -119,17 +145,17 @@ fn unreadable(workspace: &Workspace, path: &Path, error: &anyhow::Error) -> Stri
     format!("{}.", first.trim_end_matches('.'))
 }
 
-/// Whose figures these are and what they were taken on.
-fn about(whose: &str, file: &ResultFile) -> String {
+/// What a measurement was taken on and how, in one line.
+fn provenance(file: &ResultFile) -> String {
     let day = file.taken_at.get(..10).unwrap_or(&file.taken_at);
-    let mut parts = vec![escape(&file.machine), escape(day)];
+    let mut parts = vec![file.machine.clone(), day.to_owned()];
     if let Some(commit) = &file.manifest.commit {
         let dirty = if file.manifest.dirty == Some(true) {
             " with changes"
         } else {
             ""
         };
-        parts.push(format!("commit {}{dirty}", escape(commit)));
+        parts.push(format!("commit {commit}{dirty}"));
     }
     let blocks = file.manifest.blocks;
     let sides = if file.sides.len() > 1 { " a side" } else { "" };
@@ -139,12 +165,17 @@ fn about(whose: &str, file: &ResultFile) -> String {
     ));
     parts.push(format!(
         "data set {} ({} rows)",
-        escape(&file.manifest.data_set),
+        file.manifest.data_set,
         numbers::grouped(file.manifest.rows)
     ));
     if file.mode == Mode::Quick {
         parts.push("a quick run, for orientation".to_owned());
     }
+    parts.join(", ")
+}
+
+/// Whose figures these are and what they were taken on.
+fn about(whose: &str, file: &ResultFile) -> String {
     let note = match (whose, file.target.as_str()) {
         ("Yours", target) if target.starts_with("solution") => {
             " (the reference's code on your machine)"
@@ -153,8 +184,11 @@ fn about(whose: &str, file: &ResultFile) -> String {
     };
     let mut html = format!(
         "<p class=\"results-about\"><strong>{whose}{note}:</strong> {}.</p>\n",
-        parts.join(", ")
+        escape(&provenance(file))
     );
+    if file.article.is_some() {
+        html.push_str("<p class=\"results-about\">Kotlin was measured in several set-ups; where one figure stands for it, it is that of the best of them.</p>\n");
+    }
     for reason in &file.invalid {
         html.push_str(&format!(
             "<p class=\"results-invalid\"><strong>Invalid:</strong> {}</p>\n",
@@ -174,9 +208,9 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PoolSweep, ProgramTime,
-        ProgramTimes, SCHEMA, Side, SideValue, Stall, StalledSide, Task, TextTime, Verdict,
-        WrongKey,
+        Better, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PageTimes, Paging,
+        PoolSweep, ProgramTime, ProgramTimes, SCHEMA, Side, SideValue, Stall, StalledSide, Task,
+        TextTime, Verdict, WrongKey,
     };
 
     fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {
@@ -266,6 +300,8 @@ mod tests {
             wrong_key: None,
             stall: None,
             pool: None,
+            paging: None,
+            article: None,
             program: None,
         }
     }
@@ -561,6 +597,34 @@ mod tests {
             !html.trim().contains("\n\n"),
             "an empty line would end the HTML block"
         );
+    }
+
+    #[test]
+    fn a_page_stands_by_key_and_by_offset() {
+        let mut file = sample();
+        file.paging = Some(Paging {
+            limit: 100,
+            rows: 10_000_000,
+            pages: vec![PageTimes {
+                page: 50_000,
+                repetitions: 7,
+                key_ms: 0.4,
+                offset_ms: 410.0,
+                offset_against_key: Comparison {
+                    ratio: Some(1025.0),
+                    low: Some(980.0),
+                    high: Some(1070.0),
+                    ..Comparison::invalid("offset", "key", "")
+                },
+            }],
+        });
+        let html = page(Some(&file), None);
+        assert!(
+            html.contains("A page of 100 rows of 10\u{202f}000\u{202f}000, reference"),
+            "{html}"
+        );
+        assert!(html.contains("50\u{202f}000</th><td class=\"number\">0.400</td><td class=\"number\">410</td><td class=\"number\">1025 <span"), "{html}");
+        assert!(!page(Some(&sample()), None).contains("By OFFSET"));
     }
 
     #[test]

@@ -80,6 +80,7 @@ fun Application.service(
     qrCodes: QrCodes = ZxingQrCodes(),
 ) {
     problems()
+    requests()
     routing {
         health()
         ready(records, schemaIsUpToDate)

@@ -7,7 +7,6 @@ import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
 import io.ktor.server.application.log
-import io.ktor.server.plugins.BadRequestException
 import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.response.header
 import io.ktor.server.response.respondText
@@ -45,10 +44,6 @@ fun Application.problems() {
         exception<QrCodesUnavailable> { call, cause ->
             call.application.log.warn("no QR code: {}", cause.message, cause.cause)
             call.respondProblem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now")
-        }
-        // The path or the query cannot be percent-decoded, such as /read/%zz.
-        exception<BadRequestException> { call, _ ->
-            call.respondProblem(HttpStatusCode.BadRequest, "the request is malformed")
         }
         // The client has left: there is nobody to answer.
         exception<CancellationException> { _, cause -> throw cause }

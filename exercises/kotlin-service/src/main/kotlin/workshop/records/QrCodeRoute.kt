@@ -4,7 +4,6 @@ package workshop.records
 import io.ktor.http.ContentType
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.request.ApplicationRequest
-import io.ktor.server.request.queryString
 import io.ktor.server.response.respondBytes
 import io.ktor.server.routing.Route
 import java.net.URLDecoder
@@ -24,7 +23,7 @@ fun Route.qrCode(qrCodes: QrCodes) {
 }
 
 private fun ApplicationRequest.text(): String {
-    val text = rawParameter("text")?.let(::decodeStrictly)
+    val text = encodedQueryParameter("text")?.let(::decodeStrictly)
     if (text.isNullOrEmpty()) {
         throw ProblemException(HttpStatusCode.BadRequest, "the query parameter text is missing or empty")
     }
@@ -39,20 +38,13 @@ private fun ApplicationRequest.text(): String {
 }
 // ANCHOR_END: qrcode
 
-/** The first parameter of this name, still encoded. Ktor's own look-up takes `Text` for `text`. */
-private fun ApplicationRequest.rawParameter(name: String): String? =
-    queryString()
-        .splitToSequence('&')
-        .firstOrNull { it.substringBefore('=') == name }
-        ?.substringAfter('=', missingDelimiterValue = "")
-
-/** `URLDecoder` reads `%+1` as a number as well. */
-private val BROKEN_SEQUENCE = Regex("%(?![0-9A-Fa-f]{2})")
-
-/** Ktor would put `�` where the bytes are no UTF-8. In ISO 8859-1 a character is a byte, so none gets lost. */
+/**
+ * Ktor would put `�` where the bytes are no UTF-8. In ISO 8859-1 a character is a byte, so none gets lost. `URLDecoder` reads
+ * `%+1` as a number as well.
+ */
 private fun decodeStrictly(encoded: String): String =
     try {
-        if (BROKEN_SEQUENCE in encoded) throw malformedRequest()
+        if (STRAY_PERCENT in encoded) throw malformedRequest()
         URLDecoder
             .decode(encoded, Charsets.ISO_8859_1)
             .toByteArray(Charsets.ISO_8859_1)

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 
 use crate::datasets::names::{Names, close, drop_database, execute};
 use crate::datasets::{DataSet, build, records, room};
@@ -61,14 +61,14 @@ pub fn shared_url(server: &Server, set: DataSet) -> String {
 pub async fn forget_migrations(server: &Server, set: DataSet) -> anyhow::Result<()> {
     let name = Names::of(server.checkout()).shared(set);
     let mut connection = server.connect(&name).await?;
-    sqlx::raw_sql(
+    execute(
+        &mut connection,
         "SET default_transaction_read_only = off; SET client_min_messages = warning; \
-         DROP TABLE IF EXISTS _sqlx_migrations",
+         DROP TABLE IF EXISTS _sqlx_migrations"
+            .to_owned(),
     )
-    .execute(&mut connection)
-    .await?;
-    connection.close().await?;
-    Ok(())
+    .await
+    .with_context(|| format!("cannot remove the recorded migrations of {name}"))
 }
 
 async fn interruptible(

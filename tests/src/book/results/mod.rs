@@ -1,20 +1,26 @@
 //! `{{#results exercise-3}}`: the committed reference figures next to the reader's own, as table and chart.
 
+mod article;
 mod calibration;
+mod ceiling;
 mod chart;
 mod guard;
 mod knob;
 mod numbers;
 mod paging;
 mod pool;
+pub mod report;
 mod profile;
+mod published;
 mod stall;
 mod table;
 
 use std::path::{Path, PathBuf};
 
 pub use calibration::render as calibration;
+pub use ceiling::render as ceiling;
 pub use profile::render as profile;
+pub use published::{beside_ours as article, render as published};
 
 use super::fault::Problem;
 use super::html::{block, escape};
@@ -69,6 +75,7 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&stall::render(reference.as_ref(), own));
     html.push_str(&pool::render(reference.as_ref(), own));
     html.push_str(&paging::render(reference.as_ref(), own));
+    html.push_str(&article::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
     html.push_str(&guard::wrong_key(reference.as_ref(), own));
     if let Some(own) = own {
@@ -77,6 +84,21 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&table::details(reference.as_ref(), own));
     html.push_str("</section>");
     Ok(block(&html))
+}
+
+/// `{{#report}}`: all measurements of the reader on one page.
+///
+/// # Errors
+/// When what it is made of cannot be read.
+pub fn report(workspace: &Workspace) -> Result<String, Problem> {
+    let markdown = match report::gather(workspace)? {
+        Some(report) => report.markdown(),
+        None => format!(
+            "You have measured nothing yet. Begin with `{}`; this page then shows what you have.\n",
+            report::FIRST
+        ),
+    };
+    Ok(format!("\n\n{markdown}\n"))
 }
 
 /// A committed file: read, or not there.
@@ -121,17 +143,17 @@ fn unreadable(workspace: &Workspace, path: &Path, error: &anyhow::Error) -> Stri
     format!("{}.", first.trim_end_matches('.'))
 }
 
-/// Whose figures these are and what they were taken on.
-fn about(whose: &str, file: &ResultFile) -> String {
+/// What a measurement was taken on and how, in one line.
+fn provenance(file: &ResultFile) -> String {
     let day = file.taken_at.get(..10).unwrap_or(&file.taken_at);
-    let mut parts = vec![escape(&file.machine), escape(day)];
+    let mut parts = vec![file.machine.clone(), day.to_owned()];
     if let Some(commit) = &file.manifest.commit {
         let dirty = if file.manifest.dirty == Some(true) {
             " with changes"
         } else {
             ""
         };
-        parts.push(format!("commit {}{dirty}", escape(commit)));
+        parts.push(format!("commit {commit}{dirty}"));
     }
     let blocks = file.manifest.blocks;
     let sides = if file.sides.len() > 1 { " a side" } else { "" };
@@ -141,12 +163,17 @@ fn about(whose: &str, file: &ResultFile) -> String {
     ));
     parts.push(format!(
         "data set {} ({} rows)",
-        escape(&file.manifest.data_set),
+        file.manifest.data_set,
         numbers::grouped(file.manifest.rows)
     ));
     if file.mode == Mode::Quick {
         parts.push("a quick run, for orientation".to_owned());
     }
+    parts.join(", ")
+}
+
+/// Whose figures these are and what they were taken on.
+fn about(whose: &str, file: &ResultFile) -> String {
     let note = match (whose, file.target.as_str()) {
         ("Yours", target) if target.starts_with("solution") => {
             " (the reference's code on your machine)"
@@ -155,8 +182,11 @@ fn about(whose: &str, file: &ResultFile) -> String {
     };
     let mut html = format!(
         "<p class=\"results-about\"><strong>{whose}{note}:</strong> {}.</p>\n",
-        parts.join(", ")
+        escape(&provenance(file))
     );
+    if file.article.is_some() {
+        html.push_str("<p class=\"results-about\">Kotlin was measured in several set-ups; where one figure stands for it, it is that of the best of them.</p>\n");
+    }
     for reason in &file.invalid {
         html.push_str(&format!(
             "<p class=\"results-invalid\"><strong>Invalid:</strong> {}</p>\n",
@@ -268,6 +298,7 @@ mod tests {
             stall: None,
             pool: None,
             paging: None,
+            article: None,
         }
     }
 

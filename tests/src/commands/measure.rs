@@ -7,7 +7,7 @@ use crate::measure::lab::{self, Lab};
 use crate::measure::load::{self, Wanted};
 use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
-use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
+use crate::measure::results::{JudgedPrediction, Mode, ResultFile, Task};
 use crate::measure::{
     article, cold_start, export, guard, hyperfine::Hyperfine, pool, predictions, stall, table,
 };

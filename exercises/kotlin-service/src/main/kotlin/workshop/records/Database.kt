@@ -88,6 +88,15 @@ class PostgresDatabase(
             }
         }
 
+    /** Runs [statement] on a connection. Each query in it is a transaction of its own, unless it turns `autoCommit` off. */
+    suspend fun <T> withConnection(statement: Connection.() -> T): T =
+        withinLimits { connected ->
+            pool.connection.use {
+                connected()
+                it.statement()
+            }
+        }
+
     /**
      * Runs [work] on a thread of its own, and waits for it: so long for a connection, until [work] says that it is
      * `connected`, and as long again for the rest.
@@ -118,9 +127,16 @@ class PostgresDatabase(
      * collector, and holds no thread while it waits for him.
      */
     fun <T> stream(statement: suspend ProducerScope<T>.() -> Unit): Flow<T> =
+        flowFromThread { suspendTransaction(exposed) { this@flowFromThread.statement() } }
+
+    /** Like [stream], with nothing around the connection. */
+    fun <T> streamFromConnection(statement: suspend ProducerScope<T>.(Connection) -> Unit): Flow<T> =
+        flowFromThread { pool.connection.use { statement(it) } }
+
+    private fun <T> flowFromThread(produce: suspend ProducerScope<T>.() -> Unit): Flow<T> =
         channelFlow {
             try {
-                withContext(jdbc) { suspendTransaction(exposed) { this@channelFlow.statement() } }
+                withContext(jdbc) { this@channelFlow.produce() }
             } catch (cause: SQLException) {
                 throw cause.orUnavailable()
             }
@@ -181,7 +197,7 @@ private fun Duration.inSecondsRoundedUp(): Int = ceil(toDouble(DurationUnit.SECO
 private class RetryingDataSource(
     private val target: DataSource,
 ) : DataSource by target {
-    private val log = LoggerFactory.getLogger("database")
+    private val log = LoggerFactory.getLogger(PostgresDatabase::class.java)
 
     @Volatile
     private var givenUp = false

@@ -6,7 +6,7 @@ import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
-import io.ktor.server.application.log
+import io.ktor.server.plugins.BadRequestException
 import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.response.header
 import io.ktor.server.response.respondText
@@ -14,6 +14,7 @@ import kotlinx.coroutines.CancellationException
 import kotlinx.io.IOException
 import kotlinx.serialization.Serializable
 import kotlinx.serialization.json.Json
+import org.slf4j.LoggerFactory
 
 // ANCHOR: problems
 
@@ -25,7 +26,7 @@ class ProblemException(
 ) : RuntimeException(detail, null, false, false)
 
 @Serializable
-private data class Problem(
+internal data class Problem(
     val type: String,
     val title: String,
     val status: Int,
@@ -34,40 +35,61 @@ private data class Problem(
 
 fun Application.problems() {
     install(StatusPages) {
-        exception<ProblemException> { call, problem ->
-            problem.headers.forEach { (name, value) -> call.response.header(name, value) }
-            call.respondProblem(problem.status, problem.detail)
-        }
-        exception<DatabaseUnavailable> { call, _ ->
-            call.respondProblem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
-        }
-        exception<QrCodesUnavailable> { call, cause ->
-            call.application.log.warn("no QR code: {}", cause.message, cause.cause)
-            call.respondProblem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now")
-        }
         // The client has left: there is nobody to answer.
         exception<CancellationException> { _, cause -> throw cause }
         exception<IOException> { _, cause -> throw cause }
-        exception<Throwable> { call, cause ->
-            call.application.log.error("unexpected error", cause)
-            call.respondProblem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
+        exception<BadRequestException> { call, _ ->
+            call.respondProblem(problem(HttpStatusCode.BadRequest, "the request is malformed"))
+        }
+        exception<Throwable> { call, failure ->
+            if (failure is ProblemException) failure.headers.forEach { (name, value) -> call.response.header(name, value) }
+            call.respondProblem(call.problemOf(failure))
         }
         // Ktor's own answer when no route matches.
         status(HttpStatusCode.NotFound) { call, status ->
-            call.respondProblem(status, "there is nothing at this path")
+            call.respondProblem(problem(status, "there is nothing at this path"))
         }
     }
 }
 
-private suspend fun ApplicationCall.respondProblem(
+/** What the client is told of a [failure]. What nobody thought of is logged, and not told. */
+internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
+    when (failure) {
+        is ProblemException -> {
+            problem(failure.status, failure.detail)
+        }
+
+        is DatabaseUnavailable -> {
+            problem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
+        }
+
+        is QrCodesUnavailable -> {
+            log
+                .atWarn()
+                .addKeyValue("request_id", requestId)
+                .setCause(failure.cause)
+                .log("no QR code: {}", failure.message)
+            problem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now")
+        }
+
+        else -> {
+            log
+                .atError()
+                .addKeyValue("request_id", requestId)
+                .setCause(failure)
+                .log("unexpected error: {}", failure.message)
+            problem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
+        }
+    }
+
+private val log = LoggerFactory.getLogger("workshop.records.problems")
+
+private fun problem(
     status: HttpStatusCode,
     detail: String,
-) {
-    if (response.isCommitted) {
-        application.log.warn("a response broke off: {}", detail)
-        return
-    }
-    val problem = Problem("about:blank", status.description, status.value, detail)
-    respondText(Json.encodeToString(problem), ContentType.Application.ProblemJson, status)
+) = Problem("about:blank", status.description, status.value, detail)
+
+private suspend fun ApplicationCall.respondProblem(problem: Problem) {
+    respondText(Json.encodeToString(problem), ContentType.Application.ProblemJson, HttpStatusCode.fromValue(problem.status))
 }
 // ANCHOR_END: problems

@@ -6,19 +6,21 @@ import io.ktor.http.decodeURLQueryComponent
 import io.ktor.server.application.Application
 import io.ktor.server.application.createApplicationPlugin
 import io.ktor.server.application.install
-import io.ktor.server.plugins.mutableOriginConnectionPoint
+import io.ktor.server.netty.NettyApplicationEngine
 import io.ktor.server.request.ApplicationRequest
 import io.ktor.server.request.httpMethod
 import io.ktor.server.request.queryString
-import io.ktor.server.request.uri
 import io.ktor.server.routing.IgnoreTrailingSlash
+import io.netty.channel.ChannelHandler
+import io.netty.channel.ChannelHandlerContext
+import io.netty.channel.ChannelInboundHandlerAdapter
+import io.netty.handler.codec.http.HttpRequest
 
 // ANCHOR: requests
 
-/** Refuses the methods that HTTP does not know, and reads paths as generously as browsers write them. */
+/** Refuses the methods that HTTP does not know. */
 fun Application.requests() {
     install(KnownMethods)
-    install(StrayPercents)
     install(IgnoreTrailingSlash)
 }
 
@@ -33,31 +35,35 @@ private val KnownMethods =
         }
     }
 
-/** A percent sign without two hexadecimal digits stands for itself. Ktor would refuse the whole request. */
-private val StrayPercents =
-    createApplicationPlugin("StrayPercents") {
-        onCall { call ->
-            val path = call.request.uri.substringBefore('?')
-            if (STRAY_PERCENT in path) {
-                call.mutableOriginConnectionPoint.uri = path.withoutStrayPercents() + call.request.uri.drop(path.length)
-            }
-        }
-    }
-
-/** The first parameter of this name. Ktor's own look-up takes `Name` for `name`, and refuses a stray percent sign. */
-internal fun ApplicationRequest.queryParameter(name: String): String? = encodedQueryParameter(name)?.decoded()
+/** The first parameter of this name. Ktor's own look-up takes `Name` for `name`. */
+internal fun ApplicationRequest.queryParameter(name: String): String? =
+    encodedQueryParameter(name)?.decodeURLQueryComponent(plusIsSpace = true)
 
 /** The same as it stands in the query. */
 internal fun ApplicationRequest.encodedQueryParameter(name: String): String? =
     queryString()
         .splitToSequence('&')
         .map { it.split('=', limit = 2) }
-        .firstOrNull { it.first().decoded() == name }
+        .firstOrNull { it.first().decodeURLQueryComponent(plusIsSpace = true) == name }
         ?.let { it.getOrElse(1) { "" } }
 
-private fun String.decoded() = withoutStrayPercents().decodeURLQueryComponent(plusIsSpace = true)
+/** Lets requests pass that have a percent sign without two hexadecimal digits. Ktor would refuse them, whatever it is in. */
+fun NettyApplicationEngine.Configuration.acceptStrayPercents() {
+    channelPipelineConfig = { addAfter("codec", "stray percent signs", StrayPercents) }
+}
 
-private fun String.withoutStrayPercents() = replace(STRAY_PERCENT, "%25")
+/** Makes of each a byte that is no UTF-8: so whoever needs what it stands in can still see that it is broken. */
+@ChannelHandler.Sharable
+private object StrayPercents : ChannelInboundHandlerAdapter() {
+    override fun channelRead(
+        context: ChannelHandlerContext,
+        message: Any,
+    ) {
+        if (message is HttpRequest && '%' in message.uri()) message.uri = message.uri().replace(STRAY_PERCENT, "%FF")
+        context.fireChannelRead(message)
+    }
+}
 
+/** A percent sign without two hexadecimal digits. */
 internal val STRAY_PERCENT = Regex("%(?![0-9A-Fa-f]{2})")
 // ANCHOR_END: requests

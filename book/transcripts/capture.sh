@@ -16,12 +16,11 @@ tidy() { sed -E "s#/[^ ]*/registry/src/[^/ ]*/#…/#g; s#$work/[a-z-]*/?##g; s#$
 # The first error the compiler finds after this edit of a reference: slug, exercise folder, sed script, file, lines to keep.
 error() {
     copy="$work/$1"
-    mkdir -p "$copy"
-    cp -r "$root/solutions/$2/src" "$copy/src"
+    cp -r "$root/solutions/$2" "$copy"
     cp "$root/Cargo.lock" "$copy/"
     {
         printf '[package]\nname = "copy"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\n'
-        sed -n '/^\[workspace.dependencies\]/,/^$/p' "$root/Cargo.toml" | grep -E '^(rocket|sqlx|serde|env_logger|log|subtle) '
+        sed -n '/^\[workspace.dependencies\]/,/^$/p' "$root/Cargo.toml" | grep -E '^(rocket|sqlx|serde|env_logger|log|subtle|thiserror) '
         sed -n '/^\[profile.dev/,$p' "$root/Cargo.toml"
     } >"$copy/Cargo.toml"
     sed -i -E "$3" "$copy/src/$4"
@@ -41,6 +40,13 @@ error question-mark 03-read-a-record 's/let id = id\.map_err.*/let id = id?;/' r
 error no-await 03-read-a-record 's/\.fetch_optional\(pool\.inner\(\)\)/.fetch_optional(pool.inner());/; /^ *\.await\?;/d' read.rs 10
 error unsigned 03-read-a-record 's/id: i32/id: u32/' record.rs 6
 error choice 04-api-key '/^            \.into\(\)$/d' api_key.rs 7
+error conflicting 05-fail-the-same-way 's/Query\(sqlx::Error\),/Query(#[from] sqlx::Error),/' error.rs 8
+error moved 05-fail-the-same-way '/mount\(.*methods::/d; s/^( *)\.mount\(.*routes\)$/&\n\1.mount("\/", methods::not_allowed(\&routes))/' main.rs 12
+error transaction 06-change-things 's/fetch_all\(&mut \*transaction\)/fetch_all(\&mut transaction)/' visits.rs 7
+error borrowed 06-change-things 's/&mut \*transaction/\&mut *connection/' visits.rs 11
+error finished 06-change-things '/return Ok\(missing\);/d' visits.rs 11
+error not-covered 06-change-things '/BodyTooLarge => Status/d' error.rs 14
+error unpin 07-ten-million-rows 's/ \+ Unpin//' export.rs 14
 error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.rs 10
 
 if [ "${1:-}" != --compiler-only ]; then
@@ -51,4 +57,6 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-2 solution-2
     check green-3 solution-3
     check green-4 solution-4
+    check green-5 solution-5
+    check green-6 solution-6
 fi

@@ -13,6 +13,7 @@ mod image;
 mod mdbook;
 mod measure;
 mod progress;
+mod report;
 mod reset;
 mod run;
 mod seed;
@@ -59,6 +60,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Image => image::run(workspace).await,
         Command::Clean { image } => clean::run(workspace, image).await,
         Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
+        Command::Report => report::run(workspace),
         Command::Calibrate(args) => interruptible(calibrate::run(workspace, &args)).await,
         Command::ColdStart(args) => cold_start::run(&args),
     }

@@ -37,20 +37,36 @@ impl RunDatabase {
             DataSet::Small => names.template(set),
             DataSet::Pi | DataSet::Full => names.shared(set),
         };
-        let mut claim = server.connect_for_maintenance().await?;
-        names.sweep(&mut claim, None).await?;
-        let name = names.run();
-        if !try_claim(&mut claim, &name).await? {
-            return Err(Trouble::new(format!("another run has the database {name}"))
-                .next("try again")
-                .into());
-        }
-        if let Err(error) = seed::copy(&mut claim, &source, &name).await {
+        let mut run = RunDatabase::claim(server, &names).await?;
+        names.sweep(&mut run.claim, None).await?;
+        if let Err(error) = seed::copy(&mut run.claim, &source, &run.name).await {
             if !is_missing(&error) {
                 return Err(error);
             }
             seed::seed(server, workspace, set).await?;
-            seed::copy(&mut claim, &source, &name).await?;
+            seed::copy(&mut run.claim, &source, &run.name).await?;
+        }
+        Ok(run)
+    }
+
+    /// Makes a database without any table.
+    ///
+    /// # Errors
+    /// When the server refuses or goes away.
+    pub async fn empty(server: &Server) -> anyhow::Result<Self> {
+        let mut run = RunDatabase::claim(server, &Names::of(server.checkout())).await?;
+        seed::copy(&mut run.claim, "template0", &run.name).await?;
+        Ok(run)
+    }
+
+    /// Takes a name. There is no database of it yet.
+    async fn claim(server: &Server, names: &Names) -> anyhow::Result<Self> {
+        let name = names.run();
+        let mut claim = server.connect_for_maintenance().await?;
+        if !try_claim(&mut claim, &name).await? {
+            return Err(Trouble::new(format!("another run has the database {name}"))
+                .next("try again")
+                .into());
         }
         let url = server.url(&name);
         Ok(RunDatabase {

@@ -11,7 +11,7 @@ use super::failure::Failure;
 /// The longest that a test waits for a whole answer.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// The longest body that a test reads, in bytes: no call of the suites answers with more.
-const BODY_LIMIT: usize = 1024 * 1024;
+const BODY_LIMIT: usize = 4 * 1024 * 1024;
 /// How much of a body a failure shows, in characters.
 const SHOWN: usize = 300;
 
@@ -21,6 +21,7 @@ pub struct Client {
     base_url: String,
     http: reqwest::Client,
     key: Option<String>,
+    limit: Duration,
 }
 
 impl Client {
@@ -39,6 +40,7 @@ impl Client {
             base_url: base_url.to_owned(),
             http,
             key: key.map(str::to_owned),
+            limit: ANSWER_LIMIT,
         })
     }
 
@@ -60,10 +62,19 @@ impl Client {
         }
     }
 
+    /// The same client, waiting at most this long for a whole answer instead of [`ANSWER_LIMIT`].
+    #[must_use]
+    pub fn within(&self, limit: Duration) -> Self {
+        Client {
+            limit,
+            ..self.clone()
+        }
+    }
+
     /// Sends a GET and reads the whole answer.
     ///
     /// # Errors
-    /// When no complete HTTP answer comes within [`ANSWER_LIMIT`], or its body is longer than any in the contract.
+    /// When no complete HTTP answer comes in time, or its body is longer than any in the contract.
     pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::GET, path).await
     }
@@ -76,41 +87,162 @@ impl Client {
         self.send(Method::HEAD, path).await
     }
 
-    async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
+    /// Sends a GET and reads the head of the answer only. The body comes as fast as it is asked for, so this client can be
+    /// a slow one; dropping the download leaves it.
+    ///
+    /// # Errors
+    /// When no HTTP answer begins in time.
+    pub async fn download(&self, path: &str) -> Result<Download, Failure> {
+        let (request, curl) = self.request(Method::GET, path, None);
+        let response = within(self.limit, &curl, begun(request)).await?;
+        Ok(Download {
+            curl,
+            limit: self.limit,
+            response,
+            unread: Vec::new(),
+        })
+    }
+
+    /// Sends a request of any method, without a body, and reads the answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
+        self.send_body(method, path, None).await
+    }
+
+    /// Sends a POST without a body and reads the whole answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn post(&self, path: &str) -> Result<Answer, Failure> {
+        self.send(Method::POST, path).await
+    }
+
+    /// Sends a POST with a body, said to be of this type, and reads the whole answer.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn post_body(&self, path: &str, body: Body<'_>) -> Result<Answer, Failure> {
+        self.send_body(Method::POST, path, Some(body)).await
+    }
+
+    async fn send_body(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body<'_>>,
+    ) -> Result<Answer, Failure> {
+        let (request, curl) = self.request(method, path, body);
+        let sent = Instant::now();
+        let (status, headers, body) = within(self.limit, &curl, read(request)).await?;
+        Ok(Answer {
+            curl,
+            status,
+            headers,
+            body,
+            took: sent.elapsed(),
+        })
+    }
+
+    /// The request, and the same as a curl line.
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body<'_>>,
+    ) -> (reqwest::RequestBuilder, String) {
         let url = format!("{}{path}", self.base_url);
-        let curl = self.curl(&method, &url);
+        let curl = self.curl(&method, &url, body);
         let mut request = self.http.request(method, &url);
         if let Some(key) = &self.key {
             request = request.header("X-API-Key", key);
         }
-        let sent = Instant::now();
-        match tokio::time::timeout(ANSWER_LIMIT, read(request)).await {
-            Ok(Ok((status, headers, body))) => Ok(Answer {
-                curl,
-                status,
-                headers,
-                body,
-                took: sent.elapsed(),
-            }),
-            Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
-            Err(_) => {
-                let expected = format!("an answer within {} s", ANSWER_LIMIT.as_secs());
-                Err(Failure::new(expected, "no complete answer in that time").of(curl))
+        if let Some(body) = body {
+            request = request.body(body.bytes.to_vec());
+            if let Some(content_type) = body.content_type {
+                request = request.header(CONTENT_TYPE, content_type);
             }
+        }
+        (request, curl)
+    }
+
+    fn curl(&self, method: &Method, url: &str, body: Option<Body<'_>>) -> String {
+        let mut curl = match *method {
+            Method::HEAD => "curl -I".to_owned(),
+            Method::GET => "curl -i".to_owned(),
+            _ => format!("curl -i -X {method}"),
+        };
+        if let Some(key) = &self.key {
+            curl += &format!(" -H 'X-API-Key: {key}'");
+        }
+        if let Some(body) = body {
+            curl += &body.as_curl_options();
+        }
+        format!("{curl} '{url}'")
+    }
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Body<'a> {
+    /// The value of the header `Content-Type`; none when the request has no such header.
+    pub content_type: Option<&'a str>,
+    /// What is sent.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Body<'a> {
+    /// A body that is said to be JSON, whether it is or not.
+    pub fn json(bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+        Body {
+            content_type: Some("application/json"),
+            bytes: bytes.as_ref(),
         }
     }
 
-    fn curl(&self, method: &Method, url: &str) -> String {
-        let option = if *method == Method::HEAD { "-I" } else { "-i" };
-        match &self.key {
-            Some(key) => format!("curl {option} -H 'X-API-Key: {key}' '{url}'"),
-            None => format!("curl {option} '{url}'"),
+    /// A long body is shown by its beginning, which says what it is.
+    fn as_curl_options(self) -> String {
+        // curl names a type of its own unless it is told to leave the header out.
+        let header = self.content_type.map_or_else(
+            || "Content-Type:".to_owned(),
+            |content_type| format!("Content-Type: {content_type}"),
+        );
+        let text = String::from_utf8_lossy(self.bytes).replace('\'', r"'\''");
+        let text = shortened(&text);
+        format!(" -H '{header}' --data-binary '{text}'")
+    }
+}
+
+/// The beginning of a text, as much as a failure shows.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} …", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+async fn within<T>(
+    limit: Duration,
+    curl: &str,
+    answer: impl Future<Output = Result<T, String>>,
+) -> Result<T, Failure> {
+    match tokio::time::timeout(limit, answer).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
+        Err(_) => {
+            let expected = format!("an answer within {} s", limit.as_secs_f64());
+            Err(Failure::new(expected, "no complete answer in that time").of(curl))
         }
     }
 }
 
+async fn begun(request: reqwest::RequestBuilder) -> Result<reqwest::Response, String> {
+    request.send().await.map_err(|error| in_words(&error))
+}
+
 async fn read(request: reqwest::RequestBuilder) -> Result<(u16, HeaderMap, Vec<u8>), String> {
-    let mut response = request.send().await.map_err(|error| in_words(&error))?;
+    let mut response = begun(request).await?;
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     let mut body = Vec::new();
@@ -132,6 +264,76 @@ fn in_words(error: &reqwest::Error) -> String {
         cause = inner;
     }
     format!("no HTTP answer: {cause}")
+}
+
+/// An answer whose body is still coming.
+#[derive(Debug)]
+pub struct Download {
+    curl: String,
+    limit: Duration,
+    response: reqwest::Response,
+    /// What has come after the lines that were asked for.
+    unread: Vec<u8>,
+}
+
+impl Download {
+    /// A failure of this request.
+    pub fn failure(&self, expected: impl Into<String>, actual: impl Into<String>) -> Failure {
+        Failure::new(expected, actual).of(&self.curl)
+    }
+
+    /// Holds the status code against the contract.
+    ///
+    /// # Errors
+    /// When it is another.
+    pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
+        let status = self.response.status().as_u16();
+        if status == expected {
+            return Ok(self);
+        }
+        Err(self.failure(format!("status {expected}"), format!("status {status}")))
+    }
+
+    /// Reads one line, with its line break.
+    ///
+    /// # Errors
+    /// When the body ends or breaks before the line does, or nothing of it comes in time.
+    pub async fn line(&mut self) -> Result<Vec<u8>, Failure> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let rest = self.unread.split_off(end + 1);
+                return Ok(std::mem::replace(&mut self.unread, rest));
+            }
+            if !self.more().await? {
+                return Err(self.failure("one more line", "the body has ended"));
+            }
+        }
+    }
+
+    /// Reads all that is left.
+    ///
+    /// # Errors
+    /// When the body breaks, or nothing of it comes in time.
+    pub async fn rest(mut self) -> Result<Vec<u8>, Failure> {
+        while self.more().await? {}
+        Ok(self.unread)
+    }
+
+    /// Waits for some bytes; false at the end of the body.
+    async fn more(&mut self) -> Result<bool, Failure> {
+        let chunk = async {
+            self.response
+                .chunk()
+                .await
+                .map_err(|error| in_words(&error))
+        };
+        let chunk = within(self.limit, &self.curl, chunk).await?;
+        let Some(chunk) = chunk else {
+            return Ok(false);
+        };
+        self.unread.extend_from_slice(&chunk);
+        Ok(true)
+    }
 }
 
 /// A whole answer, with the request that it answers.
@@ -259,11 +461,6 @@ impl Answer {
 
     fn shown_body(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
-        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut shown: String = flat.chars().take(SHOWN).collect();
-        if flat.chars().count() > SHOWN {
-            shown.push_str(" …");
-        }
-        shown
+        shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 }

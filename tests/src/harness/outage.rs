@@ -54,8 +54,9 @@ impl Outage {
     }
 }
 
-/// The answer before the outage. A cold JVM may need longer for its first connection than a request may wait for one.
-async fn settled(client: &Client, path: &str) -> Result<Answer, Failure> {
+/// The answer of a service that has been started a moment ago: it may still be migrating, and a cold JVM may need longer for
+/// its first connection than a request may wait for one.
+pub(super) async fn settled(client: &Client, path: &str) -> Result<Answer, Failure> {
     ask_while(client, path, |answer| has_status(answer, 503)).await
 }
 
@@ -72,14 +73,14 @@ async fn recovered(
     .await
 }
 
-fn has_status(answer: &Result<Answer, Failure>, status: u16) -> bool {
+pub(super) fn has_status(answer: &Result<Answer, Failure>, status: u16) -> bool {
     answer
         .as_ref()
         .is_ok_and(|answer| answer.status() == status)
 }
 
 /// Asks again while the answer is of that kind, until the limit.
-async fn ask_while(
+pub(super) async fn ask_while(
     client: &Client,
     path: &str,
     again: impl Fn(&Result<Answer, Failure>) -> bool,

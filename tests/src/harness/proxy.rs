@@ -1,5 +1,5 @@
-//! A TCP proxy between a service and PostgreSQL: it can cut the database off and give it back, let it stall and resume, and
-//! it counts the connections and the round trips that really happen.
+//! A TCP proxy between a service and PostgreSQL: it can cut the database off and give it back, let it stall and resume, lose
+//! connections without a word, and it counts the connections, the round trips and the bytes that there really are.
 //!
 //! A round trip is what the client sends until it waits: one or more `Sync` or `Query` messages, each of which the server
 //! answers (<https://www.postgresql.org/docs/current/protocol-flow.html>), without an answer in between. A driver that sends
@@ -22,6 +22,7 @@ struct Counters {
     open: AtomicUsize,
     most_open: AtomicUsize,
     round_trips: AtomicU64,
+    received: AtomicU64,
 }
 
 /// A database that a test can take away. Dropping the proxy closes every connection through it.
@@ -39,10 +40,13 @@ enum Reach {
     CutOff,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    Flowing,
-    Held,
+/// What becomes of the bytes that arrive. Connections are numbered in the order in which they were opened.
+#[derive(Debug, Clone, Copy, Default)]
+struct Flow {
+    /// Nothing gets through for now.
+    held: bool,
+    /// Nothing ever gets through again on the connections up to this number.
+    lost: u64,
 }
 
 impl DatabaseProxy {
@@ -67,7 +71,7 @@ impl DatabaseProxy {
 
         let counters = Arc::new(Counters::default());
         let (switch, switched) = mpsc::channel(1);
-        let (flow, flows) = watch::channel(Flow::Flowing);
+        let (flow, flows) = watch::channel(Flow::default());
         let gate = Gate {
             address,
             upstream,
@@ -100,12 +104,19 @@ impl DatabaseProxy {
 
     /// Holds everything back in both directions: connections stay, new ones are accepted, but nothing gets through.
     pub fn stall(&self) {
-        self.flow.send_replace(Flow::Held);
+        self.flow.send_modify(|flow| flow.held = true);
     }
 
     /// Lets everything through that was held back, and what follows.
     pub fn resume(&self) {
-        self.flow.send_replace(Flow::Flowing);
+        self.flow.send_modify(|flow| flow.held = false);
+    }
+
+    /// Loses the connections that are open now, as a firewall does that forgets them: whatever is sent on them is swallowed, and
+    /// neither side is told. New ones work.
+    pub fn lose(&self) {
+        let opened = self.opened();
+        self.flow.send_modify(|flow| flow.lost = opened);
     }
 
     /// The number of connections opened so far.
@@ -126,6 +137,11 @@ impl DatabaseProxy {
     /// The number of round trips made so far, over all connections.
     pub fn round_trips(&self) -> u64 {
         self.counters.round_trips.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that have come from the database so far, over all connections.
+    pub fn received(&self) -> u64 {
+        self.counters.received.load(Ordering::Relaxed)
     }
 
     async fn set(&self, reach: Reach) {
@@ -201,21 +217,47 @@ async fn accept(listener: Option<&TcpListener>) -> std::io::Result<TcpStream> {
     }
 }
 
-/// Counts a connection for as long as it is there.
-struct Counted(Arc<Counters>);
+/// Counts a connection for as long as it is there, and gives it its number.
+struct Counted {
+    counters: Arc<Counters>,
+    number: u64,
+}
 
 impl Counted {
     fn new(counters: Arc<Counters>) -> Self {
-        counters.opened.fetch_add(1, Ordering::Relaxed);
+        let number = counters.opened.fetch_add(1, Ordering::Relaxed) + 1;
         let open = counters.open.fetch_add(1, Ordering::Relaxed) + 1;
         counters.most_open.fetch_max(open, Ordering::Relaxed);
-        Counted(counters)
+        Counted { counters, number }
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::Relaxed);
+        self.counters.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether bytes get through on one connection.
+#[derive(Clone)]
+struct Passage {
+    flows: watch::Receiver<Flow>,
+    number: u64,
+}
+
+impl Passage {
+    /// Waits until something gets through; false when nothing ever will. When the proxy is gone, so is every connection
+    /// through it: nobody waits then.
+    async fn opens(&mut self) -> bool {
+        let number = self.number;
+        match self
+            .flows
+            .wait_for(|flow| !flow.held || number <= flow.lost)
+            .await
+        {
+            Ok(flow) => number > flow.lost,
+            Err(_) => false,
+        }
     }
 }
 
@@ -225,7 +267,11 @@ async fn forward(
     counters: Arc<Counters>,
     flows: watch::Receiver<Flow>,
 ) -> std::io::Result<()> {
-    let _counted = Counted::new(Arc::clone(&counters));
+    let counted = Counted::new(Arc::clone(&counters));
+    let passage = Passage {
+        flows,
+        number: counted.number,
+    };
     let server = TcpStream::connect(upstream).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
@@ -234,15 +280,15 @@ async fn forward(
     let waiting = AtomicBool::new(false);
     // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
     tokio::select! {
-        result = forward_requests(client_reads, server_writes, flows.clone(), &waiting, &counters) => result,
-        result = forward_answers(server_reads, client_writes, flows, &waiting) => result,
+        result = forward_requests(client_reads, server_writes, passage.clone(), &waiting, &counters) => result,
+        result = forward_answers(server_reads, client_writes, passage, &waiting, &counters) => result,
     }
 }
 
 async fn forward_requests(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    mut flows: watch::Receiver<Flow>,
+    mut passage: Passage,
     waiting: &AtomicBool,
     counters: &Counters,
 ) -> std::io::Result<()> {
@@ -257,16 +303,18 @@ async fn forward_requests(
         if asks && !waiting.swap(true, Ordering::Relaxed) {
             counters.round_trips.fetch_add(1, Ordering::Relaxed);
         }
-        flowing(&mut flows).await;
-        to.write_all(&buffer[..read]).await?;
+        if passage.opens().await {
+            to.write_all(&buffer[..read]).await?;
+        }
     }
 }
 
 async fn forward_answers(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    mut flows: watch::Receiver<Flow>,
+    mut passage: Passage,
     waiting: &AtomicBool,
+    counters: &Counters,
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -274,15 +322,12 @@ async fn forward_answers(
         if read == 0 {
             return to.shutdown().await;
         }
+        counters.received.fetch_add(read as u64, Ordering::Relaxed);
         waiting.store(false, Ordering::Relaxed);
-        flowing(&mut flows).await;
-        to.write_all(&buffer[..read]).await?;
+        if passage.opens().await {
+            to.write_all(&buffer[..read]).await?;
+        }
     }
-}
-
-/// Waits until nothing is held back. When the proxy is gone, so is every connection through it: nobody waits then.
-async fn flowing(flows: &mut watch::Receiver<Flow>) {
-    let _ = flows.wait_for(|flow| *flow == Flow::Flowing).await;
 }
 
 /// Follows the messages of a client through a byte stream that may be cut anywhere.
@@ -457,6 +502,35 @@ mod tests {
         server.read_exact(&mut asked).await?;
         client.read_exact(&mut told).await?;
         assert_eq!((&asked, &told, proxy.open()), (b"asked", b"told", 1));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_lost_connection_swallows_what_is_sent_and_a_new_one_works() -> anyhow::Result<()> {
+        let upstream = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let url = format!(
+            "postgres://u:p@127.0.0.1:{}/d",
+            upstream.local_addr()?.port()
+        );
+        let proxy = DatabaseProxy::start(&url).await?;
+        let port = Url::parse(proxy.url())?.port().context("a port")?;
+        let mut old = TcpStream::connect(("127.0.0.1", port)).await?;
+        let (mut old_server, _) = upstream.accept().await?;
+
+        proxy.lose();
+        let mut new = TcpStream::connect(("127.0.0.1", port)).await?;
+        let (mut new_server, _) = upstream.accept().await?;
+        old.write_all(b"asked").await?;
+        new.write_all(b"asked").await?;
+        let mut asked = [0; 5];
+        new_server.read_exact(&mut asked).await?;
+        assert_eq!((&asked, proxy.open()), (b"asked", 2));
+
+        // It is noticed when the client lets go of it, and nothing of what it sent has come through.
+        drop(old);
+        let mut rest = Vec::new();
+        old_server.read_to_end(&mut rest).await?;
+        assert_eq!(rest, b"");
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! Judging a service: it is started with its own database, the suites are run against it, it is stopped.
 //!
-//! Two services are started side by side: one with a healthy database, one that lives through an outage. So a test of the
-//! outage can disturb no other.
+//! Several services are started side by side, each with a database of its own: one that is left in peace, one for each way of
+//! taking the database away that the suites ask for, and, where a suite looks at that, some that start with an empty database
+//! and one that has many records. So no test can disturb another.
 
 use std::time::{Duration, Instant};
 
@@ -11,15 +12,18 @@ use tokio::sync::Mutex;
 
 use super::build::Launch;
 use super::failure::{Failure, TestError};
+use super::first_start::FirstStart;
 use super::http::Client;
-use super::outage::Outage;
+use super::outage::{Outage, settled};
 use super::proxy::DatabaseProxy;
 use super::report::{Report, Timings, Verdict};
+use super::restart::{Power, Restart};
 use super::service::{Service, Settings, Stopped};
+use super::silence::Silence;
 use crate::datasets::{DataSet, RunDatabase};
 use crate::outcome::Trouble;
-use crate::postgres::Server;
-use crate::suites::{self, Context, ContractTest, Kind, Suite};
+use crate::postgres::{Server, Spare};
+use crate::suites::{self, Context, ContractTest, Kind, Run, Suite, TestResult};
 use crate::workspace::Workspace;
 
 /// Few connections, so that a pool that is not kept to shows at once.
@@ -28,6 +32,23 @@ const POOL_SIZE: u16 = 4;
 const STEADY_TIMEOUT: Duration = Duration::from_secs(5);
 /// `DATABASE_TIMEOUT_MS` of the service that lives through the outage: short, since a learner waits for it.
 const OUTAGE_TIMEOUT: Duration = Duration::from_millis(400);
+/// `DATABASE_TIMEOUT_MS` of the services that start with an empty database: the documented default.
+const FIRST_START_TIMEOUT: Duration = Duration::from_secs(1);
+/// `DATABASE_TIMEOUT_MS` of the service with many records: one of its tests waits for it.
+const LARGE_TIMEOUT: Duration = Duration::from_millis(400);
+/// `EXPORT_TIMEOUT_MS`: longer than the one above, so that the two can be told apart.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Adds records of 4 KiB each, 32 MiB in all: far more than sockets and buffers hold between a database and a client.
+/// Stored they are small, since PostgreSQL compresses them.
+const MANY_RECORDS: &str = "\
+    INSERT INTO records (id, value, odd, divisible_by_3) \
+    SELECT id, repeat(md5(id::text), 128), id % 2 = 1, id % 3 = 0 \
+    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 8192 FROM records)) AS id";
+/// `DATABASE_TIMEOUT_MS` of the services that wait for it several times: the shortest that the contract allows.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
+/// The longest that an answer may take on these: the time limit for a connection, the one for the query, and what a slow machine
+/// adds.
+const ANSWER_LIMIT_IN_TROUBLE: Duration = Duration::from_millis(2 * 250 + 1000);
 /// More than one, so that "several configured keys" is tested.
 const API_KEYS: [&str; 2] = ["valid_key", "another_valid_key"];
 /// How many of the service's last log lines go with a failure.
@@ -44,20 +65,154 @@ pub async fn judge(
     suite_names: &[&str],
 ) -> anyhow::Result<Report> {
     let suites = chosen(suite_names)?;
+    let wants = |of_kind: fn(&Kind) -> bool| {
+        let mut tests = suites.iter().flat_map(|suite| &suite.tests);
+        tests.any(|test| of_kind(&test.kind))
+    };
     let mut timings = Timings::default();
 
     let started = Instant::now();
-    let database = RunDatabase::create(server, workspace, DataSet::Small).await?;
-    timings.add("database", started.elapsed());
+    let stage = |timeout| Stage::start(workspace, launch, server, timeout);
+    // All are awaited before any may fail, so that none is left behind half-started.
+    let (steady, outage, silence, restart, large) = tokio::join!(
+        stage(STEADY_TIMEOUT),
+        stage(OUTAGE_TIMEOUT),
+        when(
+            wants(|kind| matches!(kind, Kind::Silence(_))),
+            stage(SHORT_TIMEOUT)
+        ),
+        when(
+            wants(|kind| matches!(kind, Kind::Restart(_))),
+            RestartStage::start(workspace, launch, server)
+        ),
+        when(
+            wants(|kind| matches!(kind, Kind::Large(_))),
+            large_stage(workspace, launch, server)
+        ),
+    );
+    let (mut steady, outage) = (steady?, outage?);
+    let (silence, restart, mut large) = (
+        silence.transpose()?,
+        restart.transpose()?,
+        large.transpose()?,
+    );
+    timings.add("start", started.elapsed());
 
-    let result = judge_on(workspace, launch, &suites, database.url(), &mut timings).await;
     let started = Instant::now();
-    let removed = database.remove().await;
-    timings.add("database", started.elapsed());
-    let mut report = result?;
-    removed?;
+    let first_start_settings = |database_url: &str| settings(database_url, FIRST_START_TIMEOUT);
+    let (verdicts, outage_seen, silence_seen, restart_seen, first_start_seen, large_verdicts) = tokio::join!(
+        run_steady(&mut steady, &suites),
+        Outage::watch(&outage.context.client, &outage.context.proxy),
+        async {
+            match &silence {
+                Some(stage) => Some(watch_silence(stage).await),
+                None => None,
+            }
+        },
+        async {
+            match &restart {
+                Some(stage) => Some(stage.watch().await),
+                None => None,
+            }
+        },
+        when(
+            wants(|kind| matches!(kind, Kind::FirstStart(_))),
+            FirstStart::watch(workspace, server, launch, &first_start_settings)
+        ),
+        async {
+            match &mut large {
+                Some(stage) => run_large(stage, &suites).await,
+                None => Ok(Vec::new()),
+            }
+        },
+    );
+    timings.add("tests", started.elapsed());
+
+    let seen = Seen {
+        outage: (outage_seen, outage.log_tail()),
+        silence: silence_seen
+            .transpose()?
+            .zip(silence.as_ref().map(Stage::log_tail)),
+        restart: restart_seen
+            .transpose()?
+            .zip(restart.as_ref().map(|restart| restart.stage.log_tail())),
+        first_start: first_start_seen.transpose()?,
+    };
+    let mut report = Report::new(&launch.label);
+    let mut steady_verdicts = verdicts?.into_iter();
+    let mut large_verdicts = large_verdicts?.into_iter();
+    for suite in &suites {
+        for test in &suite.tests {
+            let run = match test.kind {
+                Kind::Large(_) => &mut large_verdicts,
+                _ => &mut steady_verdicts,
+            };
+            let verdict = match seen.judge(&test.kind) {
+                Some(verdict) => verdict?,
+                None => run.next().context("a test was not run")?,
+            };
+            report.add(suite.name, test.name, verdict);
+        }
+    }
+
+    let started = Instant::now();
+    let (steady, outage, silence, restart, large) = tokio::join!(
+        steady.stop(),
+        outage.stop(),
+        stop(silence, Stage::stop),
+        stop(restart, RestartStage::stop),
+        stop(large, Stage::stop),
+    );
+    let stopped = [Some(steady?), Some(outage?), silence?, restart?, large?];
+    report.hung_on_shutdown = stopped.contains(&Some(Stopped::Killed));
+    timings.add("stop", started.elapsed());
     report.timings = timings;
     Ok(report)
+}
+
+async fn when<T>(wanted: bool, future: impl Future<Output = T>) -> Option<T> {
+    if wanted { Some(future.await) } else { None }
+}
+
+async fn stop<T>(
+    stage: Option<T>,
+    stop: impl AsyncFnOnce(T) -> anyhow::Result<Stopped>,
+) -> anyhow::Result<Option<Stopped>> {
+    match stage {
+        Some(stage) => stop(stage).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// What was observed of each trouble, with the end of the log of the service that went through it.
+struct Seen {
+    outage: (Outage, String),
+    silence: Option<(Silence, String)>,
+    restart: Option<(Restart, String)>,
+    first_start: Option<FirstStart>,
+}
+
+impl Seen {
+    /// The verdict of a test that judges an observation; none for a test that is run.
+    fn judge(&self, kind: &Kind) -> Option<anyhow::Result<Verdict>> {
+        let (result, log) = match kind {
+            Kind::Steady(_) | Kind::Large(_) => return None,
+            Kind::Outage(judge) => (judge(&self.outage.0), &self.outage.1),
+            Kind::Silence(judge) => {
+                let (silence, log) = self.silence.as_ref()?;
+                (judge(silence), log)
+            }
+            Kind::Restart(judge) => {
+                let (restart, log) = self.restart.as_ref()?;
+                (judge(restart), log)
+            }
+            Kind::FirstStart(judge) => {
+                let watched = self.first_start.as_ref()?;
+                (judge(watched), &watched.log)
+            }
+        };
+        Some(verdict(result, log))
+    }
 }
 
 fn chosen(names: &[&str]) -> anyhow::Result<Vec<Suite>> {
@@ -80,78 +235,34 @@ fn chosen(names: &[&str]) -> anyhow::Result<Vec<Suite>> {
     Ok(chosen)
 }
 
-async fn judge_on(
-    workspace: &Workspace,
-    launch: &Launch,
-    suites: &[Suite],
-    database_url: &str,
-    timings: &mut Timings,
-) -> anyhow::Result<Report> {
-    let started = Instant::now();
-    let steady = Stage::start(workspace, launch, database_url, STEADY_TIMEOUT);
-    let outage = Stage::start(workspace, launch, database_url, OUTAGE_TIMEOUT);
-    // Both are awaited before either may fail, so that neither is left behind half-started.
-    let (steady, outage) = tokio::join!(steady, outage);
-    let (mut steady, mut outage) = (steady?, outage?);
-    timings.add("service", started.elapsed());
-
-    let started = Instant::now();
-    let steady_tests = run_steady(&mut steady, suites);
-    let watched = watch_outage(&mut outage);
-    let (steady_verdicts, watched) = tokio::join!(steady_tests, watched);
-    let steady_verdicts = steady_verdicts?;
-    let outage_log = outage.service.log_tail(LOG_LINES);
-    timings.add("tests", started.elapsed());
-
-    let mut report = Report::new(&launch.label);
-    let mut steady_verdicts = steady_verdicts.into_iter();
-    for suite in suites {
-        for test in &suite.tests {
-            let verdict = match &test.kind {
-                Kind::Steady(_) => steady_verdicts.next().context("a test was not run")?,
-                Kind::Outage(judge) => match judge(&watched) {
-                    Ok(()) => Verdict::Passed,
-                    Err(TestError::Failed(failure)) => Verdict::Failed {
-                        failure,
-                        log: outage_log.clone(),
-                    },
-                    Err(TestError::CouldNotJudge(error)) => return Err(error),
-                },
-            };
-            report.add(suite.name, test.name, verdict);
-        }
+fn verdict(result: TestResult, log: &str) -> anyhow::Result<Verdict> {
+    match result {
+        Ok(()) => Ok(Verdict::Passed),
+        Err(TestError::Failed(failure)) => Ok(Verdict::Failed {
+            failure,
+            log: log.to_owned(),
+        }),
+        Err(TestError::CouldNotJudge(error)) => Err(error),
     }
-
-    let started = Instant::now();
-    let (steady, outage) = tokio::join!(steady.stop(), outage.stop());
-    report.hung_on_shutdown = steady == Stopped::Killed || outage == Stopped::Killed;
-    timings.add("shutdown", started.elapsed());
-    Ok(report)
 }
 
 /// A running service with everything that its tests need.
 struct Stage {
     service: Service,
     context: Context,
+    database: RunDatabase,
 }
 
 impl Stage {
     async fn start(
         workspace: &Workspace,
         launch: &Launch,
-        database_url: &str,
+        server: &Server,
         timeout: Duration,
     ) -> anyhow::Result<Stage> {
-        let database = sqlx::PgConnection::connect(database_url)
-            .await
-            .context("the database does not answer the tests")?;
-        let proxy = DatabaseProxy::start(database_url).await?;
-        let settings = Settings {
-            pool_size: POOL_SIZE,
-            timeout,
-            api_keys: API_KEYS.map(str::to_owned).into(),
-            ..Settings::new(proxy.url())
-        };
+        let database = RunDatabase::create(server, workspace, DataSet::Small).await?;
+        let proxy = DatabaseProxy::start(database.url()).await?;
+        let settings = settings(proxy.url(), timeout);
         let service = Service::start(workspace, launch, &settings)
             .await
             .map_err(|error| error.into_trouble())?;
@@ -159,30 +270,141 @@ impl Stage {
             service.base_url(),
             settings.api_keys.first().map(String::as_str),
         )?;
-        let database = Mutex::new(database);
         let context = Context {
             log: service.log().to_owned(),
             client,
             proxy,
-            database,
+            database: Mutex::new(database.connect().await?),
             settings,
             rows: DataSet::Small.rows(),
         };
-        Ok(Stage { service, context })
+        Ok(Stage {
+            service,
+            context,
+            database,
+        })
     }
 
-    async fn stop(self) -> Stopped {
+    /// The last lines that the service wrote.
+    fn log_tail(&self) -> String {
+        self.service.log_tail(LOG_LINES)
+    }
+
+    async fn stop(self) -> anyhow::Result<Stopped> {
         // The client's idle connections go first: a graceful shutdown waits for connections.
         drop(self.context);
-        self.service.stop().await
+        let stopped = self.service.stop().await;
+        self.database.remove().await?;
+        Ok(stopped)
     }
 }
 
+fn settings(database_url: &str, timeout: Duration) -> Settings {
+    Settings {
+        pool_size: POOL_SIZE,
+        timeout,
+        export_timeout: EXPORT_TIMEOUT,
+        api_keys: API_KEYS.map(str::to_owned).into(),
+        ..Settings::new(database_url)
+    }
+}
+
+/// A stage whose database server can be stopped, where there is one that may be.
+struct RestartStage {
+    stage: Stage,
+    spare: Option<Spare>,
+}
+
+impl RestartStage {
+    async fn start(
+        workspace: &Workspace,
+        launch: &Launch,
+        main: &Server,
+    ) -> anyhow::Result<RestartStage> {
+        let spare = Spare::ensure(workspace, main).await?;
+        let server = spare.as_ref().map_or(main, Spare::server);
+        let stage = Stage::start(workspace, launch, server, SHORT_TIMEOUT).await?;
+        Ok(RestartStage { stage, spare })
+    }
+
+    async fn watch(&self) -> anyhow::Result<Restart> {
+        let Context { client, proxy, .. } = &self.stage.context;
+        let power = Power {
+            spare: self.spare.as_ref(),
+            proxy,
+        };
+        let client = client.within(ANSWER_LIMIT_IN_TROUBLE);
+        let pid = self.stage.service.pid();
+        Restart::watch(&client, power, pid, POOL_SIZE.into()).await
+    }
+
+    async fn stop(self) -> anyhow::Result<Stopped> {
+        let Some(spare) = self.spare else {
+            return self.stage.stop().await;
+        };
+        // The run's claim on its database ended with the server: the next run on the spare server drops it.
+        drop(self.stage.context);
+        let stopped = self.stage.service.stop().await;
+        spare.stop().await?;
+        Ok(stopped)
+    }
+}
+
+/// A stage with more records than fit between the database and a client that takes none.
+async fn large_stage(
+    workspace: &Workspace,
+    launch: &Launch,
+    server: &Server,
+) -> anyhow::Result<Stage> {
+    let stage = Stage::start(workspace, launch, server, LARGE_TIMEOUT).await?;
+    let mut database = stage.context.database.lock().await;
+    sqlx::query(MANY_RECORDS).execute(&mut *database).await?;
+    drop(database);
+    Ok(stage)
+}
+
+async fn watch_silence(stage: &Stage) -> anyhow::Result<Silence> {
+    let Context {
+        client,
+        proxy,
+        database,
+        ..
+    } = &stage.context;
+    let client = client.within(ANSWER_LIMIT_IN_TROUBLE);
+    let mut database = database.lock().await;
+    Silence::watch(&client, proxy, &mut database, POOL_SIZE.into())
+        .await
+        .map_err(database_trouble)
+}
+
 async fn run_steady(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<Verdict>> {
+    run_tests(stage, suites, |kind| match kind {
+        Kind::Steady(run) => Some(*run),
+        _ => None,
+    })
+    .await
+}
+
+async fn run_large(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<Verdict>> {
+    run_tests(stage, suites, |kind| match kind {
+        Kind::Large(run) => Some(*run),
+        _ => None,
+    })
+    .await
+}
+
+/// Runs those tests on the stage that are `of_this_kind`, one after the other.
+async fn run_tests(
+    stage: &mut Stage,
+    suites: &[Suite],
+    of_this_kind: impl Fn(&Kind) -> Option<Run<Context>>,
+) -> anyhow::Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
+    // What it answers then, the tests will see.
+    let _ = settled(&stage.context.client, "/ready").await;
     let tests = suites.iter().flat_map(|suite| &suite.tests);
     for test in tests {
-        let Kind::Steady(run) = &test.kind else {
+        let Some(run) = of_this_kind(&test.kind) else {
             continue;
         };
         if stage.service.exited().is_some() {
@@ -193,7 +415,7 @@ async fn run_steady(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<V
             Ok(()) => Verdict::Passed,
             Err(TestError::Failed(failure)) => Verdict::Failed {
                 failure,
-                log: stage.service.log_tail(LOG_LINES),
+                log: stage.log_tail(),
             },
             Err(TestError::CouldNotJudge(error)) => return Err(database_trouble(error)),
         };
@@ -215,12 +437,8 @@ fn gone(stage: &Stage, test: &ContractTest) -> Verdict {
     );
     Verdict::Failed {
         failure,
-        log: stage.service.log_tail(LOG_LINES),
+        log: stage.log_tail(),
     }
-}
-
-async fn watch_outage(stage: &mut Stage) -> Outage {
-    Outage::watch(&stage.context.client, &stage.context.proxy).await
 }
 
 fn database_trouble(error: anyhow::Error) -> anyhow::Error {

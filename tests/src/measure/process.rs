@@ -110,6 +110,13 @@ pub fn threads(pid: u32) -> Option<usize> {
         .map(Iterator::count)
 }
 
+/// Open file descriptors of a process, sockets included.
+pub fn open_files(pid: u32) -> Option<usize> {
+    fs::read_dir(format!("/proc/{pid}/fd"))
+        .ok()
+        .map(Iterator::count)
+}
+
 /// What `/proc/PID/stat` says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use futures_util::StreamExt;
+use sqlx::postgres::PgConnectOptions;
 use testcontainers::bollard::Docker;
 use testcontainers::bollard::errors::Error as EngineError;
 use testcontainers::bollard::exec::{CreateExecOptions, StartExecResults};
@@ -14,7 +15,7 @@ use testcontainers::bollard::models::{
 };
 use testcontainers::bollard::query_parameters::{
     InspectContainerOptions, InspectNetworkOptions, ListContainersOptionsBuilder,
-    LogsOptionsBuilder, RemoveContainerOptionsBuilder,
+    LogsOptionsBuilder, RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptions,
 };
 use testcontainers::core::{ContainerPort, client};
 use testcontainers::runners::AsyncRunner;
@@ -23,7 +24,9 @@ use testcontainers::{ContainerAsync, ContainerRequest, GenericImage, ImageExt, R
 use crate::outcome::Trouble;
 use crate::postgres::identity::{checkout_id, hex, short_hash};
 use crate::postgres::server::{Address, Files};
-use crate::postgres::{Provide, Provider, Server, Settings, configuration, connection, image};
+use crate::postgres::{
+    Provide, Provider, Server, Settings, configuration, connection, free_port, image,
+};
 use crate::workspace::Workspace;
 
 /// The official image, where nothing else is asked for.
@@ -50,6 +53,22 @@ const SHARED_MEMORY: u64 = 256 << 20;
 /// The provider.
 pub(super) struct Containers<'a> {
     settings: &'a Settings,
+}
+
+/// Which of the checkout's containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// The one that every command uses.
+    Main,
+    /// One more, which tests stop and start.
+    Spare,
+}
+
+/// The container of the spare server.
+pub(super) struct Spare {
+    engine: Docker,
+    container: String,
+    options: PgConnectOptions,
 }
 
 /// Why Docker cannot serve.
@@ -215,6 +234,7 @@ impl<'a> Containers<'a> {
         workspace: &Workspace,
         image: &str,
         statements: bool,
+        role: Role,
     ) -> anyhow::Result<(ContainerAsync<GenericImage>, String)> {
         let checkout = checkout_id(workspace);
         let parameters = configuration::parameters(statements);
@@ -223,7 +243,13 @@ impl<'a> Containers<'a> {
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
         let form = short_hash(&[FORM, image, &settings.join(" ")]);
-        let name = format!("kotlin-to-rust-workshop-{checkout}-{form}");
+        let (end, host_port) = match role {
+            // The engine picks a port, another one at each start.
+            Role::Main => ("", String::new()),
+            // A fixed one, so that it is there again after a stop.
+            Role::Spare => ("-spare", free_port()?.to_string()),
+        };
+        let name = format!("kotlin-to-rust-workshop-{checkout}-{form}{end}");
         let found = inspect(engine, &name).await?;
         let kept = found.as_ref().and_then(password_of);
         let password = kept.unwrap_or_else(|| hex(&rand::random::<[u8; 16]>()));
@@ -257,7 +283,7 @@ impl<'a> Containers<'a> {
             .with_host_config_modifier(move |host| {
                 let binding = PortBinding {
                     host_ip: loopback.then(|| "127.0.0.1".to_owned()),
-                    host_port: Some(String::new()),
+                    host_port: Some(host_port.clone()),
                 };
                 host.publish_all_ports = Some(false);
                 host.port_bindings = Some(HashMap::from([(
@@ -280,8 +306,11 @@ impl<'a> Containers<'a> {
         workspace: &Workspace,
         image: &str,
         statements: bool,
+        role: Role,
     ) -> anyhow::Result<(Server, sqlx::PgConnection)> {
-        let (container, password) = self.container(engine, workspace, image, statements).await?;
+        let (container, password) = self
+            .container(engine, workspace, image, statements, role)
+            .await?;
         // Another port after each start.
         let port = container
             .get_host_port_ipv4(ContainerPort::Tcp(PORT))
@@ -338,26 +367,87 @@ impl<'a> Containers<'a> {
         }
         std::fs::write(&note, format!("{image}\n"))
             .with_context(|| format!("cannot write {}", note.display()))?;
-        let (mut server, mut connection) = match self.start(engine, workspace, image, true).await {
-            Err(error)
-                if error
-                    .to_string()
-                    .contains("could not access file \"pg_stat_statements\"") =>
-            {
-                // An image without the extension: its server stops at once. Such a container is of no use.
-                remove(engine, &checkout_id(workspace), Some(image)).await?;
-                self.start(engine, workspace, image, false).await?
-            }
-            // A container that was just being stopped: it is stopped by now, and starts again.
-            Err(error) if error.is::<Trouble>() => {
-                self.start(engine, workspace, image, true).await?
-            }
-            other => other?,
-        };
+        let (mut server, mut connection) =
+            match self.start(engine, workspace, image, true, Role::Main).await {
+                Err(error)
+                    if error
+                        .to_string()
+                        .contains("could not access file \"pg_stat_statements\"") =>
+                {
+                    // An image without the extension: its server stops at once. Such a container is of no use.
+                    remove(engine, &checkout_id(workspace), Some(image)).await?;
+                    self.start(engine, workspace, image, false, Role::Main)
+                        .await?
+                }
+                // A container that was just being stopped: it is stopped by now, and starts again.
+                Err(error) if error.is::<Trouble>() => {
+                    self.start(engine, workspace, image, true, Role::Main)
+                        .await?
+                }
+                other => other?,
+            };
         server.statements =
             server.statements && connection::count_statements(&mut connection).await;
         connection::close(connection).await;
         Ok(server)
+    }
+}
+
+impl Containers<'_> {
+    /// The container of the spare server, of the image that this server is of; it answers.
+    ///
+    /// # Errors
+    /// When the container does not start or its server does not answer.
+    pub(super) async fn spare(
+        &self,
+        workspace: &Workspace,
+        main: &Server,
+    ) -> anyhow::Result<(Spare, Server)> {
+        let engine = engine().await.map_err(|unusable| unusable.trouble())?;
+        let image = self
+            .image(&engine)
+            .await
+            .map_err(|unusable| unusable.trouble())?;
+        let (server, connection) = self
+            .start(&engine, workspace, &image, main.statements, Role::Spare)
+            .await?;
+        connection::close(connection).await;
+        let Files::Container(container, _) = &server.files else {
+            bail!("a container's files are not in a container");
+        };
+        let spare = Spare {
+            engine,
+            container: container.clone(),
+            options: server.address.options(&server.address.maintenance),
+        };
+        Ok((spare, server))
+    }
+}
+
+impl Spare {
+    /// Stops it as an administrator does: sessions are told and ended, and the data is written.
+    ///
+    /// # Errors
+    /// When the engine cannot.
+    pub(super) async fn stop(&self) -> anyhow::Result<()> {
+        self.engine
+            .stop_container(&self.container, None::<StopContainerOptions>)
+            .await
+            .context("the Docker engine does not stop the spare server")
+    }
+
+    /// Starts it again, on the port that it had.
+    ///
+    /// # Errors
+    /// When the engine cannot, or the server does not answer.
+    pub(super) async fn start(&self) -> anyhow::Result<()> {
+        self.engine
+            .start_container(&self.container, None::<StartContainerOptions>)
+            .await
+            .context("the Docker engine does not start the spare server")?;
+        let connection = connection::wait_until_it_answers(&self.options, async || Ok(())).await?;
+        connection::close(connection).await;
+        Ok(())
     }
 }
 

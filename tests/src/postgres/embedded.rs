@@ -2,10 +2,9 @@
 //!
 //! Layout: a *home* (`.workshop/postgres/embedded`, or a folder outside the checkout where that cannot serve) holds one
 //! folder a kind and major version of programs (`system-15`, `maven-18`), with the data, the log and what the tool
-//! keeps about the server (`server.toml`).
+//! keeps about the server (`server.toml`). The spare server has a folder of its own in the home.
 
 use std::io::Write;
-use std::net::TcpListener;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -22,7 +21,7 @@ use crate::postgres::binaries::Binaries;
 use crate::postgres::identity::{checkout_id, hex};
 use crate::postgres::server::{Address, Files};
 use crate::postgres::{
-    BinariesFrom, Provide, Provider, Server, Settings, configuration, connection, maven,
+    BinariesFrom, Provide, Provider, Server, Settings, configuration, connection, free_port, maven,
 };
 use crate::workspace::Workspace;
 
@@ -31,6 +30,9 @@ const USER: &str = "workshop";
 
 /// A file of this name marks a home; a folder without it is never removed.
 const MARK: &str = "made-by-kotlin-to-rust-workshop";
+
+/// The folder in a home that the spare server is in.
+const SPARE: &str = "spare";
 
 /// How often a start is tried: a free port can be taken by somebody else before PostgreSQL has it.
 const STARTS: u32 = 5;
@@ -52,6 +54,13 @@ struct Kept {
     password: String,
     /// The folder of the programs.
     bin: PathBuf,
+}
+
+/// The spare server: of the same programs, with other data, so that it may be stopped. Dropping it tells it to stop.
+#[derive(Debug)]
+pub(super) struct Spare {
+    cluster: Cluster,
+    kept: Kept,
 }
 
 /// A server's folder.
@@ -172,6 +181,83 @@ impl<'a> Embedded<'a> {
         cluster.keep(&kept)?;
         Ok((cluster, kept))
     }
+
+    /// The spare server, which answers, and what it is.
+    ///
+    /// # Errors
+    /// When it cannot be made or does not start.
+    pub(super) async fn spare(&self, workspace: &Workspace) -> anyhow::Result<(Spare, Server)> {
+        let account = Account::pick();
+        let home = self.home(workspace, &account)?;
+        let (main, Kept { bin, .. }) = self.cluster(&home, &account).await?;
+        let cluster = Cluster {
+            folder: home.join(SPARE).join(main.name()),
+            account,
+        };
+        let mut kept = match cluster.kept() {
+            Some(kept) => Kept { bin, ..kept },
+            None => {
+                let binaries = Binaries::at(&bin, BinariesFrom::System).with_context(|| {
+                    format!("PostgreSQL's programs are gone from {}", bin.display())
+                })?;
+                cluster.make(&binaries).await?
+            }
+        };
+        let (connection, facts) = match cluster.answers(&kept).await {
+            Some(found) => found,
+            None => cluster.start(&mut kept).await?,
+        };
+        connection::close(connection).await;
+        let server = Server {
+            provider: Provider::Embedded,
+            checkout: checkout_id(workspace),
+            address: kept.address(),
+            version: facts.version,
+            files: Files::Folder(cluster.data()),
+            notes: Vec::new(),
+            statements: false,
+        };
+        Ok((Spare { cluster, kept }, server))
+    }
+}
+
+impl Spare {
+    /// Stops it as an administrator does: sessions are told and ended, and the data is written.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub(super) async fn stop(&self) -> anyhow::Result<()> {
+        match self.cluster.running() {
+            Some(pid) => end(pid, Signal::SIGINT).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Starts it again, on the port that it had.
+    ///
+    /// # Errors
+    /// When it does not start, or somebody else has taken the port.
+    pub(super) async fn start(&self) -> anyhow::Result<()> {
+        let mut kept = self.kept.clone();
+        let (connection, _) = self.cluster.start(&mut kept).await?;
+        connection::close(connection).await;
+        if kept.port != self.kept.port {
+            return Err(
+                Trouble::new("another program has taken the spare server's port")
+                    .next("try again")
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        if let Some(pid) = self.cluster.running() {
+            let _ = kill(pid, Signal::SIGINT);
+        }
+    }
 }
 
 impl Provide for Embedded<'_> {
@@ -199,9 +285,12 @@ impl Provide for Embedded<'_> {
     async fn clean(&self, workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         let mut removed = Vec::new();
         for home in homes(workspace) {
-            for cluster in clusters(&home, &Account::pick()) {
+            let account = Account::pick();
+            let spare = clusters(&home.join(SPARE), &account);
+            for cluster in clusters(&home, &account).into_iter().chain(spare) {
                 if let Some(pid) = cluster.running() {
-                    stop(pid).await?;
+                    // Its data goes as well, so none is written.
+                    end(pid, Signal::SIGQUIT).await?;
                     removed.push(format!("the embedded PostgreSQL server (process {pid})"));
                 }
             }
@@ -569,12 +658,6 @@ fn is_mine_and_empty(folder: &Path, account: &Account) -> bool {
     real && mine && empty
 }
 
-/// A port that is free now. PostgreSQL knows no port 0, so this is a guess that may lose a race.
-fn free_port() -> anyhow::Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).context("no port is free on 127.0.0.1")?;
-    Ok(listener.local_addr()?.port())
-}
-
 fn write_secret(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::OpenOptions::new()
         .write(true)
@@ -604,9 +687,9 @@ fn command_line(pid: i32) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Ends a server whose data goes as well: at once, then harder.
-async fn stop(pid: Pid) -> anyhow::Result<()> {
-    for (signal, patience) in [(Signal::SIGQUIT, 10), (Signal::SIGKILL, 5)] {
+/// Ends a server: as the signal asks for, then harder.
+async fn end(pid: Pid, signal: Signal) -> anyhow::Result<()> {
+    for (signal, patience) in [(signal, 10), (Signal::SIGKILL, 5)] {
         match kill(pid, signal) {
             Err(Errno::ESRCH) => return Ok(()),
             other => other.with_context(|| format!("cannot end process {pid}"))?,
@@ -616,7 +699,7 @@ async fn stop(pid: Pid) -> anyhow::Result<()> {
             if command_line(pid.as_raw()).is_none() {
                 return Ok(());
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
     Err(Trouble::new(format!("process {pid} does not end"))

@@ -18,6 +18,7 @@ mod lock;
 mod maven;
 mod server;
 mod settings;
+mod spare;
 mod url;
 
 pub(crate) use choice::file as choice_file;
@@ -29,6 +30,11 @@ pub(crate) use identity::short_hash;
 pub use lock::Lock;
 pub use server::{Provider, Server};
 pub use settings::{BinariesFrom, Settings};
+pub use spare::Spare;
+
+use std::net::TcpListener;
+
+use anyhow::Context;
 
 use crate::workspace::Workspace;
 
@@ -46,4 +52,10 @@ trait Provide {
     /// # Errors
     /// When something of ours is still there afterwards.
     async fn clean(&self, workspace: &Workspace) -> anyhow::Result<Vec<String>>;
+}
+
+/// A port that is free now. PostgreSQL knows no port 0, so this is a guess that may lose a race.
+fn free_port() -> anyhow::Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).context("no port is free on 127.0.0.1")?;
+    Ok(listener.local_addr()?.port())
 }

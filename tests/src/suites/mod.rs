@@ -2,9 +2,13 @@
 //! the Kotlin service, a learner's crate, a reference and a planted mistake.
 
 mod api_key;
+mod change_things;
+mod fail_the_same_way;
 mod first_route;
 pub mod predict;
 mod read_a_record;
+mod row;
+mod ten_million_rows;
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -15,10 +19,13 @@ use sqlx::postgres::PgConnection;
 use tokio::sync::Mutex;
 
 use crate::harness::failure::TestError;
+use crate::harness::first_start::FirstStart;
 use crate::harness::http::Client;
 use crate::harness::outage::Outage;
 use crate::harness::proxy::DatabaseProxy;
+use crate::harness::restart::Restart;
 use crate::harness::service::Settings;
+use crate::harness::silence::Silence;
 
 /// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -38,7 +45,7 @@ pub struct Context {
     pub settings: Settings,
     /// The file that the service's output goes to.
     pub log: PathBuf,
-    /// The rows of `records`; ids run from 1 to this.
+    /// The rows of `records`; ids run from 1 to this. A service for tests of [`Kind::Large`] has more.
     pub rows: u32,
 }
 
@@ -54,7 +61,9 @@ impl Context {
     }
 }
 
-type Run<Input> = for<'a> fn(&'a Input) -> Pin<Box<dyn Future<Output = TestResult> + Send + 'a>>;
+/// The function of a test that asks a service.
+pub type Run<Input> =
+    for<'a> fn(&'a Input) -> Pin<Box<dyn Future<Output = TestResult> + Send + 'a>>;
 
 /// A test, by what it looks at.
 pub enum Kind {
@@ -62,6 +71,15 @@ pub enum Kind {
     Steady(Run<Context>),
     /// What was observed of one outage, on a service of its own.
     Outage(fn(&Outage) -> TestResult),
+    /// What was observed of a silent database, on a service of its own.
+    Silence(fn(&Silence) -> TestResult),
+    /// What was observed of one restart of the database, on a service and a server of their own.
+    Restart(fn(&Restart) -> TestResult),
+    /// What was observed of services that started with an empty database.
+    FirstStart(fn(&FirstStart) -> TestResult),
+    /// A service with more records than fit between the database and a client that takes none. Tests of this kind run one
+    /// after the other on one such service, beside the others.
+    Large(Run<Context>),
 }
 
 /// One test of the contract.
@@ -74,13 +92,25 @@ pub struct ContractTest {
 
 /// Lists tests with their functions' names as the tests' names.
 macro_rules! contract_tests {
-    (steady: [$($steady:ident),* $(,)?], outage: [$($outage:ident),* $(,)?]) => {
+    (
+        steady: [$($steady:ident),* $(,)?],
+        outage: [$($outage:ident),* $(,)?]
+        $(, silence: [$($silence:ident),* $(,)?])?
+        $(, restart: [$($restart:ident),* $(,)?])?
+        $(, first_start: [$($first_start:ident),* $(,)?])?
+        $(, large: [$($large:ident),* $(,)?])?
+        $(,)?
+    ) => {
         /// The suite's tests, in the order a learner meets them.
         pub fn tests() -> Vec<$crate::suites::ContractTest> {
             use $crate::suites::{ContractTest, Kind};
             vec![
                 $(ContractTest { name: stringify!($steady), kind: Kind::Steady(|context| Box::pin($steady(context))) },)*
                 $(ContractTest { name: stringify!($outage), kind: Kind::Outage($outage) },)*
+                $($(ContractTest { name: stringify!($silence), kind: Kind::Silence($silence) },)*)?
+                $($(ContractTest { name: stringify!($restart), kind: Kind::Restart($restart) },)*)?
+                $($(ContractTest { name: stringify!($first_start), kind: Kind::FirstStart($first_start) },)*)?
+                $($(ContractTest { name: stringify!($large), kind: Kind::Large(|context| Box::pin($large(context))) },)*)?
             ]
         }
     };
@@ -109,6 +139,18 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "api-key",
             tests: api_key::tests(),
+        },
+        Suite {
+            name: "fail-the-same-way",
+            tests: fail_the_same_way::tests(),
+        },
+        Suite {
+            name: "change-things",
+            tests: change_things::tests(),
+        },
+        Suite {
+            name: "ten-million-rows",
+            tests: ten_million_rows::tests(),
         },
     ]
 }

@@ -1,0 +1,48 @@
+//! The database: the connections that all requests share, and how long a request may wait for them.
+
+use sqlx::{PgConnection, PgPool, postgres::PgPoolOptions};
+
+use crate::{error::Error, settings::Settings};
+
+// ANCHOR: database
+/// A pool of connections.
+pub struct Database {
+    pool: PgPool,
+}
+
+impl Database {
+    /// Opens nothing yet: each connection is opened when a request first needs it, so the service
+    /// starts without a database.
+    ///
+    /// Before the pool lends a connection it asks the database whether it is still good, and again
+    /// when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
+    /// exercise 6.
+    pub fn new(settings: &Settings) -> Database {
+        let limit = settings.database_timeout;
+        // The database gives up when we do. Otherwise it would go on with queries that nobody waits
+        // for, on connections that the pool no longer counts.
+        let statement_timeout = limit.as_millis();
+        let options = settings
+            .database
+            .clone()
+            .options([("statement_timeout", statement_timeout)]);
+        let pool = PgPoolOptions::new()
+            .max_connections(settings.database_pool_size.get())
+            .acquire_timeout(limit)
+            .connect_lazy_with(options);
+        Database { pool }
+    }
+
+    /// Lends a connection to `work`, and takes it back.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, or `work` fails.
+    pub async fn run<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
+    ) -> Result<T, Error> {
+        let mut connection = self.pool.acquire().await?;
+        Ok(work(&mut connection).await?)
+    }
+}
+// ANCHOR_END: database

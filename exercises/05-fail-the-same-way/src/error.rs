@@ -1,0 +1,68 @@
+//! What a request can fail with, and what the client is told of it.
+
+use rocket::{
+    Request,
+    http::Status,
+    response::{self, Responder},
+};
+use thiserror::Error;
+
+use crate::problem::Problem;
+
+// ANCHOR: error
+/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The client has sent something that cannot be used.
+    #[error("{0}")]
+    BadRequest(&'static str),
+    /// What the client asks for is not there.
+    #[error("{0}")]
+    NotFound(String),
+    /// The database has failed, in one way or another.
+    #[error("the database failed: {0}")]
+    Database(#[from] sqlx::Error),
+}
+
+impl Error {
+    /// What the client is told.
+    pub fn problem(&self) -> Problem {
+        let status = match self {
+            Error::BadRequest(_) => Status::BadRequest,
+            Error::NotFound(_) => Status::NotFound,
+            Error::Database(_) => Status::InternalServerError,
+        };
+        Problem::new(status, self.to_string())
+    }
+}
+
+/// Makes an `Error` something that a handler can return.
+impl<'r> Responder<'r, 'static> for Error {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        self.problem().respond_to(request)
+    }
+}
+// ANCHOR_END: error
+
+// ANCHOR: from-sqlx
+/// Whether the database cannot be reached or lets nobody in, rather than dislikes the query.
+#[expect(
+    dead_code,
+    reason = "delete this line once outages have an answer of their own"
+)]
+fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        sqlx::Error::Database(error) => match error.code().as_deref() {
+            // Too many connections, database closed to connections, query took too long.
+            Some("53300" | "55000" | "57014") => true,
+            Some(code) => ["08", "28", "3D", "57P"] // lost, not let in, no such database, stopping
+                .iter()
+                .any(|class| code.starts_with(class)),
+            None => false,
+        },
+        _ => false,
+    }
+}
+// ANCHOR_END: from-sqlx

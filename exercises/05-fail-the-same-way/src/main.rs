@@ -1,0 +1,54 @@
+//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+
+mod api_key;
+mod catchers;
+mod database;
+mod error;
+mod health;
+mod logging;
+#[expect(
+    dead_code,
+    reason = "delete this line once the routes below are mounted"
+)]
+mod methods;
+mod problem;
+mod read;
+mod ready;
+mod record;
+mod settings;
+mod start;
+
+use std::process::ExitCode;
+
+use rocket::{Build, Rocket, catchers, routes};
+
+use crate::{api_key::ApiKeys, database::Database, settings::Settings};
+
+// ANCHOR: main
+#[rocket::main]
+async fn main() -> ExitCode {
+    logging::start();
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(error) => return start::refuse(&error),
+    };
+    start::launch(service(&settings)).await
+}
+
+/// Puts the service together. Nothing listens yet.
+fn service(settings: &Settings) -> Rocket<Build> {
+    let routes = routes![health::health, ready::ready, read::read];
+    rocket::custom(settings.rocket())
+        .manage(Database::new(settings))
+        .manage(ApiKeys::new(settings.api_keys.clone()))
+        .mount("/", routes)
+        .register(
+            "/",
+            catchers![
+                api_key::unauthorized,
+                catchers::nothing_here,
+                catchers::unexpected,
+            ],
+        )
+}
+// ANCHOR_END: main

@@ -1,0 +1,25 @@
+//! `GET /ready`: the service can do its work, because the database answers.
+
+use rocket::{State, get, serde::json::Json, warn};
+use serde::Serialize;
+
+use crate::{database::Database, error::Error};
+
+// ANCHOR: ready
+/// The body of the answer.
+#[derive(Serialize)]
+pub struct Ready {
+    status: &'static str,
+}
+
+/// Answers 200 when the database answers in time, else 503. The log says why; the client is told
+/// only that it does not.
+#[get("/ready")]
+pub async fn ready(database: &State<Database>) -> Result<Json<Ready>, Error> {
+    database
+        .run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+        .await
+        .inspect_err(|error| warn!("not ready: {error}"))?;
+    Ok(Json(Ready { status: "ready" }))
+}
+// ANCHOR_END: ready

@@ -1,0 +1,82 @@
+//! `POST /visits`: marks many records as visited, all of them or none.
+
+use rocket::{
+    State,
+    http::ContentType,
+    post,
+    serde::json::{self, Json},
+};
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+
+use crate::{api_key::ApiKey, database::Database, error::Error};
+
+/// The most ids in one request.
+pub const MOST_IDS: usize = 1000;
+
+// ANCHOR: bodies
+/// The body of the request.
+#[derive(Deserialize)]
+pub struct Visits {
+    ids: Vec<i32>,
+}
+
+/// The body of the answer: how many different records the request names.
+#[derive(Serialize)]
+pub struct Visited {
+    visited: usize,
+}
+// ANCHOR_END: bodies
+
+// ANCHOR: visits
+/// Marks the records with these ids, and answers how many they are. Nothing is changed when one of
+/// them does not exist (404) or the body cannot be used (400, 413, 415, 422).
+#[post("/visits", data = "<visits>")]
+pub async fn visits(
+    _key: ApiKey,
+    content_type: Option<&ContentType>,
+    visits: Result<Json<Visits>, json::Error<'_>>,
+    database: &State<Database>,
+) -> Result<Json<Visited>, Error> {
+    if !content_type.is_some_and(|content_type| content_type.is_json()) {
+        return Err(Error::UnsupportedMediaType);
+    }
+    let Visits { mut ids } = visits?.into_inner();
+    if ids.len() > MOST_IDS {
+        return Err(Error::UnusableBody);
+    }
+    ids.sort_unstable();
+    ids.dedup();
+
+    let missing = database
+        .run(async |connection| mark(connection, &ids).await)
+        .await?;
+
+    if missing.is_empty() {
+        Ok(Json(Visited { visited: ids.len() }))
+    } else {
+        let missing: Vec<String> = missing.iter().map(i32::to_string).collect();
+        Err(Error::NotFound(format!(
+            "there are no records with the ids {}",
+            missing.join(", ")
+        )))
+    }
+}
+// ANCHOR_END: visits
+
+// ANCHOR: mark
+/// Marks each of these records, and answers the ids that no record has.
+async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
+    let mut missing = Vec::new();
+    for id in ids {
+        let marked = sqlx::query("UPDATE records SET visited = true WHERE id = $1")
+            .bind(id)
+            .execute(&mut *connection)
+            .await?;
+        if marked.rows_affected() == 0 {
+            missing.push(*id);
+        }
+    }
+    Ok(missing)
+}
+// ANCHOR_END: mark

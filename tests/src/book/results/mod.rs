@@ -9,9 +9,9 @@ mod knob;
 mod numbers;
 mod paging;
 mod pool;
-pub mod report;
 mod profile;
 mod published;
+pub mod report;
 mod stall;
 mod table;
 

@@ -9,7 +9,7 @@ use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
 use crate::measure::{
-    cold_start, guard, hyperfine::Hyperfine, pool, predictions, program, stall, table,
+    cold_start, guard, hyperfine::Hyperfine, library, pool, predictions, program, stall, table,
 };
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;
@@ -114,6 +114,15 @@ async fn measure(
         MeasureTask::Pool => {
             let lab = under_load(workspace, args).await?;
             pool::measure(&lab, args.target, &wanted(Task::Pool)).await
+        }
+        MeasureTask::Library => {
+            Oha::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            library::measure(&lab, &subjects, &wanted(Task::Library)).await
         }
         MeasureTask::Process => {
             Oha::find(workspace)?;

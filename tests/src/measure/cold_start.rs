@@ -296,5 +296,6 @@ fn result(
         stall: None,
         pool: None,
         program: None,
+        calls: None,
     }
 }

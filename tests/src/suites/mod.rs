@@ -5,6 +5,7 @@ mod api_key;
 mod first_route;
 pub mod predict;
 mod qrcode;
+mod qrcode_library;
 mod qrcode_process;
 mod read_a_record;
 
@@ -135,6 +136,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "qrcode-process",
             tests: qrcode_process::tests(),
+        },
+        Suite {
+            name: "qrcode-library",
+            tests: qrcode_library::tests(),
         },
     ]
 }

@@ -9,7 +9,7 @@ use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Mode, ResultFile, Task};
 use crate::measure::{
-    article, cold_start, export, guard, hyperfine::Hyperfine, pool, predictions, program, stall,
+    article, cold_start, export, guard, hyperfine::Hyperfine, library, pool, predictions, program, stall,
     table,
 };
 use crate::outcome::{Outcome, Trouble};
@@ -129,6 +129,15 @@ async fn measure(
                 lab.subject(args.target).await?,
             ];
             export::measure(&lab, &subjects, &wanted(Task::Export)).await
+        }
+        MeasureTask::Library => {
+            Oha::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            library::measure(&lab, &subjects, &wanted(Task::Library)).await
         }
         MeasureTask::Process => {
             Oha::find(workspace)?;

@@ -173,6 +173,31 @@ pub const RELEASE_PROFILE: &str = "profile.toml";
 /// # Errors
 /// See [`BuildError`].
 pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<Launch, BuildError> {
+    let program = artifact(workspace, krate, profile, &["--bin", &krate.package])?;
+    Ok(Launch {
+        artifact: program.clone(),
+        program,
+        args: Vec::new(),
+        env: Vec::new(),
+        directory: krate.folder.clone(),
+        label: krate.package.clone(),
+        language: Language::Rust,
+        limits: Limits::of(Language::Rust),
+        parts: Vec::new(),
+        calls: None,
+    })
+}
+
+/// What cargo makes of one target of a crate: a program, or a library that other languages can load.
+///
+/// # Errors
+/// See [`BuildError`].
+pub(super) fn artifact(
+    workspace: &Workspace,
+    krate: &Crate,
+    profile: Profile,
+    target: &[&str],
+) -> Result<PathBuf, BuildError> {
     let rendered = if terminal::colour() {
         "json-diagnostic-rendered-ansi"
     } else {
@@ -180,13 +205,8 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
     };
     let mut command = cargo_command();
     command
-        .args([
-            "build",
-            "--package",
-            &krate.package,
-            "--bin",
-            &krate.package,
-        ])
+        .args(["build", "--package", &krate.package])
+        .args(target)
         .arg("--manifest-path")
         .arg(krate.folder.join("Cargo.toml"))
         .arg("--target-dir")
@@ -215,19 +235,8 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
         told.take(&line.context("cannot read what cargo prints")?);
     }
     let status = child.wait().context("cannot wait for cargo")?;
-    match told.executable {
-        Some(program) if status.success() => Ok(Launch {
-            artifact: program.clone(),
-            program,
-            args: Vec::new(),
-            env: Vec::new(),
-            directory: krate.folder.clone(),
-            label: krate.package.clone(),
-            language: Language::Rust,
-            limits: Limits::of(Language::Rust),
-            parts: Vec::new(),
-            calls: None,
-        }),
+    match told.artifact {
+        Some(artifact) if status.success() => Ok(artifact),
         _ if told.errors > 0 => Err(BuildError::DoesNotCompile {
             label: krate.package.clone(),
             codes: told.codes,
@@ -235,7 +244,7 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
         _ => {
             let trouble =
                 Trouble::new(format!("cargo could not build {}: {status}", krate.package))
-                    .expected("a binary; what cargo said stands above")
+                    .expected("a program or a library; what cargo said stands above")
                     .next("just doctor");
             Err(BuildError::CouldNotBuild(trouble.into()))
         }
@@ -265,7 +274,7 @@ pub fn cargo_command() -> Command {
 /// What cargo's JSON lines say: the compiler's words are passed on untouched, its codes and the binary are kept.
 #[derive(Debug, Default)]
 struct CompilerOutput {
-    executable: Option<PathBuf>,
+    artifact: Option<PathBuf>,
     codes: Vec<String>,
     errors: usize,
 }
@@ -275,6 +284,14 @@ struct CargoLine {
     reason: String,
     message: Option<Diagnostic>,
     executable: Option<PathBuf>,
+    target: Option<CargoTarget>,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct CargoTarget {
+    kind: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -295,8 +312,12 @@ impl CompilerOutput {
         let Ok(line) = serde_json::from_str::<CargoLine>(line) else {
             return;
         };
-        if line.reason == "compiler-artifact" && line.executable.is_some() {
-            self.executable = line.executable;
+        if line.reason == "compiler-artifact" {
+            // Of the crates that are built only the one that was asked for is a library for other languages.
+            let of_cdylib = |target: &CargoTarget| target.kind.iter().any(|kind| kind == "cdylib");
+            let library = line.target.as_ref().filter(|target| of_cdylib(target));
+            let library = library.and_then(|_| line.filenames.into_iter().next());
+            self.artifact = line.executable.or(library).or(self.artifact.take());
         }
         let Some(message) = line.message else { return };
         if let Some(rendered) = &message.rendered {

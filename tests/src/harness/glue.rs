@@ -3,6 +3,7 @@
 //! What the compiler makes of it is kept by a hash of all that went in, so that starters, references and copies of them
 //! with the same Kotlin are compiled once.
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -35,15 +36,20 @@ pub fn build(
     krate: &Crate,
     profile: Profile,
 ) -> Result<Launch, BuildError> {
+    let jdk = match calls {
+        Calls::Library => jdk::find_at_least(jdk::CALLS_NATIVE, "calling a native library"),
+        Calls::Program | Calls::Module => jdk::find(),
+    };
+    let jdk = jdk.map_err(anyhow::Error::from)?;
     let part = match calls {
         Calls::Program => build::cargo(workspace, krate, profile)?.artifact,
-        Calls::Module | Calls::Library => {
+        Calls::Library => build::artifact(workspace, krate, profile, &["--lib"])?,
+        Calls::Module => {
             return Err(BuildError::CouldNotBuild(anyhow::anyhow!(
-                "modules and libraries cannot be built yet"
+                "modules cannot be built yet"
             )));
         }
     };
-    let jdk = jdk::find().map_err(anyhow::Error::from)?;
     let jar = build::kotlin_service(workspace, &jdk)?;
     let compiled = compiled(workspace, krate, &jdk, &jar)?;
 
@@ -57,7 +63,7 @@ pub fn build(
     args.extend(["-cp".into(), class_path, MAIN.into()]);
     let env = match calls {
         Calls::Program => vec![("QRCODE_PROGRAM".to_owned(), part.display().to_string())],
-        Calls::Library => vec![("QRCODE_LIBRARY".to_owned(), part.display().to_string())],
+        Calls::Library => vec![("QRCODE_LIBRARY".to_owned(), plain_name(&part)?)],
         Calls::Module => Vec::new(),
     };
     Ok(Launch {
@@ -72,6 +78,14 @@ pub fn build(
         parts: vec![part],
         calls: Some(calls),
     })
+}
+
+/// The path of a library without what this platform adds to its name, as `System.mapLibraryName` expects it.
+pub fn plain_name(library: &Path) -> anyhow::Result<String> {
+    let name = library.file_name().and_then(|name| name.to_str());
+    let name = name.and_then(|name| name.strip_prefix(DLL_PREFIX)?.strip_suffix(DLL_SUFFIX));
+    let name = name.with_context(|| format!("{} is no library", library.display()))?;
+    Ok(library.with_file_name(name).display().to_string())
 }
 
 /// The folder with the compiled Kotlin, made by Maven unless it is there.

@@ -298,5 +298,6 @@ fn result(
         paging: None,
         article: None,
         program: None,
+        calls: None,
     }
 }

@@ -294,6 +294,7 @@ pub(super) fn assembled(
         paging: None,
         article: None,
         program: None,
+        calls: None,
     }
 }
 

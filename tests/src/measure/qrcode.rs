@@ -7,13 +7,16 @@ use std::time::Duration;
 use rand::RngExt;
 
 use super::block::{self, Loads, Observed};
-use super::gates;
-use super::lab::Lab;
-use super::metrics::{PSS_LOADED, text_end};
-use super::oha::{Load, Order};
+use super::gates::{self, SameWork};
+use super::lab::{self, Lab};
+use super::load::{self, Wanted};
+use super::metrics::{self, PSS_LOADED, text_end};
+use super::oha::{Load, Oha, Order};
 use super::process;
-use super::protocol::CONNECTIONS;
-use super::session::Session;
+use super::progress::Progress;
+use super::protocol::{CONNECTIONS, HEADLINE_RATE, Plan, TIMEOUT};
+use super::results::ResultFile;
+use super::session::{Session, sides_of};
 use super::statistics::mean;
 use super::subject::Subject;
 use crate::harness::http::Answer;
@@ -22,14 +25,101 @@ use crate::harness::service::Service;
 use crate::outcome::Trouble;
 
 /// The lengths of the texts in bytes: an address of a page, and the longest that is allowed.
-pub const LENGTHS: [usize; 2] = [32, 512];
+const LENGTHS: [usize; 2] = [32, 512];
 /// Texts of each length that are compared.
 const COMPARED: usize = 20;
 /// Between two looks at the memory. Adding up a JVM's pages takes the kernel milliseconds.
 const SAMPLE: Duration = Duration::from_millis(500);
 
 /// The mean sizes of the images in bytes, by side and by the length of their texts.
-pub type ImageSizes = BTreeMap<String, BTreeMap<usize, f64>>;
+type ImageSizes = BTreeMap<String, BTreeMap<usize, f64>>;
+
+/// Measures both subjects' answers to `/qrcode`, Kotlin's first; before that, what the exercise looks at by itself.
+///
+/// # Errors
+/// When the subjects do not draw the same codes (the outcome is *failed*), a service does not start, or a tool is missing.
+pub async fn measure<T>(
+    lab: &Lab<'_>,
+    subjects: &[Subject; 2],
+    wanted: &Wanted,
+    first_takes: Duration,
+    first: impl AsyncFnOnce(&Progress) -> anyhow::Result<T>,
+) -> anyhow::Result<(ResultFile, T)> {
+    let oha = Oha::find(lab.workspace)?;
+    let plan = Plan::codes(wanted.mode);
+    let expected = plan.expected(sides_of(subjects)) + first_takes;
+    load::announce(subjects, plan.rounds, expected);
+    println!(
+        "the load:  {CONNECTIONS} connections, by oha with --rand-regex-url '…{}', then with {} letters",
+        path(LENGTHS[0]),
+        LENGTHS[1]
+    );
+    let progress = Progress::begin(expected);
+    progress.part("the same work? codes of 40 texts read back");
+    let images = same_work(lab, subjects).await?;
+    let found = first(&progress).await?;
+
+    let mut session = Session {
+        workspace: lab.workspace,
+        oha: &oha,
+        plan,
+        database_url: lab.database_url.clone(),
+        timeout: TIMEOUT,
+        data_set: lab.seeded.set,
+        statements: None,
+        progress,
+    };
+    let mut loads = Codes {
+        rates: Vec::new(),
+        images: &images,
+    };
+    loads.rates = session.shared_rates(subjects, &loads).await?;
+    let blocks = session.rounds(subjects, &mut loads).await?;
+
+    let sides = subjects.each_ref().map(|subject| subject.id().to_owned());
+    let metrics = metrics::from_blocks(
+        &metrics::of_codes(&LENGTHS, &session.plan.rates, HEADLINE_RATE, CONNECTIONS),
+        &blocks.records,
+        &sides,
+        &load::against_the_first(subjects),
+        session.plan.rounds_needed(),
+    );
+    let mut notes = load::standing_notes(subjects, wanted.mode, &SameWork::default());
+    notes.extend(notes_on(&images, subjects));
+    let mut manifest = lab.manifest(subjects);
+    manifest.connections = CONNECTIONS;
+    manifest.rates = loads
+        .rates
+        .iter()
+        .map(|(percent, rate)| (percent.to_string(), *rate))
+        .collect();
+    lab::complete(&mut manifest, &blocks.records, session.progress.gone());
+    let invalid = load::invalid(&metrics, "throughput", &sides);
+    let result = load::assembled(subjects, wanted, manifest, metrics, blocks, notes);
+    Ok((ResultFile { invalid, ..result }, found))
+}
+
+fn notes_on(images: &ImageSizes, subjects: &[Subject; 2]) -> Vec<String> {
+    let size = |subject: &Subject, length| {
+        let images = images.get(subject.id())?;
+        images.get(&length).copied()
+    };
+    let mut notes = vec![
+        "both sides are the Kotlin service on the same JVM; they differ in who draws the code"
+            .to_owned(),
+    ];
+    for length in LENGTHS {
+        let sizes = size(&subjects[0], length).zip(size(&subjects[1], length));
+        if let Some((kotlin, rust)) = sizes
+            && kotlin != rust
+        {
+            notes.push(format!(
+                "of the same {length} bytes, the images have {kotlin:.0} and {rust:.0} bytes: the encoders judge the masks differently, and zlib and its counterpart in Rust do not deflate alike"
+            ));
+        }
+    }
+    notes
+}
 
 /// What is asked for: random texts of this length.
 pub fn path(length: usize) -> String {
@@ -50,7 +140,7 @@ pub fn text(length: usize) -> String {
 ///
 /// # Errors
 /// When a service does not start, or draws something else (the outcome is *failed*).
-pub async fn same_work(lab: &Lab<'_>, subjects: &[Subject]) -> anyhow::Result<ImageSizes> {
+async fn same_work(lab: &Lab<'_>, subjects: &[Subject]) -> anyhow::Result<ImageSizes> {
     let of: Vec<&Subject> = subjects.iter().collect();
     let stages = gates::start(lab.workspace, &of, &lab.database_url).await?;
     let verdict = judge(&stages).await;
@@ -116,16 +206,14 @@ fn agree(stages: &[gates::Stage], answers: &[Answer], text: &str) -> Result<(), 
 
 /// The loads of a block: texts of each length in a closed loop, then those of the first length at constant rates (percent of
 /// the slower side's saturation, requests per second).
-pub struct Codes<'a> {
-    /// The rates.
-    pub rates: &'a [(u32, f64)],
-    /// What the gate found out.
-    pub images: &'a ImageSizes,
+struct Codes<'a> {
+    rates: Vec<(u32, f64)>,
+    images: &'a ImageSizes,
 }
 
 impl Loads for Codes<'_> {
     fn keys(&self, _subject: &Subject) -> Vec<String> {
-        keys(self.rates)
+        keys(&self.rates)
     }
 
     fn warm_up(&self, _session: &Session<'_>, service: &Service, window: Duration) -> Order {
@@ -149,7 +237,7 @@ impl Loads for Codes<'_> {
             let image = images.and_then(|images| images.get(&length));
             observed.value(format!("image{}", text_end(length)), image.copied());
         }
-        for (percent, rate) in self.rates {
+        for (percent, rate) in &self.rates {
             session
                 .progress
                 .phase(&format!("{title}: open loop, {rate:.0} requests/s"));
@@ -229,8 +317,6 @@ async fn with_memory<T>(pid: u32, load: impl Future<Output = T>) -> (T, Option<u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::metrics;
-    use crate::measure::protocol::HEADLINE_RATE;
 
     #[test]
     fn every_key_has_its_definition() {

@@ -40,6 +40,8 @@ pub enum Task {
     Article,
     /// QR codes from a program of their own.
     Process,
+    /// QR codes from a native library.
+    Library,
     /// The measuring held against itself.
     Calibration,
 }
@@ -252,6 +254,9 @@ pub struct ResultFile {
     /// The program that draws QR codes, by itself: exercise 9 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramTimes>,
+    /// What a call of native code costs: exercise 11 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallTimes>,
 }
 
 /// The same load with a key that counts and with one that does not, on one process. It shows what a gate is for, and has
@@ -486,6 +491,28 @@ pub struct TextTime {
     pub time: ProgramTime,
     /// Held against the program that does nothing.
     pub against_nothing: Comparison,
+}
+
+/// Calls inside of a JVM, of native code and of Kotlin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallTimes {
+    /// The calls, by what they do and with how many bytes.
+    pub calls: Vec<CallTime>,
+}
+
+/// A call that Rust answers, beside the same in Kotlin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallTime {
+    /// What is called: `copy` or `code`.
+    pub call: String,
+    /// The bytes that it is given.
+    pub bytes: usize,
+    /// The geometric mean of Kotlin's rounds, in microseconds.
+    pub kotlin_us: f64,
+    /// That of the rounds through the border.
+    pub rust_us: f64,
+    /// Rust held against Kotlin.
+    pub rust_against_kotlin: Comparison,
 }
 
 /// One claim that the measuring must fulfil about itself.
@@ -836,6 +863,7 @@ pub(super) mod tests {
             paging: None,
             article: None,
             program: None,
+            calls: None,
         }
     }
 

@@ -7,7 +7,7 @@ use super::findings;
 use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
-    Comparison, JudgedPrediction, KeyRun, Metric, Paging, PoolSweep, ProgramTimes, ResultFile,
+    CallTimes, Comparison, JudgedPrediction, KeyRun, Metric, Paging, PoolSweep, ProgramTimes, ResultFile,
     Side, Stall, Task, Verdict, WrongKey,
 };
 use crate::terminal::{Style, paint};
@@ -88,6 +88,10 @@ fn lines(result: &ResultFile) -> Vec<String> {
     if let Some(program) = &result.program {
         lines.push(String::new());
         lines.extend(by_itself(program));
+    }
+    if let Some(calls) = &result.calls {
+        lines.push(String::new());
+        lines.extend(by_size(calls));
     }
     if let Some(wrong_key) = &result.wrong_key {
         lines.push(String::new());
@@ -360,6 +364,33 @@ fn by_itself(program: &ProgramTimes) -> Vec<String> {
     }
     let command = format!("to see it yourself: {}", program.command);
     lines.extend(wrapped(&command, "- "));
+    lines
+}
+
+/// The calls inside of the JVM.
+fn by_size(calls: &CallTimes) -> Vec<String> {
+    let row = |name: &str, cells: [String; 4]| {
+        let [kotlin, rust, ratio, interval] = cells;
+        format!(
+            "{name:NAME$} {kotlin:>VALUE$} {rust:>VALUE$} {ratio:>RATIO$} {interval:>INTERVAL$}"
+        )
+    };
+    let head = ["Kotlin", "Rust", "ratio", "95 % interval"].map(str::to_owned);
+    let mut lines = vec![paint(Style::Strong, row("a call, µs", head))];
+    for call in &calls.calls {
+        let cells = [
+            figure(call.kotlin_us),
+            figure(call.rust_us),
+            call.rust_against_kotlin
+                .ratio
+                .map_or_else(|| "-".to_owned(), figure),
+            interval(&call.rust_against_kotlin),
+        ];
+        lines.push(row(
+            &format!("A {} of {} bytes", call.call, call.bytes),
+            cells,
+        ));
+    }
     lines
 }
 

@@ -7,6 +7,7 @@ mod fail_the_same_way;
 mod first_route;
 pub mod predict;
 mod qrcode;
+mod qrcode_library;
 mod qrcode_process;
 mod read_a_record;
 mod row;
@@ -174,6 +175,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "qrcode-process",
             tests: qrcode_process::tests(),
+        },
+        Suite {
+            name: "qrcode-library",
+            tests: qrcode_library::tests(),
         },
     ]
 }

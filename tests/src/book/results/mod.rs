@@ -2,6 +2,7 @@
 
 mod article;
 mod calibration;
+mod calls;
 mod ceiling;
 mod chart;
 mod guard;
@@ -78,6 +79,7 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&paging::render(reference.as_ref(), own));
     html.push_str(&article::render(reference.as_ref(), own));
     html.push_str(&program::render(reference.as_ref(), own));
+    html.push_str(&calls::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
     html.push_str(&guard::wrong_key(reference.as_ref(), own));
     if let Some(own) = own {
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PageTimes, Paging,
+        Better, CallTime, CallTimes, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PageTimes, Paging,
         PoolSweep, ProgramTime, ProgramTimes, SCHEMA, Side, SideValue, Stall, StalledSide, Task,
         TextTime, Verdict, WrongKey,
     };
@@ -303,6 +305,7 @@ mod tests {
             paging: None,
             article: None,
             program: None,
+            calls: None,
         }
     }
 
@@ -466,6 +469,30 @@ mod tests {
             "{html}"
         );
         assert!(!page(Some(&sample()), None).contains("by itself"));
+    }
+
+    #[test]
+    fn a_call_stands_beside_the_same_in_kotlin() {
+        let mut file = sample();
+        file.calls = Some(CallTimes {
+            calls: vec![CallTime {
+                call: "copy".into(),
+                bytes: 100_000,
+                kotlin_us: 4.0,
+                rust_us: 12.0,
+                rust_against_kotlin: file.metrics[0].comparisons[0].clone(),
+            }],
+        });
+        let html = page(Some(&file), None);
+        assert!(
+            html.contains("A copy of 100\u{202f}000 bytes</th>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("<td class=\"number\">4</td><td class=\"number\">12</td>"),
+            "{html}"
+        );
+        assert!(!page(Some(&sample()), None).contains("A call"));
     }
 
     #[test]

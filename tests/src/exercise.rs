@@ -49,6 +49,8 @@ pub enum MeasureTask {
     Article,
     /// The program that draws QR codes alone, by hyperfine; then the endpoint that calls it, by oha.
     Process,
+    /// What a call of a WebAssembly module costs, inside of the JVM; then the endpoint that calls it, by oha.
+    Module,
     /// What a call of a native library costs, inside of the JVM; then the endpoint that calls it, by oha.
     Library,
 }

@@ -168,16 +168,9 @@ pub fn find_at_least(feature: u32, what: &str) -> Result<Jdk, Trouble> {
 
 /// What installs a JDK here.
 fn install() -> String {
-    let commands = System::here().install(&mend::JDK).commands.into_iter();
-    let commands: Vec<String> = commands
-        .map(|(manager, command)| match manager {
-            Some(manager) => format!("{command} ({manager})"),
-            None => command,
-        })
-        .collect();
     format!(
         "{}; just doctor shows what is found then",
-        commands.join("; or ")
+        System::here().install(&mend::JDK).in_words()
     )
 }
 

@@ -9,8 +9,8 @@ use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Mode, ResultFile, Task};
 use crate::measure::{
-    article, cold_start, export, guard, hyperfine::Hyperfine, library, pool, predictions, program, stall,
-    table,
+    article, cold_start, export, guard, hyperfine::Hyperfine, library, module, pool, predictions, program,
+    stall, table,
 };
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;
@@ -129,6 +129,15 @@ async fn measure(
                 lab.subject(args.target).await?,
             ];
             export::measure(&lab, &subjects, &wanted(Task::Export)).await
+        }
+        MeasureTask::Module => {
+            Oha::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            module::measure(&lab, &subjects, &wanted(Task::Module)).await
         }
         MeasureTask::Library => {
             Oha::find(workspace)?;

@@ -72,6 +72,14 @@ pub const DOCKER: Packages = Packages {
     brew: "brew install colima docker && colima start",
 };
 
+/// What compiles Rust to WebAssembly: the target for the system's own compiler, or a compiler with the sources of its standard
+/// library.
+const WASM: Packages = Packages {
+    apt: "rustc-web cargo-web rust-web-src lld",
+    dnf: "rust-std-static-wasm32-unknown-unknown lld",
+    brew: "brew install rustup && rustup default stable && rustup target add wasm32-unknown-unknown",
+};
+
 /// The way to mend something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mend {
@@ -88,6 +96,18 @@ impl Mend {
             commands: vec![(None, command.into())],
             administrator: false,
         }
+    }
+
+    /// The commands in one line.
+    pub fn in_words(&self) -> String {
+        let commands = self.commands.iter();
+        let commands: Vec<String> = commands
+            .map(|(manager, command)| match manager {
+                Some(manager) => format!("{command} ({manager})"),
+                None => command.clone(),
+            })
+            .collect();
+        commands.join("; or ")
     }
 }
 
@@ -140,6 +160,22 @@ impl System {
             commands,
             administrator: !self.managers.contains(&Manager::Brew) || self.managers.len() > 1,
         }
+    }
+
+    /// What makes it possible to compile Rust to WebAssembly: by rustup where it is, and by the system's packages, since rustup
+    /// cannot always bring it.
+    pub fn wasm_target(&self) -> Mend {
+        let packages = self.install(&WASM);
+        if on_path("rustup").is_none() {
+            return packages;
+        }
+        let mut mend = Mend::yourself("rustup target add wasm32-unknown-unknown");
+        if self.manager() == Some(Manager::Apt) {
+            let packages = packages.commands.into_iter();
+            mend.commands
+                .extend(packages.map(|(_, command)| (Some(Manager::Apt), command)));
+        }
+        mend
     }
 
     /// A command that takes the rights of an administrator.

@@ -2,8 +2,9 @@
 
 use super::finding::{Finding, State};
 use super::mend::{self, Mend, Packages, System};
-use super::probe::{self, Answer, QUICK};
+use super::probe::{self, Answer, PATIENT, QUICK};
 use super::version::Version;
+use crate::harness::wasm;
 use crate::workspace::Workspace;
 
 /// The oldest compiler that builds the workshop, as in the workspace's `rust-version`.
@@ -16,13 +17,14 @@ pub(super) async fn examine(workspace: &Workspace, system: &System) -> Vec<Findi
     let root = workspace.root();
     let version = ["--version"];
     // Asked in the checkout, where an override of rustup's would count.
-    let (rustc, cargo, clippy, rustfmt, cc, git) = tokio::join!(
+    let (rustc, cargo, clippy, rustfmt, cc, git, modules) = tokio::join!(
         probe::ask("rustc", &version, root, QUICK),
         probe::ask("cargo", &version, root, QUICK),
         probe::ask("cargo-clippy", &version, root, QUICK),
         probe::ask("rustfmt", &version, root, QUICK),
         probe::ask("cc", &version, root, QUICK),
         probe::ask("git", &version, root, QUICK),
+        probe::in_time(PATIENT, wasm::Compiler::find),
     );
     vec![
         compiler(rustc),
@@ -31,7 +33,20 @@ pub(super) async fn examine(workspace: &Workspace, system: &System) -> Vec<Findi
         simple("rustfmt", rustfmt, component("rustfmt", "rustfmt", system)),
         simple("C compiler", cc, system.install(&mend::C_COMPILER)),
         simple("git", git, system.install(&mend::GIT)),
+        webassembly(modules.flatten(), system),
     ]
+}
+
+/// Only exercise 10 needs it.
+fn webassembly(compiler: Option<wasm::Compiler>, system: &System) -> Finding {
+    match compiler {
+        Some(compiler) => Finding::ok("WebAssembly", compiler.to_string()),
+        None => Finding::note(
+            "WebAssembly",
+            "no compiler here makes modules; exercise 10 needs one",
+        )
+        .with(system.wasm_target()),
+    }
 }
 
 fn compiler(answer: Answer) -> Finding {

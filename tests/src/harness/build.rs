@@ -198,12 +198,25 @@ pub(super) fn artifact(
     profile: Profile,
     target: &[&str],
 ) -> Result<PathBuf, BuildError> {
+    made_by(cargo_command(), workspace, krate, profile, target)
+}
+
+/// As [`artifact`], by a cargo of one's own.
+///
+/// # Errors
+/// See [`BuildError`].
+pub(super) fn made_by(
+    mut command: Command,
+    workspace: &Workspace,
+    krate: &Crate,
+    profile: Profile,
+    target: &[&str],
+) -> Result<PathBuf, BuildError> {
     let rendered = if terminal::colour() {
         "json-diagnostic-rendered-ansi"
     } else {
         "json"
     };
-    let mut command = cargo_command();
     command
         .args(["build", "--package", &krate.package])
         .args(target)

@@ -13,6 +13,7 @@ use anyhow::Context;
 use sha2::{Digest, Sha256};
 
 use super::build::{self, BuildError, Crate, Language, Launch, Limits, Profile};
+use super::wasm;
 use crate::exercise::Calls;
 use crate::files;
 use crate::jdk::{self, Jdk};
@@ -44,14 +45,11 @@ pub fn build(
     let part = match calls {
         Calls::Program => build::cargo(workspace, krate, profile)?.artifact,
         Calls::Library => build::artifact(workspace, krate, profile, &["--lib"])?,
-        Calls::Module => {
-            return Err(BuildError::CouldNotBuild(anyhow::anyhow!(
-                "modules cannot be built yet"
-            )));
-        }
+        Calls::Module => wasm::build(workspace, krate)?,
     };
+    let module = (calls == Calls::Module).then_some(part.as_path());
     let jar = build::kotlin_service(workspace, &jdk)?;
-    let compiled = compiled(workspace, krate, &jdk, &jar)?;
+    let compiled = compiled(workspace, krate, &jdk, &jar, module)?;
 
     let mut class_path = OsString::new();
     for entry in [compiled.join("classes"), compiled.join("lib/*")] {
@@ -88,16 +86,18 @@ pub fn plain_name(library: &Path) -> anyhow::Result<String> {
     Ok(library.with_file_name(name).display().to_string())
 }
 
-/// The folder with the compiled Kotlin, made by Maven unless it is there.
+/// The folder with the compiled Kotlin, and with the classes of the module that it calls, if it calls one. Made by Maven unless it
+/// is there.
 fn compiled(
     workspace: &Workspace,
     krate: &Crate,
     jdk: &Jdk,
     jar: &Path,
+    module: Option<&Path>,
 ) -> Result<PathBuf, BuildError> {
     let kept = workspace.state().join("glue");
     fs::create_dir_all(&kept).context("cannot make a folder for compiled Kotlin")?;
-    let folder = kept.join(fingerprint(krate, &build::stamp_of(jar))?);
+    let folder = kept.join(fingerprint(krate, &build::stamp_of(jar), module)?);
     if folder.is_dir() {
         // Its time says when it was used last.
         let _ = File::open(&folder).and_then(|file| file.set_modified(SystemTime::now()));
@@ -105,16 +105,14 @@ fn compiled(
     }
     eprintln!("compiling the Kotlin of {} with Maven …", krate.package);
     let unfinished = tempfile::tempdir_in(&kept).context("cannot make a folder for Maven")?;
-    let output = build::maven(
-        &krate.folder,
-        &jdk.home,
-        &[
-            &format!("-Dkotlin.service.jar={}", jar.display()),
-            &format!("-Doutput.directory={}", unfinished.path().display()),
-            "compile",
-        ],
-    )
-    .map_err(anyhow::Error::from)?;
+    let mut settings = vec![
+        format!("-Dkotlin.service.jar={}", jar.display()),
+        format!("-Doutput.directory={}", unfinished.path().display()),
+    ];
+    settings.extend(module.map(|module| format!("-Dqrcode.module={}", module.display())));
+    let mut args: Vec<&str> = settings.iter().map(String::as_str).collect();
+    args.push("compile");
+    let output = build::maven(&krate.folder, &jdk.home, &args).map_err(anyhow::Error::from)?;
     if !output.status.success() {
         return Err(not_compiled(
             krate,
@@ -133,15 +131,17 @@ fn compiled(
     Ok(folder)
 }
 
-/// A hash over the exercise's Kotlin, its `pom.xml` and the stamp of the service that it is compiled against.
-fn fingerprint(krate: &Crate, service: &Path) -> anyhow::Result<String> {
+/// A hash over the exercise's Kotlin, its `pom.xml`, the stamp of the service that it is compiled against, and the module that it
+/// calls.
+fn fingerprint(krate: &Crate, service: &Path, module: Option<&Path>) -> anyhow::Result<String> {
     let mut hash = Sha256::new();
     for (path, bytes) in files::read_tree(&krate.folder.join("kotlin"))? {
         hash.update(path.as_os_str().as_encoded_bytes());
         hash.update(bytes);
     }
-    for file in [krate.folder.join("pom.xml"), service.to_path_buf()] {
-        let bytes = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let pom = krate.folder.join("pom.xml");
+    for file in [pom.as_path(), service].into_iter().chain(module) {
+        let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         hash.update(bytes);
     }
     Ok(build::hexadecimal(hash))

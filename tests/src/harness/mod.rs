@@ -14,4 +14,5 @@ pub mod restart;
 pub mod run;
 pub mod service;
 pub mod silence;
+pub mod wasm;
 pub mod workbench;

@@ -24,6 +24,8 @@ pub struct Workbench {
     folder: TempDir,
     /// Those that were started, the one used last at the end.
     services: Mutex<Vec<(Launch, Arc<OwnService>)>>,
+    /// What was built with another drawing, by that drawing. A copy stays where its services run.
+    redrawn: Mutex<Vec<(String, Copy, Launch)>>,
 }
 
 /// A service that a test has started, with somebody to ask it.
@@ -56,6 +58,7 @@ impl Workbench {
             settings: Settings::new(database_url),
             folder: tempfile::tempdir().context("no folder for temporary files")?,
             services: Mutex::default(),
+            redrawn: Mutex::default(),
         })
     }
 
@@ -81,13 +84,26 @@ impl Workbench {
         self.started(&self.launch, env).await
     }
 
-    /// The target with another `src/qr.rs` in its crate, built and started. A fault is planted so, and needs no switch in
-    /// any crate.
+    /// The target with another `src/qr.rs` in its crate, built and started with these variables. A fault is planted so, and needs
+    /// no switch in any crate.
     ///
     /// # Errors
     /// As [`Workbench::service`]; also when the crate does not compile with it.
-    pub async fn service_with_drawing(&self, drawing: &str) -> Result<Arc<OwnService>, TestError> {
-        let package = format!("{}-with-a-fault", self.launch.label);
+    pub async fn service_with_drawing(
+        &self,
+        drawing: &str,
+        env: &[(&str, &str)],
+    ) -> Result<Arc<OwnService>, TestError> {
+        let launch = self.launch_with_drawing(drawing)?;
+        self.started(&launch, env).await
+    }
+
+    fn launch_with_drawing(&self, drawing: &str) -> Result<Launch, TestError> {
+        let mut redrawn = self.redrawn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, _, launch)) = redrawn.iter().find(|(built, ..)| built == drawing) {
+            return Ok(launch.clone());
+        }
+        let package = format!("{}-with-fault-{}", self.launch.label, redrawn.len() + 1);
         let copy = Copy::of(&self.workspace, &self.launch.directory, &package)?;
         copy.replace(DRAWING, drawing)?;
         let launch = build::launch(
@@ -103,7 +119,8 @@ impl Workbench {
             )),
             BuildError::CouldNotBuild(error) => TestError::CouldNotJudge(error),
         })?;
-        self.started(&launch, &[]).await
+        redrawn.push((drawing.to_owned(), copy, launch.clone()));
+        Ok(launch)
     }
 
     async fn started(

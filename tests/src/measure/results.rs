@@ -40,6 +40,8 @@ pub enum Task {
     Article,
     /// QR codes from a program of their own.
     Process,
+    /// QR codes from a WebAssembly module.
+    Module,
     /// QR codes from a native library.
     Library,
     /// The measuring held against itself.
@@ -254,7 +256,7 @@ pub struct ResultFile {
     /// The program that draws QR codes, by itself: exercise 9 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramTimes>,
-    /// What a call of native code costs: exercise 11 only.
+    /// What a call of Rust costs inside of the JVM: exercises 10 and 11 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallTimes>,
 }
@@ -493,7 +495,7 @@ pub struct TextTime {
     pub against_nothing: Comparison,
 }
 
-/// Calls inside of a JVM, of native code and of Kotlin.
+/// Calls inside of a JVM, of Rust and of Kotlin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallTimes {
     /// The calls, by what they do and with how many bytes.
@@ -511,6 +513,9 @@ pub struct CallTime {
     pub kotlin_us: f64,
     /// That of the rounds through the border.
     pub rust_us: f64,
+    /// That of the rounds with the interpreter: exercise 10 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interpreted_us: Option<f64>,
     /// Rust held against Kotlin.
     pub rust_against_kotlin: Comparison,
 }

@@ -390,6 +390,11 @@ fn by_size(calls: &CallTimes) -> Vec<String> {
             &format!("A {} of {} bytes", call.call, call.bytes),
             cells,
         ));
+        if let Some(interpreted_us) = call.interpreted_us {
+            let none = "-".to_owned();
+            let cells = [none.clone(), figure(interpreted_us), none.clone(), none];
+            lines.push(row("  interpreted", cells));
+        }
     }
     lines
 }

@@ -8,6 +8,7 @@ mod first_route;
 pub mod predict;
 mod qrcode;
 mod qrcode_library;
+mod qrcode_module;
 mod qrcode_process;
 mod read_a_record;
 mod row;
@@ -175,6 +176,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "qrcode-process",
             tests: qrcode_process::tests(),
+        },
+        Suite {
+            name: "qrcode-module",
+            tests: qrcode_module::tests(),
         },
         Suite {
             name: "qrcode-library",

@@ -96,7 +96,7 @@ async fn a_library_of_another_machine_answers_503(bench: &Workbench) -> TestResu
 }
 
 async fn a_panic_answers_503_and_nothing_else_happens(bench: &Workbench) -> TestResult {
-    let service = bench.service_with_drawing(FAULTY).await?;
+    let service = bench.service_with_drawing(FAULTY, &[]).await?;
     for _ in 0..3 {
         expect_unavailable(&service, PANIC).await?;
     }
@@ -107,7 +107,7 @@ async fn a_panic_answers_503_and_nothing_else_happens(bench: &Workbench) -> Test
 
 async fn every_image_is_given_back(bench: &Workbench) -> TestResult {
     const CALLS: usize = 20;
-    let service = bench.service_with_drawing(FAULTY).await?;
+    let service = bench.service_with_drawing(FAULTY, &[]).await?;
     let before = held(&service).await?;
     for _ in 0..CALLS {
         let image = service.client.get(&path("text")).await?;

@@ -1,4 +1,4 @@
-//! What only the measurement of exercise 11 has: calls of native code, by size, beside the same in Kotlin.
+//! What only the measurements of exercises 10 and 11 have: calls of Rust inside of the JVM, by size, beside the same in Kotlin.
 
 use super::numbers::{grouped, value};
 use super::table::{ratio, wrapped};
@@ -19,8 +19,14 @@ fn table(whose: &str, calls: &CallTimes) -> String {
         .calls
         .iter()
         .map(|call| {
+            let interpreted = call.interpreted_us.map_or_else(String::new, |microseconds| {
+                format!(
+                    "<tr><th scope=\"row\">the same, interpreted</th><td class=\"number\">–</td><td class=\"number\">{}</td><td class=\"number\">–</td></tr>\n",
+                    value(microseconds)
+                )
+            });
             format!(
-                "<tr><th scope=\"row\">A {} of {} bytes</th><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n",
+                "<tr><th scope=\"row\">A {} of {} bytes</th><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n{interpreted}",
                 escape(&call.call),
                 grouped(call.bytes as u64),
                 value(call.kotlin_us),

@@ -480,6 +480,7 @@ mod tests {
                 bytes: 100_000,
                 kotlin_us: 4.0,
                 rust_us: 12.0,
+                interpreted_us: Some(250.0),
                 rust_against_kotlin: file.metrics[0].comparisons[0].clone(),
             }],
         });
@@ -490,6 +491,10 @@ mod tests {
         );
         assert!(
             html.contains("<td class=\"number\">4</td><td class=\"number\">12</td>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("the same, interpreted</th><td class=\"number\">–</td><td class=\"number\">250</td>"),
             "{html}"
         );
         assert!(!page(Some(&sample()), None).contains("A call"));

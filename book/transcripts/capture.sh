@@ -71,4 +71,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-4 solution-4
     check green-5 solution-5
     check green-6 solution-6
+    check green-10 solution-10
 fi

@@ -1,6 +1,6 @@
 //! Building a target: cargo for Rust, Maven for Kotlin; what comes out is a launch that can be started.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub struct Launch {
     pub language: Language,
     /// The file that is shipped: the binary, or the jar.
     pub artifact: PathBuf,
-    /// What is shipped beside it: the program, the module or the library that the Kotlin service calls.
+    /// What is shipped beside it: first the program, the module or the library that the Kotlin service calls, then what that needs.
     pub parts: Vec<PathBuf>,
     /// How the Kotlin service calls the crate; `None` where the crate is the service, or there is none.
     pub calls: Option<Calls>,
@@ -264,9 +264,14 @@ pub(super) fn made_by(
     }
 }
 
-/// Cargo, without the variables that an outer `cargo run` sets for the package it runs: they are not this build's.
+/// Cargo, the one that runs this tool if there is one.
 pub fn cargo_command() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo_at(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A cargo, without the variables that an outer `cargo run` sets for the package it runs: they are not this build's.
+pub(super) fn cargo_at(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if [

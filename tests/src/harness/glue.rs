@@ -6,6 +6,7 @@
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -73,7 +74,7 @@ pub fn build(
         language: Language::Kotlin,
         limits: Limits::of(Language::Kotlin),
         artifact: jar,
-        parts: vec![part],
+        parts: iter::once(part).chain(libraries(&compiled)).collect(),
         calls: Some(calls),
     })
 }
@@ -129,6 +130,13 @@ fn compiled(
     }
     remove_the_oldest(&kept);
     Ok(folder)
+}
+
+/// The libraries that Maven has put beside the classes, where the exercise needs any.
+fn libraries(compiled: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(compiled.join("lib"));
+    let entries = entries.into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
 }
 
 /// A hash over the exercise's Kotlin, its `pom.xml`, the stamp of the service that it is compiled against, and the module that it

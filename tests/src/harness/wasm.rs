@@ -84,7 +84,7 @@ impl Compiler {
         let mut cargo = match self.library {
             Library::Installed => build::cargo_command(),
             Library::FromSources => {
-                let mut cargo = Command::new(DISTRIBUTION_CARGO);
+                let mut cargo = build::cargo_at(DISTRIBUTION_CARGO);
                 cargo
                     .env("RUSTC", DISTRIBUTION_RUSTC)
                     // To build the standard library is no stable option of cargo's yet.

@@ -228,11 +228,17 @@ mod tests {
             [(None, "xcode-select --install".to_owned())]
         );
         assert!(!mac.install(&C_COMPILER).administrator);
+        assert_eq!(mac.install(&MAVEN).in_words(), "brew install maven");
 
         let unknown = System {
             managers: MANAGERS.to_vec(),
             root: true,
         };
+        let words = unknown.install(&MAVEN).in_words();
+        assert!(
+            words.starts_with("apt install maven (apt); or dnf"),
+            "{words}"
+        );
         let commands: Vec<_> = unknown
             .install(&MAVEN)
             .commands

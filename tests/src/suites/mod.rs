@@ -4,6 +4,7 @@
 mod api_key;
 mod change_things;
 mod fail_the_same_way;
+mod faulty;
 mod first_route;
 pub mod predict;
 mod qrcode;

@@ -51,6 +51,16 @@ fn read_back(answer: &Answer, text: &str) -> Result<QrCode, Failure> {
     Err(answer.failure(format!("a QR code that says {text:?}"), got))
 }
 
+/// The contract's answer where no code can be drawn, from a service that goes on.
+pub async fn expect_unavailable(client: &Client, text: &str) -> TestResult {
+    let detail = "QR codes cannot be made now";
+    let answer = client.get(&path(text)).await?;
+    answer.expect_problem(503, "Service Unavailable", detail)?;
+    let health = client.get("/health").await?;
+    health.expect_status(200)?;
+    Ok(())
+}
+
 async fn a_code_holds_the_text(context: &Context) -> TestResult {
     let texts = ["Hello, world!", "https://kotlinlang.org/?a=b&c=d#e", "x"];
     // Texts of digits, and of capitals and a few signs, are written in shorter ways.

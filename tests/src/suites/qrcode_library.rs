@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use super::qrcode::{expect_code, path};
+use super::faulty::{self, HELD, IMAGE, PANIC, number};
+use super::qrcode::{expect_code, expect_unavailable, path};
 use super::{TestResult, contract_tests};
 use crate::files;
 use crate::harness::failure::{Failure, TestError};
@@ -22,14 +23,6 @@ contract_tests! {
         every_image_is_given_back,
     ]
 }
-
-/// Takes the place of `src/qr.rs`: panics when it is told to, and knows how many bytes Rust holds.
-const FAULTY: &str = include_str!("faulty_qr.rs");
-/// The text at which it panics, and the one that it answers with the bytes that are held.
-const PANIC: &str = "panic";
-const HELD: &str = "held";
-/// The size of every other image of it, in bytes.
-const IMAGE: usize = 100_000;
 
 /// A service whose library is whatever a test puts in its place.
 struct StandIn {
@@ -55,7 +48,7 @@ impl StandIn {
 
     /// The contract's answer, and a service that goes on.
     async fn expect_unavailable(&self) -> TestResult {
-        expect_unavailable(&self.service, "text").await
+        expect_unavailable(&self.service.client, "text").await
     }
 
     /// As soon as the library is there, codes are.
@@ -65,15 +58,6 @@ impl StandIn {
         expect_code(&self.service.client, "back again").await?;
         Ok(())
     }
-}
-
-async fn expect_unavailable(service: &OwnService, text: &str) -> TestResult {
-    let detail = "QR codes cannot be made now";
-    let answer = service.client.get(&path(text)).await?;
-    answer.expect_problem(503, "Service Unavailable", detail)?;
-    let health = service.client.get("/health").await?;
-    health.expect_status(200)?;
-    Ok(())
 }
 
 async fn a_library_that_is_missing_answers_503(bench: &Workbench) -> TestResult {
@@ -96,9 +80,9 @@ async fn a_library_of_another_machine_answers_503(bench: &Workbench) -> TestResu
 }
 
 async fn a_panic_answers_503_and_nothing_else_happens(bench: &Workbench) -> TestResult {
-    let service = bench.service_with_drawing(FAULTY, &[]).await?;
+    let service = bench.service_with_drawing(faulty::DRAWING, &[]).await?;
     for _ in 0..3 {
-        expect_unavailable(&service, PANIC).await?;
+        expect_unavailable(&service.client, PANIC).await?;
     }
     let drawn = service.client.get(&path("text")).await?;
     drawn.expect_status(200)?;
@@ -107,13 +91,13 @@ async fn a_panic_answers_503_and_nothing_else_happens(bench: &Workbench) -> Test
 
 async fn every_image_is_given_back(bench: &Workbench) -> TestResult {
     const CALLS: usize = 20;
-    let service = bench.service_with_drawing(FAULTY, &[]).await?;
-    let before = held(&service).await?;
+    let service = bench.service_with_drawing(faulty::DRAWING, &[]).await?;
+    let before = number(&service.client, HELD).await?;
     for _ in 0..CALLS {
         let image = service.client.get(&path("text")).await?;
         image.expect_status(200)?;
     }
-    let more = held(&service).await? - before;
+    let more = number(&service.client, HELD).await? - before;
     // Neither is one image kept, nor is one given back that was never handed over.
     if more.unsigned_abs() < IMAGE as u64 {
         return Ok(());
@@ -121,16 +105,4 @@ async fn every_image_is_given_back(bench: &Workbench) -> TestResult {
     let expected =
         format!("as many bytes held by the library as before {CALLS} images of {IMAGE} bytes");
     Err(Failure::new(expected, format!("{more} bytes more")).into())
-}
-
-/// The bytes that Rust holds, by its own allocator.
-async fn held(service: &OwnService) -> Result<i64, TestError> {
-    let answer = service.client.get(&path(HELD)).await?;
-    answer.expect_status(200)?;
-    let text = String::from_utf8_lossy(answer.body());
-    text.parse().map_err(|_| {
-        answer
-            .failure("what qr::png returned, byte for byte", "other bytes")
-            .into()
-    })
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use super::qrcode::path;
+use super::faulty::{self, ALONE, CALLS, HANG, HELD, IMAGE, MUCH, PANIC, number};
+use super::qrcode::{expect_unavailable, path};
 use super::{TestResult, contract_tests};
 use crate::harness::failure::{Failure, TestError};
 use crate::harness::workbench::{OwnService, Workbench};
@@ -22,53 +23,18 @@ contract_tests! {
     ]
 }
 
-/// Takes the place of `src/qr.rs`, and does what the text says.
-const FAULTY: &str = include_str!("faulty_qr.rs");
-/// The texts at which it panics, does not end, and takes 100 MB.
-const PANIC: &str = "panic";
-const HANG: &str = "hang";
-const MUCH: &str = "much";
-/// Those that it answers with how many calls the instance has seen, and how many bytes it holds; and with whether no other call
-/// was in it.
-const CALLS: &str = "calls";
-const HELD: &str = "held";
-const ALONE: &str = "alone";
-/// The size of every other image of it, in bytes.
-const IMAGE: i64 = 100_000;
-
 /// With one instance at a time, a test knows which one answers.
 async fn one_instance(bench: &Workbench) -> Result<Arc<OwnService>, TestError> {
     let env = [("QRCODE_AT_ONCE", "1"), ("QRCODE_TIMEOUT_MS", "1500")];
-    bench.service_with_drawing(FAULTY, &env).await
-}
-
-async fn expect_unavailable(service: &OwnService, text: &str) -> TestResult {
-    let detail = "QR codes cannot be made now";
-    let answer = service.client.get(&path(text)).await?;
-    answer.expect_problem(503, "Service Unavailable", detail)?;
-    let health = service.client.get("/health").await?;
-    health.expect_status(200)?;
-    Ok(())
-}
-
-/// A number that the drawing answers instead of an image.
-async fn number(service: &OwnService, text: &str) -> Result<i64, TestError> {
-    let answer = service.client.get(&path(text)).await?;
-    answer.expect_status(200)?;
-    let printed = String::from_utf8_lossy(answer.body());
-    printed.parse().map_err(|_| {
-        answer
-            .failure("what qr::png returned, byte for byte", "other bytes")
-            .into()
-    })
+    bench.service_with_drawing(faulty::DRAWING, &env).await
 }
 
 async fn a_panic_answers_503_and_ends_the_instance(bench: &Workbench) -> TestResult {
     let service = one_instance(bench).await?;
     for _ in 0..3 {
-        expect_unavailable(&service, PANIC).await?;
+        expect_unavailable(&service.client, PANIC).await?;
     }
-    let calls = number(&service, CALLS).await?;
+    let calls = number(&service.client, CALLS).await?;
     if calls == 1 {
         return Ok(());
     }
@@ -79,7 +45,7 @@ async fn a_panic_answers_503_and_ends_the_instance(bench: &Workbench) -> TestRes
 
 async fn a_module_that_hangs_is_ended_in_time(bench: &Workbench) -> TestResult {
     let service = one_instance(bench).await?;
-    expect_unavailable(&service, HANG).await?;
+    expect_unavailable(&service.client, HANG).await?;
     // There is one place: it is free again, or this is not answered.
     let after = service.client.get(&path("text")).await?;
     after.expect_status(200)?;
@@ -88,12 +54,12 @@ async fn a_module_that_hangs_is_ended_in_time(bench: &Workbench) -> TestResult {
 
 async fn a_module_that_wants_much_memory_answers_503(bench: &Workbench) -> TestResult {
     let service = one_instance(bench).await?;
-    expect_unavailable(&service, MUCH).await
+    expect_unavailable(&service.client, MUCH).await
 }
 
 async fn no_instance_serves_two_at_once(bench: &Workbench) -> TestResult {
     let service = bench
-        .service_with_drawing(FAULTY, &[("QRCODE_AT_ONCE", "4")])
+        .service_with_drawing(faulty::DRAWING, &[("QRCODE_AT_ONCE", "4")])
         .await?;
     let path = path(ALONE);
     let answers = try_join_all((0..40).map(|_| service.client.get(&path))).await?;
@@ -110,8 +76,8 @@ async fn no_instance_serves_two_at_once(bench: &Workbench) -> TestResult {
 
 async fn an_instance_is_used_again(bench: &Workbench) -> TestResult {
     let service = one_instance(bench).await?;
-    let before = number(&service, CALLS).await?;
-    let after = number(&service, CALLS).await?;
+    let before = number(&service.client, CALLS).await?;
+    let after = number(&service.client, CALLS).await?;
     if after == before + 1 {
         return Ok(());
     }
@@ -121,15 +87,15 @@ async fn an_instance_is_used_again(bench: &Workbench) -> TestResult {
 }
 
 async fn every_byte_is_given_back(bench: &Workbench) -> TestResult {
-    const CODES: i64 = 20;
+    const CODES: usize = 20;
     let service = one_instance(bench).await?;
     let text = "t".repeat(500);
-    let before = number(&service, HELD).await?;
+    let before = number(&service.client, HELD).await?;
     for _ in 0..CODES {
         let image = service.client.get(&path(&text)).await?;
         image.expect_status(200)?;
     }
-    let more = number(&service, HELD).await? - before;
+    let more = number(&service.client, HELD).await? - before;
     // Neither is an image or a text kept, nor is one given back that was never handed over.
     if more == 0 {
         return Ok(());

@@ -10,7 +10,7 @@ use futures_util::future::try_join_all;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use super::qrcode::{expect_code, path};
+use super::qrcode::{expect_code, expect_unavailable, path};
 use super::{TestResult, contract_tests};
 use crate::files;
 use crate::harness::failure::{Failure, TestError};
@@ -210,16 +210,7 @@ impl StandIn {
 
     /// The contract's answer, and a service that goes on: it is healthy, and draws as soon as the program is back.
     async fn expect_unavailable(&self, bench: &Workbench) -> TestResult {
-        self.ask().await?.expect_problem(
-            503,
-            "Service Unavailable",
-            "QR codes cannot be made now",
-        )?;
-        self.service
-            .client
-            .get("/health")
-            .await?
-            .expect_status(200)?;
+        expect_unavailable(&self.service.client, "text").await?;
         self.put_the_real_one(bench)?;
         expect_code(&self.service.client, "back again").await?;
         Ok(())

@@ -283,6 +283,7 @@ impl Stage {
         timeout: Duration,
     ) -> anyhow::Result<Stage> {
         let database = RunDatabase::create(server, workspace, DataSet::Small).await?;
+        let connection = database.connect().await?;
         let proxy = DatabaseProxy::start(database.url()).await?;
         let settings = settings(proxy.url(), timeout);
         let service = Service::start(workspace, launch, &settings)
@@ -296,7 +297,7 @@ impl Stage {
             log: service.log().to_owned(),
             client,
             proxy,
-            database: Mutex::new(database.connect().await?),
+            database: Mutex::new(connection),
             settings,
             rows: DataSet::Small.rows(),
         };

@@ -39,6 +39,8 @@ pub enum MeasureTask {
     Reads,
     /// Random reads by oha, with and without the guard.
     Guard,
+    /// All rows at once by curl, and pages by key and by OFFSET.
+    Export,
     /// Random reads at a constant rate by oha, while the database stalls.
     Stall,
     /// Random reads by oha with pools of several sizes, and with and without the hidden ping.

@@ -7,9 +7,12 @@ use std::sync::{Arc, OnceLock};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::{Handle, Runtime};
 use workshop::commands::check;
+use workshop::datasets::{self, DataSet};
 use workshop::exercise::{Catalogue, Exercise};
 use workshop::harness::build::{self, Profile};
 use workshop::harness::report::{Report, Verdict};
+use workshop::measure::subject::Subject;
+use workshop::measure::{ceiling, gates};
 use workshop::postgres::Server;
 use workshop::suites;
 use workshop::target::Target;
@@ -47,7 +50,35 @@ fn trials_and_runtime() -> anyhow::Result<(Vec<Trial>, Runtime)> {
             runtime.handle(),
         ));
     }
+    trials.push(trial_of_the_ceiling(&workspace, runtime.handle()));
     Ok((trials, runtime))
+}
+
+/// The yardstick of the measurements is no target, but what it answers must be what the port answers.
+fn trial_of_the_ceiling(workspace: &Workspace, runtime: &Handle) -> Trial {
+    let (workspace, runtime) = (workspace.clone(), runtime.clone());
+    Trial::test("ceiling::it_does_the_same_work_as_the_port", move || {
+        let same = runtime
+            .block_on(same_work_as_the_port(&workspace))
+            .map_err(|error| Failed::from(format!("could not judge: {error:#}")))?;
+        same.map_err(Failed::from)
+    })
+}
+
+async fn same_work_as_the_port(workspace: &Workspace) -> anyhow::Result<Result<(), String>> {
+    /// The first reference that checks keys.
+    const PORT: u8 = 4;
+    let server = Server::ensure(workspace).await?;
+    datasets::seed(&server, workspace, DataSet::Small).await?;
+    let scratch = tempfile::tempdir()?;
+    let target = Target::Solution(PORT);
+    let port = build::build(workspace, target, Profile::Check).await?;
+    let port = Subject::of(target, port, scratch.path())?;
+    let ceiling = ceiling::build(workspace, Profile::Check)?;
+    let ceiling = Subject::named(ceiling::ID, ceiling::ID, ceiling, scratch.path())?;
+    let url = datasets::shared_url(&server, DataSet::Small);
+    let same = gates::same_work(workspace, &[&port, &ceiling], &url, DataSet::Small, PORT).await?;
+    Ok(same.map(|_| ()))
 }
 
 /// What a target did, judged once however many of its tests are asked for.

@@ -12,7 +12,7 @@ use crate::exercise::{Catalogue, Exercise};
 use crate::workspace::Workspace;
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 10] = [
+pub const MACROS: [&str; 11] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -20,6 +20,7 @@ pub const MACROS: [&str; 10] = [
     "{{#minutes exercise-3}}",
     "{{#results exercise-3}}",
     "{{#calibration}}",
+    "{{#profile}}",
     "{{#diff exercise-3}}",
     "{{#tests exercise-3}}",
     "{{#instructor}} … {{#/instructor}}",
@@ -107,6 +108,10 @@ impl<'a> Expander<'a> {
             "calibration" => {
                 call.no_arguments()?;
                 results::calibration(self.workspace)
+            }
+            "profile" => {
+                call.no_arguments()?;
+                results::profile(self.workspace)
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
             "tests" => Ok(tests_list::render(self.catalogue()?, self.exercise(call)?)),

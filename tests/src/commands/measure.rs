@@ -8,7 +8,9 @@ use crate::measure::load::{self, Wanted};
 use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
-use crate::measure::{cold_start, guard, hyperfine::Hyperfine, pool, predictions, stall, table};
+use crate::measure::{
+    cold_start, export, guard, hyperfine::Hyperfine, pool, predictions, stall, table,
+};
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;
 use crate::workspace::Workspace;
@@ -111,6 +113,16 @@ async fn measure(
         MeasureTask::Pool => {
             let lab = under_load(workspace, args).await?;
             pool::measure(&lab, args.target, &wanted(Task::Pool)).await
+        }
+        MeasureTask::Export => {
+            Oha::find(workspace)?;
+            let lab =
+                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            export::measure(&lab, &subjects, &wanted(Task::Export)).await
         }
         MeasureTask::ColdStart => {
             Hyperfine::find(workspace)?;

@@ -408,6 +408,7 @@ pub(super) fn per_request_us(time: Option<Duration>, run: &Run) -> Option<f64> {
     Some(time.as_secs_f64() * 1e6 / run.answers as f64)
 }
 
-fn megabytes(kilobytes: u64) -> f64 {
+/// `/proc` counts in units of 1024 bytes, the tables in millions of bytes.
+pub fn megabytes(kilobytes: u64) -> f64 {
     kilobytes as f64 * 1024.0 / 1e6
 }

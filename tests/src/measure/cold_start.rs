@@ -295,5 +295,6 @@ fn result(
         wrong_key: None,
         stall: None,
         pool: None,
+        paging: None,
     }
 }

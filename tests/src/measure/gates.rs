@@ -155,6 +155,7 @@ async fn judge(stages: &[Stage], data_set: DataSet, exercise: u8) -> Result<Same
     for path in [
         format!("/read/{}", data_set.rows() + 1),
         "/read/x".to_owned(),
+        "/health".to_owned(),
     ] {
         agree(stages, &ask_all(stages, &path).await?, &path)?;
     }

@@ -11,7 +11,7 @@ use super::database::{self, Statements};
 use super::manifest::Manifest;
 use super::results::{BlockRecord, Language};
 use super::subject::Subject;
-use super::{ids, machine, tools, variant};
+use super::{ceiling, ids, machine, tools, variant};
 use crate::datasets::{self, DataSet, Seeded};
 use crate::exercise::Catalogue;
 use crate::harness::build::{self, BuildError, Profile};
@@ -102,12 +102,22 @@ impl<'a> Lab<'a> {
     /// # Errors
     /// When its patch is not there, does not fit or does not compile.
     pub fn variant(&self, exercise: u8, name: &str, label: &str) -> anyhow::Result<Subject> {
-        let id = format!("{}-{name}", Target::Solution(exercise));
+        let id = format!("{}-{name}", Target::Solution(exercise)).replace('+', "-");
         println!("building {} for release", paint(Style::Strong, id.as_str()));
         let catalogue = Catalogue::read(self.workspace)?;
         let solution = catalogue.get(exercise)?.solution(self.workspace);
         let launch = variant::build(self.workspace, &solution, &id, name)?;
         Subject::named(&id, label, launch, self.scratch())
+    }
+
+    /// Builds the ceiling, which does the same read with as little as possible around it; its id is `ceiling`.
+    ///
+    /// # Errors
+    /// When it does not build.
+    pub fn yardstick(&self) -> anyhow::Result<Subject> {
+        println!("building {} for release", paint(Style::Strong, ceiling::ID));
+        let launch = ceiling::build(self.workspace, Profile::Measure)?;
+        Subject::named(ceiling::ID, "axum, tokio-postgres", launch, self.scratch())
     }
 
     /// The database's own statistics, where the server keeps them.

@@ -291,6 +291,7 @@ pub(super) fn assembled(
         wrong_key: None,
         stall: None,
         pool: None,
+        paging: None,
     }
 }
 

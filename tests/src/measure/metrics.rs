@@ -313,6 +313,75 @@ pub fn of_cold_start() -> Vec<Definition> {
     ]
 }
 
+/// The key of a metric at this number of rows.
+pub fn at_rows(key: &str, rows: u32) -> String {
+    format!("{key}_at_{rows}_rows")
+}
+
+/// The metrics of exports of these numbers of rows.
+pub fn of_export(sizes: &[u32]) -> Vec<Definition> {
+    let headline = sizes.iter().flat_map(|rows| {
+        let size = rows_in_words(*rows);
+        [
+            Definition::new(
+                at_rows("export_time", *rows),
+                format!("Time, {size}"),
+                "s",
+                "from the request to the last byte, by curl",
+            )
+            .headline(),
+            Definition::new(
+                at_rows("memory", *rows),
+                format!("Memory, {size}"),
+                "MB",
+                "the most that was ever resident (VmHWM), after the exports",
+            )
+            .headline(),
+        ]
+    });
+    let detail = sizes.iter().flat_map(|rows| {
+        let size = rows_in_words(*rows);
+        let short = size.trim_end_matches(" rows");
+        [
+            Definition::new(
+                at_rows("cpu_per_row", *rows),
+                format!("CPU a row, {short}"),
+                "µs",
+                "user and system",
+            ),
+            Definition::new(
+                at_rows("first_byte", *rows),
+                format!("First byte, {short}"),
+                "ms",
+                "from the request to the first byte of the body, by curl",
+            ),
+            Definition::new(
+                at_rows("first_export_time", *rows),
+                format!("First time, {short}"),
+                "s",
+                "the first export of a fresh process",
+            ),
+            Definition::new(
+                at_rows("pss", *rows),
+                format!("Its share, {short}"),
+                "MB",
+                "the proportional set size (Pss) after the exports",
+            ),
+        ]
+    });
+    headline.chain(detail).collect()
+}
+
+/// `10 million rows`, `10 000 rows`.
+fn rows_in_words(rows: u32) -> String {
+    const MILLION: u32 = 1_000_000;
+    if rows.is_multiple_of(MILLION) && rows > 0 {
+        format!("{} million rows", rows / MILLION)
+    } else {
+        format!("{} rows", super::table::figure(f64::from(rows)))
+    }
+}
+
 /// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first; `needed` is how many
 /// valid rounds a comparison needs. Metrics that no block speaks for are left out.
 pub fn from_blocks(
@@ -452,6 +521,23 @@ pub fn verdict(interval: Interval, better: Better) -> Verdict {
         (Better::Higher, true, _) | (Better::Lower, _, true) => Verdict::Faster,
         (Better::Higher, _, true) | (Better::Lower, true, _) => Verdict::Slower,
         _ => Verdict::NoDifferenceShown,
+    }
+}
+
+/// One side held against another by ratios of their own, where the rounds are not those of blocks.
+pub fn compared(side: &str, against: &str, ratios: &[f64], better: Better) -> Comparison {
+    let Some(interval) = ratio_interval(ratios) else {
+        return Comparison::invalid(side, against, "fewer than two pairs count");
+    };
+    Comparison {
+        side: side.to_owned(),
+        against: against.to_owned(),
+        ratio: Some(interval.mean),
+        low: Some(interval.low),
+        high: Some(interval.high),
+        rounds: ratios.len(),
+        verdict: verdict(interval, better),
+        reason: None,
     }
 }
 

@@ -1,13 +1,15 @@
 //! Measuring: the same work in both languages, gated, interleaved, with intervals.
 //!
-//! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2), [`guard`] (exercise 4), [`stall`] (exercise 5), [`pool`] (exercise 6) and [`calibration`]. A
-//! task builds its [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of [`block`]s after the
+//! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2), [`guard`] (exercise 4), [`stall`] (exercise 5),
+//! [`pool`] (exercise 6), [`export`] (exercise 7) and [`calibration`]. A task builds its [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of [`block`]s after the
 //! [`protocol`], turns them into [`metrics`] and writes [`results`].
 
 pub mod block;
 pub mod calibration;
+pub mod ceiling;
 pub mod cold_start;
 pub mod database;
+pub mod export;
 pub mod first_answer;
 pub mod gates;
 pub mod guard;
@@ -19,6 +21,7 @@ pub mod machine;
 pub mod manifest;
 pub mod metrics;
 pub mod oha;
+pub mod paging;
 pub mod pool;
 pub mod predictions;
 pub mod process;

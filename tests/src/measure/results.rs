@@ -34,6 +34,8 @@ pub enum Task {
     Stall,
     /// Random reads with pools of several sizes, and with and without the hidden ping.
     Pool,
+    /// All rows at once, and pages by key and by OFFSET.
+    Export,
     /// The measuring held against itself.
     Calibration,
 }
@@ -237,6 +239,9 @@ pub struct ResultFile {
     /// Where more connections stop to help, and what the pool asks of the database besides: exercise 6 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolSweep>,
+    /// Pages by key and by OFFSET: exercise 7 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paging: Option<Paging>,
 }
 
 /// The same load with a key that counts and with one that does not, on one process. It shows what a gate is for, and has
@@ -340,6 +345,32 @@ pub struct Knee {
     pub best: u16,
 }
 
+/// A page of rows asked for in two ways.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Paging {
+    /// Rows of a page.
+    pub limit: u32,
+    /// Rows of the table.
+    pub rows: u32,
+    /// The pages, near and far.
+    pub pages: Vec<PageTimes>,
+}
+
+/// One page, by key and by OFFSET.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PageTimes {
+    /// The page, from 1.
+    pub page: u32,
+    /// How often it was asked for in each way.
+    pub repetitions: usize,
+    /// The median by key, in milliseconds.
+    pub key_ms: f64,
+    /// The median by OFFSET, in milliseconds.
+    pub offset_ms: f64,
+    /// OFFSET held against the key.
+    pub offset_against_key: Comparison,
+}
+
 /// One claim that the measuring must fulfil about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationClaim {
@@ -378,6 +409,7 @@ impl Verdict {
                 | "threads"
                 | "size"
                 | "cpu_per_request"
+                | "cpu_per_row"
                 | "start_up_cpu"
                 | "database_per_request"
         );
@@ -663,6 +695,7 @@ pub(super) mod tests {
             wrong_key: None,
             stall: None,
             pool: None,
+            paging: None,
         }
     }
 

@@ -17,7 +17,7 @@ use super::protocol::Plan;
 use super::recording::Request;
 use super::results::{Better, BlockRecord, Comparison, Course, ResultFile, Stall, StalledSide};
 use super::session::{Session, sides_of};
-use super::statistics::{quantile, ratio_interval};
+use super::statistics::quantile;
 use super::subject::Subject;
 use crate::harness::proxy::DatabaseProxy;
 use crate::harness::service::Service;
@@ -289,19 +289,7 @@ fn corrected_against_uncorrected(blocks: &[BlockRecord], side: &str) -> Comparis
         .filter(|block| block.side == side)
         .filter_map(|block| Some(block.values.get(P99)? / block.values.get(&uncorrected)?))
         .collect();
-    let Some(interval) = ratio_interval(&ratios) else {
-        return Comparison::invalid("corrected", "uncorrected", "fewer than two blocks count");
-    };
-    Comparison {
-        side: "corrected".to_owned(),
-        against: "uncorrected".to_owned(),
-        ratio: Some(interval.mean),
-        low: Some(interval.low),
-        high: Some(interval.high),
-        rounds: ratios.len(),
-        verdict: metrics::verdict(interval, Better::Lower),
-        reason: None,
-    }
+    metrics::compared("corrected", "uncorrected", &ratios, Better::Lower)
 }
 
 #[cfg(test)]

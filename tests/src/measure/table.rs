@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
-    Comparison, JudgedPrediction, KeyRun, Metric, PoolSweep, ResultFile, Side, Stall, Task,
+    Comparison, JudgedPrediction, KeyRun, Metric, Paging, PoolSweep, ResultFile, Side, Stall, Task,
     Verdict, WrongKey,
 };
 use crate::terminal::{Style, paint};
@@ -76,6 +76,10 @@ fn lines(result: &ResultFile) -> Vec<String> {
     if let Some(pool) = &result.pool {
         lines.push(String::new());
         lines.extend(knees(result, pool));
+    }
+    if let Some(paging) = &result.paging {
+        lines.push(String::new());
+        lines.extend(pages(paging));
     }
     if let Some(wrong_key) = &result.wrong_key {
         lines.push(String::new());
@@ -342,6 +346,30 @@ fn knees(result: &ResultFile, pool: &PoolSweep) -> Vec<String> {
         let line = format!("pgbench alone, records/s by clients: {}", rates.join(", "));
         lines.extend(wrapped(&line, "- "));
     }
+    lines
+}
+
+/// A page in two ways.
+fn pages(paging: &Paging) -> Vec<String> {
+    let title = format!("a page of {} rows", paging.limit);
+    let mut lines = vec![paint(
+        Style::Strong,
+        format!(
+            "{title:NAME$} {:>VALUE$} {:>VALUE$} {:>RATIO$} {:>INTERVAL$}",
+            "by key, ms", "OFFSET, ms", "ratio", "95 % interval"
+        ),
+    )];
+    lines.extend(paging.pages.iter().map(|page| {
+        let comparison = &page.offset_against_key;
+        format!(
+            "{:NAME$} {:>VALUE$} {:>VALUE$} {:>RATIO$} {:>INTERVAL$}",
+            format!("Page {}", page.page),
+            figure(page.key_ms),
+            figure(page.offset_ms),
+            comparison.ratio.map_or_else(|| "-".to_owned(), figure),
+            interval(comparison)
+        )
+    }));
     lines
 }
 

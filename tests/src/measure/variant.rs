@@ -1,7 +1,8 @@
 //! Variants: a reference with one thing changed, to be measured beside others.
 //!
 //! The change is a patch, `tests/variants/<name>.patch`: of the code, of a dependency or, in a `[profile.release]` of the
-//! crate's own `Cargo.toml`, of how it is built. Its first line, `Title: …`, says in a few words what is changed.
+//! crate's own `Cargo.toml`, of how it is built. Its first line, `Title: …`, says in a few words what is changed. Several
+//! at once are named with a plus: `lto+no-ping`.
 
 use std::path::Path;
 
@@ -44,10 +45,12 @@ pub fn build(
 }
 
 fn copy(workspace: &Workspace, solution: &Path, package: &str, name: &str) -> anyhow::Result<Copy> {
-    let path = workspace.root().join(FOLDER).join(format!("{name}.patch"));
-    let patch = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    Copy::patched(workspace, solution, package, &patch)
+    let patches = name.split('+').map(|name| {
+        let path = workspace.root().join(FOLDER).join(format!("{name}.patch"));
+        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    });
+    let patches = patches.collect::<anyhow::Result<String>>()?;
+    Copy::patched(workspace, solution, package, &patches)
         .with_context(|| format!("{FOLDER}/{name}.patch"))
 }
 
@@ -56,9 +59,16 @@ mod tests {
     use super::*;
 
     /// Each variant, with the reference that it changes.
-    const VARIANTS: [(&str, &str); 2] = [
+    const VARIANTS: [(&str, &str); 9] = [
         ("slowdown", "03-read-a-record"),
         ("no-ping", "06-change-things"),
+        ("cargo-defaults", "08-ship-it"),
+        ("lto", "08-ship-it"),
+        ("small", "08-ship-it"),
+        ("no-ping", "08-ship-it"),
+        ("mimalloc", "08-ship-it"),
+        ("no-shield", "08-ship-it"),
+        ("lto+no-ping+mimalloc+no-shield", "08-ship-it"),
     ];
 
     #[test]
@@ -66,7 +76,7 @@ mod tests {
         let checkout = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         for (name, folder) in VARIANTS {
             let solution = checkout.solutions().join(folder);
-            let package = format!("fits-{name}-{}", std::process::id());
+            let package = format!("fits-{}-{}", name.replace('+', "-"), std::process::id());
             copy(&checkout, &solution, &package, name)?;
         }
         Ok(())

@@ -5,13 +5,16 @@ mod chart;
 mod guard;
 mod knob;
 mod numbers;
+mod paging;
 mod pool;
+mod profile;
 mod stall;
 mod table;
 
 use std::path::{Path, PathBuf};
 
 pub use calibration::render as calibration;
+pub use profile::render as profile;
 
 use super::fault::Problem;
 use super::html::{block, escape};
@@ -65,6 +68,7 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&table::headline(reference.as_ref(), own));
     html.push_str(&stall::render(reference.as_ref(), own));
     html.push_str(&pool::render(reference.as_ref(), own));
+    html.push_str(&paging::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
     html.push_str(&guard::wrong_key(reference.as_ref(), own));
     if let Some(own) = own {
@@ -172,8 +176,8 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PoolSweep, SCHEMA,
-        Side, SideValue, Stall, StalledSide, Task, Verdict, WrongKey,
+        Better, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PageTimes, Paging,
+        PoolSweep, SCHEMA, Side, SideValue, Stall, StalledSide, Task, Verdict, WrongKey,
     };
 
     fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {
@@ -263,6 +267,7 @@ mod tests {
             wrong_key: None,
             stall: None,
             pool: None,
+            paging: None,
         }
     }
 
@@ -519,6 +524,34 @@ mod tests {
             !html.trim().contains("\n\n"),
             "an empty line would end the HTML block"
         );
+    }
+
+    #[test]
+    fn a_page_stands_by_key_and_by_offset() {
+        let mut file = sample();
+        file.paging = Some(Paging {
+            limit: 100,
+            rows: 10_000_000,
+            pages: vec![PageTimes {
+                page: 50_000,
+                repetitions: 7,
+                key_ms: 0.4,
+                offset_ms: 410.0,
+                offset_against_key: Comparison {
+                    ratio: Some(1025.0),
+                    low: Some(980.0),
+                    high: Some(1070.0),
+                    ..Comparison::invalid("offset", "key", "")
+                },
+            }],
+        });
+        let html = page(Some(&file), None);
+        assert!(
+            html.contains("A page of 100 rows of 10\u{202f}000\u{202f}000, reference"),
+            "{html}"
+        );
+        assert!(html.contains("50\u{202f}000</th><td class=\"number\">0.400</td><td class=\"number\">410</td><td class=\"number\">1025 <span"), "{html}");
+        assert!(!page(Some(&sample()), None).contains("By OFFSET"));
     }
 
     #[test]

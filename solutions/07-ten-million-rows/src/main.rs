@@ -50,7 +50,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
         visits::visits,
     ];
     rocket::custom(settings.rocket())
-        .manage(Schema::migrate(settings.database.clone()))
+        .manage(Schema::migrate(settings))
         .manage(Database::new(settings))
         .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))

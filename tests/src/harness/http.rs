@@ -11,7 +11,7 @@ use super::failure::Failure;
 /// The longest that a test waits for a whole answer.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// The longest body that a test reads, in bytes: no call of the suites answers with more.
-const BODY_LIMIT: usize = 1024 * 1024;
+const BODY_LIMIT: usize = 4 * 1024 * 1024;
 /// How much of a body a failure shows, in characters.
 const SHOWN: usize = 300;
 
@@ -87,6 +87,22 @@ impl Client {
         self.send(Method::HEAD, path).await
     }
 
+    /// Sends a GET and reads the head of the answer only. The body comes as fast as it is asked for, so this client can be
+    /// a slow one; dropping the download leaves it.
+    ///
+    /// # Errors
+    /// When no HTTP answer begins in time.
+    pub async fn download(&self, path: &str) -> Result<Download, Failure> {
+        let (request, curl) = self.request(Method::GET, path, None);
+        let response = within(self.limit, &curl, begun(request)).await?;
+        Ok(Download {
+            curl,
+            limit: self.limit,
+            response,
+            unread: Vec::new(),
+        })
+    }
+
     /// Sends a request of any method, without a body, and reads the answer.
     ///
     /// # Errors
@@ -117,6 +133,25 @@ impl Client {
         path: &str,
         body: Option<Body<'_>>,
     ) -> Result<Answer, Failure> {
+        let (request, curl) = self.request(method, path, body);
+        let sent = Instant::now();
+        let (status, headers, body) = within(self.limit, &curl, read(request)).await?;
+        Ok(Answer {
+            curl,
+            status,
+            headers,
+            body,
+            took: sent.elapsed(),
+        })
+    }
+
+    /// The request, and the same as a curl line.
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body<'_>>,
+    ) -> (reqwest::RequestBuilder, String) {
         let url = format!("{}{path}", self.base_url);
         let curl = self.curl(&method, &url, body);
         let mut request = self.http.request(method, &url);
@@ -129,21 +164,7 @@ impl Client {
                 request = request.header(CONTENT_TYPE, content_type);
             }
         }
-        let sent = Instant::now();
-        match tokio::time::timeout(self.limit, read(request)).await {
-            Ok(Ok((status, headers, body))) => Ok(Answer {
-                curl,
-                status,
-                headers,
-                body,
-                took: sent.elapsed(),
-            }),
-            Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
-            Err(_) => {
-                let expected = format!("an answer within {} s", self.limit.as_secs_f64());
-                Err(Failure::new(expected, "no complete answer in that time").of(curl))
-            }
-        }
+        (request, curl)
     }
 
     fn curl(&self, method: &Method, url: &str, body: Option<Body<'_>>) -> String {
@@ -201,8 +222,27 @@ fn shortened(text: &str) -> String {
     }
 }
 
+async fn within<T>(
+    limit: Duration,
+    curl: &str,
+    answer: impl Future<Output = Result<T, String>>,
+) -> Result<T, Failure> {
+    match tokio::time::timeout(limit, answer).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
+        Err(_) => {
+            let expected = format!("an answer within {} s", limit.as_secs_f64());
+            Err(Failure::new(expected, "no complete answer in that time").of(curl))
+        }
+    }
+}
+
+async fn begun(request: reqwest::RequestBuilder) -> Result<reqwest::Response, String> {
+    request.send().await.map_err(|error| in_words(&error))
+}
+
 async fn read(request: reqwest::RequestBuilder) -> Result<(u16, HeaderMap, Vec<u8>), String> {
-    let mut response = request.send().await.map_err(|error| in_words(&error))?;
+    let mut response = begun(request).await?;
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     let mut body = Vec::new();
@@ -224,6 +264,76 @@ fn in_words(error: &reqwest::Error) -> String {
         cause = inner;
     }
     format!("no HTTP answer: {cause}")
+}
+
+/// An answer whose body is still coming.
+#[derive(Debug)]
+pub struct Download {
+    curl: String,
+    limit: Duration,
+    response: reqwest::Response,
+    /// What has come after the lines that were asked for.
+    unread: Vec<u8>,
+}
+
+impl Download {
+    /// A failure of this request.
+    pub fn failure(&self, expected: impl Into<String>, actual: impl Into<String>) -> Failure {
+        Failure::new(expected, actual).of(&self.curl)
+    }
+
+    /// Holds the status code against the contract.
+    ///
+    /// # Errors
+    /// When it is another.
+    pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
+        let status = self.response.status().as_u16();
+        if status == expected {
+            return Ok(self);
+        }
+        Err(self.failure(format!("status {expected}"), format!("status {status}")))
+    }
+
+    /// Reads one line, with its line break.
+    ///
+    /// # Errors
+    /// When the body ends or breaks before the line does, or nothing of it comes in time.
+    pub async fn line(&mut self) -> Result<Vec<u8>, Failure> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let rest = self.unread.split_off(end + 1);
+                return Ok(std::mem::replace(&mut self.unread, rest));
+            }
+            if !self.more().await? {
+                return Err(self.failure("one more line", "the body has ended"));
+            }
+        }
+    }
+
+    /// Reads all that is left.
+    ///
+    /// # Errors
+    /// When the body breaks, or nothing of it comes in time.
+    pub async fn rest(mut self) -> Result<Vec<u8>, Failure> {
+        while self.more().await? {}
+        Ok(self.unread)
+    }
+
+    /// Waits for some bytes; false at the end of the body.
+    async fn more(&mut self) -> Result<bool, Failure> {
+        let chunk = async {
+            self.response
+                .chunk()
+                .await
+                .map_err(|error| in_words(&error))
+        };
+        let chunk = within(self.limit, &self.curl, chunk).await?;
+        let Some(chunk) = chunk else {
+            return Ok(false);
+        };
+        self.unread.extend_from_slice(&chunk);
+        Ok(true)
+    }
 }
 
 /// A whole answer, with the request that it answers.

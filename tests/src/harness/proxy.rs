@@ -1,5 +1,5 @@
 //! A TCP proxy between a service and PostgreSQL: it can cut the database off and give it back, let it stall and resume, lose
-//! connections without a word, and it counts the connections and the round trips that really happen.
+//! connections without a word, and it counts the connections, the round trips and the bytes that there really are.
 //!
 //! A round trip is what the client sends until it waits: one or more `Sync` or `Query` messages, each of which the server
 //! answers (<https://www.postgresql.org/docs/current/protocol-flow.html>), without an answer in between. A driver that sends
@@ -22,6 +22,7 @@ struct Counters {
     open: AtomicUsize,
     most_open: AtomicUsize,
     round_trips: AtomicU64,
+    received: AtomicU64,
 }
 
 /// A database that a test can take away. Dropping the proxy closes every connection through it.
@@ -136,6 +137,11 @@ impl DatabaseProxy {
     /// The number of round trips made so far, over all connections.
     pub fn round_trips(&self) -> u64 {
         self.counters.round_trips.load(Ordering::Relaxed)
+    }
+
+    /// The bytes that have come from the database so far, over all connections.
+    pub fn received(&self) -> u64 {
+        self.counters.received.load(Ordering::Relaxed)
     }
 
     async fn set(&self, reach: Reach) {
@@ -275,7 +281,7 @@ async fn forward(
     // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
     tokio::select! {
         result = forward_requests(client_reads, server_writes, passage.clone(), &waiting, &counters) => result,
-        result = forward_answers(server_reads, client_writes, passage, &waiting) => result,
+        result = forward_answers(server_reads, client_writes, passage, &waiting, &counters) => result,
     }
 }
 
@@ -308,6 +314,7 @@ async fn forward_answers(
     mut to: impl AsyncWrite + Unpin,
     mut passage: Passage,
     waiting: &AtomicBool,
+    counters: &Counters,
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -315,6 +322,7 @@ async fn forward_answers(
         if read == 0 {
             return to.shutdown().await;
         }
+        counters.received.fetch_add(read as u64, Ordering::Relaxed);
         waiting.store(false, Ordering::Relaxed);
         if passage.opens().await {
             to.write_all(&buffer[..read]).await?;

@@ -1,8 +1,8 @@
 //! Judging a service: it is started with its own database, the suites are run against it, it is stopped.
 //!
 //! Several services are started side by side, each with a database of its own: one that is left in peace, one for each way of
-//! taking the database away that the suites ask for, and, where a suite looks at that, some that start with an empty
-//! database. So no test can disturb another.
+//! taking the database away that the suites ask for, and, where a suite looks at that, some that start with an empty database
+//! and one that has many records. So no test can disturb another.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use super::silence::Silence;
 use crate::datasets::{DataSet, RunDatabase};
 use crate::outcome::Trouble;
 use crate::postgres::{Server, Spare};
-use crate::suites::{self, Context, ContractTest, Kind, Suite, TestResult};
+use crate::suites::{self, Context, ContractTest, Kind, Run, Suite, TestResult};
 use crate::workspace::Workspace;
 
 /// Few connections, so that a pool that is not kept to shows at once.
@@ -34,6 +34,16 @@ const STEADY_TIMEOUT: Duration = Duration::from_secs(5);
 const OUTAGE_TIMEOUT: Duration = Duration::from_millis(400);
 /// `DATABASE_TIMEOUT_MS` of the services that start with an empty database: the documented default.
 const FIRST_START_TIMEOUT: Duration = Duration::from_secs(1);
+/// `DATABASE_TIMEOUT_MS` of the service with many records: one of its tests waits for it.
+const LARGE_TIMEOUT: Duration = Duration::from_millis(400);
+/// `EXPORT_TIMEOUT_MS`: longer than the one above, so that the two can be told apart.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(1);
+/// Adds records of 4 KiB each, 32 MiB in all: far more than sockets and buffers hold between a database and a client.
+/// Stored they are small, since PostgreSQL compresses them.
+const MANY_RECORDS: &str = "\
+    INSERT INTO records (id, value, odd, divisible_by_3) \
+    SELECT id, repeat(md5(id::text), 128), id % 2 = 1, id % 3 = 0 \
+    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 8192 FROM records)) AS id";
 /// `DATABASE_TIMEOUT_MS` of the services that wait for it several times: the shortest that the contract allows.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
 /// The longest that an answer may take on these: the time limit for a connection, the one for the query, and what a slow machine
@@ -64,7 +74,7 @@ pub async fn judge(
     let started = Instant::now();
     let stage = |timeout| Stage::start(workspace, launch, server, timeout);
     // All are awaited before any may fail, so that none is left behind half-started.
-    let (steady, outage, silence, restart) = tokio::join!(
+    let (steady, outage, silence, restart, large) = tokio::join!(
         stage(STEADY_TIMEOUT),
         stage(OUTAGE_TIMEOUT),
         when(
@@ -75,14 +85,22 @@ pub async fn judge(
             wants(|kind| matches!(kind, Kind::Restart(_))),
             RestartStage::start(workspace, launch, server)
         ),
+        when(
+            wants(|kind| matches!(kind, Kind::Large(_))),
+            large_stage(workspace, launch, server)
+        ),
     );
-    let (mut steady, outage, silence, restart) =
-        (steady?, outage?, silence.transpose()?, restart.transpose()?);
+    let (mut steady, outage) = (steady?, outage?);
+    let (silence, restart, mut large) = (
+        silence.transpose()?,
+        restart.transpose()?,
+        large.transpose()?,
+    );
     timings.add("start", started.elapsed());
 
     let started = Instant::now();
     let first_start_settings = |database_url: &str| settings(database_url, FIRST_START_TIMEOUT);
-    let (verdicts, outage_seen, silence_seen, restart_seen, first_start_seen) = tokio::join!(
+    let (verdicts, outage_seen, silence_seen, restart_seen, first_start_seen, large_verdicts) = tokio::join!(
         run_steady(&mut steady, &suites),
         Outage::watch(&outage.context.client, &outage.context.proxy),
         async {
@@ -101,6 +119,12 @@ pub async fn judge(
             wants(|kind| matches!(kind, Kind::FirstStart(_))),
             FirstStart::watch(workspace, server, launch, &first_start_settings)
         ),
+        async {
+            match &mut large {
+                Some(stage) => run_large(stage, &suites).await,
+                None => Ok(Vec::new()),
+            }
+        },
     );
     timings.add("tests", started.elapsed());
 
@@ -116,24 +140,30 @@ pub async fn judge(
     };
     let mut report = Report::new(&launch.label);
     let mut steady_verdicts = verdicts?.into_iter();
+    let mut large_verdicts = large_verdicts?.into_iter();
     for suite in &suites {
         for test in &suite.tests {
+            let run = match test.kind {
+                Kind::Large(_) => &mut large_verdicts,
+                _ => &mut steady_verdicts,
+            };
             let verdict = match seen.judge(&test.kind) {
                 Some(verdict) => verdict?,
-                None => steady_verdicts.next().context("a test was not run")?,
+                None => run.next().context("a test was not run")?,
             };
             report.add(suite.name, test.name, verdict);
         }
     }
 
     let started = Instant::now();
-    let (steady, outage, silence, restart) = tokio::join!(
+    let (steady, outage, silence, restart, large) = tokio::join!(
         steady.stop(),
         outage.stop(),
         stop(silence, Stage::stop),
         stop(restart, RestartStage::stop),
+        stop(large, Stage::stop),
     );
-    let stopped = [Some(steady?), Some(outage?), silence?, restart?];
+    let stopped = [Some(steady?), Some(outage?), silence?, restart?, large?];
     report.hung_on_shutdown = stopped.contains(&Some(Stopped::Killed));
     timings.add("stop", started.elapsed());
     report.timings = timings;
@@ -166,7 +196,7 @@ impl Seen {
     /// The verdict of a test that judges an observation; none for a test that is run.
     fn judge(&self, kind: &Kind) -> Option<anyhow::Result<Verdict>> {
         let (result, log) = match kind {
-            Kind::Steady(_) => return None,
+            Kind::Steady(_) | Kind::Large(_) => return None,
             Kind::Outage(judge) => (judge(&self.outage.0), &self.outage.1),
             Kind::Silence(judge) => {
                 let (silence, log) = self.silence.as_ref()?;
@@ -273,6 +303,7 @@ fn settings(database_url: &str, timeout: Duration) -> Settings {
     Settings {
         pool_size: POOL_SIZE,
         timeout,
+        export_timeout: EXPORT_TIMEOUT,
         api_keys: API_KEYS.map(str::to_owned).into(),
         ..Settings::new(database_url)
     }
@@ -319,6 +350,19 @@ impl RestartStage {
     }
 }
 
+/// A stage with more records than fit between the database and a client that takes none.
+async fn large_stage(
+    workspace: &Workspace,
+    launch: &Launch,
+    server: &Server,
+) -> anyhow::Result<Stage> {
+    let stage = Stage::start(workspace, launch, server, LARGE_TIMEOUT).await?;
+    let mut database = stage.context.database.lock().await;
+    sqlx::query(MANY_RECORDS).execute(&mut *database).await?;
+    drop(database);
+    Ok(stage)
+}
+
 async fn watch_silence(stage: &Stage) -> anyhow::Result<Silence> {
     let Context {
         client,
@@ -334,12 +378,33 @@ async fn watch_silence(stage: &Stage) -> anyhow::Result<Silence> {
 }
 
 async fn run_steady(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<Verdict>> {
+    run_tests(stage, suites, |kind| match kind {
+        Kind::Steady(run) => Some(*run),
+        _ => None,
+    })
+    .await
+}
+
+async fn run_large(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<Verdict>> {
+    run_tests(stage, suites, |kind| match kind {
+        Kind::Large(run) => Some(*run),
+        _ => None,
+    })
+    .await
+}
+
+/// Runs those tests on the stage that are `of_this_kind`, one after the other.
+async fn run_tests(
+    stage: &mut Stage,
+    suites: &[Suite],
+    of_this_kind: impl Fn(&Kind) -> Option<Run<Context>>,
+) -> anyhow::Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     // What it answers then, the tests will see.
     let _ = settled(&stage.context.client, "/ready").await;
     let tests = suites.iter().flat_map(|suite| &suite.tests);
     for test in tests {
-        let Kind::Steady(run) = &test.kind else {
+        let Some(run) = of_this_kind(&test.kind) else {
             continue;
         };
         if stage.service.exited().is_some() {

@@ -36,6 +36,8 @@ pub struct Settings {
     pub pool_size: u16,
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     pub timeout: Duration,
+    /// `EXPORT_TIMEOUT_MS`: the longest that an export waits for its client.
+    pub export_timeout: Duration,
     /// `API_KEYS`.
     pub api_keys: Vec<String>,
 }
@@ -47,6 +49,7 @@ impl Settings {
             database_url: database_url.into(),
             pool_size: 10,
             timeout: Duration::from_secs(1),
+            export_timeout: Duration::from_secs(10),
             api_keys: vec!["valid_key".to_owned()],
         }
     }
@@ -59,6 +62,10 @@ impl Settings {
             ("DATABASE_URL", self.database_url.clone()),
             ("DATABASE_POOL_SIZE", self.pool_size.to_string()),
             ("DATABASE_TIMEOUT_MS", self.timeout.as_millis().to_string()),
+            (
+                "EXPORT_TIMEOUT_MS",
+                self.export_timeout.as_millis().to_string(),
+            ),
             ("API_KEYS", self.api_keys.join(",")),
         ]
         .map(|(name, value)| (name.to_owned(), value))

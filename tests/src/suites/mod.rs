@@ -7,6 +7,8 @@ mod fail_the_same_way;
 mod first_route;
 pub mod predict;
 mod read_a_record;
+mod row;
+mod ten_million_rows;
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -43,7 +45,7 @@ pub struct Context {
     pub settings: Settings,
     /// The file that the service's output goes to.
     pub log: PathBuf,
-    /// The rows of `records`; ids run from 1 to this.
+    /// The rows of `records`; ids run from 1 to this. A service for tests of [`Kind::Large`] has more.
     pub rows: u32,
 }
 
@@ -59,7 +61,9 @@ impl Context {
     }
 }
 
-type Run<Input> = for<'a> fn(&'a Input) -> Pin<Box<dyn Future<Output = TestResult> + Send + 'a>>;
+/// The function of a test that asks a service.
+pub type Run<Input> =
+    for<'a> fn(&'a Input) -> Pin<Box<dyn Future<Output = TestResult> + Send + 'a>>;
 
 /// A test, by what it looks at.
 pub enum Kind {
@@ -73,6 +77,9 @@ pub enum Kind {
     Restart(fn(&Restart) -> TestResult),
     /// What was observed of services that started with an empty database.
     FirstStart(fn(&FirstStart) -> TestResult),
+    /// A service with more records than fit between the database and a client that takes none. Tests of this kind run one
+    /// after the other on one such service, beside the others.
+    Large(Run<Context>),
 }
 
 /// One test of the contract.
@@ -91,6 +98,7 @@ macro_rules! contract_tests {
         $(, silence: [$($silence:ident),* $(,)?])?
         $(, restart: [$($restart:ident),* $(,)?])?
         $(, first_start: [$($first_start:ident),* $(,)?])?
+        $(, large: [$($large:ident),* $(,)?])?
         $(,)?
     ) => {
         /// The suite's tests, in the order a learner meets them.
@@ -102,6 +110,7 @@ macro_rules! contract_tests {
                 $($(ContractTest { name: stringify!($silence), kind: Kind::Silence($silence) },)*)?
                 $($(ContractTest { name: stringify!($restart), kind: Kind::Restart($restart) },)*)?
                 $($(ContractTest { name: stringify!($first_start), kind: Kind::FirstStart($first_start) },)*)?
+                $($(ContractTest { name: stringify!($large), kind: Kind::Large(|context| Box::pin($large(context))) },)*)?
             ]
         }
     };
@@ -138,6 +147,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "change-things",
             tests: change_things::tests(),
+        },
+        Suite {
+            name: "ten-million-rows",
+            tests: ten_million_rows::tests(),
         },
     ]
 }

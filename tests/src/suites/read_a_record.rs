@@ -2,13 +2,10 @@
 
 use futures_util::future::join_all;
 use rand::seq::index::sample;
-use serde_json::json;
-use sqlx::FromRow;
-use sqlx::postgres::PgConnection;
 
+use super::row::Row;
 use super::{Context, TestResult, contract_tests};
 use crate::harness::failure::Failure;
-use crate::harness::http::Answer;
 use crate::harness::outage::Outage;
 
 contract_tests! {
@@ -34,39 +31,13 @@ const SAMPLED: usize = 25;
 /// How many requests a test sends at the same time.
 const AT_ONCE: usize = 64;
 
-/// A row as the database has it.
-#[derive(Debug, FromRow)]
-pub(super) struct Row {
-    id: i32,
-    value: String,
-    odd: bool,
-    divisible_by_3: bool,
-    pub(super) visited: bool,
-}
-
-impl Row {
-    pub(super) async fn load(database: &mut PgConnection, id: i32) -> sqlx::Result<Row> {
-        sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1")
-            .bind(id)
-            .fetch_one(database)
-            .await
-    }
-
-    pub(super) fn is_answered_by(&self, answer: &Answer) -> Result<(), Failure> {
-        let expected = json!({
-            "id": self.id,
-            "value": self.value,
-            "odd": self.odd,
-            "divisible_by_3": self.divisible_by_3,
-            "visited": self.visited,
-        });
-        answer.expect_json(200, &expected).map(|_| ())
-    }
-}
-
 async fn a_known_id_answers_its_record(context: &Context) -> TestResult {
     let row = Row::load(&mut *context.database.lock().await, 3).await?;
-    row.is_answered_by(&context.client.get("/read/3").await?)?;
+    context
+        .client
+        .get("/read/3")
+        .await?
+        .expect_json(200, &row.json())?;
     Ok(())
 }
 
@@ -76,7 +47,11 @@ async fn every_field_comes_from_its_column(context: &Context) -> TestResult {
     for index in sampled {
         let id = i32::try_from(index + 1).map_err(anyhow::Error::from)?;
         let row = Row::load(&mut database, id).await?;
-        row.is_answered_by(&context.client.get(&format!("/read/{id}")).await?)?;
+        context
+            .client
+            .get(&format!("/read/{id}"))
+            .await?
+            .expect_json(200, &row.json())?;
     }
     // No row of the data set is like these: each boolean against its neighbours, and text that must be escaped.
     let unlike_the_rule = [
@@ -98,15 +73,10 @@ async fn every_field_comes_from_its_column(context: &Context) -> TestResult {
             divisible_by_3,
             visited,
         };
-        sqlx::query("INSERT INTO records (id, value, odd, divisible_by_3, visited) VALUES ($1, $2, $3, $4, $5)")
-            .bind(row.id)
-            .bind(&row.value)
-            .bind(row.odd)
-            .bind(row.divisible_by_3)
-            .bind(row.visited)
-            .execute(&mut *database)
-            .await?;
-        row.is_answered_by(&context.client.get(&format!("/read/{id}")).await?)?;
+        row.insert(&mut database).await?;
+        let answer = context.client.get(&format!("/read/{id}")).await;
+        row.delete(&mut database).await?;
+        answer?.expect_json(200, &row.json())?;
     }
     Ok(())
 }
@@ -119,7 +89,11 @@ async fn a_change_in_the_database_is_seen_at_once(context: &Context) -> TestResu
             .execute(&mut *database)
             .await?;
         let row = Row::load(&mut database, 7).await?;
-        row.is_answered_by(&context.client.get("/read/7").await?)?;
+        context
+            .client
+            .get("/read/7")
+            .await?
+            .expect_json(200, &row.json())?;
     }
     Ok(())
 }

@@ -1,0 +1,17 @@
+//! The log: warnings and errors, on standard error, and the launch.
+
+use log::LevelFilter;
+
+// ANCHOR: logging
+/// Sets up the log, before Rocket would set up one of its own.
+///
+/// Two parts of Rocket write whole URLs into the log, and the query of a URL may hold a key: these
+/// are silent here. A handler that panics is heard of all the same, by the panic's own message.
+pub fn start() {
+    env_logger::Builder::new()
+        .filter_level(LevelFilter::Warn)
+        .filter_module("rocket::server", LevelFilter::Off)
+        .filter_module("rocket::request", LevelFilter::Off)
+        .init();
+}
+// ANCHOR_END: logging

@@ -1,0 +1,65 @@
+//! A row of `records` as the database has it, to hold answers against.
+
+use serde_json::{Value, json};
+use sqlx::FromRow;
+use sqlx::postgres::PgConnection;
+
+/// One row.
+#[derive(Debug, FromRow)]
+pub struct Row {
+    pub id: i32,
+    pub value: String,
+    pub odd: bool,
+    pub divisible_by_3: bool,
+    pub visited: bool,
+}
+
+impl Row {
+    /// The row with this id.
+    pub async fn load(database: &mut PgConnection, id: i32) -> sqlx::Result<Row> {
+        sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1")
+            .bind(id)
+            .fetch_one(database)
+            .await
+    }
+
+    /// All rows, ordered by id.
+    pub async fn load_all(database: &mut PgConnection) -> sqlx::Result<Vec<Row>> {
+        sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records ORDER BY id")
+            .fetch_all(database)
+            .await
+    }
+
+    /// Puts the row into the table.
+    pub async fn insert(&self, database: &mut PgConnection) -> sqlx::Result<()> {
+        sqlx::query("INSERT INTO records (id, value, odd, divisible_by_3, visited) VALUES ($1, $2, $3, $4, $5)")
+            .bind(self.id)
+            .bind(&self.value)
+            .bind(self.odd)
+            .bind(self.divisible_by_3)
+            .bind(self.visited)
+            .execute(database)
+            .await?;
+        Ok(())
+    }
+
+    /// Takes the row out of the table.
+    pub async fn delete(&self, database: &mut PgConnection) -> sqlx::Result<()> {
+        sqlx::query("DELETE FROM records WHERE id = $1")
+            .bind(self.id)
+            .execute(database)
+            .await?;
+        Ok(())
+    }
+
+    /// The record that the service answers for it.
+    pub fn json(&self) -> Value {
+        json!({
+            "id": self.id,
+            "value": self.value,
+            "odd": self.odd,
+            "divisible_by_3": self.divisible_by_3,
+            "visited": self.visited,
+        })
+    }
+}

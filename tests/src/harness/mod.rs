@@ -11,4 +11,6 @@ pub mod report;
 pub mod restart;
 pub mod run;
 pub mod service;
+pub mod short_runs;
+pub mod shutdown;
 pub mod silence;

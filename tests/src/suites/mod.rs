@@ -8,6 +8,7 @@ mod first_route;
 pub mod predict;
 mod read_a_record;
 mod row;
+mod ship_it;
 mod ten_million_rows;
 
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ use crate::harness::outage::Outage;
 use crate::harness::proxy::DatabaseProxy;
 use crate::harness::restart::Restart;
 use crate::harness::service::Settings;
+use crate::harness::short_runs::ShortRuns;
+use crate::harness::shutdown::Shutdown;
 use crate::harness::silence::Silence;
 
 /// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
@@ -80,6 +83,13 @@ pub enum Kind {
     /// A service with more records than fit between the database and a client that takes none. Tests of this kind run one
     /// after the other on one such service, beside the others.
     Large(Run<Context>),
+    /// A service that logs as much as it can. Tests of this kind run one after the other on one such service, beside the
+    /// others.
+    Talkative(Run<Context>),
+    /// What was observed of two services that were told to stop.
+    Shutdown(fn(&Shutdown) -> TestResult),
+    /// What was observed of runs that end by themselves.
+    ShortRuns(fn(&ShortRuns) -> TestResult),
 }
 
 /// One test of the contract.
@@ -99,6 +109,9 @@ macro_rules! contract_tests {
         $(, restart: [$($restart:ident),* $(,)?])?
         $(, first_start: [$($first_start:ident),* $(,)?])?
         $(, large: [$($large:ident),* $(,)?])?
+        $(, talkative: [$($talkative:ident),* $(,)?])?
+        $(, shutdown: [$($shutdown:ident),* $(,)?])?
+        $(, short_runs: [$($short_runs:ident),* $(,)?])?
         $(,)?
     ) => {
         /// The suite's tests, in the order a learner meets them.
@@ -111,6 +124,9 @@ macro_rules! contract_tests {
                 $($(ContractTest { name: stringify!($restart), kind: Kind::Restart($restart) },)*)?
                 $($(ContractTest { name: stringify!($first_start), kind: Kind::FirstStart($first_start) },)*)?
                 $($(ContractTest { name: stringify!($large), kind: Kind::Large(|context| Box::pin($large(context))) },)*)?
+                $($(ContractTest { name: stringify!($talkative), kind: Kind::Talkative(|context| Box::pin($talkative(context))) },)*)?
+                $($(ContractTest { name: stringify!($shutdown), kind: Kind::Shutdown($shutdown) },)*)?
+                $($(ContractTest { name: stringify!($short_runs), kind: Kind::ShortRuns($short_runs) },)*)?
             ]
         }
     };
@@ -151,6 +167,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "ten-million-rows",
             tests: ten_million_rows::tests(),
+        },
+        Suite {
+            name: "ship-it",
+            tests: ship_it::tests(),
         },
     ]
 }

@@ -52,7 +52,7 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
 /// adds.
 const ANSWER_LIMIT_IN_TROUBLE: Duration = Duration::from_millis(2 * 250 + 1000);
 /// `DATABASE_TIMEOUT_MS` of the service that is told to stop while queries are under way: longer than these are held.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(3);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(1500);
 /// More than one, so that "several configured keys" is tested.
 const API_KEYS: [&str; 2] = ["valid_key", "another_valid_key"];
 /// How many of the service's last log lines go with a failure.
@@ -474,15 +474,20 @@ impl ShutdownStages {
         let Stage {
             service, context, ..
         } = &mut self.busy;
+        let Stage {
+            service: held,
+            context: held_context,
+            ..
+        } = &mut self.held;
         // What they answer then, the tests will see.
         let _ = tokio::join!(
             settled(&context.client, "/ready"),
-            settled(&self.held.context.client, "/ready")
+            settled(&held_context.client, "/ready")
         );
         let mut database = context.database.lock().await;
         let (busy, held) = tokio::join!(
-            Busy::watch(service, &context.client, &mut database, POOL_SIZE.into()),
-            Held::watch(&mut self.held.service, &self.held.context.client),
+            Busy::watch(service, &context.client, &mut database, &context.settings),
+            Held::watch(held, &held_context.client, &held_context.settings),
         );
         let busy = busy.map_err(database_trouble)?;
         Ok(Shutdown { busy, held })

@@ -12,15 +12,15 @@ use tokio::time::Instant;
 
 use super::failure::Failure;
 use super::http::{Answer, Client, Download};
-use super::service::Service;
+use super::service::{Service, Settings};
 use super::silence::{lock_the_records, read, wait_for_waiting};
 
 /// How long the requests in flight are held: longer than the second that a service had for them before it was to be shipped.
-const HELD: Duration = Duration::from_millis(1400);
+const HELD: Duration = Duration::from_millis(1150);
 /// How soon new connections must be refused.
 const REFUSED_WITHIN: Duration = Duration::from_secs(1);
-/// How long a service is waited for that ought to have ended.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a service may take to let its clients go, beside the time limits of a request that it has just accepted.
+const LET_GO_WITHIN: Duration = Duration::from_secs(4);
 /// Connections on which nothing is asked.
 const IDLE_CONNECTIONS: usize = 50;
 /// Between two looks at something that cannot be awaited.
@@ -60,10 +60,12 @@ pub struct End {
     pub status: Option<ExitStatus>,
     /// The time from SIGTERM to its end.
     pub took: Duration,
+    /// The longest that it may take.
+    pub limit: Duration,
 }
 
 impl Busy {
-    /// Watches a service with a pool of this size. `database` is the test's own connection.
+    /// Watches a service with these settings. `database` is the test's own connection.
     ///
     /// # Errors
     /// When that connection fails.
@@ -71,11 +73,13 @@ impl Busy {
         service: &mut Service,
         client: &Client,
         database: &mut PgConnection,
-        pool_size: usize,
+        settings: &Settings,
     ) -> anyhow::Result<Busy> {
+        let pool_size = settings.pool_size;
         let mut lock = lock_the_records(database).await?;
-        let (in_flight, seen) = tokio::join!(read(client, 2 * pool_size), async {
-            let waiting = wait_for_waiting(&mut lock, |waiting| waiting == pool_size as i64).await;
+        let (in_flight, seen) = tokio::join!(read(client, 2 * usize::from(pool_size)), async {
+            let waiting =
+                wait_for_waiting(&mut lock, |waiting| waiting == i64::from(pool_size)).await;
             // The others wait inside the service, where nobody sees them. They came before this one, and it is answered.
             let _ = client.get("/health").await;
             let asked = Instant::now();
@@ -89,20 +93,20 @@ impl Busy {
         Ok(Busy {
             in_flight,
             refuses,
-            end: End::of(service, asked).await,
+            end: End::of(service, asked, settings.timeout).await,
         })
     }
 }
 
 impl Held {
-    /// Watches a service that has more records than its client takes.
-    pub async fn watch(service: &mut Service, client: &Client) -> Held {
+    /// Watches a service with these settings, that has more records than its client takes.
+    pub async fn watch(service: &mut Service, client: &Client, settings: &Settings) -> Held {
         let clients = tokio::try_join!(stalled_export(client), idle_connections(service.address()));
         let end = match clients {
             Ok(_connections) => {
                 let asked = Instant::now();
                 service.ask_to_stop();
-                Ok(End::of(service, asked).await)
+                Ok(End::of(service, asked, settings.timeout).await)
             }
             Err(failure) => Err(failure),
         };
@@ -111,15 +115,19 @@ impl Held {
 }
 
 impl End {
-    async fn of(service: &mut Service, asked: Instant) -> End {
+    /// Waits for the end of a service that was asked for it, and has this `DATABASE_TIMEOUT_MS`.
+    async fn of(service: &mut Service, asked: Instant, timeout: Duration) -> End {
+        // A request may wait that long for a connection, and as long for its query.
+        let limit = 2 * timeout + LET_GO_WITHIN;
         let mut status = service.exited();
-        while status.is_none() && asked.elapsed() < PATIENCE {
+        while status.is_none() && asked.elapsed() < limit {
             tokio::time::sleep(POLL).await;
             status = service.exited();
         }
         End {
             status,
             took: asked.elapsed(),
+            limit,
         }
     }
 }

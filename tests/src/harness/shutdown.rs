@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::failure::Failure;
 use super::http::{Answer, Client, Download};
 use super::service::{Service, Settings};
-use super::silence::{lock_the_records, read, wait_for_waiting};
+use super::silence::{lock_the_records, read, read_until_all_work, wait_for_waiting};
 
 /// How long the requests in flight are held: longer than the second that a service had for them before it was to be shipped.
 const HELD: Duration = Duration::from_millis(1150);
@@ -76,6 +76,8 @@ impl Busy {
         settings: &Settings,
     ) -> anyhow::Result<Busy> {
         let pool_size = settings.pool_size;
+        // All connections are open before, so that the queries begin at once.
+        read_until_all_work(client, pool_size.into()).await;
         let mut lock = lock_the_records(database).await?;
         let (in_flight, seen) = tokio::join!(read(client, 2 * usize::from(pool_size)), async {
             let waiting =

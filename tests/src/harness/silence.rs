@@ -94,7 +94,7 @@ pub(super) async fn read(client: &Client, count: usize) -> Answers {
 }
 
 /// Reads again until all of them have a record, at most until the limit.
-async fn read_until_all_work(client: &Client, count: usize) -> Answers {
+pub(super) async fn read_until_all_work(client: &Client, count: usize) -> Answers {
     let deadline = Instant::now() + RECOVERY_LIMIT;
     loop {
         let answers = read(client, count).await;
@@ -127,7 +127,9 @@ pub(super) async fn wait_for_waiting(
     let deadline = Instant::now() + ABANDONED_LIMIT;
     loop {
         let waiting: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_locks WHERE relation = 'records'::regclass AND NOT granted",
+            // The table has the same number in every copy of the database.
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+             WHERE datname = current_database() AND relation = 'records'::regclass AND NOT granted",
         )
         .fetch_one(&mut **lock)
         .await?;

@@ -45,6 +45,8 @@ pub enum MeasureTask {
     Stall,
     /// Random reads by oha with pools of several sizes, and with and without the hidden ping.
     Pool,
+    /// The article's table: both sides in several set-ups, by oha.
+    Article,
 }
 
 /// The `[measure]` table.

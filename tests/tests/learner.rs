@@ -29,6 +29,19 @@ const STARTER_MAIN: &str = "// a header\n\nfn main() {\n    todo!()\n}\n";
 const SOLUTION_MAIN: &str = "// a header\n\nfn main() {\n    serve();\n}\n";
 const STARTER_READ: &str = "pub fn read() {}\n";
 const SOLUTION_READ: &str = "pub fn read() {\n    // the reference\n}\n";
+const PANICS: &str = "Title: Panics
+Caught-by: a_known_id_answers_its_record
+Why: A panic is no answer.
+
+diff --git a/src/read.rs b/src/read.rs
+--- a/src/read.rs
++++ b/src/read.rs
+@@ -1,3 +1,3 @@
+ pub fn read() {
+-    // the reference
++    panic!()
+ }
+";
 
 /// A course of two exercises: the form and one crate. There is no git in it.
 struct Course {
@@ -88,10 +101,7 @@ impl Course {
         course.write(&format!("{SOLUTION}/src/read.rs"), SOLUTION_READ);
         // A file that the learner has to make: it is no part of the starter.
         course.write(&format!("{SOLUTION}/src/record.rs"), "pub struct Record;\n");
-        course.write(
-            &format!("{SOLUTION}/mistakes/panics.patch"),
-            "Title: Panics\n",
-        );
+        course.write(&format!("{SOLUTION}/mistakes/panics.patch"), PANICS);
         course.write(&format!("{EXERCISE}/src/main.rs"), STARTER_MAIN);
         course.write(&format!("{EXERCISE}/src/read.rs"), STARTER_READ);
         course.write(&format!("{EXERCISE}/hints.md"), HINTS);

@@ -12,7 +12,7 @@ use crate::exercise::{Catalogue, Exercise};
 use crate::workspace::Workspace;
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 11] = [
+pub const MACROS: [&str; 14] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -21,6 +21,9 @@ pub const MACROS: [&str; 11] = [
     "{{#results exercise-3}}",
     "{{#calibration}}",
     "{{#profile}}",
+    "{{#ceiling}}",
+    "{{#published}}",
+    "{{#article}}",
     "{{#diff exercise-3}}",
     "{{#tests exercise-3}}",
     "{{#instructor}} … {{#/instructor}}",
@@ -112,6 +115,18 @@ impl<'a> Expander<'a> {
             "profile" => {
                 call.no_arguments()?;
                 results::profile(self.workspace)
+            }
+            "ceiling" => {
+                call.no_arguments()?;
+                results::ceiling(self.workspace)
+            }
+            "published" => {
+                call.no_arguments()?;
+                results::published(self.workspace)
+            }
+            "article" => {
+                call.no_arguments()?;
+                results::article(self.workspace)
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
             "tests" => Ok(tests_list::render(self.catalogue()?, self.exercise(call)?)),

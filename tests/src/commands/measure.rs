@@ -9,7 +9,7 @@ use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
 use crate::measure::{
-    cold_start, export, guard, hyperfine::Hyperfine, pool, predictions, stall, table,
+    article, cold_start, export, guard, hyperfine::Hyperfine, pool, predictions, stall, table,
 };
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;
@@ -113,6 +113,10 @@ async fn measure(
         MeasureTask::Pool => {
             let lab = under_load(workspace, args).await?;
             pool::measure(&lab, args.target, &wanted(Task::Pool)).await
+        }
+        MeasureTask::Article => {
+            let lab = under_load(workspace, args).await?;
+            article::measure(&lab, args.target, &wanted(Task::Article)).await
         }
         MeasureTask::Export => {
             Oha::find(workspace)?;

@@ -147,6 +147,9 @@ pub struct Crate {
     pub package: String,
 }
 
+/// The file beside a crate's `Cargo.toml` that says how its release is built.
+pub const RELEASE_PROFILE: &str = "profile.toml";
+
 /// Builds a crate into the one target directory.
 ///
 /// # Errors
@@ -175,6 +178,11 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
         .stdout(Stdio::piped());
     if profile == Profile::Measure {
         command.arg("--release");
+        // How the crate wants to be built for shipping, on top of cargo's own profile.
+        let shipped = krate.folder.join(RELEASE_PROFILE);
+        if shipped.is_file() {
+            command.arg("--config").arg(shipped);
+        }
     }
     let mut child = command
         .spawn()

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use toml::{Table, Value};
 
-use super::build::Crate;
+use super::build::{Crate, RELEASE_PROFILE};
 use crate::files;
 use crate::outcome::Trouble;
 use crate::patches;
@@ -65,6 +65,9 @@ impl Copy {
             }
         }
         fs::copy(source.join("Cargo.toml"), folder.join("Cargo.toml"))?;
+        if source.join(RELEASE_PROFILE).is_file() {
+            fs::copy(source.join(RELEASE_PROFILE), folder.join(RELEASE_PROFILE))?;
+        }
         Ok(Copy {
             krate: Crate {
                 folder,
@@ -91,8 +94,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Makes the copy a workspace of its own. Where the crate brings build profiles, as a variant does, its keys count
-    /// before those of the workspace.
+    /// Makes the copy a workspace of its own.
     fn stand_alone(&self, workspace: &Workspace) -> anyhow::Result<()> {
         let folder = &self.krate.folder;
         let manifest = standalone_manifest(workspace, folder, &self.krate.package)?;
@@ -132,27 +134,10 @@ fn standalone_manifest(
         }
         manifest.insert("workspace".to_owned(), Value::Table(tables));
     }
-    if let Some(Value::Table(profiles)) = root.remove("profile") {
-        let own = manifest
-            .entry("profile")
-            .or_insert(Value::Table(Table::new()));
-        lay_under(own, profiles);
+    if let Some(profiles) = root.remove("profile") {
+        manifest.insert("profile".to_owned(), profiles);
     }
     Ok(toml::to_string(&manifest)?)
-}
-
-/// Adds what is missing in a table, at every depth.
-fn lay_under(over: &mut Value, under: Table) {
-    let Value::Table(over) = over else { return };
-    for (key, value) in under {
-        match (over.get_mut(&key), value) {
-            (Some(there), Value::Table(below)) => lay_under(there, below),
-            (Some(_), _) => {}
-            (None, value) => {
-                over.insert(key, value);
-            }
-        }
-    }
 }
 
 fn read_table(path: &Path) -> anyhow::Result<Table> {
@@ -180,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_may_set_a_key_of_a_build_profile() -> anyhow::Result<()> {
+    fn a_patch_may_change_how_the_release_is_built() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let source = folder.path().join("reference");
         fs::create_dir_all(source.join("src"))?;
@@ -189,18 +174,19 @@ mod tests {
             source.join("Cargo.toml"),
             "[package]\nname = \"reference\"\n",
         )?;
+        fs::write(source.join(RELEASE_PROFILE), "[profile.release]\n")?;
         fs::write(folder.path().join("Cargo.lock"), "")?;
         fs::write(
             folder.path().join("Cargo.toml"),
-            "[workspace]\nmembers = [\"reference\"]\n[profile.release]\nstrip = true\nlto = false\n",
+            "[workspace]\nmembers = [\"reference\"]\n[profile.dev]\ndebug = 0\n",
         )?;
-        let patch = "Title: lto\n\n--- a/Cargo.toml\n+++ b/Cargo.toml\n@@ -1,2 +1,4 @@\n [package]\n name = \"reference\"\n+[profile.release]\n+lto = true\n";
+        let patch = "Title: lto\n\n--- a/profile.toml\n+++ b/profile.toml\n@@ -1 +1,2 @@\n [profile.release]\n+lto = true\n";
         let copy = Copy::patched(&Workspace::at(folder.path()), &source, "variant", patch)?;
+        let profile = read_table(&copy.krate().folder.join(RELEASE_PROFILE))?;
+        assert_eq!(profile["profile"]["release"]["lto"].as_bool(), Some(true));
         let manifest = read_table(&copy.krate().folder.join("Cargo.toml"))?;
         assert_eq!(manifest["package"]["name"].as_str(), Some("variant"));
-        let release = &manifest["profile"]["release"];
-        assert_eq!(release["lto"].as_bool(), Some(true));
-        assert_eq!(release["strip"].as_bool(), Some(true));
+        assert_eq!(manifest["profile"]["dev"]["debug"].as_integer(), Some(0));
         assert!(manifest["workspace"].get("members").is_none());
         Ok(())
     }

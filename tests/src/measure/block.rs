@@ -62,7 +62,8 @@ impl Observed {
 pub struct Started {
     pub(super) service: Service,
     start_up: Duration,
-    cpu: Option<Duration>,
+    /// CPU time until then.
+    pub(super) cpu: Option<Duration>,
 }
 
 /// Starts a fresh process and waits for its first record.
@@ -105,7 +106,7 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
         .next(format!("just check {}", subject.id()))
         .into());
     };
-    let cpu = process::cpu_at_start(service.pid());
+    let cpu = process::small_cpu(service.pid());
     Ok(Started {
         service,
         start_up,

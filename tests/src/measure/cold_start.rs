@@ -296,5 +296,6 @@ fn result(
         stall: None,
         pool: None,
         paging: None,
+        article: None,
     }
 }

@@ -292,6 +292,7 @@ pub(super) fn assembled(
         stall: None,
         pool: None,
         paging: None,
+        article: None,
     }
 }
 

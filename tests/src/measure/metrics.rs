@@ -271,6 +271,94 @@ pub fn of_knob(connections: u32) -> Vec<Definition> {
         .collect()
 }
 
+/// The key of what a service needs once, whatever it is asked: the `a` of `a + b · requests`, in milliseconds of CPU time.
+pub const CPU_ONCE: &str = "cpu_once";
+/// The key of what the database alone reads, without any service.
+pub const DATABASE: &str = "pgbench";
+
+/// The metrics of the article's table that come from rounds of blocks, at these rates in percent of the slowest side's
+/// saturation.
+pub fn of_article(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Definition> {
+    let database = Definition::new(
+        DATABASE,
+        "pgbench",
+        "records/s",
+        "the same query without any service, prepared, as many clients as a pool has connections",
+    );
+    of_load(rates, headline_rate, connections)
+        .into_iter()
+        .chain([
+            Definition::new(
+                CPU_ONCE,
+                "CPU once",
+                "ms",
+                "to the first answer, and what the warm-up took beyond what its requests cost later",
+            ),
+            Definition {
+                better: Better::Higher,
+                ..database
+            },
+        ])
+        .collect()
+}
+
+/// The end of the keys of what is measured under the article's load, of ten requests a second.
+pub const AT_TEN: &str = "_at_ten";
+
+/// The metrics of the article's minute.
+pub fn of_minute() -> Vec<Definition> {
+    let peak = "the most that was ever resident (VmHWM)";
+    let share = "the proportional set size (Pss)";
+    let first = "after the first answer";
+    let end = "at the end of the article's load";
+    let during = "under the article's load";
+    let at_ten = |key: &str, name: &str, unit, how: String| {
+        Definition::new(format!("{key}{AT_TEN}"), name, unit, how)
+    };
+    vec![
+        Definition::new(
+            "memory_at_idle",
+            "Memory, idle",
+            "MB",
+            format!("{peak}, {first}"),
+        ),
+        Definition::new(
+            "pss_at_idle",
+            "Its share, idle",
+            "MB",
+            format!("{share}, {first}"),
+        ),
+        at_ten("memory", "Memory, 10/s", "MB", format!("{peak}, {end}")),
+        at_ten("pss", "Its share, 10/s", "MB", format!("{share}, {end}")),
+        at_ten("p50", "Median, 10/s", "ms", during.to_owned()),
+        at_ten("p99", "p99, 10/s", "ms", during.to_owned()),
+        at_ten(
+            "threads",
+            "Threads, 10/s",
+            "threads",
+            format!("the most that were seen {during}"),
+        ),
+        at_ten(
+            "cpu_load",
+            "CPU load, 10/s",
+            "%",
+            format!("of one core, {during}, without the start"),
+        ),
+        at_ten(
+            "cpu_per_request",
+            "CPU per request, 10/s",
+            "µs",
+            format!("{during}, without the start"),
+        ),
+        at_ten(
+            "cpu_in_all",
+            "CPU in all, 10/s",
+            "s",
+            format!("from spawn to {}", end.trim_start_matches("at ")),
+        ),
+    ]
+}
+
 /// The metrics of the cold start.
 pub fn of_cold_start() -> Vec<Definition> {
     vec![
@@ -654,6 +742,18 @@ mod tests {
     fn what_was_not_measured_is_left_out() {
         let metrics = metrics(&rounds(&[1.0; 2], &[1.0; 2]), 2);
         assert!(metrics.iter().all(|metric| metric.key != "memory"));
+    }
+
+    #[test]
+    fn no_two_metrics_of_the_article_share_a_key() {
+        let mut definitions = of_article(&[30, 60, 90], 60, 32);
+        definitions.extend(of_minute());
+        let mut keys: Vec<&str> = definitions.iter().map(|one| one.key.as_str()).collect();
+        keys.sort_unstable();
+        let all = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), all);
+        assert!(keys.contains(&"memory_at_ten") && keys.contains(&"p99"));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Measuring: the same work in both languages, gated, interleaved, with intervals.
 //!
 //! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2), [`guard`] (exercise 4), [`stall`] (exercise 5),
-//! [`pool`] (exercise 6), [`export`] (exercise 7) and [`calibration`]. A task builds its [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of [`block`]s after the
+//! [`pool`] (exercise 6), [`export`] (exercise 7), [`article`] (exercise 8) and [`calibration`]. A task builds its [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of [`block`]s after the
 //! [`protocol`], turns them into [`metrics`] and writes [`results`].
 
+pub mod article;
+pub mod article_table;
 pub mod block;
 pub mod calibration;
 pub mod ceiling;
@@ -13,8 +15,10 @@ pub mod export;
 pub mod first_answer;
 pub mod gates;
 pub mod guard;
+pub mod heap;
 pub mod hyperfine;
 pub mod ids;
+pub mod kotlin_rows;
 pub mod lab;
 pub mod load;
 pub mod machine;

@@ -56,9 +56,10 @@ pub fn cpu(pid: u32) -> Option<Duration> {
     Some(Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND))
 }
 
-/// CPU time of a young process. Its ticks of 10 ms are coarser than what a start takes, so the threads' run time in
-/// nanoseconds (`/proc/PID/task/*/schedstat`) counts where it says more; threads that have ended are only in the ticks.
-pub fn cpu_at_start(pid: u32) -> Option<Duration> {
+/// CPU time of a process that has used little. Its ticks of 10 ms are coarser than what a start takes, so the threads' run
+/// time in nanoseconds (`/proc/PID/task/*/schedstat`) counts where it says more; threads that have ended are only in the
+/// ticks.
+pub fn small_cpu(pid: u32) -> Option<Duration> {
     let stat = parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
     let ticks = Duration::from_secs_f64(stat.ticks as f64 / TICKS_PER_SECOND);
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
@@ -234,7 +235,7 @@ mod tests {
         assert!(cpu(pid).is_some());
         assert!(memory(pid).is_some_and(|memory| memory.peak_kb > 500));
         assert!(threads(pid).is_some_and(|threads| threads >= 1));
-        assert!(cpu_at_start(pid).is_some());
-        assert_eq!((cpu(u32::MAX), cpu_at_start(u32::MAX)), (None, None));
+        assert!(small_cpu(pid).is_some());
+        assert_eq!((cpu(u32::MAX), small_cpu(u32::MAX)), (None, None));
     }
 }

@@ -200,6 +200,29 @@ impl Plan {
         }
     }
 
+    /// The plan of exercise 8: a dozen rows, four of them on a JVM that needs its warm-up each time. Three rounds of those
+    /// say more than five of JVMs that still compile.
+    pub fn article(mode: Mode) -> Plan {
+        let (rounds, calibration, saturation, open, ceiling) = match mode {
+            Mode::Quick => (2, 5, 1.5, 1.0, 6),
+            Mode::Standard => (3, 8, 3.0, 1.5, 18),
+            Mode::Thorough => (8, 20, 8.0, 5.0, 60),
+        };
+        Plan {
+            rounds,
+            warm_up: warmup::Limits {
+                ceiling: Duration::from_secs(ceiling),
+                ..warm_up(mode)
+            },
+            calibration: Duration::from_secs(calibration),
+            saturation: Duration::from_secs_f64(saturation),
+            open: Duration::from_secs_f64(open),
+            database: Duration::ZERO,
+            budget: None,
+            ..Plan::reads(mode)
+        }
+    }
+
     /// The plan of exercise 1: the Kotlin service alone.
     pub fn baseline(mode: Mode) -> Plan {
         let rounds = match mode {
@@ -358,6 +381,19 @@ mod tests {
         let both = |mode| Plan::pools(mode).expected(sizes) + Plan::ping(mode).expected(knob);
         assert!(both(Mode::Standard) <= Duration::from_secs(360));
         assert!(both(Mode::Quick) <= Duration::from_secs(120));
+    }
+
+    #[test]
+    fn the_rounds_of_the_article_take_ten_minutes_at_most_or_three() {
+        let rows = |rust| Sides { kotlin: 4, rust };
+        let without_open_loops = |mode| Plan {
+            rates: Vec::new(),
+            ..Plan::article(mode)
+        };
+        let standard = without_open_loops(Mode::Standard).expected(rows(8));
+        assert!(standard <= Duration::from_secs(600), "{standard:?}");
+        let quick = without_open_loops(Mode::Quick).expected(rows(3));
+        assert!(quick <= Duration::from_secs(180), "{quick:?}");
     }
 
     #[test]

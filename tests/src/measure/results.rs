@@ -36,6 +36,8 @@ pub enum Task {
     Pool,
     /// All rows at once, and pages by key and by OFFSET.
     Export,
+    /// The article's table: both sides in several set-ups.
+    Article,
     /// The measuring held against itself.
     Calibration,
 }
@@ -242,6 +244,9 @@ pub struct ResultFile {
     /// Pages by key and by OFFSET: exercise 7 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paging: Option<Paging>,
+    /// Which side is which row of the article's table: exercise 8 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub article: Option<Article>,
 }
 
 /// The same load with a key that counts and with one that does not, on one process. It shows what a gate is for, and has
@@ -371,6 +376,76 @@ pub struct PageTimes {
     pub offset_against_key: Comparison,
 }
 
+/// The article's table: both sides in several set-ups, in one run. The values are metrics; here is which side is which row.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Article {
+    /// The set-ups of Kotlin, by their sides' ids. The first is as shipped; each of the others adds something to the one
+    /// before it.
+    pub kotlin: Vec<String>,
+    /// The port, as it would be shipped.
+    pub rust: String,
+    /// What each knob is held against: the reference as it would be shipped.
+    pub reference: String,
+    /// The reference with something changed.
+    pub knobs: Vec<Knob>,
+    /// The same read with as little as possible around it.
+    pub ceiling: String,
+    /// The article's load, in requests per second.
+    pub rate: f64,
+    /// How long it lasted, in seconds.
+    pub seconds: f64,
+    /// How the smaller heap was found.
+    pub heap: HeapSearch,
+    /// The images of both languages.
+    pub images: Vec<Image>,
+}
+
+/// One thing that is changed in the reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Knob {
+    /// The side's id.
+    pub side: String,
+    /// What is changed, in a few words.
+    pub title: String,
+}
+
+/// The search for the smallest heap that meets the latency goal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeapSearch {
+    /// The rate of the trials, in requests per second.
+    pub rate: f64,
+    /// The p99 with the JVM's own heap, in milliseconds.
+    pub usual_p99_ms: f64,
+    /// The p99 that a heap must keep to.
+    pub goal_p99_ms: f64,
+    /// The heaps that were tried, in the order of the trials.
+    pub trials: Vec<HeapTrial>,
+    /// The smallest that kept to it, in MB; none when not even the largest did.
+    pub chosen_mb: Option<u32>,
+}
+
+/// A heap that was tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HeapTrial {
+    /// `-Xmx`, in MB.
+    pub megabytes: u32,
+    /// The p99; none when the gates refused the run.
+    pub p99_ms: Option<f64>,
+    /// Why it is too small; none when it is not.
+    pub refused: Option<String>,
+}
+
+/// A container image of a side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    /// The side's id.
+    pub side: String,
+    /// Its unpacked size in MB; none where there is no such image.
+    pub unpacked_mb: Option<f64>,
+    /// Why there is none.
+    pub missing: Option<String>,
+}
+
 /// One claim that the measuring must fulfil about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationClaim {
@@ -412,6 +487,9 @@ impl Verdict {
                 | "cpu_per_row"
                 | "start_up_cpu"
                 | "database_per_request"
+                | "cpu_load"
+                | "cpu_in_all"
+                | "cpu_once"
         );
         match (self, amount) {
             (Verdict::Faster, false) => "faster",
@@ -503,9 +581,12 @@ impl ResultFile {
         self.sides.iter().find(|side| side.language == language)
     }
 
-    /// The value of the first Kotlin side.
+    /// The value of Kotlin: of its best set-up where there are several, which is what a claim may rest on.
     pub fn kotlin<'a>(&self, metric: &'a Metric) -> Option<&'a SideValue> {
-        metric.value(&self.side(Language::Kotlin)?.id)
+        match &self.article {
+            Some(article) => article.best_kotlin(metric),
+            None => metric.value(&self.side(Language::Kotlin)?.id),
+        }
     }
 
     /// The value of the first Rust side.
@@ -513,12 +594,20 @@ impl ResultFile {
         metric.value(&self.side(Language::Rust)?.id)
     }
 
-    /// The first Rust side held against the first Kotlin side.
+    /// The first Rust side held against Kotlin, as [`ResultFile::kotlin`] takes it.
     pub fn rust_against_kotlin<'a>(&self, metric: &'a Metric) -> Option<&'a Comparison> {
-        metric.comparison(
-            &self.side(Language::Rust)?.id,
-            &self.side(Language::Kotlin)?.id,
-        )
+        metric.comparison(&self.side(Language::Rust)?.id, &self.kotlin(metric)?.side)
+    }
+}
+
+impl Article {
+    /// The value of the best of Kotlin's set-ups.
+    fn best_kotlin<'a>(&self, metric: &'a Metric) -> Option<&'a SideValue> {
+        let values = self.kotlin.iter().filter_map(|side| metric.value(side));
+        match metric.better {
+            Better::Higher => values.max_by(|one, other| one.value.total_cmp(&other.value)),
+            Better::Lower => values.min_by(|one, other| one.value.total_cmp(&other.value)),
+        }
     }
 }
 
@@ -696,6 +785,7 @@ pub(super) mod tests {
             stall: None,
             pool: None,
             paging: None,
+            article: None,
         }
     }
 
@@ -763,6 +853,7 @@ pub(super) mod tests {
         assert_eq!(Verdict::Slower.words("cpu_per_request_at_60"), "more");
         assert_eq!(Verdict::Faster.words("p99_at_90"), "faster");
         assert_eq!(Verdict::Faster.words("database_per_request"), "less");
+        assert_eq!(Verdict::Faster.words("cpu_in_all_at_ten"), "less");
         assert_eq!(
             Verdict::NoDifferenceShown.words("size"),
             "no difference shown"

@@ -13,6 +13,7 @@ use super::statistics;
 use super::subject::Subject;
 use super::warmup::Limits;
 use crate::datasets::DataSet;
+use crate::target::Target;
 use crate::workspace::Workspace;
 
 /// What blocks need.
@@ -194,7 +195,7 @@ fn notes(records: &[BlockRecord], plan: &Plan) -> Vec<String> {
         let unsteady = count(block::UNSTEADY);
         if unsteady > 0 {
             // A JVM that still compiles is slower than it will be: who reads on must know which way that bends the ratio.
-            let consequence = if side == "kotlin" {
+            let consequence = if side.starts_with(&Target::Kotlin.to_string()) {
                 "; it was still getting faster, so its speed and its CPU per request are worse here than they are in the long run"
             } else {
                 ""

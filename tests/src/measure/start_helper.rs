@@ -143,7 +143,7 @@ pub fn start(order: &Order) -> anyhow::Result<()> {
         anyhow::bail!(trouble);
     };
     seen.ready_ms = Some(ready.as_secs_f64() * 1e3);
-    seen.cpu_ms = process::cpu_at_start(seen.pid).map(|cpu| cpu.as_secs_f64() * 1e3);
+    seen.cpu_ms = process::small_cpu(seen.pid).map(|cpu| cpu.as_secs_f64() * 1e3);
     seen.peak_kb = process::peak_kb(seen.pid);
     seen.threads = process::threads(seen.pid);
     seen.write(&order.seen)

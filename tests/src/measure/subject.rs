@@ -87,19 +87,31 @@ impl Subject {
     }
 }
 
-/// The command line with every path reduced to its last part: what matters is the flags.
+/// The command line, variables first, with every path reduced to its last part: what matters is the flags.
 fn command_line(launch: &Launch) -> String {
-    let last = |text: &str| match text.rsplit_once('/') {
-        Some((folder, file)) if folder.is_empty() || folder.starts_with('/') => file.to_owned(),
-        _ => text.to_owned(),
+    let last = |text: &str| {
+        let (option, value) = match text.split_once('=') {
+            Some((option, value)) => (format!("{option}="), value),
+            None => (String::new(), text),
+        };
+        match value.rsplit_once('/') {
+            Some((folder, file)) if folder.is_empty() || folder.starts_with('/') => {
+                format!("{option}{file}")
+            }
+            _ => text.to_owned(),
+        }
     };
-    std::iter::once(last(&launch.program.to_string_lossy()))
-        .chain(
-            launch
-                .args
-                .iter()
-                .map(|argument| last(&argument.to_string_lossy())),
-        )
+    let variables = launch
+        .env
+        .iter()
+        .map(|(name, value)| last(&format!("{name}={value}")));
+    let arguments = launch
+        .args
+        .iter()
+        .map(|argument| last(&argument.to_string_lossy()));
+    variables
+        .chain([last(&launch.program.to_string_lossy())])
+        .chain(arguments)
         .collect::<Vec<_>>()
         .join(" ")
 }
@@ -140,12 +152,13 @@ mod tests {
             args: [
                 "-Xmx96m",
                 "-XX:HeapDumpPath=a/b",
+                "-XX:AOTCache=/home/somebody/kotlin.aot",
                 "-jar",
                 "/home/somebody/kotlin-service.jar",
             ]
             .map(Into::into)
             .into(),
-            env: Vec::new(),
+            env: vec![("RECORD_REPOSITORY".to_owned(), "jdbc".to_owned())],
             directory: "/".into(),
             label: "kotlin".to_owned(),
             limits: build::Limits::of(build::Language::Kotlin),
@@ -154,7 +167,7 @@ mod tests {
         };
         assert_eq!(
             command_line(&launch),
-            "java -Xmx96m -XX:HeapDumpPath=a/b -jar kotlin-service.jar"
+            "RECORD_REPOSITORY=jdbc java -Xmx96m -XX:HeapDumpPath=a/b -XX:AOTCache=kotlin.aot -jar kotlin-service.jar"
         );
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::article_table;
 use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
@@ -11,8 +12,8 @@ use super::results::{
 use crate::terminal::{Style, paint};
 
 /// The widths of the columns: metric, values, ratio, interval, verdict.
-const NAME: usize = 28;
-const VALUE: usize = 11;
+pub(super) const NAME: usize = 28;
+pub(super) const VALUE: usize = 11;
 const RATIO: usize = 7;
 const INTERVAL: usize = 18;
 /// The longest line.
@@ -59,16 +60,18 @@ fn lines(result: &ResultFile) -> Vec<String> {
     let mut lines = vec![String::new()];
     lines.extend(wrapped(&result.machine, ""));
     lines.push(String::new());
-    lines.push(paint(Style::Strong, header(result)));
-    let (headline, detail): (Vec<&Metric>, Vec<&Metric>) =
-        result.metrics.iter().partition(|metric| metric.headline);
-    lines.extend(headline.iter().map(|metric| row(result, metric)));
-    if !detail.is_empty() {
-        lines.push(paint(Style::Faint, "in detail"));
-        lines.extend(detail.iter().map(|metric| row(result, metric)));
+    match &result.article {
+        // A dozen rows have no room as columns.
+        Some(article) => {
+            lines.extend(article_table::lines(result, article));
+            lines.extend(refused(result));
+        }
+        None => {
+            lines.extend(metrics(result));
+            lines.push(String::new());
+            lines.extend(verdict(result));
+        }
     }
-    lines.push(String::new());
-    lines.extend(verdict(result));
     if let Some(stall) = &result.stall {
         lines.push(String::new());
         lines.extend(counted_twice(result, stall));
@@ -95,6 +98,19 @@ fn lines(result: &ResultFile) -> Vec<String> {
         for note in &result.notes {
             lines.extend(wrapped(note, "- "));
         }
+    }
+    lines
+}
+
+/// A line for each metric, headline first.
+fn metrics(result: &ResultFile) -> Vec<String> {
+    let mut lines = vec![paint(Style::Strong, header(result))];
+    let (headline, detail): (Vec<&Metric>, Vec<&Metric>) =
+        result.metrics.iter().partition(|metric| metric.headline);
+    lines.extend(headline.iter().map(|metric| row(result, metric)));
+    if !detail.is_empty() {
+        lines.push(paint(Style::Faint, "in detail"));
+        lines.extend(detail.iter().map(|metric| row(result, metric)));
     }
     lines
 }
@@ -156,14 +172,14 @@ fn row(result: &ResultFile, metric: &Metric) -> String {
 }
 
 /// The interval as `2.9 to 3.2`; nothing where there is none.
-fn interval(comparison: &Comparison) -> String {
+pub(super) fn interval(comparison: &Comparison) -> String {
     match (comparison.low, comparison.high) {
         (Some(low), Some(high)) => format!("{} to {}", figure(low), figure(high)),
         _ => String::new(),
     }
 }
 
-fn style(verdict: Verdict) -> Style {
+pub(super) fn style(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Faster => Style::Good,
         Verdict::Slower => Style::Bad,
@@ -175,15 +191,7 @@ fn style(verdict: Verdict) -> Style {
 /// The verdict in words: what is shown, what is not, what is invalid and why.
 fn verdict(result: &ResultFile) -> Vec<String> {
     if !result.invalid.is_empty() {
-        let heading = paint(Style::Warning, "verdict: invalid");
-        return std::iter::once(heading)
-            .chain(
-                result
-                    .invalid
-                    .iter()
-                    .flat_map(|reason| wrapped(reason, "- ")),
-            )
-            .collect();
+        return refused(result);
     }
     let pairs = pairs(result);
     if pairs.is_empty() {
@@ -196,6 +204,18 @@ fn verdict(result: &ResultFile) -> Vec<String> {
     pairs
         .iter()
         .flat_map(|pair| verdict_of(result, *pair))
+        .collect()
+}
+
+/// Why the whole is invalid; nothing when it is not.
+fn refused(result: &ResultFile) -> Vec<String> {
+    if result.invalid.is_empty() {
+        return Vec::new();
+    }
+    let heading = paint(Style::Warning, "verdict: invalid");
+    let reasons = result.invalid.iter();
+    std::iter::once(heading)
+        .chain(reasons.flat_map(|reason| wrapped(reason, "- ")))
         .collect()
 }
 
@@ -248,7 +268,7 @@ fn verdict_of(result: &ResultFile, pair: (&str, &str)) -> Vec<String> {
 }
 
 /// A ratio as words: `3.08 times that of Kotlin`, `0.0466 times that of Kotlin, which is 1 to 21.5`.
-fn times(ratio: f64, against: &str) -> String {
+pub(super) fn times(ratio: f64, against: &str) -> String {
     let times = format!("{} times that of {against}", figure(ratio));
     if ratio < 1.0 {
         format!("{times}, which is 1 to {}", figure(1.0 / ratio))
@@ -467,7 +487,7 @@ fn predictions(judged: &[JudgedPrediction], result: &ResultFile) -> Vec<String> 
     lines
 }
 
-fn cut(text: &str, width: usize) -> String {
+pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
@@ -478,7 +498,7 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 /// Text in lines of at most [`WIDTH`] columns, the first one marked, the others indented alike.
-fn wrapped(text: &str, mark: &str) -> Vec<String> {
+pub(super) fn wrapped(text: &str, mark: &str) -> Vec<String> {
     let indent = " ".repeat(mark.chars().count());
     let mut lines = Vec::new();
     let mut line = mark.to_owned();

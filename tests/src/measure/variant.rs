@@ -1,8 +1,8 @@
 //! Variants: a reference with one thing changed, to be measured beside others.
 //!
-//! The change is a patch, `tests/variants/<name>.patch`: of the code, of a dependency or, in a `[profile.release]` of the
-//! crate's own `Cargo.toml`, of how it is built. Its first line, `Title: …`, says in a few words what is changed. Several
-//! at once are named with a plus: `lto+no-ping`.
+//! The change is a patch, `tests/variants/<name>.patch`: of the code, of a dependency or, in the crate's `profile.toml`, of
+//! how it is built. Its first line, `Title: …`, says in a few words what is changed. Several at once are named with a plus:
+//! `no-ping+mimalloc`.
 
 use std::path::Path;
 
@@ -59,16 +59,15 @@ mod tests {
     use super::*;
 
     /// Each variant, with the reference that it changes.
-    const VARIANTS: [(&str, &str); 9] = [
+    const VARIANTS: [(&str, &str); 8] = [
         ("slowdown", "03-read-a-record"),
         ("no-ping", "06-change-things"),
         ("cargo-defaults", "08-ship-it"),
-        ("lto", "08-ship-it"),
         ("small", "08-ship-it"),
         ("no-ping", "08-ship-it"),
         ("mimalloc", "08-ship-it"),
         ("no-shield", "08-ship-it"),
-        ("lto+no-ping+mimalloc+no-shield", "08-ship-it"),
+        ("no-ping+mimalloc+no-shield", "08-ship-it"),
     ];
 
     #[test]

@@ -1,6 +1,8 @@
 //! `{{#results exercise-3}}`: the committed reference figures next to the reader's own, as table and chart.
 
+mod article;
 mod calibration;
+mod ceiling;
 mod chart;
 mod guard;
 mod knob;
@@ -8,13 +10,16 @@ mod numbers;
 mod paging;
 mod pool;
 mod profile;
+mod published;
 mod stall;
 mod table;
 
 use std::path::{Path, PathBuf};
 
 pub use calibration::render as calibration;
+pub use ceiling::render as ceiling;
 pub use profile::render as profile;
+pub use published::{beside_ours as article, render as published};
 
 use super::fault::Problem;
 use super::html::{block, escape};
@@ -69,6 +74,7 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&stall::render(reference.as_ref(), own));
     html.push_str(&pool::render(reference.as_ref(), own));
     html.push_str(&paging::render(reference.as_ref(), own));
+    html.push_str(&article::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
     html.push_str(&guard::wrong_key(reference.as_ref(), own));
     if let Some(own) = own {
@@ -157,6 +163,9 @@ fn about(whose: &str, file: &ResultFile) -> String {
         "<p class=\"results-about\"><strong>{whose}{note}:</strong> {}.</p>\n",
         parts.join(", ")
     );
+    if file.article.is_some() {
+        html.push_str("<p class=\"results-about\">Kotlin was measured in several set-ups; where one figure stands for it, it is that of the best of them.</p>\n");
+    }
     for reason in &file.invalid {
         html.push_str(&format!(
             "<p class=\"results-invalid\"><strong>Invalid:</strong> {}</p>\n",
@@ -268,6 +277,7 @@ mod tests {
             stall: None,
             pool: None,
             paging: None,
+            article: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::compares;
 use super::numbers::value;
 use crate::book::html::escape;
-use crate::measure::results::{Better, Comparison, Language, Metric, ResultFile, Verdict};
+use crate::measure::results::{Better, Comparison, Metric, ResultFile, SideValue, Verdict};
 
 /// A table that scrolls inside itself and takes the keyboard's focus.
 pub fn wrapped(label: &str, class: &str, content: &str) -> String {
@@ -120,7 +120,7 @@ fn cells(file: &ResultFile, key: &str) -> String {
     let Some(metric) = file.metric(key) else {
         return format!("<td colspan=\"{width}\">not measured</td>");
     };
-    let side = |value_of: Option<&crate::measure::results::SideValue>| {
+    let side = |value_of: Option<&SideValue>| {
         value_of.map_or_else(|| "–".to_owned(), |side| value(side.value))
     };
     let mut cells = format!("<td class=\"number\">{}</td>", side(file.kotlin(metric)));
@@ -232,31 +232,29 @@ pub fn details(reference: Option<&ResultFile>, own: Option<&ResultFile>) -> Stri
 fn all(file: &ResultFile, whose: &str) -> String {
     let mut rows = String::new();
     for metric in &file.metrics {
-        let side = |language: Language| {
-            file.side(language)
-                .and_then(|side| metric.value(&side.id))
-                .map_or_else(
-                    || "–".to_owned(),
-                    |side| {
-                        format!(
-                            "{} <span class=\"interval\">({} to {}, {} blocks)</span>",
-                            value(side.value),
-                            value(side.least),
-                            value(side.most),
-                            side.blocks
-                        )
-                    },
-                )
+        let side = |measured: Option<&SideValue>| {
+            measured.map_or_else(
+                || "–".to_owned(),
+                |side| {
+                    format!(
+                        "{} <span class=\"interval\">({} to {}, {} blocks)</span>",
+                        value(side.value),
+                        value(side.least),
+                        value(side.most),
+                        side.blocks
+                    )
+                },
+            )
         };
         rows.push_str(&format!(
             "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td>",
             name(metric),
-            side(Language::Kotlin)
+            side(file.kotlin(metric))
         ));
         if compares(file) {
             rows.push_str(&format!(
                 "<td class=\"number\">{}</td>",
-                side(Language::Rust)
+                side(file.rust(metric))
             ));
             match file.rust_against_kotlin(metric) {
                 Some(comparison) => rows.push_str(&format!(

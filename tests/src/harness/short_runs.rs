@@ -25,7 +25,7 @@ pub struct WrongSetting {
 pub const SECRET: &str = "s3cret";
 
 /// Each of these alone has to stop the start.
-pub const WRONG_SETTINGS: [WrongSetting; 10] = [
+pub const WRONG_SETTINGS: [WrongSetting; 11] = [
     wrong("PORT", Some("eighty")),
     wrong("PORT", Some("65536")),
     wrong("API_KEYS", Some("s3cret,,another")),
@@ -37,6 +37,7 @@ pub const WRONG_SETTINGS: [WrongSetting; 10] = [
     wrong("DATABASE_POOL_SIZE", Some("0")),
     wrong("DATABASE_TIMEOUT_MS", Some("249")),
     wrong("DATABASE_TIMEOUT_MS", Some("1s")),
+    wrong("DATABASE_TIMEOUT_MS", Some("99999999999")),
     wrong("EXPORT_TIMEOUT_MS", Some("-1")),
     wrong("LOG_LEVEL", Some("loud")),
 ];

@@ -33,7 +33,7 @@ private val ApiKey =
     createRouteScopedPlugin("ApiKey", ::ApiKeyConfig) {
         val accepted = pluginConfig.accepted.map { it.encodeToByteArray() }
         onCall { call ->
-            val key = call.request.apiKey()?.encodeToByteArray()
+            val key = call.request.apiKey()
             if (key == null || !accepted.containsInConstantTime(key)) {
                 throw ProblemException(
                     HttpStatusCode.Unauthorized,
@@ -45,7 +45,19 @@ private val ApiKey =
     }
 
 /** The query counts only where there is no header: a wrong header is not rescued by a right query. */
-private fun ApplicationRequest.apiKey(): String? = headers["X-API-Key"] ?: queryParameters["api_key"]
+private fun ApplicationRequest.apiKey(): ByteArray? =
+    headers["X-API-Key"]?.toUtf8() ?: queryParameter("api_key")?.encodeToByteArray()
+
+/** Ktor reads a header as ISO 8859-1, a character for each byte. One that is no UTF-8 counts as not there. */
+private fun String.toUtf8(): ByteArray? =
+    toByteArray(Charsets.ISO_8859_1).takeIf { bytes ->
+        try {
+            bytes.decodeToString(throwOnInvalidSequence = true)
+            true
+        } catch (_: CharacterCodingException) {
+            false
+        }
+    }
 
 /** Compares with every key, whatever the result so far: the time taken says nothing about how close a guess is. */
 private fun List<ByteArray>.containsInConstantTime(key: ByteArray): Boolean =

@@ -4,29 +4,40 @@ package workshop.records
 import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationStopped
 import io.ktor.server.application.ServerReady
+import io.ktor.server.application.install
 import io.ktor.server.engine.connector
 import io.ktor.server.engine.embeddedServer
 import io.ktor.server.netty.Netty
 import io.ktor.server.routing.routing
-import io.netty.handler.timeout.WriteTimeoutHandler
 import kotlinx.coroutines.runBlocking
+import org.slf4j.LoggerFactory
 import java.io.IOException
 import java.nio.channels.UnresolvedAddressException
-import java.util.concurrent.TimeUnit
 import kotlin.system.exitProcess
 import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: main
-fun main() {
+fun main(arguments: Array<String>) {
     val settings =
         try {
             Settings.from(System.getenv())
         } catch (invalid: InvalidSettings) {
             refuse(invalid.complaints)
         }
+    if (arguments.firstOrNull() == "health") {
+        healthComplaint(settings)?.let { refuse(listOf(it)) }
+        return
+    }
+    logFrom(settings.logLevel)
     val schema = Schema()
     schema.migrate(patientDataSource(settings.database))
     val database = PostgresDatabase(settings.database)
+    val records =
+        when (settings.repository) {
+            Repository.EXPOSED -> ExposedRecordRepository(database)
+            Repository.JDBC -> JdbcRecordRepository(database)
+        }
+    val listener = Listener()
     val server =
         embeddedServer(
             Netty,
@@ -35,24 +46,26 @@ fun main() {
                     host = settings.address
                     port = settings.port
                 }
+                acceptStrayPercents()
+                configureBootstrap = { handler(listener) }
                 // Milliseconds. Waiting for requests is the business of drainOnStop.
                 shutdownGracePeriod = 0
                 shutdownTimeout = 2_000
-                // Ktor's own limit for a client that takes nothing counts in seconds.
-                channelPipelineConfig = {
-                    val timeout = settings.exportTimeout.inWholeMilliseconds
-                    replace(WriteTimeoutHandler::class.java, "timeout", WriteTimeoutHandler(timeout, TimeUnit.MILLISECONDS))
-                }
+                // For clients that take nothing: late enough for one that reads on to learn why its export has ended.
+                responseWriteTimeoutSeconds = settings.exportLimits.clientTimeout.inWholeSeconds.toInt() + 60
             },
         ) {
-            drainOnStop(atMost = 1.seconds)
-            service(ExposedRecordRepository(database), schema::isUpToDate, settings.exportLimits, settings.apiKeys)
+            // A request may wait that long for a connection, and as long again for its query.
+            drainOnStop(listener, atMost = settings.database.timeout * 2 + 1.seconds)
+            service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys)
         }
+    server.monitor.subscribe(ApplicationStopped) { database.close() }
     server.monitor.subscribe(ServerReady) {
         val connector = runBlocking { server.engine.resolvedConnectors().single() }
-        println("listening on ${connector.host}, port ${connector.port}")
+        log.info("listening on {}, port {}", connector.host, connector.port)
+        // From here on it is a signal that ends the service, and no failure. The JVM's own exit code would be 143.
+        server.monitor.subscribe(ApplicationStopped) { Runtime.getRuntime().halt(0) }
     }
-    server.monitor.subscribe(ApplicationStopped) { database.close() }
     try {
         server.start(wait = true)
     } catch (cause: IOException) {
@@ -69,7 +82,10 @@ fun Application.service(
     exportLimits: ExportLimits,
     apiKeys: List<String>,
 ) {
+    install(RequestIds)
+    install(RequestLog)
     problems()
+    requests()
     routing {
         health()
         ready(records, schemaIsUpToDate)
@@ -81,6 +97,8 @@ fun Application.service(
     }
 }
 // ANCHOR_END: main
+
+private val log = LoggerFactory.getLogger("workshop.records.start")
 
 private fun Settings.cannotListen(reason: String?) =
     listOf("Cannot listen on $address, port $port ($reason): set ADDRESS and PORT to a free one.")

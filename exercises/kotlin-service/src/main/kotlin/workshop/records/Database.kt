@@ -2,15 +2,15 @@
 package workshop.records
 
 import com.zaxxer.hikari.HikariDataSource
-import kotlinx.coroutines.TimeoutCancellationException
+import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.channels.ProducerScope
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.buffer
 import kotlinx.coroutines.flow.channelFlow
-import kotlinx.coroutines.runInterruptible
+import kotlinx.coroutines.completeWith
 import kotlinx.coroutines.withContext
-import kotlinx.coroutines.withTimeout
+import kotlinx.coroutines.withTimeoutOrNull
 import org.jetbrains.exposed.v1.core.DatabaseConfig
 import org.jetbrains.exposed.v1.core.vendors.PostgreSQLDialect
 import org.jetbrains.exposed.v1.jdbc.Database
@@ -23,10 +23,13 @@ import java.sql.Connection
 import java.sql.SQLException
 import java.sql.SQLTransientConnectionException
 import java.util.concurrent.Executors
+import java.util.concurrent.atomic.AtomicReference
 import javax.sql.DataSource
 import kotlin.math.ceil
 import kotlin.time.Duration
 import kotlin.time.DurationUnit
+import kotlin.time.TimeMark
+import kotlin.time.TimeSource.Monotonic.markNow
 
 /** The database is away, had no connection free in time, or has not got its schema yet. */
 class DatabaseUnavailable(
@@ -49,14 +52,15 @@ class PostgresDatabase(
             connectionTimeout = settings.timeout.inWholeMilliseconds
             validationTimeout = settings.timeout.inWholeMilliseconds
             initializationFailTimeout = -1
+            // The database gives up when we do. Otherwise it would go on with queries that nobody waits for.
+            connectionInitSql = "SET statement_timeout = ${settings.timeout.inWholeMilliseconds}"
         }
 
     // JDBC blocks its thread, and more threads than connections would only wait for one another. Measured under load,
     // this was about a third faster than Dispatchers.IO, with and without limitedParallelism, and than suspendTransaction.
-    private val jdbc =
-        Executors
-            .newFixedThreadPool(settings.poolSize) { task -> Thread(task, "jdbc").apply { isDaemon = true } }
-            .asCoroutineDispatcher()
+    private val threads =
+        Executors.newFixedThreadPool(settings.poolSize) { task -> Thread(task, "jdbc").apply { isDaemon = true } }
+    private val jdbc = threads.asCoroutineDispatcher()
 
     private val exposed =
         Database.connect(
@@ -73,29 +77,66 @@ class PostgresDatabase(
     /**
      * Runs [statement] in a transaction: two round trips for one query, since pgjdbc sends BEGIN along with the query,
      * and then COMMIT.
-     *
-     * The time limit holds for the wait in the queue and the wait for a connection together. Once a query runs, the
-     * socket timeout takes over.
      */
     suspend fun <T> transact(statement: JdbcTransaction.() -> T): T =
-        try {
-            withTimeout(settings.timeout) {
-                runInterruptible(jdbc) { transaction(exposed, statement = statement) }
+        withinLimits { connected ->
+            transaction(exposed) {
+                // Exposed takes one from the pool when it is first asked for.
+                connection
+                connected()
+                statement()
             }
-        } catch (cause: TimeoutCancellationException) {
-            throw DatabaseUnavailable(cause)
+        }
+
+    /** Runs [statement] on a connection. Each query in it is a transaction of its own, unless it turns `autoCommit` off. */
+    suspend fun <T> withConnection(statement: Connection.() -> T): T =
+        withinLimits { connected ->
+            pool.connection.use {
+                connected()
+                it.statement()
+            }
+        }
+
+    /**
+     * Runs [work] on a thread of its own, and waits for it: so long for a connection, until [work] says that it is
+     * `connected`, and as long again for the rest.
+     *
+     * Nothing can stop a thread that waits for the database. Given up, it ends by the database's own time limit, or at the
+     * latest by the socket's.
+     */
+    private suspend fun <T> withinLimits(work: (connected: () -> Unit) -> T): T {
+        val answer = CompletableDeferred<T>()
+        val connected = AtomicReference<TimeMark>()
+        val task = threads.submit { answer.completeWith(runCatching { work { connected.set(markNow()) } }) }
+        try {
+            withTimeoutOrNull(settings.timeout) { answer.join() }
+            if (!answer.isCompleted) {
+                connected.get()?.let { withTimeoutOrNull(settings.timeout - it.elapsedNow()) { answer.join() } }
+            }
+            return if (answer.isCompleted) answer.await() else throw DatabaseUnavailable()
         } catch (cause: SQLException) {
             throw cause.orUnavailable()
+        } finally {
+            // Leaves the queue, or stops waiting for a connection.
+            task.cancel(true)
         }
+    }
 
     /**
      * Runs [statement] in a transaction for whoever collects what it sends. It is at most one element ahead of the
      * collector, and holds no thread while it waits for him.
      */
     fun <T> stream(statement: suspend ProducerScope<T>.() -> Unit): Flow<T> =
+        flowFromThread { suspendTransaction(exposed) { this@flowFromThread.statement() } }
+
+    /** Like [stream], with nothing around the connection. */
+    fun <T> streamFromConnection(statement: suspend ProducerScope<T>.(Connection) -> Unit): Flow<T> =
+        flowFromThread { pool.connection.use { statement(it) } }
+
+    private fun <T> flowFromThread(produce: suspend ProducerScope<T>.() -> Unit): Flow<T> =
         channelFlow {
             try {
-                withContext(jdbc) { suspendTransaction(exposed) { this@channelFlow.statement() } }
+                withContext(jdbc) { this@channelFlow.produce() }
             } catch (cause: SQLException) {
                 throw cause.orUnavailable()
             }
@@ -117,8 +158,9 @@ private fun SQLException.meansUnavailable(): Boolean =
             // HikariCP had no connection in time, or was interrupted at the time limit.
             is SQLTransientConnectionException, is InterruptedException -> true
 
-            // PostgreSQL's classes "connection exception" and "the server shuts down, crashed, or starts".
-            is SQLException -> it.sqlState.orEmpty().run { startsWith("08") || startsWith("57P") }
+            // PostgreSQL's classes "connection exception" and "operator intervention": the server shuts down, crashed or
+            // starts, or has given up a query that took too long.
+            is SQLException -> it.sqlState.orEmpty().run { startsWith("08") || startsWith("57") }
 
             else -> false
         }
@@ -155,7 +197,7 @@ private fun Duration.inSecondsRoundedUp(): Int = ceil(toDouble(DurationUnit.SECO
 private class RetryingDataSource(
     private val target: DataSource,
 ) : DataSource by target {
-    private val log = LoggerFactory.getLogger("database")
+    private val log = LoggerFactory.getLogger(PostgresDatabase::class.java)
 
     @Volatile
     private var givenUp = false

@@ -5,31 +5,31 @@ import io.ktor.http.ContentType
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.install
 import io.ktor.server.http.HttpRequestLifecycle
-import io.ktor.server.netty.NettyApplicationCall
 import io.ktor.server.response.respondBytesWriter
 import io.ktor.server.routing.Route
 import io.ktor.server.routing.RoutingCall
 import io.ktor.server.routing.get
 import io.ktor.server.routing.head
 import io.ktor.utils.io.ByteWriteChannel
-import io.ktor.utils.io.writeByte
+import io.ktor.utils.io.writeFully
 import io.ktor.utils.io.writeStringUtf8
-import kotlinx.coroutines.NonCancellable
-import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.channels.ChannelIterator
+import kotlinx.coroutines.channels.consume
+import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.produceIn
-import kotlinx.coroutines.suspendCancellableCoroutine
+import kotlinx.coroutines.supervisorScope
 import kotlinx.coroutines.sync.Semaphore
-import kotlinx.coroutines.withContext
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.Json
-import kotlin.coroutines.resume
+import kotlin.coroutines.coroutineContext
 import kotlin.time.Duration
 
-/** How many exports run at a time, and how long one more waits for its turn. */
+/** How many exports run at a time, how long one more waits for its turn, and how long each waits for its client. */
 class ExportLimits(
     val concurrent: Int,
-    val patience: Duration,
+    val turnTimeout: Duration,
+    val clientTimeout: Duration,
 )
 
 // ANCHOR: export
@@ -46,7 +46,7 @@ fun Route.export(
             // A client that leaves cancels its call, and with the call the query.
             install(HttpRequestLifecycle) { cancelCallOnClose = true }
             get {
-                turns.withPermitWithin(limits.patience) { call.respondLines(records.all()) }
+                turns.withPermitWithin(limits.turnTimeout) { call.respondLines(records.all(), limits.clientTimeout) }
             }
             head {
                 records.ping()
@@ -58,28 +58,57 @@ fun Route.export(
 
 private val NdJson = ContentType("application", "x-ndjson")
 
-private suspend fun RoutingCall.respondLines(records: Flow<List<Record>>) =
-    coroutineScope {
-        val batches = records.produceIn(this).iterator()
-        // Waits for the first batch: a failure until here is still answered with a problem.
-        batches.hasNext()
-        respondBytesWriter(NdJson) {
-            try {
-                while (batches.hasNext()) writeLines(batches.next())
-            } catch (failure: Throwable) {
-                withContext(NonCancellable) { breakConnection() }
-                throw failure
-            }
+/** The supervisor keeps a query that fails from taking the response with it, which has to say so in its last line. */
+private suspend fun RoutingCall.respondLines(
+    records: Flow<List<Record>>,
+    clientTimeout: Duration,
+) = supervisorScope {
+    val batches = records.produceIn(this)
+    val unread = batches.iterator()
+    // Waits for the first batch: a failure until here is still answered with its own status.
+    unread.hasNext()
+    val delivery = delivery()
+    respondBytesWriter(NdJson) {
+        try {
+            batches.consume { writeLines(unread, delivery, clientTimeout) }
+        } catch (failure: Exception) {
+            // A cancelled call has no client any more.
+            coroutineContext.ensureActive()
+            writeStringUtf8(Json.encodeToString(problemOf(failure)) + "\n")
         }
     }
-
-private suspend fun ByteWriteChannel.writeLines(records: List<Record>) {
-    records.forEach { record ->
-        writeStringUtf8(Json.encodeToString(record))
-        writeByte('\n'.code.toByte())
-    }
-    flush()
 }
+
+/** Writes chunk by chunk, the next one when the client has taken the one before. So there are never many in memory. */
+private suspend fun ByteWriteChannel.writeLines(
+    batches: ChannelIterator<List<Record>>,
+    delivery: Delivery,
+    clientTimeout: Duration,
+) {
+    var written = 0L
+    val lines = StringBuilder()
+
+    suspend fun writeChunk() {
+        withTimeoutOrNull(clientTimeout) { delivery.await(written) }
+            ?: throw ProblemException(HttpStatusCode.RequestTimeout, "the client did not take the export in time")
+        val chunk = lines.toString().encodeToByteArray()
+        writeFully(chunk)
+        flush()
+        written += chunk.size
+        lines.clear()
+    }
+
+    while (batches.hasNext()) {
+        for (record in batches.next()) {
+            lines.append(Json.encodeToString(record)).append('\n')
+            if (lines.length >= CHUNK) writeChunk()
+        }
+    }
+    writeChunk()
+}
+
+/** The bytes that are sent at once. */
+private const val CHUNK = 65_536
 
 private suspend fun Semaphore.withPermitWithin(
     patience: Duration,
@@ -96,15 +125,5 @@ private suspend fun Semaphore.withPermitWithin(
     } finally {
         if (acquired) release()
     }
-}
-
-/**
- * Closes the connection under a response that cannot be completed, so that the client notices.
- *
- * Left to itself, Ktor ends such a response as if it were complete, whenever the client is slower than the database.
- */
-private suspend fun RoutingCall.breakConnection() {
-    val engineCall = pipelineCall.engineCall as? NettyApplicationCall ?: return
-    suspendCancellableCoroutine { closed -> engineCall.context.close().addListener { closed.resume(Unit) } }
 }
 // ANCHOR_END: export

@@ -40,7 +40,7 @@ class Schema {
     var isUpToDate = false
         private set
 
-    private val log = LoggerFactory.getLogger("migrations")
+    private val log = LoggerFactory.getLogger(Schema::class.java)
 
     /**
      * Begins to migrate the [database], and tries again until it has worked.

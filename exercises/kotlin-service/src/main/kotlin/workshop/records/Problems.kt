@@ -6,7 +6,6 @@ import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
-import io.ktor.server.application.log
 import io.ktor.server.plugins.BadRequestException
 import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.response.header
@@ -15,6 +14,7 @@ import kotlinx.coroutines.CancellationException
 import kotlinx.io.IOException
 import kotlinx.serialization.Serializable
 import kotlinx.serialization.json.Json
+import org.slf4j.LoggerFactory
 
 // ANCHOR: problems
 
@@ -26,7 +26,7 @@ class ProblemException(
 ) : RuntimeException(detail, null, false, false)
 
 @Serializable
-private data class Problem(
+internal data class Problem(
     val type: String,
     val title: String,
     val status: Int,
@@ -35,40 +35,52 @@ private data class Problem(
 
 fun Application.problems() {
     install(StatusPages) {
-        exception<ProblemException> { call, problem ->
-            problem.headers.forEach { (name, value) -> call.response.header(name, value) }
-            call.respondProblem(problem.status, problem.detail)
-        }
-        exception<DatabaseUnavailable> { call, _ ->
-            call.respondProblem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
-        }
-        // The path or the query cannot be percent-decoded, such as /read/%zz.
-        exception<BadRequestException> { call, _ ->
-            call.respondProblem(HttpStatusCode.BadRequest, "the request is malformed")
-        }
         // The client has left: there is nobody to answer.
         exception<CancellationException> { _, cause -> throw cause }
         exception<IOException> { _, cause -> throw cause }
-        exception<Throwable> { call, cause ->
-            call.application.log.error("unexpected error", cause)
-            call.respondProblem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
+        exception<BadRequestException> { call, _ ->
+            call.respondProblem(problem(HttpStatusCode.BadRequest, "the request is malformed"))
+        }
+        exception<Throwable> { call, failure ->
+            if (failure is ProblemException) failure.headers.forEach { (name, value) -> call.response.header(name, value) }
+            call.respondProblem(call.problemOf(failure))
         }
         // Ktor's own answer when no route matches.
         status(HttpStatusCode.NotFound) { call, status ->
-            call.respondProblem(status, "there is nothing at this path")
+            call.respondProblem(problem(status, "there is nothing at this path"))
         }
     }
 }
 
-private suspend fun ApplicationCall.respondProblem(
+/** What the client is told of a [failure]. What nobody thought of is logged, and not told. */
+internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
+    when (failure) {
+        is ProblemException -> {
+            problem(failure.status, failure.detail)
+        }
+
+        is DatabaseUnavailable -> {
+            problem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
+        }
+
+        else -> {
+            log
+                .atError()
+                .addKeyValue("request_id", requestId)
+                .setCause(failure)
+                .log("unexpected error: {}", failure.message)
+            problem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
+        }
+    }
+
+private val log = LoggerFactory.getLogger("workshop.records.problems")
+
+private fun problem(
     status: HttpStatusCode,
     detail: String,
-) {
-    if (response.isCommitted) {
-        application.log.warn("a response broke off: {}", detail)
-        return
-    }
-    val problem = Problem("about:blank", status.description, status.value, detail)
-    respondText(Json.encodeToString(problem), ContentType.Application.ProblemJson, status)
+) = Problem("about:blank", status.description, status.value, detail)
+
+private suspend fun ApplicationCall.respondProblem(problem: Problem) {
+    respondText(Json.encodeToString(problem), ContentType.Application.ProblemJson, HttpStatusCode.fromValue(problem.status))
 }
 // ANCHOR_END: problems

@@ -3,9 +3,11 @@ package workshop.records
 
 import kotlinx.coroutines.flow.Flow
 import org.jetbrains.exposed.v1.core.ResultRow
+import org.jetbrains.exposed.v1.core.and
 import org.jetbrains.exposed.v1.core.anyFrom
 import org.jetbrains.exposed.v1.core.eq
 import org.jetbrains.exposed.v1.core.greater
+import org.jetbrains.exposed.v1.core.not
 import org.jetbrains.exposed.v1.jdbc.select
 import org.jetbrains.exposed.v1.jdbc.selectAll
 import org.jetbrains.exposed.v1.jdbc.update
@@ -38,6 +40,9 @@ interface RecordRepository {
     /** Marks the records with these ids as visited, if there are all of them. Returns the ids without a record. */
     suspend fun visitAll(ids: Set<Int>): List<Int>
 }
+
+/** Rows of an export that are fetched together. */
+internal const val EXPORT_BATCH = 1_000
 
 // ANCHOR: repository
 class ExposedRecordRepository(
@@ -78,10 +83,10 @@ class ExposedRecordRepository(
             Records
                 .selectAll()
                 .orderBy(Records.id)
-                .fetchSize(BATCH)
+                .fetchSize(EXPORT_BATCH)
                 .asSequence()
                 .map { it.toRecord() }
-                .chunked(BATCH)
+                .chunked(EXPORT_BATCH)
                 .forEach { send(it) }
         }
     // ANCHOR_END: export-query
@@ -109,15 +114,10 @@ class ExposedRecordRepository(
                     .forUpdate()
                     .map { it[Records.id] }
             val missing = ids - found.toSet()
-            if (missing.isEmpty()) Records.update({ named }) { it[visited] = true }
+            if (missing.isEmpty()) Records.update({ named and not(Records.visited) }) { it[visited] = true }
             missing.sorted()
         }
     // ANCHOR_END: visits-query
-
-    private companion object {
-        /** Rows of an export that are fetched together. */
-        const val BATCH = 1_000
-    }
 }
 
 private fun ResultRow.toRecord() =

@@ -15,8 +15,8 @@ fun Route.records(
     readOnlyPath("/records") {
         requireApiKey(apiKeys) {
             getOrHead {
-                val after = parseAfter(call.queryParameters["after"])
-                val limit = parseLimit(call.queryParameters["limit"])
+                val after = parseAfter(call.request.queryParameter("after"))
+                val limit = parseLimit(call.request.queryParameter("limit"))
                 // One more than asked for tells whether there is a next page.
                 val found = records.page(after, limit + 1)
                 val page = found.take(limit)

@@ -4,27 +4,23 @@ package workshop.records
 import io.ktor.http.URLParserException
 import io.ktor.http.Url
 import org.postgresql.PGProperty
+import org.slf4j.event.Level
 import kotlin.math.max
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 
 // ANCHOR: settings
 
-/**
- * What the service is told from outside. Plain classes, not data classes: a `toString` would print the secrets.
- *
- * A client that takes nothing of an export for [exportTimeout] is cut off.
- */
+/** What the service is told from outside. Plain classes, not data classes: a `toString` would print the secrets. */
 class Settings(
     val address: String,
     val port: Int,
     val apiKeys: List<String>,
     val database: DatabaseSettings,
-    val exportTimeout: Duration,
+    val repository: Repository,
+    val exportLimits: ExportLimits,
+    val logLevel: Level,
 ) {
-    /** Exports leave half of the pool to everybody else. */
-    val exportLimits = ExportLimits(concurrent = max(1, database.poolSize / 2), patience = database.timeout)
-
     companion object {
         /** @throws InvalidSettings naming every wrong variable at once */
         fun from(environment: Map<String, String>): Settings {
@@ -35,13 +31,20 @@ class Settings(
             val url = read.databaseUrl("DATABASE_URL")
             val poolSize = read.number("DATABASE_POOL_SIZE", default = 10, range = 1..1_000)
             val timeout = read.number("DATABASE_TIMEOUT_MS", default = 1_000, range = 250..60_000)
+            val repository = read.choice("RECORD_REPOSITORY", default = Repository.EXPOSED)
             val exportTimeout = read.number("EXPORT_TIMEOUT_MS", default = 10_000, range = 250..600_000)
+            val logLevel = read.choice("LOG_LEVEL", default = Level.WARN)
             if (url == null || read.complaints.isNotEmpty()) throw InvalidSettings(read.complaints)
             val database = DatabaseSettings(url, poolSize, timeout.milliseconds)
-            return Settings(address, port, apiKeys, database, exportTimeout.milliseconds)
+            // Exports leave half of the pool to everybody else.
+            val exports = ExportLimits(max(1, poolSize / 2), database.timeout, exportTimeout.milliseconds)
+            return Settings(address, port, apiKeys, database, repository, exports, logLevel)
         }
     }
 }
+
+/** With what the database is asked. */
+enum class Repository { EXPOSED, JDBC }
 
 /** How to reach the database: [poolSize] connections at most, and no request waits longer than [timeout] for one. */
 class DatabaseSettings(
@@ -119,6 +122,17 @@ private class EnvironmentReader(
             complaints += "$name must be a whole number from ${range.first} to ${range.last}, but is \"$text\"."
         }
         return number ?: default
+    }
+
+    inline fun <reified T : Enum<T>> choice(
+        name: String,
+        default: T,
+    ): T {
+        val text = environment[name] ?: return default
+        val choices = enumValues<T>().associateBy { it.name.lowercase() }
+        val chosen = choices[text.lowercase()]
+        if (chosen == null) complaints += "$name must be one of ${choices.keys.joinToString()}, but is \"$text\"."
+        return chosen ?: default
     }
 
     fun list(

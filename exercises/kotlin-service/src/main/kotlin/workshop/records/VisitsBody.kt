@@ -17,7 +17,7 @@ import tools.jackson.core.json.JsonFactory
 
 // ANCHOR: body
 
-/** The ids of a body `{"ids": […]}`. */
+/** The ids of a body `{"ids": […]}`. It is read once: whatever is wrong with it first is what the client is told. */
 suspend fun ApplicationCall.receiveIds(): List<Int> {
     if (!hasJson()) {
         throw ProblemException(HttpStatusCode.UnsupportedMediaType, "the body must be application/json")
@@ -25,15 +25,23 @@ suspend fun ApplicationCall.receiveIds(): List<Int> {
     val body =
         receiveAtMost(MAX_BYTES)
             ?: throw ProblemException(HttpStatusCode.PayloadTooLarge, "the body must not be larger than $MAX_BYTES bytes")
-    val json =
-        body.asJson()
-            ?: throw ProblemException(HttpStatusCode.BadRequest, "the body must be JSON")
-    return idsIn(json)
-        ?: throw ProblemException(
-            HttpStatusCode.UnprocessableEntity,
-            "the body must be {\"ids\": […]} with at most $MAX_IDS 32-bit integers",
-        )
+    return try {
+        val json = body.decodeToString(throwOnInvalidSequence = true)
+        jackson.createParser(ObjectReadContext.empty(), json).use { it.readBody() }
+    } catch (_: CharacterCodingException) {
+        throw noJson()
+    } catch (_: JacksonException) {
+        throw noJson()
+    }
 }
+
+private fun noJson() = ProblemException(HttpStatusCode.BadRequest, "the body must be JSON")
+
+private fun wrongShape() =
+    ProblemException(
+        HttpStatusCode.UnprocessableEntity,
+        "the body must be {\"ids\": […]} with at most $MAX_IDS 32-bit integers",
+    )
 
 private const val MAX_BYTES = 32_768
 private const val MAX_IDS = 1_000
@@ -59,68 +67,54 @@ private val jackson =
     JsonFactory
         .builder()
         .streamReadConstraints(
+            // The body is small enough for whatever is in it.
             StreamReadConstraints
                 .builder()
-                .maxNestingDepth(127)
+                .maxNestingDepth(MAX_BYTES)
                 .maxNumberLength(MAX_BYTES)
                 .build(),
         ).build()
 
-private fun parser(json: String): JsonParser = jackson.createParser(ObjectReadContext.empty(), json)
-
-/** The text of this body when it is exactly one JSON value. */
-private fun ByteArray.asJson(): String? =
-    try {
-        decodeToString(throwOnInvalidSequence = true).takeIf { json -> parser(json).use { it.readsOneValue() } }
-    } catch (_: CharacterCodingException) {
-        null
-    } catch (_: JacksonException) {
-        null
+private fun JsonParser.readBody(): List<Int> {
+    expect(JsonToken.START_OBJECT)
+    var ids: List<Int>? = null
+    while (next() == JsonToken.PROPERTY_NAME) {
+        if (string == "ids") {
+            if (ids != null) throw wrongShape()
+            expect(JsonToken.START_ARRAY)
+            ids = readIds()
+        } else {
+            nextToken()
+            skipChildren()
+        }
     }
-
-private fun JsonParser.readsOneValue(): Boolean {
-    do {
-        if (nextToken() == null || !isRepresentable()) return false
-    } while (!streamReadContext().inRoot())
-    return nextToken() == null
+    if (ids == null) throw wrongShape()
+    if (nextToken() != null) throw noJson()
+    if (ids.size > MAX_IDS) throw wrongShape()
+    return ids
 }
 
-/** JSON can write what most programs cannot read: half of a surrogate pair, and a number beyond every double. */
-private fun JsonParser.isRepresentable(): Boolean =
-    when (currentToken()) {
-        JsonToken.VALUE_STRING, JsonToken.PROPERTY_NAME -> Charsets.UTF_8.newEncoder().canEncode(string)
-        JsonToken.VALUE_NUMBER_INT, JsonToken.VALUE_NUMBER_FLOAT -> string.toDouble().isFinite()
-        else -> true
-    }
-
-/** The ids in [json], or null when it has another shape. */
-private fun idsIn(json: String): List<Int>? =
-    parser(json).use { parser ->
-        if (parser.nextToken() != JsonToken.START_OBJECT) return null
-        var ids: List<Int>? = null
-        while (parser.nextToken() == JsonToken.PROPERTY_NAME) {
-            val name = parser.currentName()
-            parser.nextToken()
-            if (name == "ids") {
-                if (ids != null) return null
-                ids = parser.readIds() ?: return null
-            } else {
-                parser.skipChildren()
-            }
-        }
-        ids
-    }
-
-private fun JsonParser.readIds(): List<Int>? {
-    if (currentToken() != JsonToken.START_ARRAY) return null
+private fun JsonParser.readIds(): List<Int> {
     val ids = mutableListOf<Int>()
-    while (nextToken() != JsonToken.END_ARRAY) {
-        if (ids.size == MAX_IDS) return null
-        ids += readInt32() ?: return null
-    }
+    while (next() != JsonToken.END_ARRAY) ids += readInt32() ?: throw wrongShape()
     return ids
 }
 
 /** An integer as JSON writes it: `-0` is no integer, and neither are `1.0` and `"1"`. */
 private fun JsonParser.readInt32(): Int? =
     string.takeIf { currentToken() == JsonToken.VALUE_NUMBER_INT && it != "-0" }?.toIntOrNull()
+
+private fun JsonParser.expect(token: JsonToken) {
+    if (next() != token) throw wrongShape()
+}
+
+/** Jackson knows the grammar of JSON. That allows what cannot be read: half of a surrogate pair, a number beyond a double. */
+private fun JsonParser.next(): JsonToken {
+    val token = nextToken() ?: throw noJson()
+    when (token) {
+        JsonToken.VALUE_STRING, JsonToken.PROPERTY_NAME -> string.encodeToByteArray(throwOnInvalidSequence = true)
+        JsonToken.VALUE_NUMBER_INT, JsonToken.VALUE_NUMBER_FLOAT -> if (string.toDouble().isInfinite()) throw noJson()
+        else -> Unit
+    }
+    return token
+}

@@ -52,6 +52,23 @@ class ApiKeyTest {
         }
 
     @Test
+    fun `the name in the query is spelt exactly, and the first of several counts`() =
+        serviceTest { client ->
+            assertUnauthorized(client.get("/read/1?API_KEY=valid_key"))
+            assertUnauthorized(client.get("/read/1?api_key=&api_key=valid_key"))
+        }
+
+    @Test
+    fun `the header is UTF-8, or counts as not there`() =
+        serviceTest(apiKeys = listOf("schlüssel")) { client ->
+            val bytes = "schlüssel".encodeToByteArray().toString(Charsets.ISO_8859_1)
+            assertEquals(HttpStatusCode.OK, client.get("/read/1") { header("X-API-Key", bytes) }.status)
+            assertUnauthorized(client.get("/read/1") { header("X-API-Key", "schlüssel") })
+            val response = client.get("/read/1?api_key=schl%C3%BCssel") { header("X-API-Key", "schlüssel") }
+            assertEquals(HttpStatusCode.OK, response.status)
+        }
+
+    @Test
     fun `the key is judged before the id, and before the database is asked`() {
         val records = FakeRecords()
         serviceTest(records) { client ->

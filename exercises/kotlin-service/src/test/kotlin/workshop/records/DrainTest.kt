@@ -37,6 +37,8 @@ class DrainTest {
         runBlocking { asked.await() }
         server.stop()
 
-        assertEquals(200, response.get(10, TimeUnit.SECONDS).statusCode())
+        val answer = response.get(10, TimeUnit.SECONDS)
+        assertEquals(200, answer.statusCode())
+        assertEquals("close", answer.headers().firstValue("Connection").orElse("none"))
     }
 }

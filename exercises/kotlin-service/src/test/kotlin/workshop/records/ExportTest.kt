@@ -18,11 +18,11 @@ import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertEquals
-import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import java.net.Socket
 import java.sql.SQLException
+import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 
@@ -75,7 +75,7 @@ class ExportTest {
                     mayEnd.await()
                 },
             )
-        serviceTest(slow, exportLimits = ExportLimits(concurrent = 1, patience = 50.milliseconds)) { client ->
+        serviceTest(slow, exportLimits = ExportLimits(concurrent = 1, turnTimeout = 50.milliseconds, clientTimeout = 1.seconds)) { client ->
             coroutineScope {
                 val first = async { client.export() }
                 begun.await()
@@ -93,7 +93,8 @@ class ExportTest {
         val endless =
             exporting(
                 flow {
-                    emit(listOf(record))
+                    // More than is sent at once.
+                    emit(List(1_000) { record })
                     try {
                         awaitCancellation()
                     } finally {
@@ -108,24 +109,53 @@ class ExportTest {
     }
 
     @Test
-    fun `an export that fails half-way does not look complete, though the client is slow`() {
-        val mayFail = CompletableDeferred<Unit>()
+    fun `an export that fails half-way says so in its last line`() {
         val failing =
             exporting(
                 flow {
-                    // More than the connection holds, so that there is still something to send when it fails.
-                    repeat(5) { emit(List(1_000) { record }) }
-                    mayFail.await()
-                    throw SQLException()
+                    emit(List(1_000) { record })
+                    throw DatabaseUnavailable(SQLException())
                 },
             )
-        engineTest(failing) { port ->
+        serviceTest(failing) { client ->
+            val lines = client.export().bodyAsText().split('\n')
+            assertEquals(
+                """{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"the database does not answer"}""",
+                lines[lines.size - 2],
+            )
+            assertEquals("", lines.last())
+        }
+    }
+
+    @Test
+    fun `a client that takes nothing reads in the last line that it was too slow, and holds nothing up`() {
+        val ended = CompletableDeferred<Int>()
+        val endless =
+            exporting(
+                flow {
+                    var batches = 0
+                    try {
+                        while (true) {
+                            emit(List(1_000) { record })
+                            batches += 1
+                        }
+                    } finally {
+                        ended.complete(batches)
+                    }
+                },
+            )
+        engineTest(endless, clientTimeout = 100.milliseconds) { port ->
             openExport(port).use { socket ->
-                val start = socket.getInputStream().readNBytes(100).decodeToString()
-                mayFail.complete(Unit)
-                val rest = socket.getInputStream().readAllBytes().decodeToString()
-                assertTrue(start.startsWith("HTTP/1.1 200 OK"))
-                assertFalse(rest.endsWith("\r\n0\r\n\r\n"), "the last chunk has come")
+                val batches = runBlocking { withTimeout(5.seconds) { ended.await() } }
+                // A batch has 100 kB. Of the rest, most is in the buffers of the operating system.
+                assertTrue(batches < 100, "$batches batches were read for nobody")
+                val lines = socket.getInputStream().bufferedReader().lineSequence()
+                assertTrue(
+                    lines.any {
+                        it == """{"type":"about:blank","title":"Request Timeout","status":408,""" +
+                            """"detail":"the client did not take the export in time"}"""
+                    },
+                )
             }
         }
     }
@@ -139,12 +169,13 @@ class ExportTest {
 
     private fun engineTest(
         records: RecordRepository,
+        clientTimeout: Duration = 1.seconds,
         test: (port: Int) -> Unit,
     ) {
         val server =
-            testEngine(records) {
+            testEngine(records, clientTimeout) {
                 // So that a client need not leave megabytes unread before it counts as slow.
-                configureBootstrap = { childOption(ChannelOption.SO_SNDBUF, 8_192) }
+                childOption(ChannelOption.SO_SNDBUF, 8_192)
             }
         server.start(wait = false)
         try {

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource
 
 class ProblemsTest {
     @ParameterizedTest
-    @ValueSource(strings = ["/", "/nothing", "/health/", "/health/more", "/read", "/read/", "/read/1/", "/read/1/2", "/records/1"])
+    @ValueSource(strings = ["/", "/nothing", "/health/more", "/read", "/read/", "/read/1/2", "/records/1"])
     fun `an unknown path answers 404`(path: String) =
         serviceTest { client ->
             assertProblem(HttpStatusCode.NotFound, "there is nothing at this path", client.get("$path?api_key=valid_key"))
@@ -34,6 +34,14 @@ class ProblemsTest {
             for (path in listOf("/records/1/visit", "/records/export/visit", "/visits")) {
                 assertMethodNotAllowed("POST", client.request(path) { this.method = HttpMethod.parse(method) })
             }
+        }
+
+    @ParameterizedTest
+    @ValueSource(strings = ["/health", "/read/1", "/visits", "/nothing"])
+    fun `a method that HTTP does not know answers 400`(path: String) =
+        serviceTest { client ->
+            val response = client.request(path) { method = HttpMethod("BREW") }
+            assertProblem(HttpStatusCode.BadRequest, "the request is malformed", response)
         }
 
     private suspend fun assertMethodNotAllowed(

@@ -9,12 +9,13 @@ import io.ktor.server.engine.EmbeddedServer
 import io.ktor.server.engine.connector
 import io.ktor.server.engine.embeddedServer
 import io.ktor.server.netty.Netty
-import io.ktor.server.netty.NettyApplicationEngine
 import io.ktor.server.testing.testApplication
+import io.netty.bootstrap.ServerBootstrap
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
+import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
 /** Records 1 to 5, or [failure] for every question. Remembers the [asked] ids, and which records are [visited]. */
@@ -77,7 +78,7 @@ fun serviceTest(
     records: RecordRepository = FakeRecords(),
     apiKeys: List<String> = listOf("valid_key"),
     schemaIsUpToDate: Boolean = true,
-    exportLimits: ExportLimits = ExportLimits(concurrent = 1, patience = 1.seconds),
+    exportLimits: ExportLimits = ExportLimits(concurrent = 1, turnTimeout = 1.seconds, clientTimeout = 1.seconds),
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
     application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys) }
@@ -87,9 +88,11 @@ fun serviceTest(
 /** The service on the real engine, for what the test host cannot show. It is not started yet. */
 fun testEngine(
     records: RecordRepository,
-    configure: NettyApplicationEngine.Configuration.() -> Unit = {},
-): EmbeddedServer<*, *> =
-    embeddedServer(
+    clientTimeout: Duration = 1.seconds,
+    configure: ServerBootstrap.() -> Unit = {},
+): EmbeddedServer<*, *> {
+    val listener = Listener()
+    return embeddedServer(
         Netty,
         configure = {
             connector {
@@ -97,12 +100,17 @@ fun testEngine(
                 port = 0
             }
             shutdownGracePeriod = 0
-            configure()
+            acceptStrayPercents()
+            configureBootstrap = {
+                handler(listener)
+                configure()
+            }
         },
     ) {
-        drainOnStop(atMost = 10.seconds)
-        service(records, { true }, ExportLimits(concurrent = 1, patience = 1.seconds), listOf("valid_key"))
+        drainOnStop(listener, atMost = 10.seconds)
+        service(records, { true }, ExportLimits(concurrent = 1, 1.seconds, clientTimeout), listOf("valid_key"))
     }
+}
 
 /** The port that a started engine listens on. */
 val EmbeddedServer<*, *>.port: Int

@@ -9,6 +9,7 @@ import org.junit.jupiter.api.Test
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.CsvSource
 import org.junit.jupiter.params.provider.ValueSource
+import org.slf4j.event.Level
 import kotlin.time.Duration.Companion.milliseconds
 
 class SettingsTest {
@@ -22,7 +23,9 @@ class SettingsTest {
         assertEquals(listOf("valid_key"), settings.apiKeys)
         assertEquals(10, settings.database.poolSize)
         assertEquals(1_000.milliseconds, settings.database.timeout)
-        assertEquals(10_000.milliseconds, settings.exportTimeout)
+        assertEquals(10_000.milliseconds, settings.exportLimits.clientTimeout)
+        assertEquals(Repository.EXPOSED, settings.repository)
+        assertEquals(Level.WARN, settings.logLevel)
     }
 
     @Test
@@ -36,7 +39,9 @@ class SettingsTest {
                     "DATABASE_URL" to url,
                     "DATABASE_POOL_SIZE" to "4",
                     "DATABASE_TIMEOUT_MS" to "250",
+                    "RECORD_REPOSITORY" to "jdbc",
                     "EXPORT_TIMEOUT_MS" to "500",
+                    "LOG_LEVEL" to "INFO",
                 ),
             )
         assertEquals("0.0.0.0", settings.address)
@@ -44,7 +49,9 @@ class SettingsTest {
         assertEquals(listOf("first", "second"), settings.apiKeys)
         assertEquals(4, settings.database.poolSize)
         assertEquals(250.milliseconds, settings.database.timeout)
-        assertEquals(500.milliseconds, settings.exportTimeout)
+        assertEquals(500.milliseconds, settings.exportLimits.clientTimeout)
+        assertEquals(Repository.JDBC, settings.repository)
+        assertEquals(Level.INFO, settings.logLevel)
     }
 
     @ParameterizedTest
@@ -126,6 +133,19 @@ class SettingsTest {
         val (from, to) = range.split(" to ")
         assertEquals(
             listOf("$name must be a whole number from $from to $to, but is \"$value\"."),
+            complaintsAbout(name to value),
+        )
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = ';', value = ["RECORD_REPOSITORY; jooq; exposed, jdbc", "LOG_LEVEL; ''; error, warn, info, debug, trace"])
+    fun `a word that is none of those to choose from is refused with them`(
+        name: String,
+        value: String,
+        choices: String,
+    ) {
+        assertEquals(
+            listOf("$name must be one of $choices, but is \"$value\"."),
             complaintsAbout(name to value),
         )
     }

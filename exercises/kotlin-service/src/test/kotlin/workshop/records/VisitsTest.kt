@@ -53,6 +53,7 @@ class VisitsTest {
             """ { "ids" : [ 1 ] , "ids2" : { "ids" : [ "1" ] } } """,
             "{\"\\u0069ds\":[1]}",
             """{"a":[1.5e-7,null,true,"\ud83d\ude00"],"ids":[1],"a":0}""",
+            """{"a":[1e999,"\ud83d"],"ids":[1]}""",
         ],
     )
     fun `other members of the body are ignored`(body: String) =
@@ -84,8 +85,8 @@ class VisitsTest {
         strings = [
             "", " ", "ids", "{", """{"ids":[1]} x""", """{"ids":[1]}{}""", """{"ids":[1,]}""", """{"ids":[1],}""",
             """{ids:[1]}""", """{'ids':[1]}""", """{"ids":[01]}""", """{"ids":[+1]}""", """{"ids":[1.]}""", """{"ids":[NaN]}""",
-            """{"ids":[1]/**/}""", """{"ids":[1],"a":"\ud83d"}""", """{"ids":[1],"a":"\x"}""", "{\"ids\":[1],\"a\":\"\t\"}",
-            """{"ids":[1],"a":1e999}""", "\uFEFF{\"ids\":[1]}", """{"ids":"1""",
+            """{"ids":[1]/**/}""", """{"ids":[1],"\ud83d":0}""", """{"ids":"\ud83d"}""", """{"ids":[1],"a":"\x"}""",
+            "{\"ids\":[1],\"a\":\"\t\"}", """{"ids":[1e999]}""", "\uFEFF{\"ids\":[1]}", """{"ids":"1""",
         ],
     )
     fun `what is no JSON answers 400`(body: String) = assertNoJson(body.encodeToByteArray())
@@ -95,10 +96,18 @@ class VisitsTest {
         assertNoJson("""{"ids":[1],"a":"ä"}""".toByteArray(Charsets.ISO_8859_1))
 
     @Test
-    fun `JSON may be nested 127 deep`() {
-        assertUnprocessable("[".repeat(127) + "]".repeat(127))
-        assertNoJson(("[".repeat(128) + "]".repeat(128)).encodeToByteArray())
-    }
+    fun `what is ignored may be nested as deep as the body allows`() =
+        serviceTest { client ->
+            val nested = "[".repeat(15_000) + "]".repeat(15_000)
+            assertEquals("""{"visited":1}""", client.visits("""{"a":$nested,"ids":[1]}""").bodyAsText())
+        }
+
+    @ParameterizedTest
+    @ValueSource(strings = ["""{"ids":1} x""", """{"ids":["1"""", "{} x", "[["])
+    fun `a wrong shape before the end of the JSON answers 422`(body: String) = assertUnprocessable(body)
+
+    @Test
+    fun `the end of the JSON before the thousand and first id answers 400`() = assertNoJson((idsOf(1_001) + " x").encodeToByteArray())
 
     @ParameterizedTest
     @ValueSource(strings = ["application/json", "Application/JSON;charset=latin1", "application/json ; x"])

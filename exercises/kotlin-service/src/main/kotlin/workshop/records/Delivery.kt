@@ -1,0 +1,49 @@
+// Tells how much of a response has left for its client. Ktor buffers megabytes before it makes the one who writes wait.
+package workshop.records
+
+import io.ktor.server.netty.NettyApplicationCall
+import io.ktor.server.routing.RoutingCall
+import io.netty.channel.ChannelHandlerContext
+import io.netty.channel.ChannelOutboundHandlerAdapter
+import io.netty.channel.ChannelPromise
+import io.netty.handler.codec.http.HttpContent
+import kotlinx.coroutines.flow.MutableStateFlow
+import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.flow.update
+
+// ANCHOR: delivery
+
+/** The way of a response's body to the client. */
+internal fun interface Delivery {
+    /** Returns when this many bytes are no longer in the memory of this process. */
+    suspend fun await(bytes: Long)
+}
+
+/** The delivery of the response that is about to begin. */
+internal fun RoutingCall.delivery(): Delivery {
+    // The test host keeps everything in memory.
+    val netty = (pipelineCall.engineCall as? NettyApplicationCall)?.context ?: return Delivery {}
+    val counter =
+        netty.pipeline().get(DeliveryCounter::class.java)
+            ?: DeliveryCounter().also { netty.pipeline().addBefore(netty.name(), null, it) }
+    val before = counter.delivered.value
+    return Delivery { bytes -> counter.delivered.first { it >= before + bytes } }
+}
+
+/** Counts what Netty has handed to the operating system, over all responses on one connection. */
+private class DeliveryCounter : ChannelOutboundHandlerAdapter() {
+    val delivered = MutableStateFlow(0L)
+
+    override fun write(
+        context: ChannelHandlerContext,
+        message: Any,
+        promise: ChannelPromise,
+    ) {
+        if (message is HttpContent) {
+            val bytes = message.content().readableBytes()
+            promise.addListener { write -> if (write.isSuccess) delivered.update { it + bytes } }
+        }
+        context.write(message, promise)
+    }
+}
+// ANCHOR_END: delivery

@@ -1,0 +1,104 @@
+// How JDBC answers what the routes ask of the database: nothing between the SQL and pgjdbc but the pool.
+package workshop.records
+
+import kotlinx.coroutines.flow.Flow
+import java.sql.Connection
+import java.sql.PreparedStatement
+import java.sql.ResultSet
+
+/**
+ * The fastest way on the JVM, to measure Exposed against: a question is one round trip, since a single statement needs no
+ * transaction around it, and pgjdbc keeps the statements prepared that it sees again and again.
+ */
+// ANCHOR: jdbc
+class JdbcRecordRepository(
+    private val database: PostgresDatabase,
+) : RecordRepository {
+    override suspend fun ping() {
+        database.withConnection { query("SELECT 1") {} }
+    }
+
+    override suspend fun find(id: Int): Record? =
+        database.withConnection {
+            query("SELECT $COLUMNS FROM records WHERE id = ?", id) { it.records().singleOrNull() }
+        }
+    // ANCHOR_END: jdbc
+
+    override suspend fun page(
+        after: Int,
+        limit: Int,
+    ): List<Record> =
+        database.withConnection {
+            query("SELECT $COLUMNS FROM records WHERE id > ? ORDER BY id LIMIT ?", after, limit) { it.records().toList() }
+        }
+
+    override fun all(): Flow<List<Record>> =
+        database.streamFromConnection { connection ->
+            // Without a transaction pgjdbc would fetch all rows at once.
+            connection.autoCommit = false
+            connection.prepareStatement("SELECT $COLUMNS FROM records ORDER BY id").use { statement ->
+                statement.fetchSize = EXPORT_BATCH
+                for (batch in statement.executeQuery().records().chunked(EXPORT_BATCH)) send(batch)
+            }
+        }
+
+    override suspend fun visit(id: Int): Record? =
+        database.withConnection {
+            query("UPDATE records SET visited = true WHERE id = ? RETURNING $COLUMNS", id) { it.records().singleOrNull() }
+        }
+
+    override suspend fun visitAll(ids: Set<Int>): List<Int> =
+        database.withConnection {
+            autoCommit = false
+            val named = createArrayOf("int4", ids.toTypedArray())
+            val found =
+                query("SELECT id FROM records WHERE id = ANY (?) ORDER BY id FOR UPDATE", named) { rows ->
+                    generateSequence { if (rows.next()) rows.getInt(1) else null }.toSet()
+                }
+            val missing = ids - found
+            if (missing.isEmpty()) update("UPDATE records SET visited = true WHERE id = ANY (?) AND NOT visited", named)
+            commit()
+            missing.sorted()
+        }
+
+    private companion object {
+        const val COLUMNS = "id, value, odd, divisible_by_3, visited"
+    }
+}
+
+private fun <T> Connection.query(
+    sql: String,
+    vararg parameters: Any,
+    read: (ResultSet) -> T,
+): T = prepared(sql, parameters) { read(it.executeQuery()) }
+
+private fun Connection.update(
+    sql: String,
+    vararg parameters: Any,
+) = prepared(sql, parameters) { it.executeUpdate() }
+
+private inline fun <T> Connection.prepared(
+    sql: String,
+    parameters: Array<out Any>,
+    run: (PreparedStatement) -> T,
+): T =
+    prepareStatement(sql).use { statement ->
+        parameters.forEachIndexed { index, value -> statement.setObject(index + 1, value) }
+        run(statement)
+    }
+
+/** The rows that are left, each read when it is asked for. */
+private fun ResultSet.records(): Sequence<Record> =
+    generateSequence {
+        if (next()) {
+            Record(
+                id = getInt(1),
+                value = getString(2),
+                odd = getBoolean(3),
+                divisibleBy3 = getBoolean(4),
+                visited = getBoolean(5),
+            )
+        } else {
+            null
+        }
+    }

@@ -1,0 +1,64 @@
+// How a request is understood before a route sees it: its method, its path and its query.
+package workshop.records
+
+import io.ktor.http.HttpStatusCode
+import io.ktor.http.decodeURLQueryComponent
+import io.ktor.server.application.Application
+import io.ktor.server.application.createApplicationPlugin
+import io.ktor.server.application.install
+import io.ktor.server.netty.NettyApplicationEngine
+import io.ktor.server.request.ApplicationRequest
+import io.ktor.server.request.httpMethod
+import io.ktor.server.request.queryString
+import io.ktor.server.routing.IgnoreTrailingSlash
+import io.netty.channel.ChannelHandler
+import io.netty.channel.ChannelHandlerContext
+import io.netty.channel.ChannelInboundHandlerAdapter
+import io.netty.handler.codec.http.HttpRequest
+
+// ANCHOR: requests
+
+/** Refuses the methods that HTTP does not know. */
+fun Application.requests() {
+    install(KnownMethods)
+    install(IgnoreTrailingSlash)
+}
+
+private val METHODS = setOf("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
+
+private val KnownMethods =
+    createApplicationPlugin("KnownMethods") {
+        onCall { call ->
+            if (call.request.httpMethod.value !in METHODS) {
+                throw ProblemException(HttpStatusCode.BadRequest, "the request is malformed")
+            }
+        }
+    }
+
+/** The first parameter of this name in the query. Ktor's own look-up takes `Name` for `name`. */
+internal fun ApplicationRequest.queryParameter(name: String): String? =
+    queryString()
+        .splitToSequence('&')
+        .map { it.split('=', limit = 2) }
+        .firstOrNull { it.first().decodeURLQueryComponent(plusIsSpace = true) == name }
+        ?.let { it.getOrElse(1) { "" }.decodeURLQueryComponent(plusIsSpace = true) }
+
+/** Lets requests pass that have a percent sign without two hexadecimal digits. Ktor would refuse them, whatever it is in. */
+fun NettyApplicationEngine.Configuration.acceptStrayPercents() {
+    channelPipelineConfig = { addAfter("codec", "stray percent signs", StrayPercents) }
+}
+
+/** Makes of each a byte that is no UTF-8: so whoever needs what it stands in can still see that it is broken. */
+@ChannelHandler.Sharable
+private object StrayPercents : ChannelInboundHandlerAdapter() {
+    private val strayPercent = Regex("%(?![0-9A-Fa-f]{2})")
+
+    override fun channelRead(
+        context: ChannelHandlerContext,
+        message: Any,
+    ) {
+        if (message is HttpRequest && '%' in message.uri()) message.uri = message.uri().replace(strayPercent, "%FF")
+        context.fireChannelRead(message)
+    }
+}
+// ANCHOR_END: requests

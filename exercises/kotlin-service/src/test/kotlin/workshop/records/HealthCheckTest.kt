@@ -1,0 +1,24 @@
+// What the health check of an image finds out.
+package workshop.records
+
+import org.junit.jupiter.api.Assertions.assertNotNull
+import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Test
+
+class HealthCheckTest {
+    @Test
+    fun `a service that answers is healthy, and one that is gone is not`() {
+        val server = testEngine(FakeRecords())
+        server.start(wait = false)
+        val settings =
+            Settings.from(
+                mapOf("DATABASE_URL" to "postgres://db/records", "ADDRESS" to "0.0.0.0", "PORT" to "${server.port}"),
+            )
+        try {
+            assertNull(healthComplaint(settings))
+        } finally {
+            server.stop()
+        }
+        assertNotNull(healthComplaint(settings))
+    }
+}

@@ -16,8 +16,7 @@ tidy() { sed -E "s#/[^ ]*/registry/src/[^/ ]*/#…/#g; s#$work/[a-z-]*/?##g; s#$
 # The first error the compiler finds after this edit of a reference: slug, exercise folder, sed script, file, lines to keep.
 error() {
     copy="$work/$1"
-    mkdir -p "$copy"
-    cp -r "$root/solutions/$2/src" "$copy/src"
+    cp -r "$root/solutions/$2" "$copy"
     cp "$root/Cargo.lock" "$copy/"
     {
         printf '[package]\nname = "copy"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\n'
@@ -43,6 +42,7 @@ error unsigned 03-read-a-record 's/id: i32/id: u32/' record.rs 6
 error choice 04-api-key '/^            \.into\(\)$/d' api_key.rs 7
 error conflicting 05-fail-the-same-way 's/Query\(sqlx::Error\),/Query(#[from] sqlx::Error),/' error.rs 8
 error moved 05-fail-the-same-way '/mount\(.*methods::/d; s/^( *)\.mount\(.*routes\)$/&\n\1.mount("\/", methods::not_allowed(\&routes))/' main.rs 12
+error unpin 07-ten-million-rows 's/ \+ Unpin//' export.rs 14
 error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.rs 10
 
 if [ "${1:-}" != --compiler-only ]; then
@@ -55,5 +55,6 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-4 solution-4
     check green-5 solution-5
     check green-6 solution-6
+    check green-7 solution-7
     check green-8 solution-8
 fi

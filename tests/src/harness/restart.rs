@@ -52,16 +52,16 @@ impl Power<'_> {
 /// What a process holds on to; none where there is no `/proc`.
 #[derive(Debug, Clone, Copy)]
 pub struct Footprint {
-    /// Open files and sockets.
+    /// Open files and sockets, without the connections to the database: a pool opens these as it needs them.
     pub files: usize,
     /// Threads.
     pub threads: usize,
 }
 
 impl Footprint {
-    fn of(pid: u32) -> Option<Footprint> {
+    fn of(pid: u32, proxy: &DatabaseProxy) -> Option<Footprint> {
         Some(Footprint {
-            files: process::open_files(pid)?,
+            files: process::open_files(pid)?.saturating_sub(proxy.open()),
             threads: process::threads(pid)?,
         })
     }
@@ -99,7 +99,7 @@ impl Restart {
     ) -> anyhow::Result<Restart> {
         // The service has used the whole of its pool before, as it would have in production.
         readers(|| read_until_it_works(client)).await;
-        let before = Footprint::of(pid);
+        let before = Footprint::of(pid, power.proxy);
 
         let (stopped, mut at_the_edges) = reading_during(client, power.off()).await;
         stopped?;
@@ -110,12 +110,12 @@ impl Restart {
         let after = readers(|| read_until_it_works(client)).await;
 
         let released = Instant::now() + RELEASE_LIMIT;
-        let mut afterwards = Footprint::of(pid);
+        let mut afterwards = Footprint::of(pid, power.proxy);
         while (power.proxy.open() > pool_size || has_more_files(afterwards, before))
             && Instant::now() < released
         {
             tokio::time::sleep(POLL).await;
-            afterwards = Footprint::of(pid);
+            afterwards = Footprint::of(pid, power.proxy);
         }
         Ok(Restart {
             at_the_edges,

@@ -66,6 +66,7 @@ impl Image {
                 .expected("exercise-8, solution-8 or kotlin")
                 .next("just image exercise-8")
         })?;
+        fs::create_dir_all(workspace.state())?;
         let folder = tempfile::tempdir_in(workspace.state())?;
         let files = folder.path().join("image");
         fs::create_dir(&files)?;
@@ -169,17 +170,14 @@ impl Container {
     }
 
     fn user(&self) -> anyhow::Result<u32> {
-        let pid = said(&mut docker(&[
-            "inspect",
-            "--format",
-            "{{.State.Pid}}",
-            &self.id,
-        ]))?;
-        let status = fs::read_to_string(format!("/proc/{pid}/status"))
-            .context("cannot look at the process in the container")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-        let user = line.and_then(|line| line.split_whitespace().next());
-        Ok(user.context("the process has no user")?.parse()?)
+        let processes = output(&mut docker(&["top", &self.id, "-o", "uid,pid"]))?;
+        let processes = String::from_utf8_lossy(&processes.stdout).into_owned();
+        // Below the headings, one process a line.
+        let user = processes
+            .lines()
+            .nth(1)
+            .and_then(|line| line.split_whitespace().next());
+        Ok(user.context("no process runs in the container")?.parse()?)
     }
 
     fn log(&self) -> anyhow::Result<String> {

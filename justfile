@@ -65,6 +65,11 @@ progress: tool
 measure target *options: tool (bring "oha" "hyperfine")
     {{ workshop }} measure {{ quote(target) }} {{ options }}
 
+# All your results on one page, with your predictions scored
+[group('measuring')]
+report: tool
+    {{ workshop }} report
+
 # Hold the measuring against itself: no difference, and a planted one
 [group('measuring')]
 calibrate *options: tool (bring "oha" "hyperfine")

@@ -54,6 +54,8 @@ pub enum Command {
     Seed(SeedArgs),
     /// The measurement of an exercise, Kotlin and Rust side by side
     Measure(MeasureArgs),
+    /// All results on one page, with the predictions scored
+    Report,
     /// Hold the measuring against itself: no difference must be shown as none, a planted one must be found
     Calibrate(CalibrateArgs),
     /// Build a local PostgreSQL image from the binaries on this machine; or the image of a service, and try it out

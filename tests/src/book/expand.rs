@@ -12,7 +12,7 @@ use crate::exercise::{Catalogue, Exercise};
 use crate::workspace::Workspace;
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 14] = [
+pub const MACROS: [&str; 15] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -20,6 +20,7 @@ pub const MACROS: [&str; 14] = [
     "{{#minutes exercise-3}}",
     "{{#results exercise-3}}",
     "{{#calibration}}",
+    "{{#report}}",
     "{{#profile}}",
     "{{#ceiling}}",
     "{{#published}}",
@@ -111,6 +112,10 @@ impl<'a> Expander<'a> {
             "calibration" => {
                 call.no_arguments()?;
                 results::calibration(self.workspace)
+            }
+            "report" => {
+                call.no_arguments()?;
+                results::report(self.workspace)
             }
             "profile" => {
                 call.no_arguments()?;

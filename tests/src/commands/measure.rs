@@ -146,23 +146,11 @@ async fn under_load<'a>(workspace: &'a Workspace, args: &MeasureArgs) -> anyhow:
     Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await
 }
 
-/// The reader's predictions held against the result; a quick run is too rough to judge anybody.
+/// The reader's predictions held against the result.
 fn judged(workspace: &Workspace, result: &ResultFile) -> anyhow::Result<Vec<JudgedPrediction>> {
-    let (Some(kotlin), Some(rust)) = (result.side(Language::Kotlin), result.side(Language::Rust))
-    else {
-        return Ok(Vec::new());
-    };
-    if result.mode == Mode::Quick || !result.invalid.is_empty() {
-        return Ok(Vec::new());
-    }
     let path = predictions::path(workspace)?;
     if !path.is_file() {
         return Ok(Vec::new());
     }
-    Ok(predictions::judge(
-        &predictions::read(&path)?,
-        &result.metrics,
-        &rust.id,
-        &kotlin.id,
-    ))
+    Ok(predictions::judged_by(&predictions::read(&path)?, result))
 }

@@ -13,6 +13,7 @@ mod image;
 mod mdbook;
 mod measure;
 mod progress;
+mod report;
 mod reset;
 mod run;
 mod seed;
@@ -63,6 +64,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         } => interruptible(image::run_service(workspace, target, keep)).await,
         Command::Clean { image } => clean::run(workspace, image).await,
         Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
+        Command::Report => report::run(workspace),
         Command::Calibrate(args) => interruptible(calibrate::run(workspace, &args)).await,
         Command::ColdStart(args) => cold_start::run(&args),
     }

@@ -13,7 +13,7 @@ pub use against_psql::{Comparison, against_psql};
 pub use names::drop_everything;
 pub(crate) use room::needed;
 pub use run::RunDatabase;
-pub use seed::{Seeded, seed, seed_again, shared_url};
+pub use seed::{Seeded, forget_migrations, seed, seed_again, shared_url};
 
 use std::fmt;
 use std::str::FromStr;

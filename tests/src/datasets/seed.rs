@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use sqlx::PgConnection;
+use sqlx::{Connection, PgConnection};
 
 use crate::datasets::names::{Names, close, drop_database, execute};
 use crate::datasets::{DataSet, build, records, room};
@@ -51,6 +51,24 @@ pub async fn seed_again(
 /// The URL of a seeded database, for reading; it is read-only unless a session asks otherwise.
 pub fn shared_url(server: &Server, set: DataSet) -> String {
     server.url(&Names::of(server.checkout()).shared(set))
+}
+
+/// Removes the record of migrations that services of an earlier session have left in a seeded database: a service with
+/// other migrations, an older state of the course or a learner's, would refuse it for ever.
+///
+/// # Errors
+/// When the server cannot be reached, or a service still uses the table.
+pub async fn forget_migrations(server: &Server, set: DataSet) -> anyhow::Result<()> {
+    let name = Names::of(server.checkout()).shared(set);
+    let mut connection = server.connect(&name).await?;
+    sqlx::raw_sql(
+        "SET default_transaction_read_only = off; SET client_min_messages = warning; \
+         DROP TABLE IF EXISTS _sqlx_migrations",
+    )
+    .execute(&mut connection)
+    .await?;
+    connection.close().await?;
+    Ok(())
 }
 
 async fn interruptible(

@@ -53,6 +53,7 @@ impl<'a> Lab<'a> {
         let server = Server::ensure(workspace).await?;
         let seeded = datasets::seed(&server, workspace, data_set).await?;
         println!("data set {data_set} on {}", server.describe());
+        datasets::forget_migrations(&server, data_set).await?;
         let database_url = datasets::shared_url(&server, data_set);
         let folder = workspace.state().join("measure");
         std::fs::create_dir_all(&folder)

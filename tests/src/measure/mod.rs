@@ -12,6 +12,7 @@ pub mod ceiling;
 pub mod cold_start;
 pub mod database;
 pub mod export;
+pub mod findings;
 pub mod first_answer;
 pub mod gates;
 pub mod guard;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use toml::{Table, Value};
 
-use super::results::{JudgedPrediction, Metric};
+use super::results::{JudgedPrediction, Language, Metric, Mode, ResultFile};
 use crate::exercise::Catalogue;
 use crate::outcome::Trouble;
 use crate::workspace::Workspace;
@@ -82,8 +82,19 @@ fn number(value: &Value) -> Option<f64> {
         .or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
-/// Holds predictions against the ratios of a measurement; metrics that were not measured or are invalid judge nobody.
-pub fn judge(
+/// Holds predictions against a measurement. One that is invalid judges nobody, nor does a quick one, which is too rough, nor
+/// one of a single language.
+pub fn judged_by(predictions: &[Prediction], result: &ResultFile) -> Vec<JudgedPrediction> {
+    match (result.side(Language::Rust), result.side(Language::Kotlin)) {
+        (Some(rust), Some(kotlin)) if result.mode != Mode::Quick && result.invalid.is_empty() => {
+            judge(predictions, &result.metrics, &rust.id, &kotlin.id)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Holds predictions against the ratios of two sides; metrics that were not measured or are invalid judge nobody.
+fn judge(
     predictions: &[Prediction],
     metrics: &[Metric],
     side: &str,

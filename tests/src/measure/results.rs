@@ -576,6 +576,12 @@ impl ResultFile {
         self.metrics.iter().find(|metric| metric.key == key)
     }
 
+    /// What a side is called; its id where there is no such side.
+    pub fn label<'a>(&'a self, side: &'a str) -> &'a str {
+        let found = self.sides.iter().find(|known| known.id == side);
+        found.map_or(side, |known| known.label.as_str())
+    }
+
     /// The first side in this language.
     pub fn side(&self, language: Language) -> Option<&Side> {
         self.sides.iter().find(|side| side.language == language)

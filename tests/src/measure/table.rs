@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::article_table;
+use super::findings;
 use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
@@ -172,7 +173,7 @@ fn row(result: &ResultFile, metric: &Metric) -> String {
 }
 
 /// The interval as `2.9 to 3.2`; nothing where there is none.
-pub(super) fn interval(comparison: &Comparison) -> String {
+pub fn interval(comparison: &Comparison) -> String {
     match (comparison.low, comparison.high) {
         (Some(low), Some(high)) => format!("{} to {}", figure(low), figure(high)),
         _ => String::new(),
@@ -234,11 +235,7 @@ fn pairs(result: &ResultFile) -> Vec<(&str, &str)> {
 
 /// The verdicts on one side held against another. Where the table has no room for them, the intervals stand here.
 fn verdict_of(result: &ResultFile, pair: (&str, &str)) -> Vec<String> {
-    let label = |id: &str| {
-        let side = result.sides.iter().find(|side| side.id == id);
-        side.map_or_else(|| id.to_owned(), |side| side.label.clone())
-    };
-    let (side, against) = (label(pair.0), label(pair.1));
+    let (side, against) = (result.label(pair.0), result.label(pair.1));
     let mut lines = vec![format!(
         "verdict: {side} held against {against} (the ratio is {side} divided by {against})"
     )];
@@ -254,7 +251,7 @@ fn verdict_of(result: &ResultFile, pair: (&str, &str)) -> Vec<String> {
         let mut line = match (&comparison.reason, comparison.ratio) {
             (Some(reason), _) => format!("{}: {words}: {reason}", metric.name),
             (None, Some(ratio)) if comparison.verdict != Verdict::NoDifferenceShown => {
-                format!("{}: {words}: {}", metric.name, times(ratio, &against))
+                format!("{}: {words}: {}", metric.name, times(ratio, against))
             }
             _ => format!("{}: {words}", metric.name),
         };
@@ -339,23 +336,9 @@ fn with_a_wrong_key(demonstration: &WrongKey) -> Vec<String> {
 
 /// Where more connections stop to help.
 fn knees(result: &ResultFile, pool: &PoolSweep) -> Vec<String> {
-    let mut lines = vec![paint(
-        Style::Strong,
-        format!(
-            "the knee: the smallest pool with at least {:.0} % of the best throughput",
-            pool.enough * 100.0
-        ),
-    )];
-    for knee in &pool.knees {
-        let side = result.sides.iter().find(|side| side.id == knee.side);
-        let label = side.map_or(knee.side.as_str(), |side| side.label.as_str());
-        let line = format!(
-            "{label}: {} ({:.0} % of its best, which is at {})",
-            knee.size,
-            knee.share * 100.0,
-            knee.best
-        );
-        lines.extend(wrapped(&line, "- "));
+    let mut lines = vec![paint(Style::Strong, "the knee")];
+    for finding in findings::of_pool(result, pool) {
+        lines.extend(wrapped(&finding, "- "));
     }
     if !pool.database.is_empty() {
         let rates: Vec<String> = pool
@@ -424,21 +407,8 @@ fn counted_twice(result: &ResultFile, stall: &Stall) -> Vec<String> {
         }
         lines.push(line);
     }
-    for stalled in &stall.sides {
-        let line = match (&stalled.p99.ratio, &stalled.p99.reason) {
-            (Some(ratio), _) => format!(
-                "{}: the corrected p99 is {} times the uncorrected one of the same runs (95 % interval {})",
-                stalled.side,
-                figure(*ratio),
-                interval(&stalled.p99)
-            ),
-            (None, reason) => format!(
-                "{}: no ratio of the two p99: {}",
-                stalled.side,
-                reason.as_deref().unwrap_or("unknown")
-            ),
-        };
-        lines.extend(wrapped(&line, "- "));
+    for finding in findings::of_stall(result, stall) {
+        lines.extend(wrapped(&finding, "- "));
     }
     lines.extend(wrapped(
         &format!("to see it yourself: {}", stall.command),
@@ -702,7 +672,9 @@ mod tests {
         });
         let text = lines(&result).join("\n");
         assert!(
-            text.contains("- kotlin: 8 (97 % of its best, which is at 32)"),
+            text.contains(
+                "- kotlin: the smallest pool with at least 95 % of the best throughput is 8 (97 %;"
+            ),
             "{text}"
         );
         assert!(text.contains("12 000 by 2, 20 000 by 8"), "{text}");

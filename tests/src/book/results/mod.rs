@@ -9,6 +9,7 @@ mod knob;
 mod numbers;
 mod paging;
 mod pool;
+pub mod report;
 mod profile;
 mod published;
 mod stall;
@@ -85,6 +86,21 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     Ok(block(&html))
 }
 
+/// `{{#report}}`: all measurements of the reader on one page.
+///
+/// # Errors
+/// When what it is made of cannot be read.
+pub fn report(workspace: &Workspace) -> Result<String, Problem> {
+    let markdown = match report::gather(workspace)? {
+        Some(report) => report.markdown(),
+        None => format!(
+            "You have measured nothing yet. Begin with `{}`; this page then shows what you have.\n",
+            report::FIRST
+        ),
+    };
+    Ok(format!("\n\n{markdown}\n"))
+}
+
 /// A committed file: read, or not there.
 fn reference<T>(
     path: &Path,
@@ -127,17 +143,17 @@ fn unreadable(workspace: &Workspace, path: &Path, error: &anyhow::Error) -> Stri
     format!("{}.", first.trim_end_matches('.'))
 }
 
-/// Whose figures these are and what they were taken on.
-fn about(whose: &str, file: &ResultFile) -> String {
+/// What a measurement was taken on and how, in one line.
+fn provenance(file: &ResultFile) -> String {
     let day = file.taken_at.get(..10).unwrap_or(&file.taken_at);
-    let mut parts = vec![escape(&file.machine), escape(day)];
+    let mut parts = vec![file.machine.clone(), day.to_owned()];
     if let Some(commit) = &file.manifest.commit {
         let dirty = if file.manifest.dirty == Some(true) {
             " with changes"
         } else {
             ""
         };
-        parts.push(format!("commit {}{dirty}", escape(commit)));
+        parts.push(format!("commit {commit}{dirty}"));
     }
     let blocks = file.manifest.blocks;
     let sides = if file.sides.len() > 1 { " a side" } else { "" };
@@ -147,12 +163,17 @@ fn about(whose: &str, file: &ResultFile) -> String {
     ));
     parts.push(format!(
         "data set {} ({} rows)",
-        escape(&file.manifest.data_set),
+        file.manifest.data_set,
         numbers::grouped(file.manifest.rows)
     ));
     if file.mode == Mode::Quick {
         parts.push("a quick run, for orientation".to_owned());
     }
+    parts.join(", ")
+}
+
+/// Whose figures these are and what they were taken on.
+fn about(whose: &str, file: &ResultFile) -> String {
     let note = match (whose, file.target.as_str()) {
         ("Yours", target) if target.starts_with("solution") => {
             " (the reference's code on your machine)"
@@ -161,7 +182,7 @@ fn about(whose: &str, file: &ResultFile) -> String {
     };
     let mut html = format!(
         "<p class=\"results-about\"><strong>{whose}{note}:</strong> {}.</p>\n",
-        parts.join(", ")
+        escape(&provenance(file))
     );
     if file.article.is_some() {
         html.push_str("<p class=\"results-about\">Kotlin was measured in several set-ups; where one figure stands for it, it is that of the best of them.</p>\n");

@@ -49,7 +49,10 @@ impl Schema {
     pub fn migrate(settings: &Settings) -> Schema {
         const PAUSE: Duration = Duration::from_millis(500);
 
-        let (database, limit) = (settings.database.clone(), settings.database_timeout);
+        // Some databases are read-only for those who do not ask otherwise.
+        let read_write = [("default_transaction_read_only", "off")];
+        let database = settings.database.clone().options(read_write);
+        let limit = settings.database_timeout;
         let up_to_date = Arc::new(AtomicBool::new(false));
         let done = Arc::clone(&up_to_date);
         spawn(async move {

@@ -49,6 +49,18 @@ error not-covered 06-change-things '/BodyTooLarge => Status/d' error.rs 14
 error unpin 07-ten-million-rows 's/ \+ Unpin//' export.rs 14
 error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.rs 10
 
+# What Kotlin's compiler finds after this edit of a starter: slug, exercise folder, sed script, file.
+kotlin() {
+    mkdir -p "$work/$1"
+    cp -r "$root/exercises/$2/kotlin" "$root/exercises/$2/pom.xml" "$work/$1"
+    sed -i -E "$3" "$work/$1/kotlin/$4"
+    (cd "$work/$1" && mvn --quiet --batch-mode -Dkotlin.service.jar="$root/exercises/kotlin-service/target/kotlin-service.jar" compile 2>&1) |
+        sed -n 's#^.*\[ERROR\] file://#error: #p' | tidy | head -n 1 >"$out/$1.txt"
+    [ -s "$out/$1.txt" ] || echo "capture: $1 gave no error" >&2
+}
+
+kotlin kotlin-import 09-a-process-away 's/^(.*) override suspend fun png/\1 private val places = Semaphore(atOnce)\n&/' ProcessQrCodes.kt
+
 if [ "${1:-}" != --compiler-only ]; then
     check red exercise-2
     check red-3 exercise-3

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::outcome::Trouble;
 use crate::workspace::Workspace;
@@ -47,6 +47,10 @@ pub enum MeasureTask {
     Pool,
     /// The article's table: both sides in several set-ups, by oha.
     Article,
+    /// The program that draws QR codes alone, by hyperfine; then the endpoint that calls it, by oha.
+    Process,
+    /// What a call of a native library costs, inside of the JVM; then the endpoint that calls it, by oha.
+    Library,
 }
 
 /// The `[measure]` table.
@@ -55,6 +59,37 @@ pub enum MeasureTask {
 pub struct Measure {
     /// Which measurement belongs to the exercise.
     pub task: MeasureTask,
+}
+
+/// The parts of the course whose exercises are crates. Suites add up and starters grow within a part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// One service, moved piece by piece.
+    #[default]
+    Port,
+    /// One function, brought into the Kotlin service at one depth after the other.
+    Ladder,
+}
+
+/// How the Kotlin service calls the crate of an exercise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Calls {
+    /// A program, started for each call.
+    Program,
+    /// A WebAssembly module in the JVM.
+    Module,
+    /// A native library in the process.
+    Library,
+}
+
+/// The `[kotlin]` table: what runs is the Kotlin service with the Kotlin of the exercise's folder, which calls the crate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Glue {
+    /// What the crate is to the Kotlin service.
+    pub calls: Calls,
 }
 
 /// The `[grows_from]` table: the state of the service that an exercise begins with.
@@ -78,7 +113,10 @@ pub struct Exercise {
     pub slug: String,
     /// The title as the book prints it.
     pub title: String,
-    /// The suites that this exercise adds; those of earlier exercises are run as well.
+    /// The part of the course that it belongs to.
+    #[serde(default)]
+    pub part: Part,
+    /// The suites of this exercise. In the port they add up: those of earlier exercises are run as well.
     pub suites: Vec<String>,
     /// The files that the learner edits, relative to the exercise's folder.
     pub edit: Vec<PathBuf>,
@@ -90,6 +128,8 @@ pub struct Exercise {
     pub minutes: Minutes,
     /// The measurement at the end.
     pub measure: Measure,
+    /// There when the Kotlin service calls the crate; else the crate is the service.
+    pub kotlin: Option<Glue>,
 }
 
 impl Exercise {
@@ -111,6 +151,11 @@ impl Exercise {
     /// True when the exercise is a Rust crate (exercise 1 is a form to fill in).
     pub fn is_crate(&self) -> bool {
         self.number > 1
+    }
+
+    /// How the Kotlin service calls the crate; `None` where the crate is the service.
+    pub fn calls(&self) -> Option<Calls> {
+        self.kotlin.map(|glue| glue.calls)
     }
 
     /// The learner's folder.
@@ -176,15 +221,16 @@ impl Catalogue {
         self.exercises.iter().map(Exercise::name).collect()
     }
 
-    /// The suites that judge an exercise: its own and those of all earlier crates (the form of exercise 1 is judged by
-    /// its own suite only).
+    /// The suites that judge an exercise: in the port its own and those of all earlier crates, else (the form of exercise 1,
+    /// the ladder) its own only.
     pub fn suites_for<'a>(&'a self, exercise: &'a Exercise) -> Vec<&'a str> {
-        if !exercise.is_crate() {
+        if !exercise.is_crate() || exercise.part != Part::Port {
             return exercise.suites.iter().map(String::as_str).collect();
         }
         self.exercises
             .iter()
-            .filter(|earlier| earlier.is_crate() && earlier.number <= exercise.number)
+            .filter(|earlier| earlier.is_crate() && earlier.part == Part::Port)
+            .filter(|earlier| earlier.number <= exercise.number)
             .flat_map(|earlier| earlier.suites.iter().map(String::as_str))
             .collect()
     }
@@ -195,7 +241,7 @@ fn read_exercise(path: &std::path::Path) -> anyhow::Result<Exercise> {
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     toml::from_str(&text).map_err(|error| {
         Trouble::new(format!("{} is malformed: {error}", path.display()))
-            .expected("number, slug, title, suites, edit, red, [minutes] and [measure]")
+            .expected("number, slug, title, suites, edit, red, [minutes] and [measure]; in the ladder part and [kotlin]")
             .next(format!(
                 "git diff -- {0}; git restore {0} brings the file back",
                 path.display()

@@ -13,6 +13,9 @@ use crate::outcome::Trouble;
 /// The oldest Java that the Kotlin service is built for.
 pub const OLDEST: u32 = 17;
 
+/// The oldest Java whose functions that call native code are final: exercise 11 needs them.
+pub const CALLS_NATIVE: u32 = 22;
+
 /// The Java that runs it best.
 pub const RECOMMENDED: u32 = 25;
 
@@ -130,20 +133,7 @@ pub fn find() -> Result<Jdk, Trouble> {
     search().map_err(|lack| {
         let next = match lack.instead() {
             Some(home) => format!("export JAVA_HOME={}", home.display()),
-            None => {
-                let commands = System::here().install(&mend::JDK).commands;
-                let commands: Vec<String> = commands
-                    .into_iter()
-                    .map(|(manager, command)| match manager {
-                        Some(manager) => format!("{command} ({manager})"),
-                        None => command,
-                    })
-                    .collect();
-                format!(
-                    "{}; just doctor shows what is found then",
-                    commands.join("; or ")
-                )
-            }
+            None => install(),
         };
         Trouble::new(format!("the Kotlin side needs a JDK: {lack}"))
             .expected(format!(
@@ -151,6 +141,44 @@ pub fn find() -> Result<Jdk, Trouble> {
             ))
             .next(next)
     })
+}
+
+/// As [`find`], for what needs a newer release than the Kotlin service.
+///
+/// # Errors
+/// As [`find`], and when the one found is too old for `what`.
+pub fn find_at_least(feature: u32, what: &str) -> Result<Jdk, Trouble> {
+    let jdk = find()?;
+    if jdk.feature() >= feature {
+        return Ok(jdk);
+    }
+    // Without JAVA_HOME the newest was found already.
+    let other = newest(candidates()).filter(|other| other.feature() >= feature);
+    let next = other.map_or_else(install, |other| {
+        format!("export JAVA_HOME={}", other.home.display())
+    });
+    Err(Trouble::new(format!(
+        "{what} needs a JDK {feature} or newer, found is {} in {}",
+        jdk.version,
+        jdk.home.display()
+    ))
+    .expected(format!("a JDK {feature} or newer ({RECOMMENDED} is best)"))
+    .next(next))
+}
+
+/// What installs a JDK here.
+fn install() -> String {
+    let commands = System::here().install(&mend::JDK).commands.into_iter();
+    let commands: Vec<String> = commands
+        .map(|(manager, command)| match manager {
+            Some(manager) => format!("{command} ({manager})"),
+            None => command,
+        })
+        .collect();
+    format!(
+        "{}; just doctor shows what is found then",
+        commands.join("; or ")
+    )
 }
 
 /// As [`find`], with the reason as a value.
@@ -161,11 +189,28 @@ pub fn search() -> Result<Jdk, Lack> {
     let java_home = std::env::var_os("JAVA_HOME")
         .filter(|value| !value.is_empty())
         .map(PathBuf::from);
-    let on_path = java_home_of_path();
-    decide(
-        java_home.as_deref(),
-        on_path.into_iter().chain(well_known()),
-    )
+    decide(java_home.as_deref(), candidates())
+}
+
+fn candidates() -> impl Iterator<Item = PathBuf> {
+    java_home_of_path().into_iter().chain(well_known())
+}
+
+/// The newest of the candidates, the first of several alike.
+fn newest(candidates: impl Iterator<Item = PathBuf>) -> Option<Jdk> {
+    let mut seen = BTreeSet::new();
+    let mut newest: Option<Jdk> = None;
+    for jdk in candidates.filter_map(|home| Jdk::at(&home).ok()) {
+        if seen.insert(jdk.home.clone())
+            && newest.as_ref().is_none_or(|newest| {
+                (newest.feature(), newest.numbers().collect::<Vec<_>>())
+                    < (jdk.feature(), jdk.numbers().collect::<Vec<_>>())
+            })
+        {
+            newest = Some(jdk);
+        }
+    }
+    newest
 }
 
 /// `JAVA_HOME` decides when it is set; else the newest of the candidates, the first of several alike.
@@ -173,21 +218,7 @@ fn decide(
     java_home: Option<&Path>,
     candidates: impl Iterator<Item = PathBuf>,
 ) -> Result<Jdk, Lack> {
-    let newest = || {
-        let mut seen = BTreeSet::new();
-        let mut newest: Option<Jdk> = None;
-        for jdk in candidates.filter_map(|home| Jdk::at(&home).ok()) {
-            if seen.insert(jdk.home.clone())
-                && newest.as_ref().is_none_or(|newest| {
-                    (newest.feature(), newest.numbers().collect::<Vec<_>>())
-                        < (jdk.feature(), jdk.numbers().collect::<Vec<_>>())
-                })
-            {
-                newest = Some(jdk);
-            }
-        }
-        newest
-    };
+    let newest = || newest(candidates);
     let good = |jdk: &Jdk| jdk.feature() >= OLDEST;
     match java_home.map(|home| (home, Jdk::at(home))) {
         Some((_, Ok(jdk))) if good(&jdk) => Ok(jdk),

@@ -7,12 +7,13 @@
 
 use std::path::Path;
 
+use anyhow::Context;
+
 use crate::exercise::Exercise;
 use crate::files::{self, Tree};
 use crate::outcome::Trouble;
 use crate::patches;
 use crate::workspace::Workspace;
-use anyhow::Context;
 
 /// The patch's name in the reference's folder.
 pub const STARTER_PATCH: &str = "starter.patch";

@@ -75,6 +75,8 @@ fn playing(part: &str, shell_first: &str) -> anyhow::Result<Launch> {
         label: format!("fake-{part}"),
         language: Language::Rust,
         artifact: program,
+        parts: Vec::new(),
+        calls: None,
         limits: Limits {
             start: Duration::from_secs(2),
             stop: Duration::from_secs(1),

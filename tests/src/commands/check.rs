@@ -11,7 +11,7 @@ use crate::harness::run::judge;
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::Server;
 use crate::state::{self, LastCheck};
-use crate::suites::{self, predict};
+use crate::suites::{self, Suite, predict};
 use crate::target::Target;
 use crate::terminal::{Style, paint};
 use crate::workspace::Workspace;
@@ -76,8 +76,8 @@ fn exercise_of(catalogue: &Catalogue, target: Target) -> anyhow::Result<Option<&
     }
 }
 
-/// Judges a built target by the suites of its exercise; without one, by every suite there is: the Kotlin service is the
-/// oracle.
+/// Judges a built target by the suites of its exercise; without one, by every suite that the Kotlin service keeps: it is
+/// the oracle.
 ///
 /// # Errors
 /// When nothing can be said about it.
@@ -88,8 +88,11 @@ pub async fn judge_launch(
     exercise: Option<&Exercise>,
     launch: &Launch,
 ) -> anyhow::Result<Report> {
-    let every_suite: Vec<&str> = suites::all().iter().map(|suite| suite.name).collect();
-    let names = exercise.map_or(every_suite, |exercise| catalogue.suites_for(exercise));
+    let of_kotlin = || suites::all().into_iter().filter(Suite::judges_kotlin);
+    let names = match exercise {
+        Some(exercise) => catalogue.suites_for(exercise),
+        None => of_kotlin().map(|suite| suite.name).collect(),
+    };
     judge(workspace, server, launch, &names).await
 }
 
@@ -131,7 +134,8 @@ fn does_not_compile(
     ))
     .failed();
     if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
-        let explain = codes.first().map_or(String::new(), |code| {
+        let of_rustc = codes.iter().find(|code| code.starts_with('E'));
+        let explain = of_rustc.map_or(String::new(), |code| {
             format!("; rustc --explain {code} tells more")
         });
         state::record(workspace, exercise, &LastCheck::does_not_compile(codes))?;

@@ -2,14 +2,15 @@
 
 use crate::cli::MeasureArgs;
 use crate::datasets::DataSet;
-use crate::exercise::{Catalogue, Exercise, MeasureTask};
+use crate::exercise::{Catalogue, Exercise, MeasureTask, Part};
 use crate::measure::lab::{self, Lab};
 use crate::measure::load::{self, Wanted};
 use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
-use crate::measure::results::{JudgedPrediction, Language, Mode, ResultFile, Task};
+use crate::measure::results::{JudgedPrediction, Mode, ResultFile, Task};
 use crate::measure::{
-    article, cold_start, export, guard, hyperfine::Hyperfine, pool, predictions, stall, table,
+    article, cold_start, export, guard, hyperfine::Hyperfine, library, pool, predictions, program, stall,
+    table,
 };
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;
@@ -28,7 +29,8 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
         _ => Mode::Standard,
     };
     let mut result = measure(workspace, exercise, args, mode).await?;
-    if !args.reference {
+    // The predictions are about the port.
+    if !args.reference && exercise.part == Part::Port {
         result.predictions = judged(workspace, &result)?;
     }
     let path = if args.reference {
@@ -127,6 +129,25 @@ async fn measure(
                 lab.subject(args.target).await?,
             ];
             export::measure(&lab, &subjects, &wanted(Task::Export)).await
+        }
+        MeasureTask::Library => {
+            Oha::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            library::measure(&lab, &subjects, &wanted(Task::Library)).await
+        }
+        MeasureTask::Process => {
+            Oha::find(workspace)?;
+            Hyperfine::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            program::measure(&lab, &subjects, &wanted(Task::Process)).await
         }
         MeasureTask::ColdStart => {
             Hyperfine::find(workspace)?;

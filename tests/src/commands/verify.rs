@@ -234,7 +234,12 @@ impl Gate<'_> {
         let solution = exercise.solution(self.workspace);
         let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
             .with_context(|| format!("mistake {}", mistake.slug))?;
-        let launch = match build::cargo(self.workspace, copy.krate(), Profile::Check) {
+        let launch = match build::launch(
+            self.workspace,
+            exercise.calls(),
+            copy.krate(),
+            Profile::Check,
+        ) {
             Ok(launch) => launch,
             Err(BuildError::DoesNotCompile { .. }) => {
                 return Ok(vec!["it does not compile".to_owned()]);

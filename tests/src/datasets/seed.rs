@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use sqlx::{Connection, PgConnection};
+use sqlx::PgConnection;
 
 use crate::datasets::names::{Names, close, drop_database, execute};
 use crate::datasets::{DataSet, build, records, room};
@@ -61,13 +61,14 @@ pub fn shared_url(server: &Server, set: DataSet) -> String {
 pub async fn forget_migrations(server: &Server, set: DataSet) -> anyhow::Result<()> {
     let name = Names::of(server.checkout()).shared(set);
     let mut connection = server.connect(&name).await?;
-    sqlx::raw_sql(
-        "SET default_transaction_read_only = off; SET client_min_messages = warning; \
-         DROP TABLE IF EXISTS _sqlx_migrations",
-    )
-    .execute(&mut connection)
-    .await?;
-    connection.close().await?;
+    // Two messages: the statements of one message share a transaction, and that began as read-only.
+    let writable = "SET default_transaction_read_only = off; SET client_min_messages = warning";
+    let removal = "DROP TABLE IF EXISTS _sqlx_migrations";
+    for statement in [writable, removal] {
+        execute(&mut connection, statement.to_owned())
+            .await
+            .with_context(|| format!("cannot remove the recorded migrations of {name}"))?;
+    }
     Ok(())
 }
 

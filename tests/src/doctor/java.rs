@@ -27,6 +27,16 @@ async fn jdk(system: &System) -> Finding {
         }
     };
     match found {
+        Ok(jdk) if jdk.feature() < jdk::CALLS_NATIVE => Finding::ok(
+            "JDK",
+            format!(
+                "{} in {}; exercise 11 needs {}, and {} runs the service best",
+                jdk.version,
+                jdk.home.display(),
+                jdk::CALLS_NATIVE,
+                jdk::RECOMMENDED
+            ),
+        ),
         Ok(jdk) if jdk.feature() < jdk::RECOMMENDED => Finding::ok(
             "JDK",
             format!(

@@ -11,8 +11,9 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::exercise::Catalogue;
-use crate::jdk;
+use super::glue;
+use crate::exercise::{Calls, Catalogue};
+use crate::jdk::{self, Jdk};
 use crate::outcome::Trouble;
 use crate::target::Target;
 use crate::terminal;
@@ -54,6 +55,10 @@ pub struct Launch {
     pub language: Language,
     /// The file that is shipped: the binary, or the jar.
     pub artifact: PathBuf,
+    /// What is shipped beside it: the program, the module or the library that the Kotlin service calls.
+    pub parts: Vec<PathBuf>,
+    /// How the Kotlin service calls the crate; `None` where the crate is the service, or there is none.
+    pub calls: Option<Calls>,
     /// How long it may take to start and to stop.
     pub limits: Limits,
 }
@@ -126,15 +131,28 @@ pub async fn build(
                 Target::Exercise(_) => exercise.starter(workspace),
                 _ => exercise.solution(workspace),
             };
-            cargo(
-                workspace,
-                &Crate {
-                    folder,
-                    package: target.to_string(),
-                },
-                profile,
-            )
+            let krate = Crate {
+                folder,
+                package: target.to_string(),
+            };
+            launch(workspace, exercise.calls(), &krate, profile)
         }
+    }
+}
+
+/// Builds the service that a crate is, or the Kotlin service that calls it.
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn launch(
+    workspace: &Workspace,
+    calls: Option<Calls>,
+    krate: &Crate,
+    profile: Profile,
+) -> Result<Launch, BuildError> {
+    match calls {
+        None => cargo(workspace, krate, profile),
+        Some(calls) => glue::build(workspace, calls, krate, profile),
     }
 }
 
@@ -155,6 +173,31 @@ pub const RELEASE_PROFILE: &str = "profile.toml";
 /// # Errors
 /// See [`BuildError`].
 pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<Launch, BuildError> {
+    let program = artifact(workspace, krate, profile, &["--bin", &krate.package])?;
+    Ok(Launch {
+        artifact: program.clone(),
+        program,
+        args: Vec::new(),
+        env: Vec::new(),
+        directory: krate.folder.clone(),
+        label: krate.package.clone(),
+        language: Language::Rust,
+        limits: Limits::of(Language::Rust),
+        parts: Vec::new(),
+        calls: None,
+    })
+}
+
+/// What cargo makes of one target of a crate: a program, or a library that other languages can load.
+///
+/// # Errors
+/// See [`BuildError`].
+pub(super) fn artifact(
+    workspace: &Workspace,
+    krate: &Crate,
+    profile: Profile,
+    target: &[&str],
+) -> Result<PathBuf, BuildError> {
     let rendered = if terminal::colour() {
         "json-diagnostic-rendered-ansi"
     } else {
@@ -162,13 +205,8 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
     };
     let mut command = cargo_command();
     command
-        .args([
-            "build",
-            "--package",
-            &krate.package,
-            "--bin",
-            &krate.package,
-        ])
+        .args(["build", "--package", &krate.package])
+        .args(target)
         .arg("--manifest-path")
         .arg(krate.folder.join("Cargo.toml"))
         .arg("--target-dir")
@@ -184,6 +222,10 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
             command.arg("--config").arg(shipped);
         }
     }
+    if krate.folder.starts_with(workspace.state()) {
+        // A copy takes the workspace's profiles with it, and cargo names each package in them that it has no use for.
+        command.arg("--quiet");
+    }
     let mut child = command
         .spawn()
         .context("cargo cannot be run; is Rust installed? next: just doctor")?;
@@ -193,17 +235,8 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
         told.take(&line.context("cannot read what cargo prints")?);
     }
     let status = child.wait().context("cannot wait for cargo")?;
-    match told.executable {
-        Some(program) if status.success() => Ok(Launch {
-            artifact: program.clone(),
-            program,
-            args: Vec::new(),
-            env: Vec::new(),
-            directory: krate.folder.clone(),
-            label: krate.package.clone(),
-            language: Language::Rust,
-            limits: Limits::of(Language::Rust),
-        }),
+    match told.artifact {
+        Some(artifact) if status.success() => Ok(artifact),
         _ if told.errors > 0 => Err(BuildError::DoesNotCompile {
             label: krate.package.clone(),
             codes: told.codes,
@@ -211,7 +244,7 @@ pub fn cargo(workspace: &Workspace, krate: &Crate, profile: Profile) -> Result<L
         _ => {
             let trouble =
                 Trouble::new(format!("cargo could not build {}: {status}", krate.package))
-                    .expected("a binary; what cargo said stands above")
+                    .expected("a program or a library; what cargo said stands above")
                     .next("just doctor");
             Err(BuildError::CouldNotBuild(trouble.into()))
         }
@@ -241,7 +274,7 @@ pub fn cargo_command() -> Command {
 /// What cargo's JSON lines say: the compiler's words are passed on untouched, its codes and the binary are kept.
 #[derive(Debug, Default)]
 struct CompilerOutput {
-    executable: Option<PathBuf>,
+    artifact: Option<PathBuf>,
     codes: Vec<String>,
     errors: usize,
 }
@@ -251,6 +284,14 @@ struct CargoLine {
     reason: String,
     message: Option<Diagnostic>,
     executable: Option<PathBuf>,
+    target: Option<CargoTarget>,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct CargoTarget {
+    kind: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -271,8 +312,12 @@ impl CompilerOutput {
         let Ok(line) = serde_json::from_str::<CargoLine>(line) else {
             return;
         };
-        if line.reason == "compiler-artifact" && line.executable.is_some() {
-            self.executable = line.executable;
+        if line.reason == "compiler-artifact" {
+            // Of the crates that are built only the one that was asked for is a library for other languages.
+            let of_cdylib = |target: &CargoTarget| target.kind.iter().any(|kind| kind == "cdylib");
+            let library = line.target.as_ref().filter(|target| of_cdylib(target));
+            let library = library.and_then(|_| line.filenames.into_iter().next());
+            self.artifact = line.executable.or(library).or(self.artifact.take());
         }
         let Some(message) = line.message else { return };
         if let Some(rendered) = &message.rendered {
@@ -289,59 +334,68 @@ impl CompilerOutput {
     }
 }
 
-/// Builds the Kotlin service's jar unless the one that is there was built from the same sources.
 fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<Launch> {
-    let project = workspace.kotlin_service();
     let jdk = jdk::find()?;
-    let jar = project.join("target/kotlin-service.jar");
-    fs::create_dir_all(project.join("target"))?;
-    let lock = File::create(project.join("target/workshop.lock"))
-        .context("cannot write to the Maven project")?;
-    lock.lock().context("cannot lock the Maven project")?;
-    let stamp = project.join("target/workshop.stamp");
-    let sources = fingerprint(&[project.join("pom.xml"), project.join("src/main")])?;
-    if !jar.is_file() || fs::read_to_string(&stamp).ok().as_deref() != Some(&sources) {
-        maven_package(&project, &jdk.home)?;
-        fs::write(&stamp, &sources)?;
-    }
-
-    let mut args: Vec<OsString> = Vec::new();
-    if profile == Profile::Check {
-        args.extend(["-XX:TieredStopAtLevel=1".into(), "-XX:+UseSerialGC".into()]);
-    }
-    if jdk.feature() >= 22 {
-        // Netty loads native code; from JDK 24 on the JVM warns on standard error unless this is said.
-        args.push("--enable-native-access=ALL-UNNAMED".into());
-    }
+    let jar = kotlin_service(workspace, &jdk)?;
+    let mut args = jvm_options(&jdk, profile);
     args.extend(["-jar".into(), jar.clone().into_os_string()]);
     Ok(Launch {
         program: jdk.java(),
         args,
         env: Vec::new(),
-        directory: project,
+        directory: workspace.kotlin_service(),
         label: Target::Kotlin.to_string(),
         language: Language::Kotlin,
         limits: Limits::of(Language::Kotlin),
         artifact: jar,
+        parts: Vec::new(),
+        calls: None,
     })
+}
+
+/// The Kotlin service's jar, built unless the one that is there was built from the same sources.
+///
+/// # Errors
+/// When Maven cannot build it.
+pub(super) fn kotlin_service(workspace: &Workspace, jdk: &Jdk) -> anyhow::Result<PathBuf> {
+    let project = workspace.kotlin_service();
+    let jar = project.join("target/kotlin-service.jar");
+    fs::create_dir_all(project.join("target"))?;
+    let lock = File::create(project.join("target/workshop.lock"))
+        .context("cannot write to the Maven project")?;
+    lock.lock().context("cannot lock the Maven project")?;
+    let stamp = stamp_of(&jar);
+    let sources = fingerprint(&[project.join("pom.xml"), project.join("src/main")])?;
+    if !jar.is_file() || fs::read_to_string(&stamp).ok().as_deref() != Some(&sources) {
+        maven_package(&project, &jdk.home)?;
+        fs::write(&stamp, &sources)?;
+    }
+    Ok(jar)
+}
+
+/// The file beside the jar that says from which sources it was built.
+pub(super) fn stamp_of(jar: &Path) -> PathBuf {
+    jar.with_file_name("workshop.stamp")
+}
+
+/// What the JVM is told besides what to run.
+pub(super) fn jvm_options(jdk: &Jdk, profile: Profile) -> Vec<OsString> {
+    let mut options: Vec<OsString> = Vec::new();
+    if profile == Profile::Check {
+        options.extend(["-XX:TieredStopAtLevel=1".into(), "-XX:+UseSerialGC".into()]);
+    }
+    if jdk.feature() >= 22 {
+        // Netty loads native code; from JDK 24 on the JVM warns on standard error unless this is said.
+        options.push("--enable-native-access=ALL-UNNAMED".into());
+    }
+    options
 }
 
 fn maven_package(project: &Path, java_home: &Path) -> anyhow::Result<()> {
     eprintln!(
         "building the Kotlin service with Maven (the first time it also brings its libraries) …"
     );
-    let mut command = Command::new("mvn");
-    command.args(["--batch-mode", "--quiet", "-DskipTests", "package"]);
-    let output = command
-        .current_dir(project)
-        .env("JAVA_HOME", java_home)
-        .stdin(Stdio::null())
-        .output();
-    let output = output.map_err(|error| {
-        Trouble::new(format!("Maven cannot be run: {error}"))
-            .expected("mvn 3.8 or newer on PATH")
-            .next("just doctor")
-    })?;
+    let output = maven(project, java_home, &["-DskipTests", "package"])?;
     if !output.status.success() {
         std::io::stderr().write_all(&output.stdout)?;
         std::io::stderr().write_all(&output.stderr)?;
@@ -351,6 +405,26 @@ fn maven_package(project: &Path, java_home: &Path) -> anyhow::Result<()> {
         return Err(trouble.into());
     }
     Ok(())
+}
+
+/// Runs Maven in a project and hands over what it printed.
+pub(super) fn maven(
+    project: &Path,
+    java_home: &Path,
+    args: &[&str],
+) -> Result<std::process::Output, Trouble> {
+    Command::new("mvn")
+        .args(["--batch-mode", "--quiet"])
+        .args(args)
+        .current_dir(project)
+        .env("JAVA_HOME", java_home)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| {
+            Trouble::new(format!("Maven cannot be run: {error}"))
+                .expected("mvn 3.8 or newer on PATH")
+                .next("just doctor")
+        })
 }
 
 /// A hash over the names and contents of all files below these paths.
@@ -365,11 +439,15 @@ fn fingerprint(paths: &[PathBuf]) -> anyhow::Result<String> {
         hash.update(file.as_os_str().as_encoded_bytes());
         hash.update(fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?);
     }
-    Ok(hash
-        .finalize()
+    Ok(hexadecimal(hash))
+}
+
+/// The hash in the usual writing.
+pub(super) fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize()
         .iter()
         .map(|byte| format!("{byte:02x}"))
-        .collect())
+        .collect()
 }
 
 fn collect_files(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {

@@ -5,19 +5,16 @@
 //! is made against the crate's files as they are, `Cargo.toml` included.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use toml::{Table, Value};
 
-use super::build::{Crate, RELEASE_PROFILE};
+use super::build::Crate;
 use crate::files;
 use crate::outcome::Trouble;
 use crate::patches;
 use crate::workspace::Workspace;
-
-/// The folders of a crate that are compiled into it.
-const PARTS: [&str; 2] = ["src", "migrations"];
 
 /// A copied crate; its folder goes when this is dropped.
 #[derive(Debug)]
@@ -59,14 +56,10 @@ impl Copy {
             fs::remove_dir_all(&folder)
                 .with_context(|| format!("cannot remove {}", folder.display()))?;
         }
-        for part in PARTS {
-            if source.join(part).is_dir() {
-                copy_folder(&source.join(part), &folder.join(part))?;
+        for (path, bytes) in files::read_tree(source)? {
+            if !path.starts_with("mistakes") {
+                write(&folder.join(path), &bytes)?;
             }
-        }
-        fs::copy(source.join("Cargo.toml"), folder.join("Cargo.toml"))?;
-        if source.join(RELEASE_PROFILE).is_file() {
-            fs::copy(source.join(RELEASE_PROFILE), folder.join(RELEASE_PROFILE))?;
         }
         Ok(Copy {
             krate: Crate {
@@ -92,6 +85,14 @@ impl Copy {
             )?;
         }
         Ok(())
+    }
+
+    /// Writes another content into a file of the copy.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn replace(&self, path: &str, content: &str) -> anyhow::Result<()> {
+        write(&self.krate.folder.join(path), content.as_bytes())
     }
 
     /// Makes the copy a workspace of its own.
@@ -146,22 +147,17 @@ fn read_table(path: &Path) -> anyhow::Result<Table> {
     toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
 }
 
-fn copy_folder(from: &Path, to: &PathBuf) -> anyhow::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy_folder(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-        }
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let context = || format!("cannot write {}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(context)?;
     }
-    Ok(())
+    fs::write(path, bytes).with_context(context)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::build::RELEASE_PROFILE;
     use super::*;
 
     #[test]

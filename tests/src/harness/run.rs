@@ -3,6 +3,7 @@
 //! Several services are started side by side, each with a database of its own: one that is left in peace, one for each way of
 //! taking the database away that the suites ask for, and, where a suite looks at that, some that start with an empty database,
 //! one that has many records, one that logs as much as it can, and two that are told to stop. So no test can disturb another.
+//! Tests that start the service their own way come last.
 
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,7 @@ use super::service::{Service, Settings, Stopped};
 use super::short_runs::ShortRuns;
 use super::shutdown::{Busy, Held, Shutdown};
 use super::silence::Silence;
+use super::workbench::Workbench;
 use crate::datasets::{DataSet, RunDatabase};
 use crate::outcome::Trouble;
 use crate::postgres::{Server, Spare};
@@ -80,7 +82,10 @@ pub async fn judge(
     // All are awaited before any may fail, so that none is left behind half-started.
     let (steady, outage, silence, restart, large, talkative, stopping) = tokio::join!(
         stage(STEADY_TIMEOUT),
-        stage(OUTAGE_TIMEOUT),
+        when(
+            wants(|kind| matches!(kind, Kind::Outage(_))),
+            stage(OUTAGE_TIMEOUT)
+        ),
         when(
             wants(|kind| matches!(kind, Kind::Silence(_))),
             stage(SHORT_TIMEOUT)
@@ -102,7 +107,7 @@ pub async fn judge(
             ShutdownStages::start(workspace, launch, server)
         ),
     );
-    let (mut steady, outage) = (steady?, outage?);
+    let (mut steady, outage) = (steady?, outage.transpose()?);
     let (silence, restart) = (silence.transpose()?, restart.transpose()?);
     let (mut large, mut talkative) = (large.transpose()?, talkative.transpose()?);
     let mut stopping = stopping.transpose()?;
@@ -121,7 +126,14 @@ pub async fn judge(
         shutdown_seen,
     ) = tokio::join!(
         run_steady(&mut steady, &suites),
-        Outage::watch(&outage.context.client, &outage.context.proxy),
+        async {
+            match &outage {
+                Some(stage) => {
+                    Some(Outage::watch(&stage.context.client, &stage.context.proxy).await)
+                }
+                None => None,
+            }
+        },
         async {
             match &silence {
                 Some(stage) => Some(watch_silence(stage).await),
@@ -166,7 +178,7 @@ pub async fn judge(
     timings.add("tests", started.elapsed());
 
     let seen = Seen {
-        outage: (outage_seen, outage.log_tail()),
+        outage: outage_seen.zip(outage.as_ref().map(Stage::log_tail)),
         silence: silence_seen
             .transpose()?
             .zip(silence.as_ref().map(Stage::log_tail)),
@@ -179,6 +191,8 @@ pub async fn judge(
             .zip(stopping.as_ref().map(ShutdownStages::log_tail)),
         short_runs: short_runs_seen.transpose()?,
     };
+    let started = Instant::now();
+    let bench = Workbench::new(workspace, launch, steady.database.url())?;
     let mut report = Report::new(&launch.label);
     let mut steady_verdicts = verdicts?.into_iter();
     let mut large_verdicts = large_verdicts?.into_iter();
@@ -190,18 +204,23 @@ pub async fn judge(
                 Kind::Talkative(_) => &mut talkative_verdicts,
                 _ => &mut steady_verdicts,
             };
-            let verdict = match seen.judge(&test.kind) {
-                Some(verdict) => verdict?,
-                None => run.next().context("a test was not run")?,
+            let verdict = match (seen.judge(&test.kind), &test.kind) {
+                (Some(verdict), _) => verdict?,
+                (None, Kind::Own(run)) => {
+                    let result = run(&bench).await;
+                    verdict(result, &bench.log_tail(LOG_LINES))?
+                }
+                (None, _) => run.next().context("a test was not run")?,
             };
             report.add(suite.name, test.name, verdict);
         }
     }
+    timings.add("tests", started.elapsed());
 
     let started = Instant::now();
     let (steady, outage, silence, restart, large, talkative, stopping) = tokio::join!(
         steady.stop(),
-        outage.stop(),
+        stop(outage, Stage::stop),
         stop(silence, Stage::stop),
         stop(restart, RestartStage::stop),
         stop(large, Stage::stop),
@@ -210,7 +229,7 @@ pub async fn judge(
     );
     let stopped = [
         Some(steady?),
-        Some(outage?),
+        outage?,
         silence?,
         restart?,
         large?,
@@ -239,7 +258,7 @@ async fn stop<T>(
 
 /// What was observed of each trouble, with the end of the log of the service that went through it.
 struct Seen {
-    outage: (Outage, String),
+    outage: Option<(Outage, String)>,
     silence: Option<(Silence, String)>,
     restart: Option<(Restart, String)>,
     first_start: Option<FirstStart>,
@@ -251,8 +270,11 @@ impl Seen {
     /// The verdict of a test that judges an observation; none for a test that is run.
     fn judge(&self, kind: &Kind) -> Option<anyhow::Result<Verdict>> {
         let (result, log) = match kind {
-            Kind::Steady(_) | Kind::Large(_) | Kind::Talkative(_) => return None,
-            Kind::Outage(judge) => (judge(&self.outage.0), &self.outage.1),
+            Kind::Steady(_) | Kind::Large(_) | Kind::Talkative(_) | Kind::Own(_) => return None,
+            Kind::Outage(judge) => {
+                let (outage, log) = self.outage.as_ref()?;
+                (judge(outage), log)
+            }
             Kind::Silence(judge) => {
                 let (silence, log) = self.silence.as_ref()?;
                 (judge(silence), log)

@@ -134,9 +134,14 @@ pub fn settings(database_url: &str) -> Settings {
 
 /// The load on a service's random reads.
 pub fn order(session: &Session<'_>, service: &Service, duration: Duration, load: Load) -> Order {
-    let ids = ids::of(session.data_set);
+    let path = format!("/read/{}", ids::of(session.data_set).pattern);
+    order_for(&path, service, duration, load)
+}
+
+/// The load on random paths, which this regular expression describes.
+pub fn order_for(path: &str, service: &Service, duration: Duration, load: Load) -> Order {
     Order {
-        url: format!("{}/read/{}", service.base_url(), ids.pattern),
+        url: format!("{}{path}", service.base_url()),
         key: settings("").api_keys.first().cloned().unwrap_or_default(),
         connections: CONNECTIONS,
         duration,
@@ -148,9 +153,13 @@ pub fn order(session: &Session<'_>, service: &Service, duration: Duration, load:
 ///
 /// # Errors
 /// When the service does not start, or breaks a gate.
-pub async fn calibrate(session: &mut Session<'_>, subject: &Subject) -> anyhow::Result<f64> {
-    let limits = session.plan.warm_up_of(subject.side.language);
-    let limits = match subject.side.language {
+pub async fn calibrate(
+    session: &mut Session<'_>,
+    subject: &Subject,
+    loads: &impl Loads,
+) -> anyhow::Result<f64> {
+    let limits = session.plan.warm_up_of(subject.runs_as);
+    let limits = match subject.runs_as {
         Language::Kotlin => Limits {
             ceiling: session.plan.calibration,
             ..limits
@@ -158,7 +167,7 @@ pub async fn calibrate(session: &mut Session<'_>, subject: &Subject) -> anyhow::
         Language::Rust => limits,
     };
     let started = start(session, subject).await?;
-    let order = order(session, &started.service, limits.window, Load::Closed);
+    let order = loads.warm_up(session, &started.service, limits.window);
     let warmed_up = warmup::run(session.oha, &order, started.service.pid(), &limits).await?;
     let warmed_up = warmed_up.map_err(|reason| broken(subject, &started.service, &reason))?;
     started.service.stop().await;
@@ -171,7 +180,7 @@ fn broken(subject: &Subject, service: &Service, reason: &str) -> anyhow::Error {
         subject.id(),
         service.log_tail(LOG_LINES)
     ))
-    .expected("status 200 for every record")
+    .expected("status 200 for every request")
     .next(format!("just check {}", subject.id()))
     .failed()
     .into()
@@ -181,6 +190,11 @@ fn broken(subject: &Subject, service: &Service, reason: &str) -> anyhow::Error {
 pub trait Loads {
     /// The metrics that these loads speak for.
     fn keys(&self, subject: &Subject) -> Vec<String>;
+
+    /// The load that a service is warmed up with.
+    fn warm_up(&self, session: &Session<'_>, service: &Service, window: Duration) -> Order {
+        order(session, service, window, Load::Closed)
+    }
 
     /// Puts the loads on a service, one after the other. A broken gate is no error: it makes metrics invalid.
     ///
@@ -227,7 +241,8 @@ impl Loads for Reads<'_> {
             session
                 .progress
                 .phase(&format!("{title}: open loop, {rate:.0} requests/s"));
-            offer(session, service, *percent, *rate, observed).await?;
+            let order = order(session, service, session.plan.open, Load::Open(*rate));
+            offer(session, &order, service, *percent, observed).await?;
         }
         Ok(())
     }
@@ -261,7 +276,7 @@ pub async fn run(
         .progress
         .phase(&format!("{title}: warming up until steady"));
     let ticks_before = process::cpu(pid);
-    let warm_up_order = order(session, &service, limits.window, Load::Closed);
+    let warm_up_order = loads.warm_up(session, &service, limits.window);
     match warmup::run(session.oha, &warm_up_order, pid, limits).await? {
         Ok(warmed_up) => {
             let warm_up_cpu = ticks_before
@@ -347,17 +362,17 @@ async fn saturate(
     Ok(())
 }
 
-async fn offer(
-    session: &mut Session<'_>,
+/// Puts an open loop at this percentage of the slower side's saturation on a service.
+pub(super) async fn offer(
+    session: &Session<'_>,
+    order: &Order,
     service: &Service,
     percent: u32,
-    rate: f64,
     observed: &mut Observed,
 ) -> anyhow::Result<()> {
-    let order = order(session, service, session.plan.open, Load::Open(rate));
-    let (run, cpu, _) = watched(session, &order, service.pid()).await?;
+    let (run, cpu, _) = watched(session, order, service.pid()).await?;
     let keys = keys_at(percent);
-    if let Err(reason) = run.gate(&order) {
+    if let Err(reason) = run.gate(order) {
         observed.invalid(&keys, &reason);
         return Ok(());
     }
@@ -369,7 +384,7 @@ async fn offer(
 }
 
 /// The metrics that the open loop at this rate speaks for: p99, median, CPU.
-fn keys_at(percent: u32) -> [String; 3] {
+pub(super) fn keys_at(percent: u32) -> [String; 3] {
     let p99 = if percent == HEADLINE_RATE {
         "p99".to_owned()
     } else {

@@ -208,16 +208,19 @@ async fn plant(
     session
         .progress
         .part("finding the throughput of the reference");
-    let mut whole = block::calibrate(session, reference).await?;
+    let mut whole = block::calibrate(session, reference, &Reads(&[])).await?;
     let mut microseconds = first_guess(whole, process::cores());
     for attempt in 1..=CORRECTIONS {
         set_spin(slowed, microseconds);
         session.progress.part(&format!(
             "planting {microseconds:.1} µs, attempt {attempt} of {CORRECTIONS}"
         ));
-        let slow = block::calibrate(session, slowed).await?;
+        let slow = block::calibrate(session, slowed, &Reads(&[])).await?;
         microseconds = corrected(microseconds, whole, slow);
-        whole = f64::midpoint(whole, block::calibrate(session, reference).await?);
+        whole = f64::midpoint(
+            whole,
+            block::calibrate(session, reference, &Reads(&[])).await?,
+        );
     }
     set_spin(slowed, microseconds);
     Ok(microseconds)

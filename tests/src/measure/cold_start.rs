@@ -297,5 +297,7 @@ fn result(
         pool: None,
         paging: None,
         article: None,
+        program: None,
+        calls: None,
     }
 }

@@ -140,6 +140,7 @@ async fn sizes(lab: &Lab<'_>, mode: Mode) -> anyhow::Result<Vec<Size>> {
     let mut sizes = Vec::new();
     for set in sets {
         datasets::seed(&lab.server, lab.workspace, set).await?;
+        datasets::forget_migrations(&lab.server, set).await?;
         let database_url = datasets::shared_url(&lab.server, set);
         let bytes = expected_bytes(&database_url).await?;
         sizes.push(Size {

@@ -48,8 +48,8 @@ impl SameWork {
 }
 
 /// One service behind its own database proxy.
-struct Stage {
-    id: String,
+pub(super) struct Stage {
+    pub(super) id: String,
     proxy: DatabaseProxy,
     service: Service,
     client: Client,
@@ -98,7 +98,7 @@ async fn judge_probes(stages: &[Stage]) -> Result<(), String> {
     Ok(())
 }
 
-async fn start(
+pub(super) async fn start(
     workspace: &Workspace,
     subjects: &[&Subject],
     database_url: &str,
@@ -127,7 +127,7 @@ async fn start(
     Ok(stages)
 }
 
-async fn stop(stages: Vec<Stage>) {
+pub(super) async fn stop(stages: Vec<Stage>) {
     join_all(stages.into_iter().map(|stage| {
         // The client's idle connections go first: a graceful shutdown waits for connections.
         drop(stage.client);
@@ -207,7 +207,7 @@ fn random_ids(data_set: DataSet) -> Vec<u32> {
         .collect()
 }
 
-async fn ask_all(stages: &[Stage], path: &str) -> Result<Vec<Answer>, String> {
+pub(super) async fn ask_all(stages: &[Stage], path: &str) -> Result<Vec<Answer>, String> {
     let answers = join_all(stages.iter().map(|stage| stage.client.get(path))).await;
     let answers = stages.iter().zip(answers).map(|(stage, answer)| {
         answer.map_err(|failure| format!("{} did not answer {path}: {}", stage.id, failure.actual))

@@ -1,6 +1,6 @@
-//! hyperfine, the stop-watch of cold starts: how it is called, and what it says.
+//! hyperfine, the stop-watch of programs: how it is called, and what it says.
 //!
-//! hyperfine cannot interleave commands, so it is called with `--runs 1` in an order that the plan draws.
+//! hyperfine cannot interleave commands, so it is called for one of them at a time, in an order that the plan draws.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -54,6 +54,44 @@ impl Timing {
             quoted(&one_line(&self.conclude)),
             quoted(&one_line(&self.command))
         )
+    }
+}
+
+/// A program to time several times in a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Runs {
+    /// The program, without arguments.
+    pub program: PathBuf,
+    /// The file that is its standard input; none for an empty one.
+    pub input: Option<PathBuf>,
+    /// How often.
+    pub runs: usize,
+}
+
+impl Runs {
+    /// The arguments after `hyperfine`, its JSON going to this file.
+    fn arguments(&self, json: &Path) -> Vec<String> {
+        let mut arguments = self.timed();
+        let output = ["--style", "none", "--export-json"].map(str::to_owned);
+        arguments.splice(0..0, output.into_iter().chain([json.display().to_string()]));
+        arguments
+    }
+
+    /// The command as somebody would type it.
+    pub fn typed(&self) -> String {
+        format!("hyperfine {}", one_line(&self.timed()))
+    }
+
+    fn timed(&self) -> Vec<String> {
+        let mut words = ["-N", "--warmup", "3", "--runs"]
+            .map(str::to_owned)
+            .to_vec();
+        words.push(self.runs.to_string());
+        if let Some(input) = &self.input {
+            words.extend(["--input".to_owned(), input.display().to_string()]);
+        }
+        words.push(one_line(&[self.program.display().to_string()]));
+        words
     }
 }
 
@@ -137,9 +175,29 @@ impl Hyperfine {
     /// When hyperfine cannot be run, or the command fails; what the command said is in the error.
     pub async fn once(&self, timing: &Timing, scratch: &Path) -> anyhow::Result<Duration> {
         let json = scratch.join("hyperfine.json");
+        let times = self.times(timing.arguments(1, &json), &json, timing.typed());
+        let first = times.await?.into_iter().next();
+        first.context("hyperfine reported no time")
+    }
+
+    /// Times a program several times in a row.
+    ///
+    /// # Errors
+    /// As [`Hyperfine::once`].
+    pub async fn runs(&self, runs: &Runs, scratch: &Path) -> anyhow::Result<Vec<Duration>> {
+        let json = scratch.join("hyperfine.json");
+        self.times(runs.arguments(&json), &json, runs.typed()).await
+    }
+
+    async fn times(
+        &self,
+        arguments: Vec<String>,
+        json: &Path,
+        typed: String,
+    ) -> anyhow::Result<Vec<Duration>> {
         let mut command = tokio::process::Command::new(&self.program);
         command
-            .args(timing.arguments(1, &json))
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -156,17 +214,14 @@ impl Hyperfine {
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(
-                Trouble::new(format!("hyperfine could not time a start: {}", said.trim()))
-                    .next(format!("run it by hand: {}", timing.typed()))
+                Trouble::new(format!("hyperfine could not time it: {}", said.trim()))
+                    .next(format!("run it by hand: {typed}"))
                     .into(),
             );
         }
-        let text = std::fs::read_to_string(&json)
+        let text = std::fs::read_to_string(json)
             .with_context(|| format!("cannot read {}", json.display()))?;
-        parse(&text)?
-            .into_iter()
-            .next()
-            .context("hyperfine reported no time")
+        parse(&text)
     }
 }
 
@@ -219,6 +274,23 @@ mod tests {
         assert_eq!(
             timing.arguments(1, Path::new("x.json")).last().unwrap(),
             r"'my tool' 'it'\''s'"
+        );
+    }
+
+    #[test]
+    fn a_program_gets_its_input_from_a_file() {
+        let runs = Runs {
+            program: "/a b/program".into(),
+            input: Some("/x/32".into()),
+            runs: 20,
+        };
+        assert_eq!(
+            runs.arguments(Path::new("x.json")).join(" "),
+            "--style none --export-json x.json -N --warmup 3 --runs 20 --input /x/32 '/a b/program'"
+        );
+        assert_eq!(
+            runs.typed(),
+            r"hyperfine -N --warmup 3 --runs 20 --input /x/32 ''\''/a b/program'\'''"
         );
     }
 

@@ -58,7 +58,7 @@ pub async fn measure(
         statements: lab.statements().await,
         progress,
     };
-    let rates = session.shared_rates(subjects).await?;
+    let rates = session.shared_rates(subjects, &Reads(&[])).await?;
     let blocks = session.rounds(subjects, &mut Reads(&rates)).await?;
     let mut notes = standing_notes(subjects, wanted.mode, &same);
     let ceiling = measure_ceiling(lab, &session, &mut notes).await;
@@ -293,6 +293,8 @@ pub(super) fn assembled(
         pool: None,
         paging: None,
         article: None,
+        program: None,
+        calls: None,
     }
 }
 

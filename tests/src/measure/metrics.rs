@@ -359,6 +359,79 @@ pub fn of_minute() -> Vec<Definition> {
     ]
 }
 
+/// The metrics of QR codes: those of a load with texts of the first length, and what is looked at besides.
+pub fn of_codes(
+    lengths: &[usize],
+    rates: &[u32],
+    headline_rate: u32,
+    connections: u32,
+) -> Vec<Definition> {
+    let first = lengths.first().copied().unwrap_or_default();
+    let mut definitions = of_load(rates, headline_rate, connections);
+    definitions.retain(|definition| definition.key != "database_per_request");
+    for definition in &mut definitions {
+        if definition.how.contains("loop") {
+            let how = definition.how.replace(", random ids", "");
+            definition.how = format!("{how}, texts of {first} bytes");
+        }
+    }
+    for length in &lengths[1..] {
+        let at = format!("closed loop, {connections} connections, texts of {length} bytes");
+        let throughput = Definition::new(
+            format!("throughput{}", text_end(*length)),
+            format!("Throughput, {length} B"),
+            "requests/s",
+            at.clone(),
+        );
+        definitions.push(
+            Definition {
+                better: Better::Higher,
+                ..throughput
+            }
+            .headline(),
+        );
+        definitions.push(
+            Definition::new(
+                format!("cpu_per_request{}", text_end(*length)),
+                format!("CPU per request, {length} B"),
+                "µs",
+                format!("user and system, {at}, children included"),
+            )
+            .headline(),
+        );
+    }
+    definitions.push(
+        Definition::new(
+            PSS_LOADED,
+            "Memory, all processes",
+            "MB",
+            "the most proportional set size (Pss) of the service and its children that was seen under load",
+        )
+        .headline(),
+    );
+    for length in lengths {
+        definitions.push(
+            Definition::new(
+                format!("image{}", text_end(*length)),
+                format!("Image of {length} B"),
+                "bytes",
+                "the mean size of the same texts' images",
+            )
+            .headline()
+            .kind(Kind::Constant),
+        );
+    }
+    definitions
+}
+
+/// The key of the memory of the service and its children.
+pub const PSS_LOADED: &str = "pss_at_load";
+
+/// The end of the keys of texts of this length.
+pub fn text_end(bytes: usize) -> String {
+    format!("_at_{bytes}_bytes")
+}
+
 /// The metrics of the cold start.
 pub fn of_cold_start() -> Vec<Definition> {
     vec![
@@ -599,6 +672,28 @@ fn compare(
     }
 }
 
+/// One thing held against another by the times that both take, round by round.
+pub fn compared(side: &str, times: &[f64], against: &str, others: &[f64]) -> Comparison {
+    let ratios: Vec<f64> = times
+        .iter()
+        .zip(others)
+        .map(|(time, other)| time / other)
+        .collect();
+    let invalid = Comparison::invalid(side, against, "fewer than two rounds count");
+    let Some(interval) = ratio_interval(&ratios) else {
+        return invalid;
+    };
+    Comparison {
+        ratio: Some(interval.mean),
+        low: Some(interval.low),
+        high: Some(interval.high),
+        rounds: ratios.len(),
+        verdict: verdict(interval, Better::Lower),
+        reason: None,
+        ..invalid
+    }
+}
+
 /// What an interval of a ratio allows to say.
 pub fn verdict(interval: Interval, better: Better) -> Verdict {
     // Ratios of equal numbers are 1 up to rounding.
@@ -766,5 +861,20 @@ mod tests {
         let metrics = metrics(&blocks, 1);
         assert_eq!(metrics[0].values[1].value, 0.5);
         assert!(metrics[0].comparisons.is_empty());
+    }
+
+    #[test]
+    fn times_are_held_against_others_round_by_round() {
+        let comparison = compared("program", &[1.5, 1.6, 3.2], "true", &[1.0, 1.0, 2.0]);
+        let ratio = comparison.ratio.unwrap_or_default();
+        assert!((1.5..1.6).contains(&ratio), "{ratio}");
+        assert_eq!(
+            (comparison.rounds, comparison.verdict),
+            (3, Verdict::Slower)
+        );
+        assert_eq!(
+            compared("program", &[1.5], "true", &[1.0]).verdict,
+            Verdict::Invalid
+        );
     }
 }

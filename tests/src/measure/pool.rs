@@ -13,7 +13,7 @@ use super::oha::{Load, Oha};
 use super::process;
 use super::progress::Progress;
 use super::protocol::{CONNECTIONS, POOL_SIZE, Plan, TIMEOUT};
-use super::results::{Knee, Metric, Mode, PoolSweep, ResultFile};
+use super::results::{Knee, Language, Metric, Mode, PoolSweep, ResultFile};
 use super::session::{Session, sides_of};
 use super::subject::Subject;
 use crate::harness::service::Service;
@@ -31,11 +31,12 @@ const WITHOUT_PING: &str = "without-ping";
 /// What the same-work gate and pgbench take.
 const AROUND: Duration = Duration::from_secs(20);
 
-/// The sizes of the pools; the last is as large as the load's connections, so no request waits for one.
-fn sizes(mode: Mode) -> &'static [u16] {
-    match mode {
-        Mode::Quick => &[2, 8, 32],
-        Mode::Standard | Mode::Thorough => &[2, 4, 8, 16, 32],
+/// The sizes of the pools; the last is as large as the load's connections, so no request waits for one. A JVM gets fewer of
+/// them outside the thorough mode: each size needs one of its own, and a JVM that still compiles would say nothing.
+fn sizes(mode: Mode, language: Language) -> &'static [u16] {
+    match (mode, language) {
+        (Mode::Quick, _) | (Mode::Standard, Language::Kotlin) => &[2, 8, 32],
+        (Mode::Standard, Language::Rust) | (Mode::Thorough, _) => &[2, 4, 8, 16, 32],
     }
 }
 
@@ -46,7 +47,7 @@ fn sizes(mode: Mode) -> &'static [u16] {
 /// start, or a tool is missing.
 pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::Result<ResultFile> {
     let oha = Oha::find(lab.workspace)?;
-    let sizes = sizes(wanted.mode);
+    let every_size = sizes(wanted.mode, Language::Rust);
     let sweep = [
         lab.subject(Target::Kotlin).await?,
         lab.subject(target).await?.labelled("Rust"),
@@ -62,13 +63,13 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
         pinging.renamed(WITH_PING, "with ping"),
         silent.renamed(WITHOUT_PING, "no ping"),
     ];
-    let pools = with_pools(&sweep, sizes);
+    let pools = with_pools(&sweep, wanted.mode);
     let (plan, knob_plan) = (Plan::pools(wanted.mode), Plan::ping(wanted.mode));
 
     let expected = plan.expected(sides_of(&pools)) + knob_plan.expected(sides_of(&knob)) + AROUND;
     load::announce(&sweep, plan.rounds, expected);
     load::show_load(lab, &plan);
-    let sizes_in_words = sizes.iter().map(u16::to_string).collect::<Vec<_>>();
+    let sizes_in_words = every_size.iter().map(u16::to_string).collect::<Vec<_>>();
     println!(
         "           with pools of {} connections; then the reference with and without the ping, in {} rounds",
         sizes_in_words.join(", "),
@@ -97,7 +98,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     };
     let mut blocks = session.rounds(&pools, &mut loads).await?;
     let mut metrics = metrics::from_blocks(
-        &metrics::of_pools(sizes, CONNECTIONS),
+        &metrics::of_pools(every_size, CONNECTIONS),
         &blocks.records,
         &ids(&sweep),
         &load::against_the_first(&sweep),
@@ -126,7 +127,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
         "once the {} cores are busy, a further connection adds a process of PostgreSQL that waits for a core",
         process::cores()
     ));
-    let database = database(lab, &session, sizes, &mut notes).await;
+    let database = database(lab, &session, every_size, &mut notes).await;
     let all: Vec<Subject> = sweep.iter().chain(&knob).cloned().collect();
     let mut manifest = lab.manifest(&all);
     manifest.connections = CONNECTIONS;
@@ -135,10 +136,10 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     let of_database: Vec<(u16, f64)> = database.iter().map(|(size, rate)| (*size, *rate)).collect();
     let knees: Vec<Knee> = ids(&sweep)
         .iter()
-        .filter_map(|side| knee(side, &throughputs(&metrics, side, sizes)))
+        .filter_map(|side| knee(side, &throughputs(&metrics, side, every_size)))
         .chain(knee(DATABASE, &of_database))
         .collect();
-    let largest = sizes.last().copied().unwrap_or(POOL_SIZE);
+    let largest = every_size.last().copied().unwrap_or(POOL_SIZE);
     let mut invalid = load::invalid(
         &metrics,
         &format!("throughput{}", pool_end(largest)),
@@ -149,7 +150,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     Ok(ResultFile {
         invalid,
         pool: Some(PoolSweep {
-            sizes: sizes.to_vec(),
+            sizes: every_size.to_vec(),
             enough: ENOUGH,
             knees,
             database,
@@ -167,15 +168,19 @@ fn ids(subjects: &[Subject]) -> Vec<String> {
         .collect()
 }
 
-/// Each subject with each size.
-fn with_pools(subjects: &[Subject], sizes: &[u16]) -> Vec<Subject> {
+/// Each subject with each size that its language gets.
+fn with_pools(subjects: &[Subject], mode: Mode) -> Vec<Subject> {
     let with = |subject: &Subject, pool_size| Subject {
         pool_size,
         ..subject.clone()
     };
     subjects
         .iter()
-        .flat_map(|subject| sizes.iter().map(move |size| with(subject, *size)))
+        .flat_map(|subject| {
+            sizes(mode, subject.side.language)
+                .iter()
+                .map(move |size| with(subject, *size))
+        })
         .collect()
 }
 
@@ -315,9 +320,11 @@ mod tests {
     #[test]
     fn every_mode_ends_with_a_pool_in_which_no_request_waits() {
         for mode in [Mode::Quick, Mode::Standard, Mode::Thorough] {
-            let sizes = sizes(mode);
-            assert!(sizes.is_sorted());
-            assert_eq!(sizes.last().map(|size| u32::from(*size)), Some(CONNECTIONS));
+            for language in [Language::Kotlin, Language::Rust] {
+                let sizes = sizes(mode, language);
+                assert!(sizes.is_sorted());
+                assert_eq!(sizes.last().map(|size| u32::from(*size)), Some(CONNECTIONS));
+            }
         }
     }
 }

@@ -103,6 +103,15 @@ pub fn memory(pid: u32) -> Option<Memory> {
     })
 }
 
+/// The proportional share of a process and its descendants (`Pss`), in kB. Those that end meanwhile count as nothing.
+pub fn tree_pss_kb(pid: u32) -> Option<u64> {
+    let own = memory(pid)?.pss_kb?;
+    let stats = all_stats();
+    let others = descendants(pid, &stats).into_iter();
+    let others = others.filter(|descendant| *descendant != pid);
+    Some(own + others.filter_map(|pid| memory(pid)?.pss_kb).sum::<u64>())
+}
+
 /// Threads of a process.
 pub fn threads(pid: u32) -> Option<usize> {
     fs::read_dir(format!("/proc/{pid}/task"))
@@ -115,6 +124,15 @@ pub fn open_files(pid: u32) -> Option<usize> {
     fs::read_dir(format!("/proc/{pid}/fd"))
         .ok()
         .map(Iterator::count)
+}
+
+/// The children of a process, those included that have ended and that it has not taken notice of.
+pub fn children(pid: u32) -> Vec<u32> {
+    let children = all_stats().into_iter();
+    children
+        .filter(|(_, stat)| stat.parent == pid)
+        .map(|(child, _)| child)
+        .collect()
 }
 
 /// What `/proc/PID/stat` says of a process.

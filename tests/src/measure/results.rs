@@ -38,6 +38,10 @@ pub enum Task {
     Export,
     /// The article's table: both sides in several set-ups.
     Article,
+    /// QR codes from a program of their own.
+    Process,
+    /// QR codes from a native library.
+    Library,
     /// The measuring held against itself.
     Calibration,
 }
@@ -247,6 +251,12 @@ pub struct ResultFile {
     /// Which side is which row of the article's table: exercise 8 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub article: Option<Article>,
+    /// The program that draws QR codes, by itself: exercise 9 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramTimes>,
+    /// What a call of native code costs: exercise 11 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<CallTimes>,
 }
 
 /// The same load with a key that counts and with one that does not, on one process. It shows what a gate is for, and has
@@ -446,6 +456,65 @@ pub struct Image {
     pub missing: Option<String>,
 }
 
+/// A program by itself, from its start to its end, beside one that does nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgramTimes {
+    /// What was timed, as somebody would type it.
+    pub command: String,
+    /// Runs in each round.
+    pub runs: usize,
+    /// The program that does nothing, whose time is what a process costs.
+    pub nothing: ProgramTime,
+    /// The program, by the length of its text.
+    pub texts: Vec<TextTime>,
+}
+
+/// How long a program runs, in milliseconds: the geometric mean over the rounds of the medians of their runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProgramTime {
+    /// The mean.
+    pub ms: f64,
+    /// The shortest of the rounds.
+    pub least_ms: f64,
+    /// The longest.
+    pub most_ms: f64,
+}
+
+/// How long the program takes for a text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TextTime {
+    /// Bytes of the text.
+    pub text_bytes: usize,
+    /// Bytes of its image.
+    pub image_bytes: usize,
+    /// How long.
+    pub time: ProgramTime,
+    /// Held against the program that does nothing.
+    pub against_nothing: Comparison,
+}
+
+/// Calls inside of a JVM, of native code and of Kotlin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallTimes {
+    /// The calls, by what they do and with how many bytes.
+    pub calls: Vec<CallTime>,
+}
+
+/// A call that Rust answers, beside the same in Kotlin.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallTime {
+    /// What is called: `copy` or `code`.
+    pub call: String,
+    /// The bytes that it is given.
+    pub bytes: usize,
+    /// The geometric mean of Kotlin's rounds, in microseconds.
+    pub kotlin_us: f64,
+    /// That of the rounds through the border.
+    pub rust_us: f64,
+    /// Rust held against Kotlin.
+    pub rust_against_kotlin: Comparison,
+}
+
 /// One claim that the measuring must fulfil about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationClaim {
@@ -486,6 +555,7 @@ impl Verdict {
                 | "cpu_per_request"
                 | "cpu_per_row"
                 | "start_up_cpu"
+                | "image"
                 | "database_per_request"
                 | "cpu_load"
                 | "cpu_in_all"
@@ -792,6 +862,8 @@ pub(super) mod tests {
             pool: None,
             paging: None,
             article: None,
+            program: None,
+            calls: None,
         }
     }
 

@@ -58,12 +58,16 @@ impl Session<'_> {
     ///
     /// # Errors
     /// When a service does not start, or breaks a gate.
-    pub async fn shared_rates(&mut self, subjects: &[Subject]) -> anyhow::Result<Vec<(u32, f64)>> {
+    pub async fn shared_rates(
+        &mut self,
+        subjects: &[Subject],
+        loads: &impl Loads,
+    ) -> anyhow::Result<Vec<(u32, f64)>> {
         let mut slowest = f64::INFINITY;
         for subject in subjects {
             self.progress
                 .part(&format!("{}: finding its saturation", subject.id()));
-            slowest = slowest.min(block::calibrate(self, subject).await?);
+            slowest = slowest.min(block::calibrate(self, subject, loads).await?);
         }
         Ok(self
             .plan
@@ -105,11 +109,8 @@ impl Session<'_> {
             }
             let order = protocol::shuffled(subjects.len());
             for (place, side) in order.iter().enumerate() {
-                let of_this_round = Sides::of(
-                    order[place..]
-                        .iter()
-                        .map(|side| subjects[*side].side.language),
-                );
+                let of_this_round =
+                    Sides::of(order[place..].iter().map(|side| subjects[*side].runs_as));
                 let blocks_left = of_this_round.plus(sides_of(subjects).times(rounds_left - 1));
                 self.progress
                     .expect(self.left(&took, &order[place..], rounds_left - 1));
@@ -122,7 +123,7 @@ impl Session<'_> {
                 let rounds = self.plan.rounds;
                 let title = format!("round {round} of {rounds}, {}{pool}", subject.id());
                 self.progress.part(&title);
-                let limits = self.limits(subject.side.language, blocks_left);
+                let limits = self.limits(subject.runs_as, blocks_left);
                 let began = self.progress.gone();
                 let observed = block::run(self, subject, loads, &limits, &title).await?;
                 took.entry(*side)
@@ -170,9 +171,9 @@ impl Session<'_> {
     }
 }
 
-/// How many sides there are of each language.
+/// How many sides there are of each kind of process.
 pub fn sides_of(subjects: &[Subject]) -> Sides {
-    Sides::of(subjects.iter().map(|subject| subject.side.language))
+    Sides::of(subjects.iter().map(|subject| subject.runs_as))
 }
 
 /// What the blocks say about how far they can be trusted.

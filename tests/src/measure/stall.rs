@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::block::{self, Loads, Observed};
+use super::block::{self, Loads, Observed, Reads};
 use super::lab::{self, Lab};
 use super::load::{self, Wanted};
 use super::metrics;
@@ -75,7 +75,7 @@ pub async fn measure(
         statements: None,
         progress,
     };
-    let rates = session.shared_rates(subjects).await?;
+    let rates = session.shared_rates(subjects, &Reads(&[])).await?;
     let (percent, rate) = rates[0];
     let mut loads = Stalled {
         proxy: &proxy,

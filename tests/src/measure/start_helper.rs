@@ -210,6 +210,8 @@ mod tests {
                 label: "a script".to_owned(),
                 language: Language::Rust,
                 artifact: folder.join("none"),
+                parts: Vec::new(),
+                calls: None,
                 limits: Limits {
                     start: Duration::from_secs(20),
                     stop: Duration::from_secs(5),

@@ -16,9 +16,11 @@ use crate::target::Target;
 pub struct Subject {
     /// How it is named in the results.
     pub side: Side,
+    /// The language of its process. That of the side is another where a service in Kotlin calls Rust.
+    pub runs_as: Language,
     /// How it is started.
     pub launch: Launch,
-    /// What is shipped, in bytes: the binary without its symbols, or the jar.
+    /// What is shipped, in bytes: the binary without its symbols, or the jar with what it calls.
     pub size: u64,
     /// `DATABASE_POOL_SIZE`.
     pub pool_size: u16,
@@ -43,10 +45,11 @@ impl Subject {
     /// # Errors
     /// When what was built cannot be read.
     pub fn named(id: &str, label: &str, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
-        let language = match launch.language {
+        let runs_as = match launch.language {
             build::Language::Kotlin => Language::Kotlin,
             build::Language::Rust => Language::Rust,
         };
+        let language = launch.calls.map_or(runs_as, |_| Language::Rust);
         let runtime = match language {
             Language::Kotlin => machine::said(&launch.program.to_string_lossy(), &["-version"]),
             Language::Rust => machine::said("rustc", &["--version"]),
@@ -61,6 +64,7 @@ impl Subject {
         };
         Ok(Subject {
             side,
+            runs_as,
             launch,
             size,
             pool_size: POOL_SIZE,
@@ -116,29 +120,38 @@ fn command_line(launch: &Launch) -> String {
         .join(" ")
 }
 
-/// The size of what is shipped. A binary is stripped for this, as a release would be; where there is no `strip`, it counts
-/// as it is.
+/// The size of what is shipped: the binary, or the jar with the parts that it calls.
 fn shipped_size(launch: &Launch, scratch: &Path) -> anyhow::Result<u64> {
-    let size = |path: &Path| {
-        let metadata =
-            std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
-        anyhow::Ok(metadata.len())
+    let mut shipped = match launch.language {
+        build::Language::Kotlin => size(&launch.artifact)?,
+        build::Language::Rust => stripped_size(&launch.artifact, scratch)?,
     };
-    if launch.language == build::Language::Kotlin {
-        return size(&launch.artifact);
+    for part in &launch.parts {
+        shipped += stripped_size(part, scratch)?;
     }
+    Ok(shipped)
+}
+
+/// The size of a binary without its symbols, as a release would be; where there is no `strip`, it counts as it is.
+fn stripped_size(binary: &Path, scratch: &Path) -> anyhow::Result<u64> {
     let stripped = scratch.join("stripped");
     let done = Command::new("strip")
         .arg("-o")
         .arg(&stripped)
-        .arg(&launch.artifact)
+        .arg(binary)
         .output();
     let stripped_size = match done {
         Ok(output) if output.status.success() => size(&stripped).ok(),
         _ => None,
     };
     let _ = std::fs::remove_file(&stripped);
-    stripped_size.map_or_else(|| size(&launch.artifact), Ok)
+    stripped_size.map_or_else(|| size(binary), Ok)
+}
+
+fn size(path: &Path) -> anyhow::Result<u64> {
+    let metadata =
+        std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(metadata.len())
 }
 
 #[cfg(test)]
@@ -164,6 +177,8 @@ mod tests {
             limits: build::Limits::of(build::Language::Kotlin),
             language: build::Language::Kotlin,
             artifact: "/home/somebody/kotlin-service.jar".into(),
+            parts: Vec::new(),
+            calls: None,
         };
         assert_eq!(
             command_line(&launch),

@@ -7,8 +7,8 @@ use super::findings;
 use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
-    Comparison, JudgedPrediction, KeyRun, Metric, Paging, PoolSweep, ResultFile, Side, Stall, Task,
-    Verdict, WrongKey,
+    CallTimes, Comparison, JudgedPrediction, KeyRun, Metric, Paging, PoolSweep, ProgramTimes, ResultFile,
+    Side, Stall, Task, Verdict, WrongKey,
 };
 use crate::terminal::{Style, paint};
 
@@ -84,6 +84,14 @@ fn lines(result: &ResultFile) -> Vec<String> {
     if let Some(paging) = &result.paging {
         lines.push(String::new());
         lines.extend(pages(paging));
+    }
+    if let Some(program) = &result.program {
+        lines.push(String::new());
+        lines.extend(by_itself(program));
+    }
+    if let Some(calls) = &result.calls {
+        lines.push(String::new());
+        lines.extend(by_size(calls));
     }
     if let Some(wrong_key) = &result.wrong_key {
         lines.push(String::new());
@@ -331,6 +339,58 @@ fn with_a_wrong_key(demonstration: &WrongKey) -> Vec<String> {
         &format!("to see it yourself: {}", demonstration.command),
         "- ",
     ));
+    lines
+}
+
+/// The program without the service.
+fn by_itself(program: &ProgramTimes) -> Vec<String> {
+    let row = |name: &str, cells: [String; 3]| {
+        let [time, image, ratio] = cells;
+        format!("{name:NAME$} {time:>VALUE$} {image:>VALUE$} {ratio:>INTERVAL$}")
+    };
+    let head = ["ms", "image, bytes", "times nothing"].map(str::to_owned);
+    let nothing = [figure(program.nothing.ms), "-".to_owned(), "1".to_owned()];
+    let mut lines = vec![
+        paint(Style::Strong, row("the program by itself", head)),
+        row("A program that does nothing", nothing),
+    ];
+    for text in &program.texts {
+        let cells = [
+            figure(text.time.ms),
+            text.image_bytes.to_string(),
+            interval(&text.against_nothing),
+        ];
+        lines.push(row(&format!("Text of {} bytes", text.text_bytes), cells));
+    }
+    let command = format!("to see it yourself: {}", program.command);
+    lines.extend(wrapped(&command, "- "));
+    lines
+}
+
+/// The calls inside of the JVM.
+fn by_size(calls: &CallTimes) -> Vec<String> {
+    let row = |name: &str, cells: [String; 4]| {
+        let [kotlin, rust, ratio, interval] = cells;
+        format!(
+            "{name:NAME$} {kotlin:>VALUE$} {rust:>VALUE$} {ratio:>RATIO$} {interval:>INTERVAL$}"
+        )
+    };
+    let head = ["Kotlin", "Rust", "ratio", "95 % interval"].map(str::to_owned);
+    let mut lines = vec![paint(Style::Strong, row("a call, µs", head))];
+    for call in &calls.calls {
+        let cells = [
+            figure(call.kotlin_us),
+            figure(call.rust_us),
+            call.rust_against_kotlin
+                .ratio
+                .map_or_else(|| "-".to_owned(), figure),
+            interval(&call.rust_against_kotlin),
+        ];
+        lines.push(row(
+            &format!("A {} of {} bytes", call.call, call.bytes),
+            cells,
+        ));
+    }
     lines
 }
 

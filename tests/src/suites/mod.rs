@@ -6,6 +6,9 @@ mod change_things;
 mod fail_the_same_way;
 mod first_route;
 pub mod predict;
+mod qrcode;
+mod qrcode_library;
+mod qrcode_process;
 mod read_a_record;
 mod row;
 mod ship_it;
@@ -29,6 +32,7 @@ use crate::harness::service::Settings;
 use crate::harness::short_runs::ShortRuns;
 use crate::harness::shutdown::Shutdown;
 use crate::harness::silence::Silence;
+use crate::harness::workbench::Workbench;
 
 /// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -90,6 +94,8 @@ pub enum Kind {
     Shutdown(fn(&Shutdown) -> TestResult),
     /// What was observed of runs that end by themselves.
     ShortRuns(fn(&ShortRuns) -> TestResult),
+    /// A service that the test starts its own way, after all others.
+    Own(Run<Workbench>),
 }
 
 /// One test of the contract.
@@ -113,6 +119,7 @@ macro_rules! contract_tests {
         $(, shutdown: [$($shutdown:ident),* $(,)?])?
         $(, short_runs: [$($short_runs:ident),* $(,)?])?
         $(,)?
+        $(, own: [$($own:ident),* $(,)?])? $(,)?
     ) => {
         /// The suite's tests, in the order a learner meets them.
         pub fn tests() -> Vec<$crate::suites::ContractTest> {
@@ -127,6 +134,7 @@ macro_rules! contract_tests {
                 $($(ContractTest { name: stringify!($talkative), kind: Kind::Talkative(|context| Box::pin($talkative(context))) },)*)?
                 $($(ContractTest { name: stringify!($shutdown), kind: Kind::Shutdown($shutdown) },)*)?
                 $($(ContractTest { name: stringify!($short_runs), kind: Kind::ShortRuns($short_runs) },)*)?
+                $($(ContractTest { name: stringify!($own), kind: Kind::Own(|bench| Box::pin($own(bench))) },)*)?
             ]
         }
     };
@@ -139,6 +147,14 @@ pub struct Suite {
     pub name: &'static str,
     /// Its tests.
     pub tests: Vec<ContractTest>,
+}
+
+impl Suite {
+    /// True when the Kotlin service keeps it as well. What is below a service is each implementation's own matter.
+    pub fn judges_kotlin(&self) -> bool {
+        let own = |test: &ContractTest| matches!(test.kind, Kind::Own(_));
+        !self.tests.iter().any(own)
+    }
 }
 
 /// All suites that judge a running service, in the order of the exercises.
@@ -171,6 +187,18 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "ship-it",
             tests: ship_it::tests(),
+        },
+        Suite {
+            name: "qrcode",
+            tests: qrcode::tests(),
+        },
+        Suite {
+            name: "qrcode-process",
+            tests: qrcode_process::tests(),
+        },
+        Suite {
+            name: "qrcode-library",
+            tests: qrcode_library::tests(),
         },
     ]
 }

@@ -200,7 +200,7 @@ mod tests {
             "{html}"
         );
         assert!(!minute.contains("axum"), "{html}");
-        let knob = "no ping</th><td class=\"number\">1.10 <span class=\"interval\">(1.04 to 1.16)</span></td>";
+        let knob = "no ping</th><td class=\"number\">1.10 <span class=\"interval\">(1.05 to 1.16)</span></td>";
         assert!(html.contains(knob), "{html}");
         assert!(
             html.contains("16 MB: too small, it did not start. The right-sized rows have 24 MB."),

@@ -2,6 +2,7 @@
 
 mod article;
 mod calibration;
+mod calls;
 mod ceiling;
 mod chart;
 mod guard;
@@ -9,9 +10,10 @@ mod knob;
 mod numbers;
 mod paging;
 mod pool;
-pub mod report;
 mod profile;
+mod program;
 mod published;
+pub mod report;
 mod stall;
 mod table;
 
@@ -76,6 +78,8 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&pool::render(reference.as_ref(), own));
     html.push_str(&paging::render(reference.as_ref(), own));
     html.push_str(&article::render(reference.as_ref(), own));
+    html.push_str(&program::render(reference.as_ref(), own));
+    html.push_str(&calls::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
     html.push_str(&guard::wrong_key(reference.as_ref(), own));
     if let Some(own) = own {
@@ -206,8 +210,9 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PageTimes, Paging,
-        PoolSweep, SCHEMA, Side, SideValue, Stall, StalledSide, Task, Verdict, WrongKey,
+        Better, CallTime, CallTimes, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PageTimes, Paging,
+        PoolSweep, ProgramTime, ProgramTimes, SCHEMA, Side, SideValue, Stall, StalledSide, Task,
+        TextTime, Verdict, WrongKey,
     };
 
     fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {
@@ -299,6 +304,8 @@ mod tests {
             pool: None,
             paging: None,
             article: None,
+            program: None,
+            calls: None,
         }
     }
 
@@ -424,6 +431,68 @@ mod tests {
         );
         assert!(html.contains("<td>refused: 3000 of 3000 answers"), "{html}");
         assert!(!page(Some(&sample()), None).contains("price of the guard"));
+    }
+
+    #[test]
+    fn a_program_stands_beside_one_that_does_nothing() {
+        let time = |ms| ProgramTime {
+            ms,
+            least_ms: ms * 0.9,
+            most_ms: ms * 1.1,
+        };
+        let mut file = sample();
+        file.program = Some(ProgramTimes {
+            command: "hyperfine <x>".into(),
+            runs: 60,
+            nothing: time(0.5),
+            texts: vec![TextTime {
+                text_bytes: 512,
+                image_bytes: 1057,
+                time: time(2.0),
+                against_nothing: Comparison {
+                    ratio: Some(4.0),
+                    low: Some(3.9),
+                    high: Some(4.1),
+                    ..file.metrics[0].comparisons[0].clone()
+                },
+            }],
+        });
+        let html = page(Some(&file), None);
+        assert!(html.contains("<code>hyperfine &lt;x&gt;</code>"), "{html}");
+        assert!(
+            html.contains("A text of 512 bytes</th><td class=\"number\">2 "),
+            "{html}"
+        );
+        assert!(html.contains("<td class=\"number\">1057</td>"), "{html}");
+        assert!(
+            html.contains("4 <span class=\"interval\">(3.90 to 4.10)</span>"),
+            "{html}"
+        );
+        assert!(!page(Some(&sample()), None).contains("by itself"));
+    }
+
+    #[test]
+    fn a_call_stands_beside_the_same_in_kotlin() {
+        let mut file = sample();
+        file.calls = Some(CallTimes {
+            calls: vec![CallTime {
+                call: "copy".into(),
+                bytes: 100_000,
+                kotlin_us: 4.0,
+                rust_us: 12.0,
+                rust_against_kotlin: file.metrics[0].comparisons[0].clone(),
+            }],
+        });
+        let html = page(Some(&file), None);
+        assert!(
+            html.contains("A copy of 100\u{202f}000 bytes</th>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("<td class=\"number\">4</td><td class=\"number\">12</td>"),
+            "{html}"
+        );
+        assert!(!page(Some(&sample()), None).contains("A call"));
     }
 
     #[test]

@@ -18,16 +18,16 @@ import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: main
 fun main(arguments: Array<String>) {
-    val settings =
-        try {
-            Settings.from(System.getenv())
-        } catch (invalid: InvalidSettings) {
-            refuse(invalid.complaints)
-        }
     if (arguments.firstOrNull() == "health") {
-        healthComplaint(settings)?.let { refuse(listOf(it)) }
-        return
+        healthComplaint(readSettings())?.let { refuse(listOf(it)) }
+    } else {
+        serve(ZxingQrCodes())
     }
+}
+
+/** Runs the service until it is told to stop, with [qrCodes] to draw its QR codes. */
+fun serve(qrCodes: QrCodes) {
+    val settings = readSettings()
     logFrom(settings.logLevel)
     val schema = Schema()
     schema.migrate(patientDataSource(settings.database))
@@ -57,7 +57,7 @@ fun main(arguments: Array<String>) {
         ) {
             // A request may wait that long for a connection, and as long again for its query.
             drainOnStop(listener, atMost = settings.database.timeout * 2 + 1.seconds)
-            service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys)
+            service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes)
         }
     server.monitor.subscribe(ApplicationStopped) { database.close() }
     server.monitor.subscribe(ServerReady) {
@@ -81,6 +81,7 @@ fun Application.service(
     schemaIsUpToDate: () -> Boolean,
     exportLimits: ExportLimits,
     apiKeys: List<String>,
+    qrCodes: QrCodes = ZxingQrCodes(),
 ) {
     install(RequestIds)
     install(RequestLog)
@@ -94,11 +95,19 @@ fun Application.service(
         export(records, exportLimits, apiKeys)
         visit(records, apiKeys)
         visits(records, apiKeys)
+        qrCode(qrCodes)
     }
 }
 // ANCHOR_END: main
 
 private val log = LoggerFactory.getLogger("workshop.records.start")
+
+private fun readSettings(): Settings =
+    try {
+        Settings.from(System.getenv())
+    } catch (invalid: InvalidSettings) {
+        refuse(invalid.complaints)
+    }
 
 private fun Settings.cannotListen(reason: String?) =
     listOf("Cannot listen on $address, port $port ($reason): set ADDRESS and PORT to a free one.")

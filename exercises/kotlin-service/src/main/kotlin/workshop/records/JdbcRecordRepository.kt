@@ -6,11 +6,12 @@ import java.sql.Connection
 import java.sql.PreparedStatement
 import java.sql.ResultSet
 
+// ANCHOR: jdbc
+
 /**
  * The fastest way on the JVM, to measure Exposed against: a question is one round trip, since a single statement needs no
  * transaction around it, and pgjdbc keeps the statements prepared that it sees again and again.
  */
-// ANCHOR: jdbc
 class JdbcRecordRepository(
     private val database: PostgresDatabase,
 ) : RecordRepository {

@@ -63,6 +63,15 @@ internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
             problem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
         }
 
+        is QrCodesUnavailable -> {
+            log
+                .atWarn()
+                .addKeyValue("request_id", requestId)
+                .setCause(failure.cause)
+                .log("no QR code: {}", failure.message)
+            problem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now")
+        }
+
         else -> {
             log
                 .atError()

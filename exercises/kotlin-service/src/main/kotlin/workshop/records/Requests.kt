@@ -35,13 +35,17 @@ private val KnownMethods =
         }
     }
 
-/** The first parameter of this name in the query. Ktor's own look-up takes `Name` for `name`. */
+/** The first parameter of this name. Ktor's own look-up takes `Name` for `name`. */
 internal fun ApplicationRequest.queryParameter(name: String): String? =
+    encodedQueryParameter(name)?.decodeURLQueryComponent(plusIsSpace = true)
+
+/** The same as it stands in the query. */
+internal fun ApplicationRequest.encodedQueryParameter(name: String): String? =
     queryString()
         .splitToSequence('&')
         .map { it.split('=', limit = 2) }
         .firstOrNull { it.first().decodeURLQueryComponent(plusIsSpace = true) == name }
-        ?.let { it.getOrElse(1) { "" }.decodeURLQueryComponent(plusIsSpace = true) }
+        ?.let { it.getOrElse(1) { "" } }
 
 /** Lets requests pass that have a percent sign without two hexadecimal digits. Ktor would refuse them, whatever it is in. */
 fun NettyApplicationEngine.Configuration.acceptStrayPercents() {
@@ -51,14 +55,15 @@ fun NettyApplicationEngine.Configuration.acceptStrayPercents() {
 /** Makes of each a byte that is no UTF-8: so whoever needs what it stands in can still see that it is broken. */
 @ChannelHandler.Sharable
 private object StrayPercents : ChannelInboundHandlerAdapter() {
-    private val strayPercent = Regex("%(?![0-9A-Fa-f]{2})")
-
     override fun channelRead(
         context: ChannelHandlerContext,
         message: Any,
     ) {
-        if (message is HttpRequest && '%' in message.uri()) message.uri = message.uri().replace(strayPercent, "%FF")
+        if (message is HttpRequest && '%' in message.uri()) message.uri = message.uri().replace(STRAY_PERCENT, "%FF")
         context.fireChannelRead(message)
     }
 }
+
+/** A percent sign without two hexadecimal digits. */
+internal val STRAY_PERCENT = Regex("%(?![0-9A-Fa-f]{2})")
 // ANCHOR_END: requests

@@ -79,9 +79,10 @@ fun serviceTest(
     apiKeys: List<String> = listOf("valid_key"),
     schemaIsUpToDate: Boolean = true,
     exportLimits: ExportLimits = ExportLimits(concurrent = 1, turnTimeout = 1.seconds, clientTimeout = 1.seconds),
+    qrCodes: QrCodes = ZxingQrCodes(),
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
-    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys) }
+    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes) }
     test(client)
 }
 

@@ -1,0 +1,30 @@
+// Draws QR codes with a program of their own: a process for each, the text goes in and the image comes out.
+package workshop.qrcode
+
+import workshop.records.QrCodes
+import workshop.records.QrCodesUnavailable
+import java.io.IOException
+import kotlin.time.Duration
+
+// ANCHOR: process
+
+/** Runs at most [atOnce] of [program] at the same time, and waits at most [timeout] for an image. */
+class ProcessQrCodes(
+    private val program: String,
+    private val atOnce: Int,
+    private val timeout: Duration,
+) : QrCodes {
+    override suspend fun png(text: String): ByteArray =
+        TODO("start the program, at most $atOnce of them at a time, and end it when its image has not come within $timeout")
+
+    /** A list of one word: no shell reads it. What the program says on standard error goes to the service's log. */
+    private fun start(): Process =
+        try {
+            ProcessBuilder(listOf(program))
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start()
+        } catch (cause: IOException) {
+            throw QrCodesUnavailable("$program cannot be started", cause)
+        }
+}
+// ANCHOR_END: process

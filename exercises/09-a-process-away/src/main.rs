@@ -1,0 +1,56 @@
+//! The program: a text as its argument or on standard input, a PNG image with its QR code on
+//! standard output.
+
+mod qr;
+
+use std::{io, process::ExitCode};
+
+use qr::QrError;
+
+// ANCHOR: error
+/// Why there is no image.
+#[expect(dead_code, reason = "delete this line once all of them are used")]
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("usage: {} [TEXT]; without TEXT, standard input is read", env!("CARGO_BIN_NAME"))]
+    Usage,
+    #[error("the text is empty")]
+    Empty,
+    #[error("the text is not UTF-8")]
+    NotUtf8,
+    #[error(transparent)]
+    Qr(#[from] QrError),
+    #[error("standard input cannot be read: {0}")]
+    Input(#[source] io::Error),
+    #[error("the image cannot be written: {0}")]
+    Output(#[source] io::Error),
+}
+
+impl Error {
+    /// 2 when another text would do, 1 when it would not help.
+    fn exit_code(&self) -> ExitCode {
+        todo!("2 or 1 for {self:?}")
+    }
+}
+// ANCHOR_END: error
+
+// ANCHOR: main
+/// Standard output is for the image alone: what there is to say goes to standard error.
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            error.exit_code()
+        }
+    }
+}
+
+fn run() -> Result<(), Error> {
+    let image = qr::png("the text that was given")?;
+    todo!(
+        "write these {} bytes to standard output, once the text is the one that was given",
+        image.len()
+    )
+}
+// ANCHOR_END: main

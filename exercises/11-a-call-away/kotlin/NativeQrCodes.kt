@@ -1,0 +1,21 @@
+// Draws QR codes with a function of a native library: a text is copied out of the JVM, an image is copied in.
+package workshop.qrcode
+
+import workshop.records.QrCodes
+import java.lang.foreign.MemorySegment
+import java.nio.file.Path
+
+// ANCHOR: native
+
+/** Calls the library at [path]. It is loaded with the first code; while it cannot be loaded, each code tries again. */
+class NativeQrCodes(
+    private val path: Path,
+) : QrCodes {
+    override suspend fun png(text: String): ByteArray =
+        TODO("load the library at $path, once, and call its qr_png with the text")
+}
+
+/** Copies bytes that the library has handed over, and gives them back to it. */
+fun Library.take(bytes: MemorySegment): ByteArray =
+    TODO("copy the ${bytes.byteSize()} bytes, and give them back with $free")
+// ANCHOR_END: native

@@ -1,0 +1,69 @@
+//! The library: what C could call, and so can a JVM.
+#![expect(
+    unsafe_code,
+    reason = "what comes over this border are addresses, and nobody checks them"
+)]
+
+mod echo;
+mod qr;
+
+use std::str;
+
+use qr::QrError;
+
+// ANCHOR: border
+/// Bytes that have left Rust. Whoever got them gives them back to [`qr_free`], once.
+#[repr(C)]
+pub struct Bytes {
+    data: *mut u8,
+    length: usize,
+}
+
+impl Bytes {
+    /// Lets go of the bytes without freeing them.
+    fn handed_over(bytes: Vec<u8>) -> Bytes {
+        todo!(
+            "say where these {} bytes are, and free them no more",
+            bytes.len()
+        )
+    }
+}
+
+/// What became of a call; the numbers are part of the border.
+#[repr(i32)]
+pub enum Outcome {
+    Drawn = 0,
+    NotUtf8 = 1,
+    TooLong = 2,
+    NoImage = 3,
+    Panicked = 4,
+}
+
+/// Draws the QR code of a text, and writes to `image` where it is.
+///
+/// # Safety
+/// There are `length` bytes at `text`, and room for [`Bytes`] at `image`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Bytes) -> Outcome {
+    todo!("draw the {length} bytes at {text:?}, and write to {image:?} where the image is")
+}
+
+/// Takes bytes back that a function of this library has handed over.
+///
+/// # Safety
+/// They are given back for the first time, and as many as there were.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
+    todo!("free the {length} bytes at {data:?}")
+}
+// ANCHOR_END: border
+
+/// The image of a text that may be no text.
+#[expect(dead_code, reason = "delete this line once it is called")]
+fn draw(text: &[u8]) -> Result<Vec<u8>, Outcome> {
+    let text = str::from_utf8(text).map_err(|_| Outcome::NotUtf8)?;
+    qr::png(text).map_err(|error| match error {
+        QrError::TooLong(_) => Outcome::TooLong,
+        QrError::Image(_) => Outcome::NoImage,
+    })
+}

@@ -1,0 +1,92 @@
+// Writes a black and white image as a PNG file: one bit a pixel, no filters, one block of deflated rows.
+package workshop.records
+
+import java.io.ByteArrayOutputStream
+import java.io.DataOutputStream
+import java.util.zip.CRC32
+import java.util.zip.Deflater
+import java.util.zip.DeflaterOutputStream
+
+/** What zlib takes by default, named because the Rust side names it too. */
+private const val DEFLATE_LEVEL = 6
+
+// ANCHOR: png
+
+/** A square image, [width] pixels wide, to which rows are added from top to bottom. */
+class BlackAndWhiteImage(
+    private val width: Int,
+) {
+    private val rows = ByteArrayOutputStream()
+
+    fun whiteRow() = Row(width)
+
+    fun add(row: Row) = rows.writeBytes(row.bytes)
+
+    /** The image as a file. */
+    fun toPng(): ByteArray {
+        val file = ByteArrayOutputStream()
+        DataOutputStream(file).apply {
+            write(SIGNATURE)
+            writeChunk("IHDR", header())
+            writeChunk("IDAT", deflated(rows.toByteArray()))
+            writeChunk("IEND", byteArrayOf())
+        }
+        return file.toByteArray()
+    }
+
+    private fun header(): ByteArray {
+        val bytes = ByteArrayOutputStream()
+        DataOutputStream(bytes).apply {
+            writeInt(width)
+            writeInt(width)
+            // 1 bit a pixel, greyscale, deflate, the five standard filters to choose from, not interlaced.
+            write(byteArrayOf(1, 0, 0, 0, 0))
+        }
+        return bytes.toByteArray()
+    }
+
+    /** A row of pixels: first the number of its filter, 0 for none, then eight pixels a byte, 1 is white. */
+    class Row(
+        width: Int,
+    ) {
+        internal val bytes = ByteArray(1 + (width + 7) / 8) { index -> if (index == 0) 0 else -1 }
+
+        fun darken(
+            from: Int,
+            pixels: Int,
+        ) {
+            for (pixel in from..<from + pixels) {
+                val index = 1 + pixel / 8
+                val mask = 0x80 shr pixel % 8
+                bytes[index] = (bytes[index].toInt() and mask.inv()).toByte()
+            }
+        }
+    }
+
+    private companion object {
+        val SIGNATURE = byteArrayOf(0x89.toByte()) + "PNG\r\n\u001a\n".encodeToByteArray()
+    }
+}
+// ANCHOR_END: png
+
+private fun deflated(bytes: ByteArray): ByteArray {
+    val deflated = ByteArrayOutputStream()
+    val deflater = Deflater(DEFLATE_LEVEL)
+    try {
+        DeflaterOutputStream(deflated, deflater).use { it.write(bytes) }
+    } finally {
+        // It holds memory outside of the heap, which the collector would free late.
+        deflater.end()
+    }
+    return deflated.toByteArray()
+}
+
+private fun DataOutputStream.writeChunk(
+    name: String,
+    content: ByteArray,
+) {
+    val checked = name.encodeToByteArray() + content
+    writeInt(content.size)
+    write(checked)
+    writeInt(CRC32().apply { update(checked) }.value.toInt())
+}

@@ -1,0 +1,21 @@
+// What the service asks of whoever draws QR codes. Exercises 9 to 11 put other implementations in its place.
+package workshop.records
+
+// ANCHOR: qr-codes
+
+/** Draws QR codes. Called by many requests at once. */
+fun interface QrCodes {
+    /**
+     * The QR code of [text] as a PNG image.
+     *
+     * @throws QrCodesUnavailable when it cannot be drawn now
+     */
+    suspend fun png(text: String): ByteArray
+}
+
+/** No code can be drawn now. The [reason] is for the log, the client learns only that. */
+class QrCodesUnavailable(
+    reason: String,
+    cause: Throwable? = null,
+) : Exception(reason, cause)
+// ANCHOR_END: qr-codes

@@ -1,0 +1,47 @@
+// Draws QR codes in Kotlin: ZXing decides which modules are dark, Png.kt makes the image file.
+package workshop.records
+
+import com.google.zxing.EncodeHintType
+import com.google.zxing.qrcode.decoder.ErrorCorrectionLevel
+import com.google.zxing.qrcode.encoder.ByteMatrix
+import com.google.zxing.qrcode.encoder.Encoder
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.withContext
+
+/** The blank border that readers need, in modules (the squares of a QR code). */
+private const val QUIET_ZONE = 4
+
+/** No image is narrower than this, in pixels. */
+private const val SMALLEST_WIDTH = 200
+
+/** Without it ZXing takes a text for ISO 8859-1 and writes `?` for everything else. */
+private val HINTS = mapOf(EncodeHintType.CHARACTER_SET to Charsets.UTF_8.name())
+
+// ANCHOR: zxing
+class ZxingQrCodes : QrCodes {
+    /** Keeps the processor busy, so it leaves the threads alone that read requests. */
+    override suspend fun png(text: String): ByteArray =
+        withContext(Dispatchers.Default) {
+            Encoder.encode(text, ErrorCorrectionLevel.L, HINTS).matrix.toPng()
+        }
+}
+
+private fun ByteMatrix.toPng(): ByteArray {
+    val across = width + 2 * QUIET_ZONE
+    val scale = (SMALLEST_WIDTH + across - 1) / across
+    val image = BlackAndWhiteImage(width = across * scale)
+    repeat(across) { y ->
+        val row = image.whiteRow()
+        for (x in 0..<width) {
+            if (isDark(x, y - QUIET_ZONE)) row.darken(from = (x + QUIET_ZONE) * scale, pixels = scale)
+        }
+        repeat(scale) { image.add(row) }
+    }
+    return image.toPng()
+}
+
+private fun ByteMatrix.isDark(
+    x: Int,
+    y: Int,
+) = y in 0..<height && get(x, y).toInt() == 1
+// ANCHOR_END: zxing

@@ -1,0 +1,46 @@
+// Draws QR codes with a function of a native library: a text is copied out of the JVM, an image is copied in.
+package workshop.qrcode
+
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.withContext
+import workshop.records.QrCodes
+import workshop.records.QrCodesUnavailable
+import java.lang.foreign.Arena
+import java.lang.foreign.MemorySegment
+import java.lang.foreign.ValueLayout.JAVA_BYTE
+import java.nio.file.Path
+
+// ANCHOR: native
+
+/** Calls the library at [path]. It is loaded with the first code; while it cannot be loaded, each code tries again. */
+class NativeQrCodes(
+    private val path: Path,
+) : QrCodes {
+    private val library by lazy { Library.load(path) }
+
+    override suspend fun png(text: String): ByteArray =
+        withContext(Dispatchers.Default) {
+            // Memory beside the heap, for this call: it is freed at the end of the block, whatever happens.
+            Arena.ofConfined().use { arena -> library.draw(text, arena) }
+        }
+}
+
+private fun Library.draw(
+    text: String,
+    arena: Arena,
+): ByteArray {
+    val bytes = arena.allocateFrom(JAVA_BYTE, *text.encodeToByteArray())
+    val image = arena.allocate(BYTES)
+    val outcome = png.invoke(bytes, bytes.byteSize(), image) as Int
+    if (outcome != DRAWN) throw QrCodesUnavailable("qr_png returned $outcome")
+    return take(image.bytes())
+}
+
+/** Copies bytes that the library has handed over, and gives them back to it. */
+fun Library.take(bytes: MemorySegment): ByteArray =
+    try {
+        bytes.toArray(JAVA_BYTE)
+    } finally {
+        free.invoke(bytes, bytes.byteSize())
+    }
+// ANCHOR_END: native

@@ -118,8 +118,8 @@ macro_rules! contract_tests {
         $(, talkative: [$($talkative:ident),* $(,)?])?
         $(, shutdown: [$($shutdown:ident),* $(,)?])?
         $(, short_runs: [$($short_runs:ident),* $(,)?])?
+        $(, own: [$($own:ident),* $(,)?])?
         $(,)?
-        $(, own: [$($own:ident),* $(,)?])? $(,)?
     ) => {
         /// The suite's tests, in the order a learner meets them.
         pub fn tests() -> Vec<$crate::suites::ContractTest> {

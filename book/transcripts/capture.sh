@@ -72,4 +72,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-5 solution-5
     check green-6 solution-6
     check green-7 solution-7
+    check green-8 solution-8
 fi

@@ -155,6 +155,20 @@ impl Suite {
         let own = |test: &ContractTest| matches!(test.kind, Kind::Own(_));
         !self.tests.iter().any(own)
     }
+
+    /// True when some of its tests wait until time limits of the service have passed: it takes as long as these are.
+    pub fn waits_for_limits(&self) -> bool {
+        self.tests.iter().any(|test| {
+            matches!(
+                test.kind,
+                Kind::Silence(_)
+                    | Kind::Restart(_)
+                    | Kind::FirstStart(_)
+                    | Kind::Large(_)
+                    | Kind::Shutdown(_)
+            )
+        })
+    }
 }
 
 /// All suites that judge a running service, in the order of the exercises.

@@ -80,10 +80,10 @@ calibrate *options: tool (bring "oha" "hyperfine")
 seed data_set *options: tool
     {{ workshop }} seed {{ quote(data_set) }} {{ options }}
 
-# Build a local PostgreSQL image from this machine's binaries, for rooms without a registry
+# Build a local PostgreSQL image from this machine's binaries, for rooms without a registry; or the image of a service, and try it
 [group('the database')]
-image: tool
-    {{ workshop }} image
+image *target: tool
+    {{ workshop }} image {{ target }}
 
 # Remove the server, the containers and the databases that the course started
 [group('the database')]

@@ -20,7 +20,7 @@ error() {
     cp "$root/Cargo.lock" "$copy/"
     {
         printf '[package]\nname = "copy"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\n'
-        sed -n '/^\[workspace.dependencies\]/,/^$/p' "$root/Cargo.toml" | grep -E '^(rocket|sqlx|serde|env_logger|log|subtle|thiserror) '
+        sed -n '/^\[workspace.dependencies\]/,/^$/p' "$root/Cargo.toml" | grep -E '^(rocket|sqlx|serde|env_logger|log|subtle|thiserror|tracing|tracing-subscriber|uuid) '
         sed -n '/^\[profile.dev/,$p' "$root/Cargo.toml"
     } >"$copy/Cargo.toml"
     sed -i -E "$3" "$copy/src/$4"
@@ -71,5 +71,7 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-4 solution-4
     check green-5 solution-5
     check green-6 solution-6
+    check green-7 solution-7
+    check green-8 solution-8
     check green-10 solution-10
 fi

@@ -58,8 +58,14 @@ pub enum Command {
     Report,
     /// Hold the measuring against itself: no difference must be shown as none, a planted one must be found
     Calibrate(CalibrateArgs),
-    /// Build a local PostgreSQL image from the binaries on this machine
-    Image,
+    /// Build a local PostgreSQL image from the binaries on this machine; or the image of a service, and try it out
+    Image {
+        /// exercise-8, solution-8 or kotlin; without it, the image is PostgreSQL's
+        target: Option<Target>,
+        /// Leave the image of the service on the engine
+        #[arg(long, requires = "target")]
+        keep: bool,
+    },
     /// Remove the server, containers and databases that the course started
     Clean {
         /// Also the image of `just image`, which other checkouts may use

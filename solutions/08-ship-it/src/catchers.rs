@@ -1,8 +1,9 @@
 //! The catchers: what a client is told when no handler could answer.
 
 use rocket::{Request, catch, http::Status};
+use tracing::error;
 
-use crate::problem::Problem;
+use crate::{problem::Problem, request_id::RequestId};
 
 // ANCHOR: catchers
 /// Answers a request that Rocket could not read.
@@ -19,7 +20,8 @@ pub fn nothing_here() -> Problem {
 
 /// Answers whatever else has failed, a handler that panicked (500) above all.
 #[catch(default)]
-pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
+pub fn unexpected(status: Status, request: &Request<'_>) -> Problem {
+    error!(request_id = %RequestId::of(request), "no handler has answered: {status}");
     Problem::new(status, "an unexpected error occurred")
 }
 // ANCHOR_END: catchers

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use log::LevelFilter;
 use rocket::tokio::time::timeout;
-use sqlx::{PgConnection, PgPool, Postgres, pool::PoolConnection, postgres::PgPoolOptions};
+use sqlx::{
+    ConnectOptions, PgConnection, PgPool, Postgres, pool::PoolConnection, postgres::PgPoolOptions,
+};
 
 use crate::{error::Error, settings::Settings};
 
@@ -29,7 +32,9 @@ impl Database {
         let options = settings
             .database
             .clone()
-            .options([("statement_timeout", statement_timeout)]);
+            .options([("statement_timeout", statement_timeout)])
+            // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
+            .log_slow_statements(LevelFilter::Off, limit);
         let pool = PgPoolOptions::new()
             .max_connections(settings.database_pool_size.get())
             .acquire_timeout(limit)
@@ -52,10 +57,7 @@ impl Database {
             Err(_elapsed) => {
                 // The answer may still come. The next request must not take it for its own.
                 connection.close_on_drop();
-                Err(Error::Unavailable(format!(
-                    "no answer within {} ms",
-                    self.limit.as_millis()
-                )))
+                Err(self.no_answer())
             }
         }
     }
@@ -68,10 +70,16 @@ impl Database {
     pub async fn connection_for_many_rows(&self) -> Result<PoolConnection<Postgres>, Error> {
         let mut connection = self.pool.acquire().await?;
         connection.close_on_drop();
-        sqlx::query("SET statement_timeout = 0")
-            .execute(&mut *connection)
-            .await?;
+        let no_limit = sqlx::query("SET statement_timeout = 0").execute(&mut *connection);
+        match timeout(self.limit, no_limit).await {
+            Ok(result) => result?,
+            Err(_elapsed) => return Err(self.no_answer()),
+        };
         Ok(connection)
+    }
+
+    fn no_answer(&self) -> Error {
+        Error::Unavailable(format!("no answer within {} ms", self.limit.as_millis()))
     }
 }
 // ANCHOR_END: database

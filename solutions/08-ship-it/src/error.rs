@@ -11,7 +11,7 @@ use rocket::{
 use thiserror::Error;
 use tracing::error;
 
-use crate::{problem::Problem, request_id::RequestId, settings::LARGEST_BODY};
+use crate::{problem::Problem, request_id::RequestId, settings::LARGEST_BODY, visits::MOST_IDS};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -27,7 +27,7 @@ pub enum Error {
     #[error("the body must not be larger than {LARGEST_BODY} bytes")]
     BodyTooLarge,
     /// The body of the request is JSON, and means nothing here.
-    #[error("the body must be {{\"ids\": […]}} with at most 1000 32-bit integers")]
+    #[error("the body must be {{\"ids\": […]}} with at most {MOST_IDS} 32-bit integers")]
     UnusableBody,
     /// As many exports run as may run at the same time.
     #[error("too many exports are running")]
@@ -55,10 +55,10 @@ impl Error {
     pub fn problem(&self) -> Problem {
         let status = match self {
             Error::BadRequest(_) => Status::BadRequest,
-            Error::NotFound(_) => Status::NotFound,
             Error::UnsupportedMediaType => Status::UnsupportedMediaType,
             Error::BodyTooLarge => Status::PayloadTooLarge,
             Error::UnusableBody => Status::UnprocessableEntity,
+            Error::NotFound(_) => Status::NotFound,
             Error::ClientTooSlow => Status::RequestTimeout,
             Error::Unavailable(_) | Error::TooManyExports => Status::ServiceUnavailable,
             Error::Query(_) | Error::Json(_) => Status::InternalServerError,

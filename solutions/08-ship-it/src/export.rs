@@ -13,13 +13,14 @@ use rocket::{
         spawn,
         sync::{
             OwnedSemaphorePermit, Semaphore,
-            mpsc::{self, Sender, error::SendTimeoutError},
+            mpsc::{self, Receiver, Sender, error::SendTimeoutError},
         },
         time::timeout,
     },
 };
 use serde::Serialize;
 use sqlx::{Postgres, pool::PoolConnection};
+use tracing::warn;
 
 use crate::{
     api_key::ApiKey, database::Database, error::Error, record::Record, settings::Settings,
@@ -55,6 +56,13 @@ impl Exports {
             _ => Err(Error::TooManyExports),
         }
     }
+
+    /// The client of one export, and what has been handed over to it and not yet sent.
+    fn client(&self) -> (Client, Receiver<Result<Vec<u8>, Error>>) {
+        let (chunks, handed_over) = mpsc::channel(1);
+        let timeout = self.client_timeout;
+        (Client { chunks, timeout }, handed_over)
+    }
 }
 // ANCHOR_END: exports
 
@@ -62,83 +70,124 @@ impl Exports {
 /// Answers all records, ordered by id; 503 when the database does not answer, or too many exports
 /// run already.
 ///
-/// The rows are read in a task of their own, which waits while the client is slow: there are never
-/// more than a few chunks in memory. When the client goes, Rocket drops the stream, and with it
-/// `chunks`; the task then ends, and so does its query.
+/// The rows are read in a task of their own. It waits while the client is slow, so there are never
+/// more than a few chunks in memory; it gives up when the client takes none for too long. When the
+/// client goes, Rocket drops the stream, and with it `chunks`: the task ends, and so does its query.
 #[get("/records/export")]
 pub async fn export(
     _key: ApiKey,
     exports: &State<Exports>,
     database: &State<Database>,
-) -> Result<(ContentType, ByteStream<impl Stream<Item = Vec<u8>>>), Error> {
+) -> Result<(ContentType, ByteStream![Vec<u8>]), Error> {
     let permit = exports.permit().await?;
     let connection = database.connection_for_many_rows().await?;
-    let (sender, mut chunks) = mpsc::channel(1);
-    let limits = (exports.database_timeout, exports.client_timeout);
-    let reading = spawn(async move {
-        let result = read(connection, sender, limits).await;
+    let (client, mut chunks) = exports.client();
+    let database_timeout = exports.database_timeout;
+    spawn(async move {
+        let result = read(connection, &client, database_timeout).await;
         drop(permit);
-        result
+        if let Err(error) = result {
+            client.tell(error).await;
+        }
     });
 
+    // Until the first rows are here, an error still has a status of its own.
+    let first = chunks.recv().await.transpose()?;
     let lines = ByteStream! {
-        while let Some(chunk) = chunks.recv().await {
-            yield chunk;
+        if let Some(first) = first {
+            yield first;
         }
-        // The status has long been sent. What has gone wrong since then can only be said in a line.
-        if let Ok(Err(error)) = reading.await
-            && let Ok(line) = line(&error.problem())
-        {
-            yield line;
+        while let Some(chunk) = chunks.recv().await {
+            yield chunk.unwrap_or_else(|error| last_line(&error));
         }
     };
     Ok((ContentType::new("application", "x-ndjson"), lines))
 }
+
+/// The end of an export that has failed. The status has long been sent: a line is all that is left
+/// to say it with.
+fn last_line(error: &Error) -> Vec<u8> {
+    warn!("an export has ended early: {error}");
+    let mut line = Vec::new();
+    match add_line(&mut line, &error.problem()) {
+        Ok(()) => line,
+        Err(_cannot_be_written) => Vec::new(),
+    }
+}
 // ANCHOR_END: export
 
+// ANCHOR: client
+/// The client, as the reading task sees it.
+struct Client {
+    chunks: Sender<Result<Vec<u8>, Error>>,
+    timeout: Duration,
+}
+
+impl Client {
+    /// Hands over some lines, once those before them are on their way. False when the client has
+    /// gone.
+    ///
+    /// # Errors
+    /// The client has taken nothing for too long.
+    async fn takes(&self, lines: Vec<u8>) -> Result<bool, Error> {
+        match self.chunks.send_timeout(Ok(lines), self.timeout).await {
+            Ok(()) => Ok(true),
+            Err(SendTimeoutError::Closed(_)) => Ok(false),
+            Err(SendTimeoutError::Timeout(_)) => Err(Error::ClientTooSlow),
+        }
+    }
+
+    /// Says why the export ends here, whenever the client is ready to hear it.
+    async fn tell(&self, error: Error) {
+        // This fails when the client has gone: then there is nobody to tell.
+        let _ = self.chunks.send(Err(error)).await;
+    }
+}
+// ANCHOR_END: client
+
 // ANCHOR: read
-/// Reads all records and sends them on, until the client has all or wants no more.
+/// Reads all records and hands them over, until the client has all or has gone.
+///
+/// # Errors
+/// The database does not give the next rows in time, or the client does not take them in time.
 async fn read(
     mut connection: PoolConnection<Postgres>,
-    chunks: Sender<Vec<u8>>,
-    (database_timeout, client_timeout): (Duration, Duration),
+    client: &Client,
+    database_timeout: Duration,
 ) -> Result<(), Error> {
     let mut records =
         sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records ORDER BY id")
             .fetch(&mut *connection);
     loop {
-        let Ok(chunk) = timeout(database_timeout, next_chunk(&mut records)).await else {
+        let Ok(lines) = timeout(database_timeout, next_lines(&mut records)).await else {
             return Err(Error::Unavailable("the next rows do not come".into()));
         };
-        let chunk = chunk?;
-        if chunk.is_empty() {
+        let lines = lines?;
+        if lines.is_empty() || !client.takes(lines).await? {
             return Ok(());
         }
-        match chunks.send_timeout(chunk, client_timeout).await {
-            Ok(()) => {}
-            Err(SendTimeoutError::Timeout(_)) => return Err(Error::ClientTooSlow),
-            Err(SendTimeoutError::Closed(_)) => return Ok(()), // the client has gone
-        }
     }
 }
 
-/// The lines of the next records; none when all have been read.
-async fn next_chunk(
+/// The lines of the next records, enough of them to be worth sending; none when all have been read.
+async fn next_lines(
     records: &mut (impl Stream<Item = sqlx::Result<Record>> + Unpin),
 ) -> Result<Vec<u8>, Error> {
-    let mut chunk = Vec::with_capacity(CHUNK);
-    while chunk.len() < CHUNK
+    let mut lines = Vec::with_capacity(CHUNK);
+    while lines.len() < CHUNK
         && let Some(record) = records.try_next().await?
     {
-        chunk.extend(line(&record)?);
+        add_line(&mut lines, &record)?;
     }
-    Ok(chunk)
-}
-
-/// One line of the export: JSON without line breaks, and the line break after it.
-fn line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
-    Ok(line)
+    Ok(lines)
 }
 // ANCHOR_END: read
+
+// ANCHOR: line
+/// Adds a line: JSON, which has no line break in it, and the line break after it.
+fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *lines, value)?;
+    lines.push(b'\n');
+    Ok(())
+}
+// ANCHOR_END: line

@@ -2,26 +2,18 @@
 
 use std::{io, panic};
 
-use tracing::error;
-use tracing_subscriber::{
-    filter::{LevelFilter, Targets},
-    fmt,
-    layer::SubscriberExt,
-    util::SubscriberInitExt,
-};
+use tracing::{error, level_filters::LevelFilter};
+use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::rocket_log;
 
 // ANCHOR: logging
 /// Sets up the log. `level` is for what this service says itself; its libraries have to warn at
 /// least, to be heard.
-///
-/// Two parts of Rocket write whole URLs into the log, and the query of a URL may hold a key: these
-/// are silent here.
 pub fn start(level: LevelFilter) {
     let heard = Targets::new()
         .with_default(LevelFilter::WARN)
-        .with_target(env!("CARGO_CRATE_NAME"), level)
-        .with_target("rocket::server", LevelFilter::OFF)
-        .with_target("rocket::request", LevelFilter::OFF);
+        .with_target(env!("CARGO_CRATE_NAME"), level);
     let lines = fmt::layer()
         .json()
         .flatten_event(true)
@@ -30,6 +22,7 @@ pub fn start(level: LevelFilter) {
         .with(heard)
         .with(lines)
         .init();
+    rocket_log::listen();
 
     // A panic is an error like any other: without this it would be the one line that is not JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));

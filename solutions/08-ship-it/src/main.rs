@@ -16,6 +16,7 @@ mod ready;
 mod record;
 mod records;
 mod request_id;
+mod rocket_log;
 mod settings;
 mod start;
 mod visit;
@@ -57,7 +58,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
     ];
     rocket::custom(settings.rocket())
         .attach(RequestLog)
-        .manage(Schema::migrate(settings.database.clone()))
+        .manage(Schema::migrate(settings))
         .manage(Database::new(settings))
         .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))

@@ -123,11 +123,12 @@ fn postgres_url<'de, D: Deserializer<'de>>(value: D) -> Result<PgConnectOptions,
     PgConnectOptions::from_str(&url).map_err(de::Error::custom)
 }
 
-/// Reads a time limit. One below 250 ms is refused: opening a connection may take as long.
+/// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
+/// ten minutes was meant in another unit.
 fn milliseconds<'de, D: Deserializer<'de>>(value: D) -> Result<Duration, D::Error> {
     match u64::deserialize(value)? {
-        too_short @ ..250 => Err(de::Error::custom(format!("{too_short} ms is too short"))),
-        limit => Ok(Duration::from_millis(limit)),
+        limit @ 250..=600_000 => Ok(Duration::from_millis(limit)),
+        other => Err(de::Error::custom(format!("{other} ms is no time limit"))),
     }
 }
 
@@ -179,7 +180,7 @@ impl fmt::Display for SettingsError {
             }
             "DATABASE_POOL_SIZE" => "a whole number of connections, 1 or more",
             "DATABASE_TIMEOUT_MS" | "EXPORT_TIMEOUT_MS" => {
-                "a whole number of milliseconds, 250 or more"
+                "a whole number of milliseconds, 250 to 600000"
             }
             "LOG_LEVEL" => "error, warn, info, debug or trace",
             _ => "a value of the right form",

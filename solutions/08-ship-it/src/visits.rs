@@ -1,7 +1,5 @@
 //! `POST /visits`: marks many records as visited, all of them or none.
 
-use std::collections::BTreeSet;
-
 use rocket::{
     State,
     http::ContentType,
@@ -14,7 +12,7 @@ use sqlx::{Connection, PgConnection};
 use crate::{api_key::ApiKey, database::Database, error::Error};
 
 /// The most ids in one request.
-const MOST_IDS: usize = 1000;
+pub const MOST_IDS: usize = 1000;
 
 // ANCHOR: bodies
 /// The body of the request.
@@ -43,17 +41,13 @@ pub async fn visits(
     if !content_type.is_some_and(|content_type| content_type.is_json()) {
         return Err(Error::UnsupportedMediaType);
     }
-    let Visits { ids } = visits?.into_inner();
+    let Visits { mut ids } = visits?.into_inner();
     if ids.len() > MOST_IDS {
         return Err(Error::UnusableBody);
     }
+    ids.sort_unstable();
+    ids.dedup();
 
-    // Each id once, and in ascending order: see below.
-    let ids: Vec<i32> = ids
-        .into_iter()
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
     let missing = database
         .run(async |connection| mark(connection, &ids).await)
         .await?;
@@ -71,11 +65,11 @@ pub async fn visits(
 // ANCHOR_END: visits
 
 // ANCHOR: mark
-/// Marks all of these records and answers an empty list; or none of them, and answers the ids that
-/// no record has.
+/// Marks all of these records, and answers an empty list; or none of them, and answers the ids that
+/// no record has. The ids are in ascending order, each once.
 ///
 /// The records are locked first, in ascending order. Two requests that name the same records then
-/// wait in line. Were each to lock in an order of its own, each could wait for the other for ever.
+/// wait in line. Were each to lock in an order of its own, each could hold what the other waits for.
 async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
     let mut transaction = connection.begin().await?;
 

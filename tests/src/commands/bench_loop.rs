@@ -1,6 +1,7 @@
 //! `just bench-loop`: how long a learner waits after a one-line edit, step by step, held against its limits.
 //!
-//! The edit is made in a copy of the newest reference, so no file of the checkout is touched.
+//! The edit is made in a copy of a reference, so no file of the checkout is touched. It is the last of the port whose tests
+//! do not wait until time limits have passed: checks of later ones take as long as these limits, whatever the tool does.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,12 +11,13 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use super::check;
-use crate::exercise::{Catalogue, Exercise};
+use crate::exercise::{Catalogue, Exercise, Part};
 use crate::harness::build::{self, Profile, cargo_command};
 use crate::harness::copies::Copy;
 use crate::harness::report::Report;
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::{Provider, Server};
+use crate::suites::{self, Suite};
 use crate::target::Target;
 use crate::terminal::{Style, paint};
 use crate::workspace::Workspace;
@@ -37,7 +39,11 @@ const MEMORY_LIMIT_KB: u64 = 150 * 1024;
 /// When the reference cannot be built or judged.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let exercise = catalogue.iter().last().context("there are no exercises")?;
+    let exercise = timed_exercise(&catalogue).context("every exercise waits for time limits")?;
+    println!(
+        "timing {}: from the next one on, tests wait for time limits, and a check takes as long as they do",
+        exercise.name()
+    );
     let copy = Copy::of(workspace, &exercise.solution(workspace), "bench-loop")?;
 
     let mut loops = Vec::new();
@@ -51,6 +57,23 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let tool = tool_start(workspace)?;
     let book = book_build(workspace)?;
     Ok(tell(&loops, tool, book, provider))
+}
+
+/// The last exercise of the port without a suite that waits.
+fn timed_exercise(catalogue: &Catalogue) -> Option<&Exercise> {
+    let waiting: Vec<&str> = suites::all()
+        .into_iter()
+        .filter(Suite::waits_for_limits)
+        .map(|suite| suite.name)
+        .collect();
+    let waits = |exercise: &Exercise| {
+        let suites = catalogue.suites_for(exercise);
+        suites.iter().any(|suite| waiting.contains(suite))
+    };
+    catalogue
+        .iter()
+        .filter(|exercise| exercise.part == Part::Port && !waits(exercise))
+        .last()
 }
 
 /// The time in cargo's build, and the report with the time of all other steps.

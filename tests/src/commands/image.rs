@@ -1,7 +1,10 @@
-//! `just image`: builds a PostgreSQL image from the programs on this machine.
+//! `just image`: builds a PostgreSQL image from the programs on this machine; `just image TARGET`: the image of a service,
+//! which is tried out and removed again.
 
-use crate::outcome::Outcome;
+use crate::harness::container::{Image, Trial};
+use crate::outcome::{Outcome, Trouble};
 use crate::postgres::image;
+use crate::target::Target;
 use crate::workspace::Workspace;
 
 /// Runs the command.
@@ -23,4 +26,58 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         built.name
     );
     Ok(Outcome::Passed)
+}
+
+/// Runs the command with a target.
+///
+/// # Errors
+/// When there is no Docker engine, or the target does not build.
+pub async fn run_service(
+    workspace: &Workspace,
+    target: Target,
+    keep: bool,
+) -> anyhow::Result<Outcome> {
+    let image = Image::build(workspace, target)?;
+    println!(
+        "built {}: {} unpacked, {} packed",
+        image.name,
+        megabytes(image.unpacked),
+        megabytes(image.packed)
+    );
+    let tried = image.try_out().await;
+    if keep {
+        println!("it is kept: docker image rm {} removes it", image.name);
+    } else {
+        image.remove()?;
+    }
+    judge(target, &tried?)
+}
+
+fn judge(target: Target, trial: &Trial) -> anyhow::Result<Outcome> {
+    let status = trial
+        .status
+        .map_or("no answer".to_owned(), |status| format!("status {status}"));
+    println!(
+        "ran as user {}: {}, and {status} to GET /health from outside",
+        trial.user, trial.health
+    );
+    if trial.user != 0 && trial.health == "healthy" && trial.status == Some(200) {
+        return Ok(Outcome::Passed);
+    }
+    let log: String = trial
+        .log
+        .lines()
+        .map(|line| format!("  | {line}\n"))
+        .collect();
+    Err(
+        Trouble::new(format!("the image of {target} does not serve\n{log}"))
+            .expected("a user other than 0, the health healthy, and status 200")
+            .next(format!("read the lines above, and {target}'s Dockerfile"))
+            .failed()
+            .into(),
+    )
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
 }

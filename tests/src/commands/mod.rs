@@ -57,7 +57,11 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::BookCheck => book_check::run(workspace),
         Command::Mdbook(args) => mdbook::run(&args),
         Command::Seed(args) => seed::run(workspace, &args).await,
-        Command::Image => image::run(workspace).await,
+        Command::Image { target: None, .. } => image::run(workspace).await,
+        Command::Image {
+            target: Some(target),
+            keep,
+        } => interruptible(image::run_service(workspace, target, keep)).await,
         Command::Clean { image } => clean::run(workspace, image).await,
         Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
         Command::Report => report::run(workspace),

@@ -1,5 +1,6 @@
 //! The HTTP client of the suites: each request can be shown as a curl line, each answer can be held against the contract.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -21,6 +22,7 @@ pub struct Client {
     base_url: String,
     http: reqwest::Client,
     key: Option<String>,
+    request_id: Option<String>,
     limit: Duration,
 }
 
@@ -40,6 +42,7 @@ impl Client {
             base_url: base_url.to_owned(),
             http,
             key: key.map(str::to_owned),
+            request_id: None,
             limit: ANSWER_LIMIT,
         })
     }
@@ -58,6 +61,15 @@ impl Client {
     pub fn with_key(&self, key: &str) -> Self {
         Client {
             key: Some(key.to_owned()),
+            ..self.clone()
+        }
+    }
+
+    /// The same client, sending this id with each request, as `X-Request-Id`.
+    #[must_use]
+    pub fn with_request_id(&self, id: &str) -> Self {
+        Client {
+            request_id: Some(id.to_owned()),
             ..self.clone()
         }
     }
@@ -158,6 +170,9 @@ impl Client {
         if let Some(key) = &self.key {
             request = request.header("X-API-Key", key);
         }
+        if let Some(id) = &self.request_id {
+            request = request.header("X-Request-Id", id);
+        }
         if let Some(body) = body {
             request = request.body(body.bytes.to_vec());
             if let Some(content_type) = body.content_type {
@@ -175,6 +190,9 @@ impl Client {
         };
         if let Some(key) = &self.key {
             curl += &format!(" -H 'X-API-Key: {key}'");
+        }
+        if let Some(id) = &self.request_id {
+            curl += &format!(" -H 'X-Request-Id: {id}'");
         }
         if let Some(body) = body {
             curl += &body.as_curl_options();
@@ -378,16 +396,18 @@ impl Answer {
         Err(self.failure(format!("status {expected}"), self.shown()))
     }
 
+    /// The value of a header, where there is one.
+    pub fn header(&self, name: &str) -> Option<Cow<'_, str>> {
+        let value = self.headers.get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()))
+    }
+
     /// Holds a header against the contract.
     ///
     /// # Errors
     /// When it is missing or its value is another.
     pub fn expect_header(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
-        match self
-            .headers
-            .get(name)
-            .map(|value| String::from_utf8_lossy(value.as_bytes()))
-        {
+        match self.header(name) {
             Some(value) if value == expected => Ok(self),
             Some(value) => Err(self.failure(
                 format!("header {name}: {expected}"),

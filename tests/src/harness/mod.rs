@@ -1,6 +1,7 @@
 //! The harness: targets built and started, requests made, the database taken away in three ways and given back, failures told.
 
 pub mod build;
+pub mod container;
 pub mod copies;
 pub mod failure;
 pub mod first_start;
@@ -13,6 +14,8 @@ pub mod report;
 pub mod restart;
 pub mod run;
 pub mod service;
+pub mod short_runs;
+pub mod shutdown;
 pub mod silence;
 pub mod wasm;
 pub mod workbench;

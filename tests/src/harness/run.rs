@@ -1,8 +1,9 @@
 //! Judging a service: it is started with its own database, the suites are run against it, it is stopped.
 //!
 //! Several services are started side by side, each with a database of its own: one that is left in peace, one for each way of
-//! taking the database away that the suites ask for, and, where a suite looks at that, some that start with an empty database
-//! and one that has many records. So no test can disturb another. Tests that start the service their own way come last.
+//! taking the database away that the suites ask for, and, where a suite looks at that, some that start with an empty database,
+//! one that has many records, one that logs as much as it can, and two that are told to stop. So no test can disturb another.
+//! Tests that start the service their own way come last.
 
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ use super::proxy::DatabaseProxy;
 use super::report::{Report, Timings, Verdict};
 use super::restart::{Power, Restart};
 use super::service::{Service, Settings, Stopped};
+use super::short_runs::ShortRuns;
+use super::shutdown::{Busy, Held, Shutdown};
 use super::silence::Silence;
 use super::workbench::Workbench;
 use crate::datasets::{DataSet, RunDatabase};
@@ -50,6 +53,8 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
 /// The longest that an answer may take on these: the time limit for a connection, the one for the query, and what a slow machine
 /// adds.
 const ANSWER_LIMIT_IN_TROUBLE: Duration = Duration::from_millis(2 * 250 + 1000);
+/// `DATABASE_TIMEOUT_MS` of the service that is told to stop while queries are under way: longer than these are held.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// More than one, so that "several configured keys" is tested.
 const API_KEYS: [&str; 2] = ["valid_key", "another_valid_key"];
 /// How many of the service's last log lines go with a failure.
@@ -75,7 +80,7 @@ pub async fn judge(
     let started = Instant::now();
     let stage = |timeout| Stage::start(workspace, launch, server, timeout);
     // All are awaited before any may fail, so that none is left behind half-started.
-    let (steady, outage, silence, restart, large) = tokio::join!(
+    let (steady, outage, silence, restart, large, talkative, stopping) = tokio::join!(
         stage(STEADY_TIMEOUT),
         when(
             wants(|kind| matches!(kind, Kind::Outage(_))),
@@ -91,21 +96,35 @@ pub async fn judge(
         ),
         when(
             wants(|kind| matches!(kind, Kind::Large(_))),
-            large_stage(workspace, launch, server)
+            large_stage(workspace, launch, server, LARGE_TIMEOUT)
+        ),
+        when(
+            wants(|kind| matches!(kind, Kind::Talkative(_))),
+            talkative_stage(workspace, launch, server)
+        ),
+        when(
+            wants(|kind| matches!(kind, Kind::Shutdown(_))),
+            ShutdownStages::start(workspace, launch, server)
         ),
     );
-    let mut steady = steady?;
-    let (outage, silence, restart, mut large) = (
-        outage.transpose()?,
-        silence.transpose()?,
-        restart.transpose()?,
-        large.transpose()?,
-    );
+    let (mut steady, outage) = (steady?, outage.transpose()?);
+    let (silence, restart) = (silence.transpose()?, restart.transpose()?);
+    let (mut large, mut talkative) = (large.transpose()?, talkative.transpose()?);
+    let mut stopping = stopping.transpose()?;
     timings.add("start", started.elapsed());
 
     let started = Instant::now();
     let first_start_settings = |database_url: &str| settings(database_url, FIRST_START_TIMEOUT);
-    let (verdicts, outage_seen, silence_seen, restart_seen, first_start_seen, large_verdicts) = tokio::join!(
+    let (
+        verdicts,
+        outage_seen,
+        silence_seen,
+        restart_seen,
+        first_start_seen,
+        large_verdicts,
+        talkative_verdicts,
+        shutdown_seen,
+    ) = tokio::join!(
         run_steady(&mut steady, &suites),
         async {
             match &outage {
@@ -137,7 +156,25 @@ pub async fn judge(
                 None => Ok(Vec::new()),
             }
         },
+        async {
+            match &mut talkative {
+                Some(stage) => run_talkative(stage, &suites).await,
+                None => Ok(Vec::new()),
+            }
+        },
+        async {
+            match &mut stopping {
+                Some(stages) => Some(stages.watch().await),
+                None => None,
+            }
+        },
     );
+    // Alone, since a JVM that starts ten times would take the processor from services that are being timed.
+    let short_runs_seen = when(
+        wants(|kind| matches!(kind, Kind::ShortRuns(_))),
+        ShortRuns::watch(workspace, launch, &steady.context.settings, &steady.service),
+    )
+    .await;
     timings.add("tests", started.elapsed());
 
     let seen = Seen {
@@ -149,16 +186,22 @@ pub async fn judge(
             .transpose()?
             .zip(restart.as_ref().map(|restart| restart.stage.log_tail())),
         first_start: first_start_seen.transpose()?,
+        shutdown: shutdown_seen
+            .transpose()?
+            .zip(stopping.as_ref().map(ShutdownStages::log_tail)),
+        short_runs: short_runs_seen.transpose()?,
     };
     let started = Instant::now();
     let bench = Workbench::new(workspace, launch, steady.database.url())?;
     let mut report = Report::new(&launch.label);
     let mut steady_verdicts = verdicts?.into_iter();
     let mut large_verdicts = large_verdicts?.into_iter();
+    let mut talkative_verdicts = talkative_verdicts?.into_iter();
     for suite in &suites {
         for test in &suite.tests {
             let run = match test.kind {
                 Kind::Large(_) => &mut large_verdicts,
+                Kind::Talkative(_) => &mut talkative_verdicts,
                 _ => &mut steady_verdicts,
             };
             let verdict = match (seen.judge(&test.kind), &test.kind) {
@@ -175,14 +218,24 @@ pub async fn judge(
     timings.add("tests", started.elapsed());
 
     let started = Instant::now();
-    let (steady, outage, silence, restart, large) = tokio::join!(
+    let (steady, outage, silence, restart, large, talkative, stopping) = tokio::join!(
         steady.stop(),
         stop(outage, Stage::stop),
         stop(silence, Stage::stop),
         stop(restart, RestartStage::stop),
         stop(large, Stage::stop),
+        stop(talkative, Stage::stop),
+        stop(stopping, ShutdownStages::stop),
     );
-    let stopped = [Some(steady?), outage?, silence?, restart?, large?];
+    let stopped = [
+        Some(steady?),
+        outage?,
+        silence?,
+        restart?,
+        large?,
+        talkative?,
+        stopping?,
+    ];
     report.hung_on_shutdown = stopped.contains(&Some(Stopped::Killed));
     timings.add("stop", started.elapsed());
     report.timings = timings;
@@ -209,13 +262,15 @@ struct Seen {
     silence: Option<(Silence, String)>,
     restart: Option<(Restart, String)>,
     first_start: Option<FirstStart>,
+    shutdown: Option<(Shutdown, String)>,
+    short_runs: Option<ShortRuns>,
 }
 
 impl Seen {
     /// The verdict of a test that judges an observation; none for a test that is run.
     fn judge(&self, kind: &Kind) -> Option<anyhow::Result<Verdict>> {
         let (result, log) = match kind {
-            Kind::Steady(_) | Kind::Large(_) | Kind::Own(_) => return None,
+            Kind::Steady(_) | Kind::Large(_) | Kind::Talkative(_) | Kind::Own(_) => return None,
             Kind::Outage(judge) => {
                 let (outage, log) = self.outage.as_ref()?;
                 (judge(outage), log)
@@ -232,6 +287,12 @@ impl Seen {
                 let watched = self.first_start.as_ref()?;
                 (judge(watched), &watched.log)
             }
+            Kind::Shutdown(judge) => {
+                let (shutdown, log) = self.shutdown.as_ref()?;
+                (judge(shutdown), log)
+            }
+            // A failure shows what such a run has written: it has no log beside that.
+            Kind::ShortRuns(judge) => (judge(self.short_runs.as_ref()?), &String::new()),
         };
         Some(verdict(result, log))
     }
@@ -282,9 +343,20 @@ impl Stage {
         server: &Server,
         timeout: Duration,
     ) -> anyhow::Result<Stage> {
+        let settings = |database_url: &str| settings(database_url, timeout);
+        Stage::start_with(workspace, launch, server, settings).await
+    }
+
+    async fn start_with(
+        workspace: &Workspace,
+        launch: &Launch,
+        server: &Server,
+        settings: impl Fn(&str) -> Settings,
+    ) -> anyhow::Result<Stage> {
         let database = RunDatabase::create(server, workspace, DataSet::Small).await?;
+        let connection = database.connect().await?;
         let proxy = DatabaseProxy::start(database.url()).await?;
-        let settings = settings(proxy.url(), timeout);
+        let settings = settings(proxy.url());
         let service = Service::start(workspace, launch, &settings)
             .await
             .map_err(|error| error.into_trouble())?;
@@ -296,7 +368,7 @@ impl Stage {
             log: service.log().to_owned(),
             client,
             proxy,
-            database: Mutex::new(database.connect().await?),
+            database: Mutex::new(connection),
             settings,
             rows: DataSet::Small.rows(),
         };
@@ -377,12 +449,81 @@ async fn large_stage(
     workspace: &Workspace,
     launch: &Launch,
     server: &Server,
+    timeout: Duration,
 ) -> anyhow::Result<Stage> {
-    let stage = Stage::start(workspace, launch, server, LARGE_TIMEOUT).await?;
+    let stage = Stage::start(workspace, launch, server, timeout).await?;
     let mut database = stage.context.database.lock().await;
     sqlx::query(MANY_RECORDS).execute(&mut *database).await?;
     drop(database);
     Ok(stage)
+}
+
+/// A stage whose service logs as much as it can.
+async fn talkative_stage(
+    workspace: &Workspace,
+    launch: &Launch,
+    server: &Server,
+) -> anyhow::Result<Stage> {
+    let settings = |database_url: &str| Settings {
+        log_level: "trace".to_owned(),
+        ..settings(database_url, STEADY_TIMEOUT)
+    };
+    Stage::start_with(workspace, launch, server, settings).await
+}
+
+/// The stages of the two services that are told to stop.
+struct ShutdownStages {
+    busy: Stage,
+    held: Stage,
+}
+
+impl ShutdownStages {
+    async fn start(
+        workspace: &Workspace,
+        launch: &Launch,
+        server: &Server,
+    ) -> anyhow::Result<ShutdownStages> {
+        let (busy, held) = tokio::join!(
+            Stage::start(workspace, launch, server, BUSY_TIMEOUT),
+            large_stage(workspace, launch, server, SHORT_TIMEOUT),
+        );
+        Ok(ShutdownStages {
+            busy: busy?,
+            held: held?,
+        })
+    }
+
+    async fn watch(&mut self) -> anyhow::Result<Shutdown> {
+        let Stage {
+            service, context, ..
+        } = &mut self.busy;
+        let Stage {
+            service: held,
+            context: held_context,
+            ..
+        } = &mut self.held;
+        // What they answer then, the tests will see.
+        let _ = tokio::join!(
+            settled(&context.client, "/ready"),
+            settled(&held_context.client, "/ready")
+        );
+        let mut database = context.database.lock().await;
+        let (busy, held) = tokio::join!(
+            Busy::watch(service, &context.client, &mut database, &context.settings),
+            Held::watch(held, &held_context.client, &held_context.settings),
+        );
+        let busy = busy.map_err(database_trouble)?;
+        Ok(Shutdown { busy, held })
+    }
+
+    fn log_tail(&self) -> String {
+        format!("{}\n{}", self.busy.log_tail(), self.held.log_tail())
+    }
+
+    async fn stop(self) -> anyhow::Result<Stopped> {
+        let (busy, held) = tokio::join!(self.busy.stop(), self.held.stop());
+        busy.and(held)
+    }
 }
 
 async fn watch_silence(stage: &Stage) -> anyhow::Result<Silence> {
@@ -410,6 +551,14 @@ async fn run_steady(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<V
 async fn run_large(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<Verdict>> {
     run_tests(stage, suites, |kind| match kind {
         Kind::Large(run) => Some(*run),
+        _ => None,
+    })
+    .await
+}
+
+async fn run_talkative(stage: &mut Stage, suites: &[Suite]) -> anyhow::Result<Vec<Verdict>> {
+    run_tests(stage, suites, |kind| match kind {
+        Kind::Talkative(run) => Some(*run),
         _ => None,
     })
     .await

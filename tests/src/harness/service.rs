@@ -40,6 +40,8 @@ pub struct Settings {
     pub export_timeout: Duration,
     /// `API_KEYS`.
     pub api_keys: Vec<String>,
+    /// `LOG_LEVEL`.
+    pub log_level: String,
 }
 
 impl Settings {
@@ -51,6 +53,7 @@ impl Settings {
             timeout: Duration::from_secs(1),
             export_timeout: Duration::from_secs(10),
             api_keys: vec!["valid_key".to_owned()],
+            log_level: "warn".to_owned(),
         }
     }
 
@@ -67,6 +70,7 @@ impl Settings {
                 self.export_timeout.as_millis().to_string(),
             ),
             ("API_KEYS", self.api_keys.join(",")),
+            ("LOG_LEVEL", self.log_level.clone()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()
@@ -174,6 +178,7 @@ pub struct Service {
     child: Child,
     stop_limit: Duration,
     label: String,
+    address: SocketAddr,
     base_url: String,
     log: PathBuf,
 }
@@ -284,9 +289,15 @@ impl Service {
             child,
             stop_limit: launch.limits.stop,
             label: launch.label.clone(),
+            address,
             base_url: format!("http://{address}"),
             log,
         })
+    }
+
+    /// The address that it was told to listen on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Where it answers, without a slash at the end.
@@ -329,12 +340,17 @@ impl Service {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Asks it to stop by SIGTERM, kills it when it does not within the launch's limit.
+    /// Asks it to stop, by SIGTERM.
+    pub fn ask_to_stop(&self) {
+        let _ = killpg(self.group(), Signal::SIGTERM);
+    }
+
+    /// Asks it to stop, kills it when it does not within the launch's limit.
     pub async fn stop(mut self) -> Stopped {
         if self.exited().is_some() {
             return Stopped::Already;
         }
-        let _ = killpg(self.group(), Signal::SIGTERM);
+        self.ask_to_stop();
         let asked = Instant::now();
         while asked.elapsed() < self.stop_limit {
             if self.exited().is_some() {

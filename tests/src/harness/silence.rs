@@ -88,13 +88,13 @@ impl Silence {
 }
 
 /// Reads this many records at the same time.
-async fn read(client: &Client, count: usize) -> Answers {
+pub(super) async fn read(client: &Client, count: usize) -> Answers {
     let paths: Vec<String> = (1..=count).map(|id| format!("/read/{id}")).collect();
     join_all(paths.iter().map(|path| client.get(path))).await
 }
 
 /// Reads again until all of them have a record, at most until the limit.
-async fn read_until_all_work(client: &Client, count: usize) -> Answers {
+pub(super) async fn read_until_all_work(client: &Client, count: usize) -> Answers {
     let deadline = Instant::now() + RECOVERY_LIMIT;
     loop {
         let answers = read(client, count).await;
@@ -109,7 +109,9 @@ async fn read_until_all_work(client: &Client, count: usize) -> Answers {
 }
 
 /// Holds every query on the records until the transaction ends.
-async fn lock_the_records(database: &mut PgConnection) -> sqlx::Result<Transaction<'_, Postgres>> {
+pub(super) async fn lock_the_records(
+    database: &mut PgConnection,
+) -> sqlx::Result<Transaction<'_, Postgres>> {
     let mut transaction = database.begin().await?;
     sqlx::query("LOCK TABLE records IN ACCESS EXCLUSIVE MODE")
         .execute(&mut *transaction)
@@ -118,14 +120,16 @@ async fn lock_the_records(database: &mut PgConnection) -> sqlx::Result<Transacti
 }
 
 /// How many queries wait for the lock: asks until the number is the wanted one, at most until the limit.
-async fn wait_for_waiting(
+pub(super) async fn wait_for_waiting(
     lock: &mut Transaction<'_, Postgres>,
     wanted: impl Fn(i64) -> bool,
 ) -> sqlx::Result<i64> {
     let deadline = Instant::now() + ABANDONED_LIMIT;
     loop {
         let waiting: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_locks WHERE relation = 'records'::regclass AND NOT granted",
+            // The table has the same number in every copy of the database.
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+             WHERE datname = current_database() AND relation = 'records'::regclass AND NOT granted",
         )
         .fetch_one(&mut **lock)
         .await?;

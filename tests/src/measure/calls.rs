@@ -83,7 +83,7 @@ fn parse(printed: &str) -> anyhow::Result<CallTimes> {
             kotlin_us: mean(kotlin)?,
             rust_us: mean(rust)?,
             interpreted_us: same_by(INTERPRETER).map(mean).transpose()?,
-            rust_against_kotlin: metrics::compared_by_times(RUST, &rust.us, KOTLIN, &kotlin.us),
+            rust_against_kotlin: metrics::compared_times(RUST, &rust.us, KOTLIN, &kotlin.us),
         })
     });
     Ok(CallTimes {

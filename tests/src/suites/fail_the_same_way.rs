@@ -5,7 +5,7 @@ use reqwest::Method;
 
 use super::{Context, TestResult, contract_tests};
 use crate::harness::failure::{Failure, TestError};
-use crate::harness::http::Answer;
+use crate::harness::http::{Answer, Client};
 use crate::harness::restart::Restart;
 use crate::harness::silence::Silence;
 
@@ -94,12 +94,15 @@ async fn a_request_that_cannot_be_read_answers_400(context: &Context) -> TestRes
 }
 
 /// Reads a record while the column of its value is not there.
-async fn a_failing_read(context: &Context) -> Result<Answer, TestError> {
+pub(super) async fn a_failing_read(
+    context: &Context,
+    client: &Client,
+) -> Result<Answer, TestError> {
     let mut database = context.database.lock().await;
     sqlx::query("ALTER TABLE records RENAME COLUMN value TO moved")
         .execute(&mut *database)
         .await?;
-    let answer = context.client.get("/read/1").await;
+    let answer = client.get("/read/1").await;
     sqlx::query("ALTER TABLE records RENAME COLUMN moved TO value")
         .execute(&mut *database)
         .await?;
@@ -107,11 +110,9 @@ async fn a_failing_read(context: &Context) -> Result<Answer, TestError> {
 }
 
 async fn a_failed_query_answers_500_and_tells_the_client_nothing(context: &Context) -> TestResult {
-    a_failing_read(context).await?.expect_problem(
-        500,
-        "Internal Server Error",
-        "an unexpected error occurred",
-    )?;
+    a_failing_read(context, &context.client)
+        .await?
+        .expect_problem(500, "Internal Server Error", "an unexpected error occurred")?;
     // What has failed once is not broken for good.
     context.client.get("/read/1").await?.expect_status(200)?;
     Ok(())
@@ -119,7 +120,7 @@ async fn a_failed_query_answers_500_and_tells_the_client_nothing(context: &Conte
 
 async fn the_log_says_why_a_query_failed(context: &Context) -> TestResult {
     let before = context.logged()?.len();
-    a_failing_read(context).await?;
+    a_failing_read(context, &context.client).await?;
     let logged = context.logged()?.split_off(before);
     // PostgreSQL's own words for it.
     if logged.contains("does not exist") {

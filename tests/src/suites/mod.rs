@@ -13,6 +13,7 @@ mod qrcode_module;
 mod qrcode_process;
 mod read_a_record;
 mod row;
+mod ship_it;
 mod ten_million_rows;
 
 use std::path::PathBuf;
@@ -30,6 +31,8 @@ use crate::harness::outage::Outage;
 use crate::harness::proxy::DatabaseProxy;
 use crate::harness::restart::Restart;
 use crate::harness::service::Settings;
+use crate::harness::short_runs::ShortRuns;
+use crate::harness::shutdown::Shutdown;
 use crate::harness::silence::Silence;
 use crate::harness::workbench::Workbench;
 
@@ -86,6 +89,13 @@ pub enum Kind {
     /// A service with more records than fit between the database and a client that takes none. Tests of this kind run one
     /// after the other on one such service, beside the others.
     Large(Run<Context>),
+    /// A service that logs as much as it can. Tests of this kind run one after the other on one such service, beside the
+    /// others.
+    Talkative(Run<Context>),
+    /// What was observed of two services that were told to stop.
+    Shutdown(fn(&Shutdown) -> TestResult),
+    /// What was observed of runs that end by themselves.
+    ShortRuns(fn(&ShortRuns) -> TestResult),
     /// A service that the test starts its own way, after all others.
     Own(Run<Workbench>),
 }
@@ -107,8 +117,11 @@ macro_rules! contract_tests {
         $(, restart: [$($restart:ident),* $(,)?])?
         $(, first_start: [$($first_start:ident),* $(,)?])?
         $(, large: [$($large:ident),* $(,)?])?
+        $(, talkative: [$($talkative:ident),* $(,)?])?
+        $(, shutdown: [$($shutdown:ident),* $(,)?])?
+        $(, short_runs: [$($short_runs:ident),* $(,)?])?
+        $(, own: [$($own:ident),* $(,)?])?
         $(,)?
-        $(, own: [$($own:ident),* $(,)?])? $(,)?
     ) => {
         /// The suite's tests, in the order a learner meets them.
         pub fn tests() -> Vec<$crate::suites::ContractTest> {
@@ -120,6 +133,9 @@ macro_rules! contract_tests {
                 $($(ContractTest { name: stringify!($restart), kind: Kind::Restart($restart) },)*)?
                 $($(ContractTest { name: stringify!($first_start), kind: Kind::FirstStart($first_start) },)*)?
                 $($(ContractTest { name: stringify!($large), kind: Kind::Large(|context| Box::pin($large(context))) },)*)?
+                $($(ContractTest { name: stringify!($talkative), kind: Kind::Talkative(|context| Box::pin($talkative(context))) },)*)?
+                $($(ContractTest { name: stringify!($shutdown), kind: Kind::Shutdown($shutdown) },)*)?
+                $($(ContractTest { name: stringify!($short_runs), kind: Kind::ShortRuns($short_runs) },)*)?
                 $($(ContractTest { name: stringify!($own), kind: Kind::Own(|bench| Box::pin($own(bench))) },)*)?
             ]
         }
@@ -140,6 +156,20 @@ impl Suite {
     pub fn judges_kotlin(&self) -> bool {
         let own = |test: &ContractTest| matches!(test.kind, Kind::Own(_));
         !self.tests.iter().any(own)
+    }
+
+    /// True when some of its tests wait until time limits of the service have passed: it takes as long as these are.
+    pub fn waits_for_limits(&self) -> bool {
+        self.tests.iter().any(|test| {
+            matches!(
+                test.kind,
+                Kind::Silence(_)
+                    | Kind::Restart(_)
+                    | Kind::FirstStart(_)
+                    | Kind::Large(_)
+                    | Kind::Shutdown(_)
+            )
+        })
     }
 }
 
@@ -169,6 +199,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "ten-million-rows",
             tests: ten_million_rows::tests(),
+        },
+        Suite {
+            name: "ship-it",
+            tests: ship_it::tests(),
         },
         Suite {
             name: "qrcode",

@@ -330,10 +330,11 @@ async fn expect_no_query(context: &Context, limit: Duration, why: &str) -> TestR
     }
 }
 
-/// Fails when more than half of the table has come from the database for an export, though its client has taken a line.
-fn expect_half_at_most(read: u64, size: u64) -> Result<(), Failure> {
+/// Fails when more than three quarters of the table have come from the database for an export, though its client has taken a
+/// line. Batches under way and the sockets of a system with large buffers hold up to half of it; who reads ahead has it all.
+fn expect_a_rest_unread(read: u64, size: u64) -> Result<(), Failure> {
     const MIB: u64 = 1024 * 1024;
-    if read <= size / 2 {
+    if read <= size / 4 * 3 {
         return Ok(());
     }
     Err(Failure::new(
@@ -351,7 +352,7 @@ async fn the_first_line_comes_before_the_last_row_is_read(context: &Context) -> 
     let export = begin(context).await;
     let read = context.proxy.received() - before;
     drop(export?);
-    expect_half_at_most(read, size)?;
+    expect_a_rest_unread(read, size)?;
     Ok(())
 }
 
@@ -363,7 +364,7 @@ async fn a_client_that_leaves_takes_its_query_with_it(context: &Context) -> Test
         let before = context.proxy.received();
         drop(begin(context).await?);
         expect_no_query(context, GONE_WITHIN, "a client has gone").await?;
-        expect_half_at_most(context.proxy.received() - before, size)?;
+        expect_a_rest_unread(context.proxy.received() - before, size)?;
     }
     Ok(())
 }
@@ -388,7 +389,7 @@ async fn stalled_exports_leave_the_other_half_of_the_pool(context: &Context) -> 
 
     reads?;
     one_more?.expect_problem(503, "Service Unavailable", "too many exports are running")?;
-    expect_half_at_most(read / u64::from(half), size)?;
+    expect_a_rest_unread(read / u64::from(half), size)?;
     expect_no_query(context, GONE_WITHIN, "the clients have gone").await
 }
 

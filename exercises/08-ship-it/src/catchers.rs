@@ -1,0 +1,25 @@
+//! The catchers: what a client is told when no handler could answer.
+
+use rocket::{Request, catch, http::Status};
+
+use crate::problem::Problem;
+
+// ANCHOR: catchers
+/// Answers a request that Rocket could not read.
+#[catch(400)]
+pub fn malformed() -> Problem {
+    Problem::new(Status::BadRequest, "the request is malformed")
+}
+
+/// Answers when no route has the path.
+#[catch(404)]
+pub fn nothing_here() -> Problem {
+    Problem::new(Status::NotFound, "there is nothing at this path")
+}
+
+/// Answers whatever else has failed, a handler that panicked (500) above all.
+#[catch(default)]
+pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
+    Problem::new(status, "an unexpected error occurred")
+}
+// ANCHOR_END: catchers

@@ -1,0 +1,16 @@
+//! The log, on standard error.
+
+use std::io;
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::fmt;
+
+use crate::rocket_log;
+
+// ANCHOR: logging
+/// Sets up the log: what is said at `level`, or is more urgent, is heard.
+pub fn start(level: LevelFilter) {
+    fmt().with_max_level(level).with_writer(io::stderr).init();
+    rocket_log::listen();
+}
+// ANCHOR_END: logging

@@ -1003,6 +1003,40 @@ fn doctor_refuses_an_old_jdk_and_an_old_maven() {
 }
 
 #[test]
+fn doctor_knows_both_ways_to_a_webassembly_module() {
+    let machine = Machine::complete();
+    machine.program("apt-get", "");
+    let (code, said) = machine.doctor(&[]);
+    // Only one exercise needs it.
+    assert_eq!(code, Some(0), "{said}");
+    assert_says(
+        &said,
+        &[
+            "note     WebAssembly",
+            "rustup target add wasm32-unknown-unknown",
+            "(apt): ",
+            "apt install rustc-web cargo-web rust-web-src lld",
+        ],
+    );
+
+    // The target's libraries, and the linker that comes with them, as rustup lays them down.
+    machine.course.write("host/bin/rust-lld", "");
+    machine.course.write("host/lib/libstd.rlib", "");
+    let libraries = machine.course.path("host/lib");
+    machine.program(
+        "rustc",
+        &format!(
+            "case \"$1\" in --print) echo '{}' ;; *) echo 'rustc 1.99.0' ;; esac",
+            libraries.display()
+        ),
+    );
+    assert_says(
+        &machine.doctor(&[]).1,
+        &["ok       WebAssembly    the target wasm32-unknown-unknown is installed"],
+    );
+}
+
+#[test]
 fn doctor_asks_the_packages_for_the_newest_jdk_there_is() {
     let machine = Machine {
         java_home: PathBuf::from("/nowhere"),

@@ -75,4 +75,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-8 solution-8
     check green-9 solution-9
     check green-10 solution-10
+    check green-11 solution-11
 fi

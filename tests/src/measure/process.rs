@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -64,12 +65,33 @@ pub fn small_cpu(pid: u32) -> Option<Duration> {
     let ticks = Duration::from_secs_f64(stat.ticks as f64 / TICKS_PER_SECOND);
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let nanoseconds: u64 = threads
-        .filter_map(|thread| {
-            let schedstat = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
-            schedstat.split_whitespace().next()?.parse::<u64>().ok()
-        })
+        .filter_map(|thread| run_time_ns(&thread.ok()?.path()))
         .sum();
     Some(ticks.max(Duration::from_nanos(nanoseconds))).filter(|time| !time.is_zero())
+}
+
+/// CPU time of the compilers of a JVM, which HotSpot runs in threads of their own; zero for every other process.
+pub fn compilers_cpu(pid: u32) -> Option<Duration> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let nanoseconds: u64 = threads
+        .filter_map(|thread| {
+            let thread = thread.ok()?.path();
+            let name = fs::read_to_string(thread.join("comm")).ok()?;
+            is_compiler(&name).then(|| run_time_ns(&thread))?
+        })
+        .sum();
+    Some(Duration::from_nanos(nanoseconds))
+}
+
+/// The kernel cuts the name of a thread at 15 characters.
+fn is_compiler(name: &str) -> bool {
+    name.starts_with("C1 CompilerThre") || name.starts_with("C2 CompilerThre")
+}
+
+/// What a thread has run, in nanoseconds.
+fn run_time_ns(thread: &Path) -> Option<u64> {
+    let schedstat = fs::read_to_string(thread.join("schedstat")).ok()?;
+    schedstat.split_whitespace().next()?.parse().ok()
 }
 
 /// True when a process has ended, whether or not its parent has taken notice.

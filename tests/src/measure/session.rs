@@ -196,13 +196,16 @@ fn notes(records: &[BlockRecord], plan: &Plan) -> Vec<String> {
         let unsteady = count(block::UNSTEADY);
         if unsteady > 0 {
             // A JVM that still compiles is slower than it will be: who reads on must know which way that bends the ratio.
-            let consequence = if side.starts_with(&Target::Kotlin.to_string()) {
-                "; it was still getting faster, so its speed and its CPU per request are worse here than they are in the long run"
+            let (or, consequence) = if side.starts_with(&Target::Kotlin.to_string()) {
+                (
+                    ", or the JVM still compiled",
+                    "; it was still getting faster, so its speed and its CPU per request are worse here than they are in the long run",
+                )
             } else {
-                ""
+                ("", "")
             };
             notes.push(format!(
-                "{side} was not steady at the end of the warm-up in {unsteady} of {} blocks (its median or its CPU per request still moved by more than {:.0} %){consequence}",
+                "{side} was not steady at the end of the warm-up in {unsteady} of {} blocks (its median or its CPU per request still moved by more than {:.0} %{or}){consequence}",
                 of_side.len(),
                 plan.warm_up.tolerance * 100.0
             ));

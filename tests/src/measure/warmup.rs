@@ -2,13 +2,19 @@
 //!
 //! Steady means that the median latency and the CPU time per request of the last windows lie within a few percent of those
 //! of as many windows before. Neighbouring windows would not do: a JVM under load gets faster for a long time, by less from
-//! one window to the next than the windows' own noise. A floor of requests lies beyond pgjdbc's switch to server-side prepared statements (the fifth use on each
-//! connection) and the JVM's first compilations; a ceiling keeps the measurement within its time.
+//! one window to the next than the windows' own noise. And its compilers must have come to rest: while they have more to do
+//! than the cores allow, a JVM can stand still for many seconds at a third of its speed. A floor of requests lies beyond
+//! pgjdbc's switch to server-side prepared statements (the fifth use on each connection) and the JVM's first compilations; a
+//! ceiling keeps the measurement within its time.
 
 use std::time::{Duration, Instant};
 
 use super::oha::{Load, Oha, Order};
 use super::process;
+
+/// The share of a service's CPU time that a JVM's compilers may take once it is steady. It is a quarter while they have work,
+/// and one or two percent afterwards.
+const COMPILING: f64 = 0.05;
 
 /// When a warm-up may end, and when it must.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,6 +54,8 @@ pub struct Window {
     pub p50_ms: f64,
     /// CPU time per request in microseconds; none where the system does not tell.
     pub cpu_us: Option<f64>,
+    /// The share of that CPU time that a JVM's compilers took; none where the system does not tell.
+    pub compiling: Option<f64>,
 }
 
 /// How a warm-up ended.
@@ -76,7 +84,14 @@ fn halves_agree(values: &[f64], tolerance: f64) -> bool {
 fn windows_agree(windows: &[Window], tolerance: f64) -> bool {
     let medians: Vec<f64> = windows.iter().map(|window| window.p50_ms).collect();
     let cpu: Option<Vec<f64>> = windows.iter().map(|window| window.cpu_us).collect();
-    halves_agree(&medians, tolerance) && cpu.is_none_or(|cpu| halves_agree(&cpu, tolerance))
+    halves_agree(&medians, tolerance)
+        && cpu.is_none_or(|cpu| halves_agree(&cpu, tolerance))
+        && compilers_rest(&windows[windows.len() / 2..])
+}
+
+fn compilers_rest(windows: &[Window]) -> bool {
+    let shares: Option<Vec<f64>> = windows.iter().map(|window| window.compiling).collect();
+    shares.is_none_or(|shares| super::statistics::mean(shares.into_iter()) <= COMPILING)
 }
 
 /// When the service became steady, if the windows so far show that it is: the beginning of the first of the agreeing
@@ -118,18 +133,24 @@ pub async fn run(
     loop {
         let began_s = began.elapsed().as_secs_f64();
         let cpu_before = process::cpu(pid);
+        let compilers_before = process::compilers_cpu(pid);
         let run = oha.run(&order).await?;
         if let Err(reason) = run.gate(&order) {
             return Ok(Err(format!("during the warm-up, {reason}")));
         }
-        let cpu = cpu_before
-            .zip(process::cpu(pid))
-            .map(|(before, after)| after.saturating_sub(before));
+        let since = |before: Option<Duration>, now: Option<Duration>| {
+            Some(now?.saturating_sub(before?).as_secs_f64())
+        };
+        let cpu = since(cpu_before, process::cpu(pid));
+        let compilers = since(compilers_before, process::compilers_cpu(pid));
         windows.push(Window {
             began_s,
             answers: run.answers,
             p50_ms: run.p50_ms.unwrap_or_default(),
-            cpu_us: cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / run.answers as f64),
+            cpu_us: cpu.map(|cpu| cpu * 1e6 / run.answers as f64),
+            compiling: compilers
+                .zip(cpu.filter(|cpu| *cpu > 0.0))
+                .map(|(compilers, cpu)| compilers / cpu),
         });
         let steady_after_s = steady_after(&windows, limits);
         let took = began.elapsed();
@@ -167,6 +188,7 @@ mod tests {
                 answers: 5_000,
                 p50_ms: *p50_ms,
                 cpu_us: Some(*cpu_us),
+                compiling: Some(0.01),
             })
             .collect()
     }
@@ -207,6 +229,16 @@ mod tests {
     fn a_median_that_stands_still_while_cpu_falls_is_not_steady() {
         let falling = windows(&[(4.0, 300.0), (4.0, 280.0), (4.0, 260.0), (4.0, 240.0)]);
         assert_eq!(steady_after(&falling, &LIMITS), None);
+    }
+
+    #[test]
+    fn a_jvm_that_stands_still_while_its_compilers_work_is_not_steady() {
+        let mut compiling = windows(&[(9.0, 900.0); 6]);
+        for window in &mut compiling[..4] {
+            window.compiling = Some(0.25);
+        }
+        assert_eq!(steady_after(&compiling[..5], &LIMITS), None);
+        assert_eq!(steady_after(&compiling, &LIMITS), Some(2.0));
     }
 
     #[test]

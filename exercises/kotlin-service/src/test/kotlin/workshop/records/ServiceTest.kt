@@ -101,7 +101,7 @@ fun testEngine(
                 port = 0
             }
             shutdownGracePeriod = 0
-            acceptStrayPercents()
+            acceptUnusualRequests()
             configureBootstrap = {
                 handler(listener)
                 configure()

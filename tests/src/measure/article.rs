@@ -23,6 +23,7 @@ use super::results::{Article, BlockRecord, Image, Knob, Metric, Mode, ResultFile
 use super::session::Session;
 use super::subject::Subject;
 use super::{ceiling, heap, kotlin_rows, process};
+use crate::harness::container;
 use crate::harness::service::Service;
 use crate::target::Target;
 
@@ -47,8 +48,6 @@ const KNOBS: [(&str, &str); 6] = [
     ("no-shield", "no shield"),
     ("no-ping+mimalloc+no-shield", "no ping, mimalloc, no shield"),
 ];
-/// The images are called this and the target.
-const IMAGE: &str = "kotlin-to-rust-workshop";
 
 /// How often the minute is repeated, and how long it is: the article's own length, or as long as a quick look allows.
 fn minutes(mode: Mode) -> (usize, Duration) {
@@ -538,7 +537,7 @@ fn standing_notes(rows: &Rows, length: Duration) -> Vec<String> {
 /// The sizes of the images of these targets, by the Docker engine.
 async fn images(targets: [&str; 2]) -> Vec<Image> {
     join_all(targets.map(async |side| {
-        let name = format!("{IMAGE}-{side}");
+        let name = format!("{}-{side}", container::NAME);
         let size = image_mb(&name).await;
         Image {
             side: side.to_owned(),

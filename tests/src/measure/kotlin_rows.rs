@@ -168,6 +168,8 @@ mod tests {
             limits: Limits::of(Language::Kotlin),
             language: Language::Kotlin,
             artifact: "service.jar".into(),
+            parts: Vec::new(),
+            calls: None,
         };
         let flags = ["-Xmx48m".to_owned(), "-Xss512k".to_owned()];
         assert_eq!(

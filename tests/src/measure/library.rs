@@ -101,7 +101,7 @@ fn parse(printed: &str) -> anyhow::Result<CallTimes> {
             bytes: rust.bytes,
             kotlin_us: mean(kotlin)?,
             rust_us: mean(rust)?,
-            rust_against_kotlin: metrics::compared(RUST, &rust.us, KOTLIN, &kotlin.us),
+            rust_against_kotlin: metrics::compared_times(RUST, &rust.us, KOTLIN, &kotlin.us),
         })
     });
     Ok(CallTimes {

@@ -673,25 +673,13 @@ fn compare(
 }
 
 /// One thing held against another by the times that both take, round by round.
-pub fn compared(side: &str, times: &[f64], against: &str, others: &[f64]) -> Comparison {
+pub fn compared_times(side: &str, times: &[f64], against: &str, others: &[f64]) -> Comparison {
     let ratios: Vec<f64> = times
         .iter()
         .zip(others)
         .map(|(time, other)| time / other)
         .collect();
-    let invalid = Comparison::invalid(side, against, "fewer than two rounds count");
-    let Some(interval) = ratio_interval(&ratios) else {
-        return invalid;
-    };
-    Comparison {
-        ratio: Some(interval.mean),
-        low: Some(interval.low),
-        high: Some(interval.high),
-        rounds: ratios.len(),
-        verdict: verdict(interval, Better::Lower),
-        reason: None,
-        ..invalid
-    }
+    compared(side, against, &ratios, Better::Lower)
 }
 
 /// What an interval of a ratio allows to say.
@@ -865,7 +853,7 @@ mod tests {
 
     #[test]
     fn times_are_held_against_others_round_by_round() {
-        let comparison = compared("program", &[1.5, 1.6, 3.2], "true", &[1.0, 1.0, 2.0]);
+        let comparison = compared_times("program", &[1.5, 1.6, 3.2], "true", &[1.0, 1.0, 2.0]);
         let ratio = comparison.ratio.unwrap_or_default();
         assert!((1.5..1.6).contains(&ratio), "{ratio}");
         assert_eq!(
@@ -873,7 +861,7 @@ mod tests {
             (3, Verdict::Slower)
         );
         assert_eq!(
-            compared("program", &[1.5], "true", &[1.0]).verdict,
+            compared_times("program", &[1.5], "true", &[1.0]).verdict,
             Verdict::Invalid
         );
     }

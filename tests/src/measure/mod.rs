@@ -1,10 +1,9 @@
 //! Measuring: the same work in both languages, gated, interleaved, with intervals.
 //!
 //! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2), [`guard`] (exercise 4), [`stall`] (exercise 5),
-//! [`pool`] (exercise 6), [`export`] (exercise 7), [`article`] (exercise 8), [`program`] (exercise 9), [`library`] (exercise 11) and
-//! [`calibration`]. A
-//! task builds its [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of [`block`]s after the
-//! [`protocol`], turns them into [`metrics`] and writes [`results`].
+//! [`pool`] (exercise 6), [`export`] (exercise 7), [`article`] (exercise 8), [`program`] (exercise 9), [`library`] (exercise 11)
+//! and [`calibration`]. A task builds its [`subject`]s in a [`lab`], holds them against the [`gates`], runs a [`session`] of
+//! [`block`]s after the [`protocol`], turns them into [`metrics`] and writes [`results`].
 
 pub mod article;
 pub mod article_table;

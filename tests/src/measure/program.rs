@@ -126,7 +126,7 @@ impl Stopwatch {
                 text_bytes: case.text_bytes,
                 image_bytes: case.image_bytes().await?,
                 time: time_of(of_case)?,
-                against_nothing: metrics::compared("program", of_case, NOTHING, &medians[0]),
+                against_nothing: metrics::compared_times("program", of_case, NOTHING, &medians[0]),
             });
         }
         let scratch = format!("{}/", lab.scratch().display());

@@ -7,8 +7,8 @@ use super::findings;
 use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
-    CallTimes, Comparison, JudgedPrediction, KeyRun, Metric, Paging, PoolSweep, ProgramTimes, ResultFile,
-    Side, Stall, Task, Verdict, WrongKey,
+    CallTimes, Comparison, JudgedPrediction, KeyRun, Metric, Paging, PoolSweep, ProgramTimes,
+    ResultFile, Side, Stall, Task, Verdict, WrongKey,
 };
 use crate::terminal::{Style, paint};
 

@@ -105,8 +105,14 @@ macro_rules! contract_tests {
         $(, restart: [$($restart:ident),* $(,)?])?
         $(, first_start: [$($first_start:ident),* $(,)?])?
         $(, large: [$($large:ident),* $(,)?])?
+<<<<<<< HEAD
+=======
+        $(, talkative: [$($talkative:ident),* $(,)?])?
+        $(, shutdown: [$($shutdown:ident),* $(,)?])?
+        $(, short_runs: [$($short_runs:ident),* $(,)?])?
+        $(, own: [$($own:ident),* $(,)?])?
+>>>>>>> c9e8c0e (Compile again after the merge: one name for two comparisons, and the launch's new fields)
         $(,)?
-        $(, own: [$($own:ident),* $(,)?])? $(,)?
     ) => {
         /// The suite's tests, in the order a learner meets them.
         pub fn tests() -> Vec<$crate::suites::ContractTest> {

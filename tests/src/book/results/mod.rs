@@ -210,9 +210,9 @@ mod tests {
     use super::*;
     use crate::measure::manifest::{Machine, Manifest};
     use crate::measure::results::{
-        Better, CallTime, CallTimes, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric, PageTimes, Paging,
-        PoolSweep, ProgramTime, ProgramTimes, SCHEMA, Side, SideValue, Stall, StalledSide, Task,
-        TextTime, Verdict, WrongKey,
+        Better, CallTime, CallTimes, Comparison, Course, JudgedPrediction, KeyRun, Knee, Metric,
+        PageTimes, Paging, PoolSweep, ProgramTime, ProgramTimes, SCHEMA, Side, SideValue, Stall,
+        StalledSide, Task, TextTime, Verdict, WrongKey,
     };
 
     fn metric(key: &str, name: &str, better: Better, kotlin: f64, rust: f64) -> Metric {

@@ -260,8 +260,12 @@ async fn killed_tool() -> anyhow::Result<()> {
 mod fake {
     //! The parts that this binary plays as a service.
 
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
     use workshop::harness::service::{Service, Settings};
+
+    static ASKED_READY: AtomicBool = AtomicBool::new(false);
 
     pub fn play(part: &str) -> ExitCode {
         match part {
@@ -317,8 +321,10 @@ mod fake {
             // Somebody who only listens: wait until they are gone.
             return Ok(());
         }
+        // The first is asked before the tests, until the service is ready.
         let is_ready = request.starts_with(b"GET /ready");
-        if part == "dies" && is_ready {
+        let asked_before = is_ready && ASKED_READY.swap(true, Ordering::Relaxed);
+        if part == "dies" && asked_before {
             eprintln!("my last words");
             std::process::abort();
         }

@@ -354,6 +354,7 @@ impl Stage {
         settings: impl Fn(&str) -> Settings,
     ) -> anyhow::Result<Stage> {
         let database = RunDatabase::create(server, workspace, DataSet::Small).await?;
+        let connection = database.connect().await?;
         let proxy = DatabaseProxy::start(database.url()).await?;
         let settings = settings(proxy.url());
         let service = Service::start(workspace, launch, &settings)
@@ -367,7 +368,7 @@ impl Stage {
             log: service.log().to_owned(),
             client,
             proxy,
-            database: Mutex::new(database.connect().await?),
+            database: Mutex::new(connection),
             settings,
             rows: DataSet::Small.rows(),
         };

@@ -91,7 +91,7 @@ fn windows_agree(windows: &[Window], tolerance: f64) -> bool {
 
 fn compilers_rest(windows: &[Window]) -> bool {
     let shares: Option<Vec<f64>> = windows.iter().map(|window| window.compiling).collect();
-    shares.is_none_or(|shares| super::statistics::mean(shares.into_iter()) <= COMPILING)
+    shares.is_none_or(|shares| super::statistics::mean(shares) <= COMPILING)
 }
 
 /// When the service became steady, if the windows so far show that it is: the beginning of the first of the agreeing

@@ -5,7 +5,7 @@
 //! is made against the crate's files as they are, `Cargo.toml` included.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use toml::{Table, Value};
@@ -107,6 +107,25 @@ impl Copy {
         Ok(())
     }
 
+    /// Brings a folder that stays to the contents of this copy, and returns the crate there. A file that has not changed is
+    /// not written, so cargo builds the crate again only when something has.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub fn kept_in(&self, folder: PathBuf) -> anyhow::Result<Crate> {
+        let (before, after) = (
+            files::read_tree(&folder)?,
+            files::read_tree(&self.krate.folder)?,
+        );
+        for path in files::differing(&before, &after) {
+            files::replace(&folder.join(&path), before.get(&path), after.get(&path))?;
+        }
+        Ok(Crate {
+            folder,
+            package: self.krate.package.clone(),
+        })
+    }
+
     /// The crate to build.
     pub fn krate(&self) -> &Crate {
         &self.krate
@@ -157,11 +176,16 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::time::SystemTime;
+
+    use tempfile::TempDir;
+
     use super::super::build::RELEASE_PROFILE;
     use super::*;
 
-    #[test]
-    fn a_patch_may_change_how_the_release_is_built() -> anyhow::Result<()> {
+    /// A checkout with a crate named `reference`.
+    fn checkout() -> anyhow::Result<TempDir> {
         let folder = tempfile::tempdir()?;
         let source = folder.path().join("reference");
         fs::create_dir_all(source.join("src"))?;
@@ -176,6 +200,13 @@ mod tests {
             folder.path().join("Cargo.toml"),
             "[workspace]\nmembers = [\"reference\"]\n[profile.dev]\ndebug = 0\n",
         )?;
+        Ok(folder)
+    }
+
+    #[test]
+    fn a_patch_may_change_how_the_release_is_built() -> anyhow::Result<()> {
+        let folder = checkout()?;
+        let source = folder.path().join("reference");
         let patch = "Title: lto\n\n--- a/profile.toml\n+++ b/profile.toml\n@@ -1 +1,2 @@\n [profile.release]\n+lto = true\n";
         let copy = Copy::patched(&Workspace::at(folder.path()), &source, "variant", patch)?;
         let profile = read_table(&copy.krate().folder.join(RELEASE_PROFILE))?;
@@ -184,6 +215,31 @@ mod tests {
         assert_eq!(manifest["package"]["name"].as_str(), Some("variant"));
         assert_eq!(manifest["profile"]["dev"]["debug"].as_integer(), Some(0));
         assert!(manifest["workspace"].get("members").is_none());
+        Ok(())
+    }
+    #[test]
+    fn what_has_not_changed_in_a_kept_copy_is_not_written_again() -> anyhow::Result<()> {
+        let folder = checkout()?;
+        let workspace = Workspace::at(folder.path());
+        let source = folder.path().join("reference");
+        let kept = folder.path().join("kept");
+        let keep = || Copy::of(&workspace, &source, "copy")?.kept_in(kept.clone());
+        keep()?;
+        let long_ago = SystemTime::UNIX_EPOCH;
+        for path in ["src/main.rs", RELEASE_PROFILE] {
+            File::options()
+                .write(true)
+                .open(kept.join(path))?
+                .set_modified(long_ago)?;
+        }
+        fs::write(
+            source.join(RELEASE_PROFILE),
+            "[profile.release]\nlto = true\n",
+        )?;
+        let krate = keep()?;
+        let written = |path| fs::metadata(krate.folder.join(path))?.modified();
+        assert_eq!(written("src/main.rs")?, long_ago);
+        assert!(written(RELEASE_PROFILE)? > long_ago);
         Ok(())
     }
 }

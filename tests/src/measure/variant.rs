@@ -27,7 +27,9 @@ pub fn build(
     name: &str,
 ) -> anyhow::Result<Launch> {
     let copy = copy(workspace, solution, package, name)?;
-    let launch = build::cargo(workspace, copy.krate(), Profile::Measure);
+    // Kept, so that only the first measurement has to wait for its build.
+    let krate = copy.kept_in(workspace.state().join("variants").join(package))?;
+    let launch = build::cargo(workspace, &krate, Profile::Measure);
     let launch = launch.map_err(|error| match error {
         BuildError::CouldNotBuild(error) => error,
         BuildError::DoesNotCompile { .. } => {
@@ -37,7 +39,7 @@ pub fn build(
                 .into()
         }
     })?;
-    // The copy goes; what is built stays, and runs where the reference would.
+    // It runs where the reference would.
     Ok(Launch {
         directory: solution.to_owned(),
         ..launch

@@ -1,6 +1,6 @@
 //! Sends generated requests to two services and collects what is wrong with the answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 8;
 /// Between two of these sizes lies one round: those that read are sent at once, then one by one those that may write.
 const ROUND: usize = 100;
 /// How many complaints are shown in full.
-const SHOWN: usize = 10;
+const SHOWN: usize = 30;
 
 /// The services, with connections to them.
 pub struct Trial<'a> {
@@ -167,9 +167,8 @@ impl Report {
         let changes = request.changes.join(", ");
         let again = request::to_send_again(&request.bytes(), *number, folder)?;
         let told = format!(
-            "request {number} ({changes}): {complaint}\n{again}\nKotlin {}\nRust   {}",
-            judge::shown(kotlin),
-            judge::shown(rust)
+            "request {number} ({changes}): {complaint}\n{again}\n{}",
+            judge::shown(kotlin, rust)
         );
         self.complaints
             .push((format!("{complaint} ({changes})"), told));
@@ -191,12 +190,15 @@ impl fmt::Display for Report {
             statuses.join(", ")
         )?;
         writeln!(f, "{} times bytes that are no request", self.garbage)?;
-        for (_, told) in self.complaints.iter().take(SHOWN) {
+        // One of each kind says more than many of one.
+        let mut kinds = HashSet::new();
+        let of_a_kind = self
+            .complaints
+            .iter()
+            .filter(|(kind, _)| kinds.insert(kind));
+        for (_, told) in of_a_kind.take(SHOWN) {
             writeln!(f, "\n{told}")?;
         }
-        if self.complaints.len() > SHOWN {
-            writeln!(f, "\nof {} in all", self.complaints.len())?;
-        }
-        Ok(())
+        writeln!(f, "{} complaints in all", self.complaints.len())
     }
 }

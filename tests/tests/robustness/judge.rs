@@ -15,14 +15,14 @@ const ALWAYS: [u16; 3] = [400, 404, 405];
 ///
 /// Some others are not even made. Rocket takes `after[]`, `after.x` and `[after]` for `after` in a query, and the method out of
 /// a form that has a field `_method`; hyper refuses more than a hundred headers, and answers to CONNECT as a proxy would.
-const EXCEPTIONS: &[(&str, fn(&Request) -> bool)] = &[
+const EXCEPTIONS: &[(&str, fn(&Operation, &Request) -> bool)] = &[
     (
         "the references before exercise 12 have no /qrcode",
-        |request| request.path.starts_with(b"/qrcode"),
+        |operation, _| operation.path == "/qrcode",
     ),
     (
         "Rocket reads no media type with a space before its semicolon, or with nothing after it",
-        |request| {
+        |_, request| {
             let content_type = request.header("Content-Type").unwrap_or_default();
             content_type.ends_with(b";") || content_type.windows(2).any(|pair| pair == b" ;")
         },
@@ -46,7 +46,9 @@ pub fn complaint(
                 ))
             });
     against_the_contract.or_else(|| {
-        let excepted = EXCEPTIONS.iter().any(|(_, applies)| applies(request));
+        let excepted = EXCEPTIONS
+            .iter()
+            .any(|(_, applies)| applies(operation, request));
         let differ = !excepted && difference(kotlin, rust);
         differ.then(|| "the two differ".to_owned())
     })
@@ -86,16 +88,31 @@ fn is_problem(answer: &Answer) -> bool {
         && problem["status"] == answer.status
 }
 
-/// An answer as far as it is judged.
-pub fn shown(answer: &Answer) -> String {
-    let headers: Vec<String> = HEADERS
+/// Two answers as far as they are judged. Of bodies that are long, what is shown begins a little before they differ.
+pub fn shown(kotlin: &Answer, rust: &Answer) -> String {
+    let same = kotlin
+        .body
         .iter()
-        .filter_map(|name| Some(format!("{name}: {}", answer.header(name)?)))
-        .collect();
-    format!(
-        "{} [{}] {}",
-        answer.status,
-        headers.join(", "),
-        request::shown(&answer.body)
-    )
+        .zip(&rust.body)
+        .take_while(|(a, b)| a == b);
+    let start = match same.count() {
+        ..200 => 0,
+        long => long - 100,
+    };
+    [("Kotlin", kotlin), ("Rust", rust)]
+        .map(|(name, answer)| {
+            let headers: Vec<String> = HEADERS
+                .iter()
+                .filter_map(|header| Some(format!("{header}: {}", answer.header(header)?)))
+                .collect();
+            let body = &answer.body[start..];
+            format!(
+                "{name:6} {} [{}] {}{}",
+                answer.status,
+                headers.join(", "),
+                if start > 0 { "… " } else { "" },
+                request::shown(body)
+            )
+        })
+        .join("\n")
 }

@@ -47,34 +47,31 @@ internal fun ApplicationRequest.encodedQueryParameter(name: String): String? =
         ?.let { it.getOrElse(1) { "" } }
 
 /** A percent sign without two hexadecimal digits stands for itself. */
-private fun String.decodePatiently() = replace(STRAY_PERCENT, "%25").decodeURLQueryComponent(plusIsSpace = true)
+private fun String.decodePatiently() =
+    replace(BROKEN, "%25").replace(STRAY_PERCENT, "%25").decodeURLQueryComponent(plusIsSpace = true)
 
-/** Lets requests pass that Ktor would refuse: long ones, and paths with a percent sign without two hexadecimal digits. */
+/** Lets requests pass that Ktor would refuse: long ones, and those with a percent sign without two hexadecimal digits. */
 fun NettyApplicationEngine.Configuration.acceptUnusualRequests() {
     maxInitialLineLength = 65_536
     maxHeaderSize = 400 * 1024
     channelPipelineConfig = { addAfter("codec", "unusual targets", UnusualTargets) }
 }
 
-/**
- * Makes a byte that is no UTF-8 of each stray percent sign in a path: so whoever needs the segment that it stands in can still
- * see that it is broken. And drops the fragment, which a client should have kept to itself.
- */
+/** Marks stray percent signs, and drops the fragment, which a client should have kept to itself. */
 @ChannelHandler.Sharable
 private object UnusualTargets : ChannelInboundHandlerAdapter() {
     override fun channelRead(
         context: ChannelHandlerContext,
         message: Any,
     ) {
-        if (message is HttpRequest) {
-            val target = message.uri().substringBefore('#')
-            val path = target.substringBefore('?')
-            message.uri = path.replace(STRAY_PERCENT, "%FF") + target.drop(path.length)
-        }
+        if (message is HttpRequest) message.uri = message.uri().substringBefore('#').replace(STRAY_PERCENT, BROKEN)
         context.fireChannelRead(message)
     }
 }
 
 /** A percent sign without two hexadecimal digits. */
 internal val STRAY_PERCENT = Regex("%(?![0-9A-Fa-f]{2})")
+
+/** What Ktor sees in its place. This is no UTF-8: so whoever needs what it stands in can still see that it is broken. */
+private const val BROKEN = "%25%FF"
 // ANCHOR_END: requests

@@ -21,7 +21,7 @@ const AT_ONCE: usize = 8;
 /// Between two of these sizes lies one round: those that read are sent at once, then one by one those that may write.
 const ROUND: usize = 100;
 /// How many complaints are shown in full.
-const SHOWN: usize = 30;
+const SHOWN: usize = 10;
 
 /// The services, with connections to them.
 pub struct Trial<'a> {

@@ -193,10 +193,9 @@ impl Generator {
             6 => path.extend(b"/more"),
             7 => path.truncate(slash.max(1)),
             8 => path.extend(b"#part"),
-            9 => {
-                let end = path.len().min(slash + 2);
-                let letter = format!("%{:02x}", path[end - 1]);
-                path.splice(end - 1..end, letter.into_bytes());
+            9 if slash + 1 < path.len() => {
+                let letter = format!("%{:02x}", path[slash + 1]);
+                path.splice(slash + 1..slash + 2, letter.into_bytes());
             }
             10 => {
                 let place = self.random.random_range(1..=path.len());

@@ -73,4 +73,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-6 solution-6
     check green-7 solution-7
     check green-8 solution-8
+    check green-9 solution-9
 fi

@@ -18,7 +18,8 @@ use super::wire::{Answer, Connection, send_garbage};
 
 /// How many requests are sent at the same time.
 const AT_ONCE: usize = 8;
-/// Between two of these sizes lies one round: those that read are sent at once, then one by one those that may write.
+/// Requests of one round. Those that only read are sent side by side, then one by one those that may write: so both services
+/// change their records in the same order.
 const ROUND: usize = 100;
 /// How many complaints are shown in full.
 const SHOWN: usize = 10;
@@ -62,7 +63,7 @@ impl<'a> Trial<'a> {
             let mut writers = Vec::new();
             for _ in 0..ROUND.min(requests - self.report.requests) {
                 self.report.requests += 1;
-                let (operation, request) = self.generator.next();
+                let (operation, request) = self.generator.next_request();
                 let task = (self.report.requests, operation, request);
                 // What began as a read may have become a write.
                 if task.1.changes_state() || task.2.method == "POST" {

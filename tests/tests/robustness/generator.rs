@@ -67,7 +67,7 @@ impl Generator {
     }
 
     /// The next request, with the operation that it began as.
-    pub fn next(&mut self) -> (Operation, Request) {
+    pub fn next_request(&mut self) -> (Operation, Request) {
         let (operation, _) = self.weighed(&self.operations.clone(), |(_, weight)| *weight);
         let mut request = self.plain(&operation);
         for _ in 0..self.random.random_range(0..=3) {

@@ -22,7 +22,7 @@ const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// size of the process, and what leaks into it ends in an `OutOfMemoryError`.
 const SMALL_HEAP: &str = "-Xms64m -Xmx64m -XX:+AlwaysPreTouch";
 
-/// Leaves few records, so that whole pages and exports are quick.
+/// Leaves few records, those that the generator knows, so that exports are quick.
 pub const FEW_RECORDS: &[&str] = &["DELETE FROM records WHERE id > 1200"];
 /// Adds records of 4 KiB each, 32 MiB in all: far more than sockets and buffers hold between a service and a client.
 pub const MANY_RECORDS: &[&str] = &["\

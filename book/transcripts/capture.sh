@@ -74,4 +74,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-7 solution-7
     check green-8 solution-8
     check green-9 solution-9
+    check green-11 solution-11
 fi

@@ -201,12 +201,12 @@ impl Plan {
         }
     }
 
-    /// The plan of exercise 8: a dozen rows, four of them on a JVM that needs its warm-up each time. Three rounds of those
-    /// say more than five of JVMs that still compile.
+    /// The plan of exercise 8: a dozen rows, four of them on a JVM that needs its warm-up each time, as long a one as in
+    /// exercise 3. Three rounds of those say more than five of JVMs that still compile.
     pub fn article(mode: Mode) -> Plan {
         let (rounds, calibration, saturation, open, ceiling) = match mode {
             Mode::Quick => (2, 5, 1.5, 1.0, 6),
-            Mode::Standard => (3, 8, 3.0, 1.5, 18),
+            Mode::Standard => (3, 20, 3.0, 1.5, 30),
             Mode::Thorough => (8, 20, 8.0, 5.0, 60),
         };
         Plan {
@@ -418,14 +418,14 @@ mod tests {
     }
 
     #[test]
-    fn the_rounds_of_the_article_take_ten_minutes_at_most_or_three() {
+    fn the_rounds_of_the_article_take_fourteen_minutes_at_most_or_three() {
         let rows = |rust| Sides { kotlin: 4, rust };
         let without_open_loops = |mode| Plan {
             rates: Vec::new(),
             ..Plan::article(mode)
         };
         let standard = without_open_loops(Mode::Standard).expected(rows(8));
-        assert!(standard <= Duration::from_secs(600), "{standard:?}");
+        assert!(standard <= Duration::from_secs(840), "{standard:?}");
         let quick = without_open_loops(Mode::Quick).expected(rows(3));
         assert!(quick <= Duration::from_secs(180), "{quick:?}");
     }

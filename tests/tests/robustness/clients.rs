@@ -16,8 +16,8 @@ use super::wire::{answer, connect_with_little_room};
 
 /// Clients that read slowly, of each kind.
 const SLOW_READERS: usize = 20;
-/// Answers that one of them asks for at once, a hundred kilobytes each: 400 MB in all, far more than a service may hold.
-const PAGES: usize = 200;
+/// Answers that one of them asks for at once, a hundred kilobytes each.
+const PAGES: usize = 50;
 /// Clients that send slowly, of each kind.
 const SLOW_SENDERS: usize = 100;
 /// The bytes that they send one by one.

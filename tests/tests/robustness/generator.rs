@@ -333,7 +333,8 @@ impl Generator {
 
     fn weighed<T: Clone>(&mut self, all: &[T], weight: impl Fn(&T) -> u32) -> T {
         let chosen = all.choose_weighted(&mut self.random, weight);
-        chosen.expect("a choice with weights").clone()
+        // An error means that there are no weights.
+        chosen.unwrap_or(&all[0]).clone()
     }
 }
 

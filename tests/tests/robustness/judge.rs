@@ -11,11 +11,15 @@ const HEADERS: [&str; 3] = ["Content-Type", "Allow", "WWW-Authenticate"];
 /// What any path may answer, whatever the operation is: malformed, nothing there, wrong method.
 const ALWAYS: [u16; 3] = [400, 404, 405];
 
+/// Why two answers need not be the same, and to which requests.
+type Exception = (&'static str, fn(&Operation, &Request) -> bool);
+
 /// Requests that the two understand differently, and why. Both answers are still held against the contract.
 ///
 /// Some others are not even made. Rocket takes `after[]`, `after.x` and `[after]` for `after` in a query, and the method out of
-/// a form that has a field `_method`; hyper refuses more than a hundred headers, and answers to CONNECT as a proxy would.
-const EXCEPTIONS: &[(&str, fn(&Operation, &Request) -> bool)] = &[
+/// a form that has a field `_method`; hyper refuses more than a hundred headers and unknown versions of HTTP, and answers to
+/// CONNECT as a proxy would.
+const EXCEPTIONS: &[Exception] = &[
     (
         "the references before exercise 12 have no /qrcode",
         |operation, _| operation.path == "/qrcode",

@@ -6,7 +6,7 @@ use anyhow::Context;
 use futures_util::future::try_join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use workshop::harness::failure::Failure;
 use workshop::harness::service::Service;
 use workshop::measure::process;
@@ -16,8 +16,8 @@ use super::wire::{answer, connect_with_little_room};
 
 /// Clients that read slowly, of each kind.
 const SLOW_READERS: usize = 20;
-/// Answers that one of them asks for at once, a hundred kilobytes each.
-const PAGES: usize = 50;
+/// Answers that one of them asks for at once, a hundred kilobytes each. Ktor works on all of them at the same time.
+const PAGES: usize = 5;
 /// Clients that send slowly, of each kind.
 const SLOW_SENDERS: usize = 100;
 /// The bytes that they send one by one.
@@ -30,6 +30,8 @@ const READS: u32 = 50;
 const MEMORY: u64 = 100_000;
 /// Descriptors that come and go by themselves: connections to the database, a file that is being read.
 const OTHER_DESCRIPTORS: usize = 15;
+/// How soon an answer begins: an export may wait for the end of others first.
+const BEGUN_WITHIN: Duration = Duration::from_secs(15);
 /// How long a service may need to notice that clients have gone.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
 /// Between two looks at something that cannot be awaited.
@@ -62,7 +64,9 @@ async fn ask_and_stall(site: &Site, path: &str, times: usize) -> anyhow::Result<
     let mut stream = connect_with_little_room(site.address).await?;
     let requests = request("GET", path, "").repeat(times);
     stream.write_all(requests.as_bytes()).await?;
-    anyhow::ensure!(stream.read_u8().await? == b'H', "an answer that is no HTTP");
+    let first = timeout(BEGUN_WITHIN, stream.read_u8()).await;
+    let first = first.with_context(|| format!("no answer to {path} has begun in time"))?;
+    anyhow::ensure!(first? == b'H', "an answer that is no HTTP");
     Ok(stream)
 }
 

@@ -20,7 +20,7 @@ use super::ingredients::KEYS;
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A small heap that the JVM takes at once. How much of a heap holds objects is policy; what leaks beside it then shows in the
 /// size of the process, and what leaks into it ends in an `OutOfMemoryError`.
-const SMALL_HEAP: &str = "-Xms64m -Xmx64m -XX:+AlwaysPreTouch";
+const SMALL_HEAP: &str = "-Xms128m -Xmx128m -XX:+AlwaysPreTouch";
 
 /// Leaves few records, those that the generator knows, so that exports are quick.
 pub const FEW_RECORDS: &[&str] = &["DELETE FROM records WHERE id > 1200"];

@@ -35,13 +35,6 @@ impl Request {
         }
     }
 
-    /// The value of the first header of this name, in whatever case it is written.
-    pub fn header(&self, name: &str) -> Option<&[u8]> {
-        let named = |(other, _): &&(String, Vec<u8>)| other.eq_ignore_ascii_case(name);
-        let header = self.headers.iter().find(named);
-        header.map(|(_, value)| value.as_slice())
-    }
-
     /// Takes the headers of this name out.
     pub fn remove_header(&mut self, name: &str) {
         self.headers

@@ -9,6 +9,7 @@ mod health;
 mod logging;
 mod methods;
 mod migrations;
+mod object;
 mod problem;
 mod read;
 mod ready;

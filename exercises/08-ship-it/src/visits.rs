@@ -9,7 +9,7 @@ use rocket::{
 use serde::{Deserialize, Serialize};
 use sqlx::{Connection, PgConnection};
 
-use crate::{api_key::ApiKey, database::Database, error::Error};
+use crate::{api_key::ApiKey, database::Database, error::Error, object::Object};
 
 /// The most ids in one request.
 pub const MOST_IDS: usize = 1000;
@@ -35,13 +35,13 @@ pub struct Visited {
 pub async fn visits(
     _key: ApiKey,
     content_type: Option<&ContentType>,
-    visits: Result<Json<Visits>, json::Error<'_>>,
+    visits: Result<Json<Object<Visits>>, json::Error<'_>>,
     database: &State<Database>,
 ) -> Result<Json<Visited>, Error> {
     if !content_type.is_some_and(|content_type| content_type.is_json()) {
         return Err(Error::UnsupportedMediaType);
     }
-    let Visits { mut ids } = visits?.into_inner();
+    let Object(Visits { mut ids }) = visits?.into_inner();
     if ids.len() > MOST_IDS {
         return Err(Error::UnusableBody);
     }

@@ -10,6 +10,7 @@ mod health_check;
 mod logging;
 mod methods;
 mod migrations;
+mod object;
 mod problem;
 mod read;
 mod ready;

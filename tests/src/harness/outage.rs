@@ -56,7 +56,7 @@ impl Outage {
 
 /// The answer of a service that has been started a moment ago: it may still be migrating, and a cold JVM may need longer for
 /// its first connection than a request may wait for one.
-pub(super) async fn settled(client: &Client, path: &str) -> Result<Answer, Failure> {
+pub async fn settled(client: &Client, path: &str) -> Result<Answer, Failure> {
     ask_while(client, path, |answer| has_status(answer, 503)).await
 }
 

@@ -46,7 +46,7 @@ private val ApiKey =
 
 /** The query counts only where there is no header: a wrong header is not rescued by a right query. */
 private fun ApplicationRequest.apiKey(): ByteArray? =
-    headers["X-API-Key"]?.toUtf8() ?: queryParameter("api_key")?.encodeToByteArray()
+    headers.getAll("X-API-Key")?.firstNotNullOfOrNull { it.toUtf8() } ?: queryParameter("api_key")?.encodeToByteArray()
 
 /** Ktor reads a header as ISO 8859-1, a character for each byte. One that is no UTF-8 counts as not there. */
 private fun String.toUtf8(): ByteArray? =

@@ -46,7 +46,7 @@ fun serve(qrCodes: QrCodes) {
                     host = settings.address
                     port = settings.port
                 }
-                acceptStrayPercents()
+                acceptUnusualRequests()
                 configureBootstrap = { handler(listener) }
                 // Milliseconds. Waiting for requests is the business of drainOnStop.
                 shutdownGracePeriod = 0

@@ -36,34 +36,42 @@ private val KnownMethods =
     }
 
 /** The first parameter of this name. Ktor's own look-up takes `Name` for `name`. */
-internal fun ApplicationRequest.queryParameter(name: String): String? =
-    encodedQueryParameter(name)?.decodeURLQueryComponent(plusIsSpace = true)
+internal fun ApplicationRequest.queryParameter(name: String): String? = encodedQueryParameter(name)?.decodePatiently()
 
 /** The same as it stands in the query. */
 internal fun ApplicationRequest.encodedQueryParameter(name: String): String? =
     queryString()
         .splitToSequence('&')
         .map { it.split('=', limit = 2) }
-        .firstOrNull { it.first().decodeURLQueryComponent(plusIsSpace = true) == name }
+        .firstOrNull { it.first().decodePatiently() == name }
         ?.let { it.getOrElse(1) { "" } }
 
-/** Lets requests pass that have a percent sign without two hexadecimal digits. Ktor would refuse them, whatever it is in. */
-fun NettyApplicationEngine.Configuration.acceptStrayPercents() {
-    channelPipelineConfig = { addAfter("codec", "stray percent signs", StrayPercents) }
+/** A percent sign without two hexadecimal digits stands for itself. */
+private fun String.decodePatiently() =
+    replace(BROKEN, "%25").replace(STRAY_PERCENT, "%25").decodeURLQueryComponent(plusIsSpace = true)
+
+/** Lets requests pass that Ktor would refuse: long ones, and those with a percent sign without two hexadecimal digits. */
+fun NettyApplicationEngine.Configuration.acceptUnusualRequests() {
+    maxInitialLineLength = 65_536
+    maxHeaderSize = 400 * 1024
+    channelPipelineConfig = { addAfter("codec", "unusual targets", UnusualTargets) }
 }
 
-/** Makes of each a byte that is no UTF-8: so whoever needs what it stands in can still see that it is broken. */
+/** Marks stray percent signs, and drops the fragment, which a client should have kept to itself. */
 @ChannelHandler.Sharable
-private object StrayPercents : ChannelInboundHandlerAdapter() {
+private object UnusualTargets : ChannelInboundHandlerAdapter() {
     override fun channelRead(
         context: ChannelHandlerContext,
         message: Any,
     ) {
-        if (message is HttpRequest && '%' in message.uri()) message.uri = message.uri().replace(STRAY_PERCENT, "%FF")
+        if (message is HttpRequest) message.uri = message.uri().substringBefore('#').replace(STRAY_PERCENT, BROKEN)
         context.fireChannelRead(message)
     }
 }
 
 /** A percent sign without two hexadecimal digits. */
 internal val STRAY_PERCENT = Regex("%(?![0-9A-Fa-f]{2})")
+
+/** What Ktor sees in its place. This is no UTF-8: so whoever needs what it stands in can still see that it is broken. */
+private const val BROKEN = "%25%FF"
 // ANCHOR_END: requests

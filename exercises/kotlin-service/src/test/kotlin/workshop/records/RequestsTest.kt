@@ -5,6 +5,7 @@ import org.junit.jupiter.api.AfterAll
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.BeforeAll
+import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.TestInstance
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.ValueSource
@@ -23,7 +24,7 @@ class RequestsTest {
     fun stop() = server.stop()
 
     @ParameterizedTest
-    @ValueSource(strings = ["/read/5/", "/read//5", "//read/5", "/re%61d/5", "/read/%2B5", "/read/5?x=%zz", "/read/5?%"])
+    @ValueSource(strings = ["/read/5/", "/read//5", "//read/5", "/re%61d/5", "/read/%2B5", "/read/5?x=%zz", "/read/5#%"])
     fun `a path and a query may be written in many ways`(path: String) {
         val answer = answer(path, "X-API-Key: valid_key\r\n")
         assertTrue(answer.endsWith("""{"id":5,"value":"value 5","odd":true,"divisible_by_3":false,"visited":false}"""), answer)
@@ -42,9 +43,15 @@ class RequestsTest {
     fun `nor is it a path that is known`(path: String) = assertEquals("HTTP/1.1 404 Not Found", answer(path).lines().first())
 
     @ParameterizedTest
-    @ValueSource(strings = ["/read/5?x=%zz&api%5Fkey=valid_key", "/read/5?api_key=valid%5fkey&%"])
+    @ValueSource(strings = ["/read/5?x=%zz&api%5Fkey=valid_key", "/read/5?api_key=valid%5fkey&%", "/read/5?%&api_key=100%"])
     fun `a parameter is found beside others that cannot be decoded`(path: String) =
         assertEquals("HTTP/1.1 200 OK", answer(path).lines().first())
+
+    @Test
+    fun `a long request is read`() {
+        val long = "x".repeat(60_000)
+        assertEquals("HTTP/1.1 200 OK", answer("/health?$long", "X-Long: $long\r\n").lines().first())
+    }
 
     private fun answer(
         target: String,

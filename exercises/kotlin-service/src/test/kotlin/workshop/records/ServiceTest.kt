@@ -101,7 +101,7 @@ fun testEngine(
                 port = 0
             }
             shutdownGracePeriod = 0
-            acceptStrayPercents()
+            acceptUnusualRequests()
             configureBootstrap = {
                 handler(listener)
                 configure()
@@ -109,7 +109,7 @@ fun testEngine(
         },
     ) {
         drainOnStop(listener, atMost = 10.seconds)
-        service(records, { true }, ExportLimits(concurrent = 1, 1.seconds, clientTimeout), listOf("valid_key"))
+        service(records, { true }, ExportLimits(concurrent = 1, 1.seconds, clientTimeout), listOf("valid_key", "100%"))
     }
 }
 

@@ -13,7 +13,7 @@ use super::ingredients::{
 use super::request::Request;
 
 /// The largest body that the contract allows, in bytes.
-const LARGEST_BODY: usize = 32_768;
+pub const LARGEST_BODY: usize = 32_768;
 /// The ids that have a record are 1 to this.
 pub const RECORDS: u32 = 1_200;
 

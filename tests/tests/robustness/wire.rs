@@ -67,7 +67,6 @@ impl Connection {
             Some(stream) => stream,
             None => TcpStream::connect(self.address).await?,
         };
-        self.unread.clear();
         let (mut reading, mut writing) = stream.split();
         // Whoever refuses a request need not read it to its end.
         let (_refused, answer) = tokio::join!(
@@ -78,6 +77,9 @@ impl Connection {
             )
         );
         let answer = answer.context("no whole answer in time")??;
+        // It would be taken for the next answer.
+        let more = self.unread.escape_ascii();
+        anyhow::ensure!(self.unread.is_empty(), "{answer:?} and then {more}");
         let closes = answer
             .header("Connection")
             .is_some_and(|value| value.eq_ignore_ascii_case("close"));

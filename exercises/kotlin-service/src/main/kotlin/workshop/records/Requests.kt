@@ -14,6 +14,8 @@ import io.ktor.server.routing.IgnoreTrailingSlash
 import io.netty.channel.ChannelHandler
 import io.netty.channel.ChannelHandlerContext
 import io.netty.channel.ChannelInboundHandlerAdapter
+import io.netty.handler.codec.http.HttpHeaderNames
+import io.netty.handler.codec.http.HttpMethod
 import io.netty.handler.codec.http.HttpRequest
 
 // ANCHOR: requests
@@ -54,17 +56,23 @@ private fun String.decodePatiently() =
 fun NettyApplicationEngine.Configuration.acceptUnusualRequests() {
     maxInitialLineLength = 65_536
     maxHeaderSize = 400 * 1024
-    channelPipelineConfig = { addAfter("codec", "unusual targets", UnusualTargets) }
+    channelPipelineConfig = { addAfter("codec", "unusual requests", UnusualRequests) }
 }
 
-/** Marks stray percent signs, and drops the fragment, which a client should have kept to itself. */
+/**
+ * Marks stray percent signs, and drops the fragment, which a client should have kept to itself. A HEAD has nothing to go on
+ * with: were Netty to answer `100 Continue`, it would forget that it was a HEAD, and send the body of the answer.
+ */
 @ChannelHandler.Sharable
-private object UnusualTargets : ChannelInboundHandlerAdapter() {
+private object UnusualRequests : ChannelInboundHandlerAdapter() {
     override fun channelRead(
         context: ChannelHandlerContext,
         message: Any,
     ) {
-        if (message is HttpRequest) message.uri = message.uri().substringBefore('#').replace(STRAY_PERCENT, BROKEN)
+        if (message is HttpRequest) {
+            message.uri = message.uri().substringBefore('#').replace(STRAY_PERCENT, BROKEN)
+            if (message.method() == HttpMethod.HEAD) message.headers().remove(HttpHeaderNames.EXPECT)
+        }
         context.fireChannelRead(message)
     }
 }

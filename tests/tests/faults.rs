@@ -157,7 +157,7 @@ async fn endless_body() -> anyhow::Result<()> {
         &[
             "curl -i 'http://127.0.0.1:",
             "/health",
-            "still coming after 1048576 bytes",
+            "still coming after 4194304 bytes",
         ],
     )
 }

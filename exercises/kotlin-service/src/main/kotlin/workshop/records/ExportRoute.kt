@@ -15,6 +15,7 @@ import io.ktor.utils.io.writeFully
 import io.ktor.utils.io.writeStringUtf8
 import kotlinx.coroutines.channels.ChannelIterator
 import kotlinx.coroutines.channels.consume
+import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.produceIn
@@ -22,7 +23,6 @@ import kotlinx.coroutines.supervisorScope
 import kotlinx.coroutines.sync.Semaphore
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.Json
-import kotlin.coroutines.coroutineContext
 import kotlin.time.Duration
 
 /** How many exports run at a time, how long one more waits for its turn, and how long each waits for its client. */
@@ -73,7 +73,7 @@ private suspend fun RoutingCall.respondLines(
             batches.consume { writeLines(unread, delivery, clientTimeout) }
         } catch (failure: Exception) {
             // A cancelled call has no client any more.
-            coroutineContext.ensureActive()
+            currentCoroutineContext().ensureActive()
             writeStringUtf8(Json.encodeToString(problemOf(failure)) + "\n")
         }
     }

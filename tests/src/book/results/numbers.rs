@@ -1,12 +1,15 @@
 //! Numbers as the tables and the chart write them.
 
+/// What is smaller is no figure in any unit of the tables, but the clock between two of its readings.
+const SMALLEST: f64 = 1e-6;
+
 /// Three significant digits, thousands set apart: `0.0312`, `3.41`, `27.5`, `18 300`; whole numbers stay whole.
 pub fn value(number: f64) -> String {
     if !number.is_finite() {
         return "–".to_owned();
     }
     let size = number.abs();
-    if size == 0.0 {
+    if size < SMALLEST {
         return "0".to_owned();
     }
     // The rounding can lift a number over a power of ten, and then it needs a digit less.
@@ -63,6 +66,7 @@ mod tests {
     fn three_digits_count() {
         for (number, text) in [
             (0.0, "0"),
+            (0.000_000_4, "0"),
             (63.0, "63"),
             (0.031_24, "0.0312"),
             (0.999_6, "1.00"),

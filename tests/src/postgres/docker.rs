@@ -243,13 +243,14 @@ impl<'a> Containers<'a> {
             .map(|(name, value)| format!("{name}={value}"))
             .collect();
         let form = short_hash(&[FORM, image, &settings.join(" ")]);
-        let (end, host_port) = match role {
+        // The engine finds a container by any part of its name, so neither name may hold the other.
+        let (role_in_name, host_port) = match role {
             // The engine picks a port, another one at each start.
             Role::Main => ("", String::new()),
             // A fixed one, so that it is there again after a stop.
-            Role::Spare => ("-spare", free_port()?.to_string()),
+            Role::Spare => ("spare-", free_port()?.to_string()),
         };
-        let name = format!("kotlin-to-rust-workshop-{checkout}-{form}{end}");
+        let name = format!("kotlin-to-rust-workshop-{role_in_name}{checkout}-{form}");
         let found = inspect(engine, &name).await?;
         let kept = found.as_ref().and_then(password_of);
         let password = kept.unwrap_or_else(|| hex(&rand::random::<[u8; 16]>()));

@@ -9,7 +9,7 @@ use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Mode, ResultFile, Task};
 use crate::measure::{
-    article, cold_start, export, guard, hyperfine::Hyperfine, library, module, pool, predictions,
+    article, cold_start, export, guard, hyperfine::Hyperfine, ladder, library, module, pool, predictions,
     program, stall, table,
 };
 use crate::outcome::{Outcome, Trouble};
@@ -147,6 +147,11 @@ async fn measure(
                 lab.subject(args.target).await?,
             ];
             library::measure(&lab, &subjects, &wanted(Task::Library)).await
+        }
+        MeasureTask::Ladder => {
+            Oha::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            ladder::measure(&lab, args.target, &wanted(Task::Ladder)).await
         }
         MeasureTask::Process => {
             Oha::find(workspace)?;

@@ -44,6 +44,8 @@ pub enum Task {
     Module,
     /// QR codes from a native library.
     Library,
+    /// QR codes at every depth.
+    Ladder,
     /// The measuring held against itself.
     Calibration,
 }

@@ -58,7 +58,7 @@ impl Observed {
     }
 }
 
-/// A service that has answered its first record.
+/// A service that has given its first answer.
 pub struct Started {
     pub(super) service: Service,
     start_up: Duration,
@@ -66,7 +66,7 @@ pub struct Started {
     pub(super) cpu: Option<Duration>,
 }
 
-/// Starts a fresh process and waits for its first record.
+/// Starts a fresh process and waits for its first answer: a record, where the subject asks for nothing else.
 ///
 /// # Errors
 /// When it does not get there; the error shows its last log lines.
@@ -78,7 +78,9 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
     };
     let address = free_address().context("no free port")?;
     let limit = subject.launch.limits.start;
-    let path = format!("/read/{}", ids::of(session.data_set).first);
+    let record = || format!("/read/{}", ids::of(session.data_set).first);
+    let path = subject.first_path.clone().unwrap_or_else(record);
+    let asked = path.clone();
     let key = settings.api_keys.first().cloned().unwrap_or_default();
 
     let cancel = Cancel::default();
@@ -97,12 +99,12 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
         .context("the wait for the first answer broke off")?;
     let Some(start_up) = took else {
         return Err(Trouble::new(format!(
-            "{} has not answered its first record within {} s; its last words:\n{}",
+            "{} has not given its first answer within {} s; its last words:\n{}",
             subject.id(),
             limit.as_secs(),
             service.log_tail(LOG_LINES)
         ))
-        .expected("200 from GET /read/<id> with a row of the database")
+        .expected(format!("200 from GET {asked}"))
         .next(format!("just check {}", subject.id()))
         .into());
     };

@@ -295,6 +295,7 @@ pub(super) fn assembled(
         article: None,
         program: None,
         calls: None,
+        ladder: None,
     }
 }
 

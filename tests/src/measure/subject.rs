@@ -24,6 +24,8 @@ pub struct Subject {
     pub size: u64,
     /// `DATABASE_POOL_SIZE`.
     pub pool_size: u16,
+    /// The path whose first 200 ends its start; none for that of a record.
+    pub first_path: Option<String>,
 }
 
 impl Subject {
@@ -68,6 +70,7 @@ impl Subject {
             launch,
             size,
             pool_size: POOL_SIZE,
+            first_path: None,
         })
     }
 
@@ -82,6 +85,13 @@ impl Subject {
     #[must_use]
     pub fn labelled(mut self, label: &str) -> Self {
         label.clone_into(&mut self.side.label);
+        self
+    }
+
+    /// The same, its start ending with the first 200 of another path.
+    #[must_use]
+    pub fn first_asked(mut self, path: String) -> Self {
+        self.first_path = Some(path);
         self
     }
 

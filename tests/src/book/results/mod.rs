@@ -306,6 +306,7 @@ mod tests {
             article: None,
             program: None,
             calls: None,
+            ladder: None,
         }
     }
 

@@ -283,7 +283,7 @@ impl Service {
         );
         let log = workspace.logs().join(format!("{}.{run}.log", launch.label));
         let mut command = command(launch, settings, address, &log)?;
-        die_with_the_tool(&mut command);
+        die_with_the_tool(&mut command, Signal::SIGKILL);
         let child = command.spawn()?;
         Ok(Service {
             child,
@@ -416,8 +416,8 @@ pub fn command(
     Ok(command)
 }
 
-/// On Linux the kernel ends the service with the tool, even when the tool is killed and can clean nothing up.
-fn die_with_the_tool(command: &mut Command) {
+/// On Linux the kernel sends the process this signal when the tool ends, even when the tool is killed and can clean nothing up.
+pub(super) fn die_with_the_tool(command: &mut Command, signal: Signal) {
     #[cfg(target_os = "linux")]
     {
         #[expect(
@@ -426,13 +426,13 @@ fn die_with_the_tool(command: &mut Command) {
         )]
         // SAFETY: the closure runs between fork and exec and only makes one system call.
         unsafe {
-            command.pre_exec(|| {
-                nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(std::io::Error::from)
+            command.pre_exec(move || {
+                nix::sys::prctl::set_pdeathsig(signal).map_err(std::io::Error::from)
             });
         }
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = command;
+    let _ = (command, signal);
 }
 
 /// A port that was free a moment ago.

@@ -9,8 +9,8 @@ use crate::measure::oha::Oha;
 use crate::measure::protocol::Plan;
 use crate::measure::results::{JudgedPrediction, Mode, ResultFile, Task};
 use crate::measure::{
-    article, cold_start, export, guard, hyperfine::Hyperfine, ladder, library, module, pool, predictions,
-    program, stall, table,
+    article, cold_start, export, guard, hyperfine::Hyperfine, ladder, library, module, pool,
+    predictions, program, stall, table,
 };
 use crate::outcome::{Outcome, Trouble};
 use crate::target::Target;

@@ -19,8 +19,9 @@ use super::silence::{lock_the_records, read, read_until_all_work, wait_for_waiti
 const HELD: Duration = Duration::from_millis(1150);
 /// How soon new connections must be refused.
 const REFUSED_WITHIN: Duration = Duration::from_secs(1);
-/// How long a service may take to let its clients go, beside the time limits of a request that it has just accepted.
-const LET_GO_WITHIN: Duration = Duration::from_secs(4);
+/// How long a service may take to let its clients go, beside the time limits of a request that it has just accepted: with the
+/// documented defaults it has ended when the ten seconds are over that Docker waits before it kills.
+const LET_GO_WITHIN: Duration = Duration::from_secs(8);
 /// Connections on which nothing is asked.
 const IDLE_CONNECTIONS: usize = 50;
 /// Between two looks at something that cannot be awaited.

@@ -18,7 +18,7 @@ use super::load::{self, Wanted};
 use super::metrics::{self, AT_TEN, CPU_ONCE, DATABASE};
 use super::oha::{Load, Oha, Order};
 use super::progress::Progress;
-use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE, Plan, Sides, TIMEOUT, shuffled};
+use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE, Plan, Sides, shuffled};
 use super::results::{Article, BlockRecord, Image, Knob, Metric, Mode, ResultFile};
 use super::session::Session;
 use super::subject::Subject;
@@ -93,16 +93,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
         "           Kotlin in four set-ups, the reference with {} knobs, and the ceiling; first ten requests a second",
         native.knobs.len()
     );
-    let mut session = Session {
-        workspace: lab.workspace,
-        oha: &oha,
-        plan,
-        database_url: lab.database_url.clone(),
-        timeout: TIMEOUT,
-        data_set: lab.seeded.set,
-        statements: None,
-        progress: Progress::begin(expected),
-    };
+    let mut session = Session::new(lab, &oha, plan, Progress::begin(expected));
     let found = heap::search(&session, &shipped, wanted.mode).await?;
     session.progress.part("two JVMs note what a start needs");
     let sized = kotlin_rows::right_sized(&shipped, found.search.chosen_mb, lab.scratch())?;

@@ -10,7 +10,7 @@ use super::load::{self, Wanted, same_work};
 use super::oha::Oha;
 use super::process;
 use super::progress::{self, Progress};
-use super::protocol::{CONNECTIONS, Plan, Sides, TIMEOUT};
+use super::protocol::{CONNECTIONS, Plan, Sides};
 use super::results::{
     CalibrationClaim, CalibrationFile, Comparison, Mode, ResultFile, SCHEMA, Task, Verdict,
 };
@@ -59,16 +59,7 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
     let progress = Progress::begin(expected);
     progress.part("the same work? 200 records, failures, round trips");
     let same = same_work(lab, &[reference.clone(), slowed.clone()], EXERCISE).await?;
-    let mut session = Session {
-        workspace: lab.workspace,
-        oha: &oha,
-        plan,
-        database_url: lab.database_url.clone(),
-        timeout: TIMEOUT,
-        data_set: lab.seeded.set,
-        statements: None,
-        progress,
-    };
+    let mut session = Session::new(lab, &oha, plan, progress);
     let planted_us = plant(&mut session, &reference, &mut slowed).await?;
     session.progress.say(&format!(
         "  planted: {planted_us:.1} µs of busy waiting in every read"

@@ -19,7 +19,7 @@ use super::lab::{self, Lab};
 use super::load::{self, Wanted};
 use super::oha::Oha;
 use super::progress::Progress;
-use super::protocol::{Plan, TIMEOUT};
+use super::protocol::Plan;
 use super::results::{BlockRecord, Mode, ResultFile};
 use super::session::{Blocks, Session};
 use super::subject::Subject;
@@ -67,16 +67,7 @@ pub async fn measure(
     let progress = Progress::begin(expected);
     progress.part("the same work? 200 records, failures, round trips");
     let same = load::same_work(lab, subjects, wanted.exercise).await?;
-    let mut session = Session {
-        workspace: lab.workspace,
-        oha: &oha,
-        plan,
-        database_url: lab.database_url.clone(),
-        timeout: TIMEOUT,
-        data_set: lab.seeded.set,
-        statements: None,
-        progress,
-    };
+    let mut session = Session::new(lab, &oha, plan, progress);
     session.progress.part("the same export, byte for byte?");
     same_export(&mut session, subjects, &sizes[0]).await?;
 

@@ -10,7 +10,7 @@ use super::lab::{self, Lab};
 use super::load::{self, Wanted};
 use super::oha::{Load, Oha, Order, Run};
 use super::progress::Progress;
-use super::protocol::{CONNECTIONS, Plan, TIMEOUT};
+use super::protocol::{CONNECTIONS, Plan};
 use super::results::{KeyRun, ResultFile, WrongKey};
 use super::session::{Session, sides_of};
 use super::subject::Subject;
@@ -51,16 +51,8 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     let open_work = load::same_work(lab, &[kotlin, open.clone()], before).await?;
     let same = guarded_work.and(open_work);
 
-    let mut session = Session {
-        workspace: lab.workspace,
-        oha: &oha,
-        plan,
-        database_url: lab.database_url.clone(),
-        timeout: TIMEOUT,
-        data_set: lab.seeded.set,
-        statements: lab.statements().await,
-        progress,
-    };
+    let mut session = Session::new(lab, &oha, plan, progress);
+    session.statements = lab.statements().await;
     let blocks = session.rounds(&subjects, &mut Reads(&[])).await?;
     let wrong_key = with_a_wrong_key(&session, &guarded).await?;
     if let Some(statements) = session.statements.take() {

@@ -9,7 +9,7 @@ use super::lab::{self, Lab};
 use super::manifest::Manifest;
 use super::oha::{Load, Oha, Order};
 use super::progress::{self, Progress};
-use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE, Plan, TIMEOUT};
+use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE, Plan};
 use super::results::{Language, Metric, Mode, ResultFile, SCHEMA, Task};
 use super::session::{Blocks, Session, sides_of};
 use super::subject::Subject;
@@ -48,16 +48,8 @@ pub async fn measure(
     progress.part("the same work? 200 records, failures, round trips");
     let same = same_work(lab, subjects, wanted.exercise).await?;
 
-    let mut session = Session {
-        workspace: lab.workspace,
-        oha: &oha,
-        plan,
-        database_url: lab.database_url.clone(),
-        timeout: TIMEOUT,
-        data_set: lab.seeded.set,
-        statements: lab.statements().await,
-        progress,
-    };
+    let mut session = Session::new(lab, &oha, plan, progress);
+    session.statements = lab.statements().await;
     let rates = session.shared_rates(subjects, &Reads(&[])).await?;
     let blocks = session.rounds(subjects, &mut Reads(&rates)).await?;
     let mut notes = standing_notes(subjects, wanted.mode, &same);

@@ -25,6 +25,7 @@ pub mod ids;
 pub mod kotlin_rows;
 pub mod lab;
 pub mod ladder;
+pub mod ladder_table;
 pub mod library;
 pub mod load;
 pub mod machine;

@@ -12,7 +12,7 @@ use super::metrics::{self, pool_end};
 use super::oha::{Load, Oha};
 use super::process;
 use super::progress::Progress;
-use super::protocol::{CONNECTIONS, POOL_SIZE, Plan, TIMEOUT};
+use super::protocol::{CONNECTIONS, POOL_SIZE, Plan};
 use super::results::{Knee, Language, Metric, Mode, PoolSweep, ResultFile};
 use super::session::{Session, sides_of};
 use super::subject::Subject;
@@ -86,16 +86,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
         end: |subject| pool_end(subject.pool_size),
         activity: Activity::of(maintenance, &lab.database_url)?,
     };
-    let mut session = Session {
-        workspace: lab.workspace,
-        oha: &oha,
-        plan,
-        database_url: lab.database_url.clone(),
-        timeout: TIMEOUT,
-        data_set: lab.seeded.set,
-        statements: None,
-        progress,
-    };
+    let mut session = Session::new(lab, &oha, plan, progress);
     let mut blocks = session.rounds(&pools, &mut loads).await?;
     let mut metrics = metrics::from_blocks(
         &metrics::of_pools(every_size, CONNECTIONS),

@@ -14,7 +14,7 @@ use super::metrics::{self, PSS_LOADED, text_end};
 use super::oha::{Load, Oha, Order};
 use super::process;
 use super::progress::Progress;
-use super::protocol::{CONNECTIONS, HEADLINE_RATE, Plan, TIMEOUT};
+use super::protocol::{CONNECTIONS, HEADLINE_RATE, Plan};
 use super::results::{Language, ResultFile};
 use super::session::{Session, sides_of};
 use super::statistics::mean;
@@ -60,16 +60,7 @@ pub async fn measure<T>(
     let images = same_work(lab, subjects).await?;
     let found = first(&progress).await?;
 
-    let mut session = Session {
-        workspace: lab.workspace,
-        oha: &oha,
-        plan,
-        database_url: lab.database_url.clone(),
-        timeout: TIMEOUT,
-        data_set: lab.seeded.set,
-        statements: None,
-        progress,
-    };
+    let mut session = Session::new(lab, &oha, plan, progress);
     let mut loads = Codes {
         rates: Vec::new(),
         images: &images,

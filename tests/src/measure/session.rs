@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use super::block::{self, Loads};
 use super::database::Statements;
+use super::lab::Lab;
 use super::oha::Oha;
 use super::progress::Progress;
-use super::protocol::{self, POOL_SIZE, Plan, Sides};
+use super::protocol::{self, POOL_SIZE, Plan, Sides, TIMEOUT};
 use super::results::{BlockRecord, Language};
 use super::statistics;
 use super::subject::Subject;
 use super::warmup::Limits;
 use crate::datasets::DataSet;
-use crate::target::Target;
 use crate::workspace::Workspace;
 
 /// What blocks need.
@@ -45,7 +45,21 @@ pub struct Blocks {
     pub notes: Vec<String>,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    /// One that reads the lab's data set, as most measurements do.
+    pub fn new(lab: &Lab<'a>, oha: &'a Oha, plan: Plan, progress: Progress) -> Self {
+        Session {
+            workspace: lab.workspace,
+            oha,
+            plan,
+            database_url: lab.database_url.clone(),
+            timeout: TIMEOUT,
+            data_set: lab.seeded.set,
+            statements: None,
+            progress,
+        }
+    }
+
     /// The database's execution time so far, where it is known.
     pub async fn database_time(&mut self) -> Option<Duration> {
         match &mut self.statements {
@@ -138,7 +152,10 @@ impl Session<'_> {
                 });
             }
         }
-        blocks.notes.extend(notes(&blocks.records, &self.plan));
+        let jvms = ids_that_run_as(Language::Kotlin, subjects);
+        blocks
+            .notes
+            .extend(notes(&blocks.records, &self.plan, &jvms));
         Ok(blocks)
     }
 
@@ -176,8 +193,15 @@ pub fn sides_of(subjects: &[Subject]) -> Sides {
     Sides::of(subjects.iter().map(|subject| subject.runs_as))
 }
 
+fn ids_that_run_as(language: Language, subjects: &[Subject]) -> Vec<&str> {
+    let running = subjects
+        .iter()
+        .filter(|subject| subject.runs_as == language);
+    running.map(Subject::id).collect()
+}
+
 /// What the blocks say about how far they can be trusted.
-fn notes(records: &[BlockRecord], plan: &Plan) -> Vec<String> {
+fn notes(records: &[BlockRecord], plan: &Plan, jvms: &[&str]) -> Vec<String> {
     let mut notes = Vec::new();
     let mut sides: Vec<&str> = records.iter().map(|record| record.side.as_str()).collect();
     sides.sort_unstable();
@@ -196,7 +220,7 @@ fn notes(records: &[BlockRecord], plan: &Plan) -> Vec<String> {
         let unsteady = count(block::UNSTEADY);
         if unsteady > 0 {
             // A JVM that still compiles is slower than it will be: who reads on must know which way that bends the ratio.
-            let (or, consequence) = if side.starts_with(&Target::Kotlin.to_string()) {
+            let (or, consequence) = if jvms.contains(&side) {
                 (
                     ", or the JVM still compiled",
                     "; it was still getting faster, so its speed and its CPU per request are worse here than they are in the long run",
@@ -272,8 +296,15 @@ mod tests {
                 &[(block::GENERATOR_SHARE, 0.3)],
                 &[("p99", "only 90 of 100 requests/s were answered")],
             ),
+            record("solution-3", &[(block::UNSTEADY, 1.0)], &[]),
+            record("solution-9", &[(block::UNSTEADY, 1.0)], &[]),
         ];
-        let notes = notes(&records, &Plan::reads(Mode::Standard)).join("\n");
+        let jvms = ["kotlin", "solution-9"];
+        let notes = notes(&records, &Plan::reads(Mode::Standard), &jvms);
+        for (note, still) in [(&notes[0], true), (&notes[3], false), (&notes[4], true)] {
+            assert_eq!(note.contains("the JVM still compiled"), still, "{note}");
+        }
+        let notes = notes.join("\n");
         assert!(
             notes.contains("not steady at the end of the warm-up in 1 of 2 blocks (its median"),
             "{notes}"

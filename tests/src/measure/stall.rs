@@ -66,14 +66,9 @@ pub async fn measure(
     // One proxy for all blocks: only one service runs at a time, and all of them go the same way.
     let proxy = DatabaseProxy::start(&lab.database_url).await?;
     let mut session = Session {
-        workspace: lab.workspace,
-        oha: &oha,
-        plan,
         database_url: proxy.url().to_owned(),
         timeout: TIMEOUT,
-        data_set: lab.seeded.set,
-        statements: None,
-        progress,
+        ..Session::new(lab, &oha, plan, progress)
     };
     let rates = session.shared_rates(subjects, &Reads(&[])).await?;
     let (percent, rate) = rates[0];

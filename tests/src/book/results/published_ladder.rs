@@ -113,18 +113,18 @@ fn alone(published: &Published) -> String {
     )
 }
 
-/// A row for each of our tiers, with the published one of the same number before it.
+/// A row for each of ours, the published tier of the same number before the first that has it.
 fn beside(published: &Published, whose: &str, file: &ResultFile, ladder: &Ladder) -> String {
     let mut rows = String::new();
+    let mut shown = None;
     for ours in &ladder.tiers {
-        let theirs = published.tier.iter().find(|tier| tier.tier == ours.tier);
+        let mut theirs = published.tier.iter();
+        let theirs = theirs.find(|tier| tier.tier == ours.tier && shown != Some(tier.tier));
         let theirs = theirs.map_or_else(
-            || {
-                "<th scope=\"row\">–</th>".to_owned()
-                    + &cells(std::array::from_fn::<_, 5, _>(|_| "–".to_owned()))
-            },
+            || "<td colspan=\"6\"></td>".to_owned(),
             |tier| row(published, tier),
         );
+        shown = Some(ours.tier);
         let value_of = |key: &str| {
             let measured = file.metric(key).and_then(|metric| metric.value(&ours.side));
             measured.map_or_else(|| "–".to_owned(), |measured| value(measured.value))

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use rocket::{Build, Rocket, catchers, routes};
 
-use crate::{qrcode::Drawings, request_id::RequestLog, settings::Settings};
+use crate::{request_id::RequestLog, settings::Settings};
 
 // ANCHOR: main
 #[rocket::main]
@@ -36,7 +36,6 @@ fn service(settings: &Settings) -> Rocket<Build> {
     let routes = routes![health::health, qrcode::qrcode];
     rocket::custom(settings.rocket())
         .attach(RequestLog)
-        .manage(Drawings::new())
         .mount("/", methods::not_allowed(&routes))
         .mount("/", routes)
         .register(

@@ -47,6 +47,7 @@ impl Drawings {
     /// free for those who do.
     async fn png(&self, text: String) -> Result<Vec<u8>, Error> {
         let place = Arc::clone(&self.places).acquire_owned().await;
+        let place = place.map_err(|closed| Error::Unavailable(closed.to_string()))?;
         let drawn = spawn_blocking(move || {
             // Taken until the drawing ends, also when nobody waits for it any more.
             let _place = place;

@@ -25,7 +25,7 @@ use crate::outcome::Trouble;
 /// The folder of an exercise that holds the configuration.
 pub const FOLDER: &str = "nginx";
 /// The stage that a run begins with.
-const FIRST_STAGE: &str = "off";
+pub const FIRST_STAGE: &str = "off";
 /// The oldest nginx that can be told to write nowhere but in its folder.
 const OLDEST: (u32, u32) = (1, 20);
 /// Where packages put the program; not every user has these folders on the PATH.
@@ -173,6 +173,11 @@ impl Nginx {
     /// Where clients find it.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The folder that it was started with, and writes to.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// The process id of its master, the parent of its workers.

@@ -300,16 +300,21 @@ impl Download {
         Failure::new(expected, actual).of(&self.curl)
     }
 
-    /// Holds the status code against the contract.
+    /// Holds the status code against the contract; the body of another one is read, to show it.
     ///
     /// # Errors
     /// When it is another.
-    pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
+    pub async fn expect_status(&mut self, expected: u16) -> Result<(), Failure> {
         let status = self.response.status().as_u16();
         if status == expected {
-            return Ok(self);
+            return Ok(());
         }
-        Err(self.failure(format!("status {expected}"), format!("status {status}")))
+        while self.more().await? {}
+        let body = String::from_utf8_lossy(&self.unread);
+        Err(self.failure(
+            format!("status {expected}"),
+            format!("status {status}, body {}", shortened(&body)),
+        ))
     }
 
     /// Reads one line, with its line break.

@@ -104,6 +104,8 @@ impl Busy {
 impl Held {
     /// Watches a service with these settings, that has more records than its client takes.
     pub async fn watch(service: &mut Service, client: &Client, settings: &Settings) -> Held {
+        // All connections are open before, so that the export gets one in its short time.
+        read_until_all_work(client, settings.pool_size.into()).await;
         let clients = tokio::try_join!(stalled_export(client), idle_connections(service.address()));
         let end = match clients {
             Ok(_connections) => {

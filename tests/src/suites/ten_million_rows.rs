@@ -294,7 +294,7 @@ async fn size_of_the_table(context: &Context) -> Result<u64, TestError> {
 /// Begins an export and reads its first line, which is the first record. From now on it is a client that takes nothing.
 async fn begin(context: &Context) -> Result<Download, Failure> {
     let mut export = context.client.download(EXPORT).await?;
-    export.expect_status(200)?;
+    export.expect_status(200).await?;
     let line = export.line().await?;
     if line.starts_with(b"{\"id\":1,") {
         return Ok(export);

@@ -52,8 +52,11 @@ pub async fn read_slowly(site: &Site) -> anyhow::Result<()> {
 
     // Those that waited for their turn, and those that had it, are gone: the next export is whole.
     let export = site.client.download("/records/export").await;
-    let export = export.map_err(anyhow::Error::msg)?;
-    export.expect_status(200).map_err(anyhow::Error::msg)?;
+    let mut export = export.map_err(anyhow::Error::msg)?;
+    export
+        .expect_status(200)
+        .await
+        .map_err(anyhow::Error::msg)?;
     let export = export.rest().await.map_err(anyhow::Error::msg)?;
     anyhow::ensure!(export.ends_with(b"}\n") && !export.ends_with(b"in time\"}\n"));
     Ok(())

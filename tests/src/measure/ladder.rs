@@ -23,8 +23,10 @@ const FIRST_CODE: &str = "/qrcode?text=ladder";
 /// # Errors
 /// As [`qrcode::measure`].
 pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::Result<ResultFile> {
-    let (tiers, subjects): (Vec<u8>, Vec<Subject>) =
-        subjects(lab, target, wanted.exercise).await?.into_iter().unzip();
+    let (tiers, subjects): (Vec<u8>, Vec<Subject>) = subjects(lab, target, wanted.exercise)
+        .await?
+        .into_iter()
+        .unzip();
     let plan = Plan::ladder(wanted.mode);
     let nothing = async |_: &Progress| Ok(());
     let (mut result, ()) =

@@ -258,13 +258,19 @@ mod tests {
         let [process, module, library, service] =
             ["solution-9", "solution-10", "solution-11", "solution-12"];
         for tier in [process, module] {
-            assert!(ratio(short, tier) < 1.0 / 3.0, "several times slower: {tier}");
+            assert!(
+                ratio(short, tier) < 1.0 / 3.0,
+                "several times slower: {tier}"
+            );
         }
         assert!(ratio(long, process) > 1.5 * ratio(short, process));
         assert!(ratio(long, module) < 1.5 * ratio(short, module));
         assert_eq!(verdict(long, module), Verdict::Slower);
         assert_ne!(verdict(short, library), Verdict::Faster);
-        assert!((0.8..1.25).contains(&ratio(short, library)), "about as fast");
+        assert!(
+            (0.8..1.25).contains(&ratio(short, library)),
+            "about as fast"
+        );
         let cpu = ["cpu_per_request", "cpu_per_request_at_512_bytes"];
         for key in [long, cpu[1]] {
             assert_eq!(verdict(key, library), Verdict::Faster, "{key}");

@@ -139,5 +139,5 @@ async fn size_after(
         run.gate(&order).map_err(anyhow::Error::msg)?;
         *answers += run.answers;
     }
-    process::tree_pss_kb(service.pid()).context("the memory of the service cannot be read")
+    process::tree_pss_kb(&service.pids()).context("the memory of the service cannot be read")
 }

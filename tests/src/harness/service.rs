@@ -180,6 +180,8 @@ pub struct Service {
     label: String,
     address: SocketAddr,
     base_url: String,
+    /// The processes that clients reach it through.
+    before_it: Vec<u32>,
     log: PathBuf,
 }
 
@@ -291,6 +293,7 @@ impl Service {
             label: launch.label.clone(),
             address,
             base_url: format!("http://{address}"),
+            before_it: Vec::new(),
             log,
         })
     }
@@ -308,6 +311,19 @@ impl Service {
     /// Its process id, which is its process group's as well.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Its process and those that clients reach it through, its own first.
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids = vec![self.pid()];
+        pids.extend(&self.before_it);
+        pids
+    }
+
+    /// From now on clients reach it at another address, through these processes.
+    pub fn reach_through(&mut self, address: SocketAddr, before_it: Vec<u32>) {
+        self.base_url = format!("http://{address}");
+        self.before_it = before_it;
     }
 
     /// The target's name.

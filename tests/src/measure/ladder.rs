@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::front::FrontLaunch;
 use super::lab::Lab;
 use super::load::Wanted;
 use super::progress::Progress;
@@ -10,6 +11,7 @@ use super::qrcode;
 use super::results::{Ladder, ResultFile, Tier};
 use super::subject::Subject;
 use crate::exercise::{Catalogue, Part};
+use crate::harness::nginx;
 use crate::target::Target;
 
 /// What ends the start of every tier alike: a service that stands for one route has no records.
@@ -21,7 +23,10 @@ const FIRST_CODE: &str = "/qrcode?text=ladder";
 /// # Errors
 /// As [`qrcode::measure`].
 pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::Result<ResultFile> {
-    let subjects = tiers(lab, target, wanted.exercise).await?;
+    let (tiers, subjects): (Vec<u8>, Vec<Subject>) = subjects(lab, target, wanted.exercise)
+        .await?
+        .into_iter()
+        .unzip();
     let plan = Plan::ladder(wanted.mode);
     let nothing = async |_: &Progress| Ok(());
     let (mut result, ()) =
@@ -32,8 +37,8 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
         }
     }
     result.notes.extend(notes());
-    let tiers = subjects.iter().zip(0..);
-    let tiers = tiers.map(|(subject, tier)| Tier {
+    let tiers = tiers.into_iter().zip(&subjects);
+    let tiers = tiers.map(|(tier, subject)| Tier {
         tier,
         side: subject.id().to_owned(),
     });
@@ -45,29 +50,44 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     })
 }
 
-/// The subjects from the ground up.
-async fn tiers(lab: &Lab<'_>, target: Target, exercise: u8) -> anyhow::Result<Vec<Subject>> {
+/// The subjects with their tiers, from the ground up. The last tier has two: the target asked directly, and behind nginx.
+async fn subjects(
+    lab: &Lab<'_>,
+    target: Target,
+    exercise: u8,
+) -> anyhow::Result<Vec<(u8, Subject)>> {
     let catalogue = Catalogue::read(lab.workspace)?;
     let kotlin = lab.subject(Target::Kotlin).await?;
-    let mut tiers = vec![kotlin.labelled("Kotlin alone")];
+    let beside = kotlin.launch.clone();
+    let mut subjects = vec![(0, kotlin.labelled("Kotlin alone"))];
     let below = catalogue
         .iter()
         .filter(|step| step.part == Part::Ladder && step.number < exercise);
-    for step in below {
+    for (step, tier) in below.zip(1..) {
         let reference = lab.subject(Target::Solution(step.number)).await?;
-        tiers.push(reference.labelled(&step.title));
+        subjects.push((tier, reference.labelled(&step.title)));
     }
+    let top = subjects.len() as u8;
     let service = lab.subject(target).await?;
-    tiers.push(service.labelled("A service in Rust"));
-    let started = |tier: Subject| tier.first_asked(FIRST_CODE.to_owned());
-    Ok(tiers.into_iter().map(started).collect())
+    let front = FrontLaunch {
+        configuration: service.launch.directory.join(nginx::FOLDER),
+        kotlin: beside,
+    };
+    let behind = service
+        .clone()
+        .renamed(&format!("{target}-behind-nginx"), "The same behind nginx")
+        .behind(front);
+    subjects.extend([(top, service.labelled("A service in Rust")), (top, behind)]);
+    let asked = |(tier, subject): (u8, Subject)| (tier, subject.first_asked(FIRST_CODE.to_owned()));
+    Ok(subjects.into_iter().map(asked).collect())
 }
 
 /// What a reader of the table must know.
-fn notes() -> [String; 4] {
+fn notes() -> [String; 5] {
     [
         "all tiers up to the library are the Kotlin service on the same JVM; they differ in who draws the code, and the crates are those of the references".to_owned(),
-        "the service in Rust has this one route, and is asked directly; beside a Kotlin service that goes on, its memory comes on top".to_owned(),
+        "the service in Rust has this one route, and is asked directly; its row behind nginx counts nginx, and a Kotlin service that has the other routes and is asked for none".to_owned(),
+        "the start of the row behind nginx is that of the service in Rust alone".to_owned(),
         "the shared rate comes from the slowest tier; for the others it is light work".to_owned(),
         "memory is that of all processes of a tier together; on a JVM it is what the policy of the default heap takes, not what the tier needs".to_owned(),
     ]

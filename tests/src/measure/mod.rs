@@ -17,6 +17,7 @@ pub mod database;
 pub mod export;
 pub mod findings;
 pub mod first_answer;
+pub mod front;
 pub mod gates;
 pub mod guard;
 pub mod heap;

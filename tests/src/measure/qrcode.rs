@@ -278,8 +278,8 @@ async fn saturate(
 ) -> anyhow::Result<()> {
     let each = session.plan.saturation / LENGTHS.len() as u32;
     let order = block::order_for(&path(length), service, each, Load::Closed);
-    let pid = service.pid();
-    let (watched, pss_kb) = with_memory(pid, block::watched(session, &order, pid)).await;
+    let pids = service.pids();
+    let (watched, pss_kb) = with_memory(&pids, block::watched(session, &order, &pids)).await;
     let (run, cpu, threads) = watched?;
     let keys = closed_keys(length);
     if let Err(reason) = run.gate(&order) {
@@ -304,14 +304,14 @@ async fn saturate(
     Ok(())
 }
 
-/// Runs a load with an eye on the memory of the process and its children: the most that was seen.
-async fn with_memory<T>(pid: u32, load: impl Future<Output = T>) -> (T, Option<u64>) {
+/// Runs a load with an eye on the memory of the processes and their children: the most that was seen.
+async fn with_memory<T>(pids: &[u32], load: impl Future<Output = T>) -> (T, Option<u64>) {
     tokio::pin!(load);
     let mut most = None;
     loop {
         tokio::select! {
             done = &mut load => return (done, most),
-            () = tokio::time::sleep(SAMPLE) => most = most.max(process::tree_pss_kb(pid)),
+            () = tokio::time::sleep(SAMPLE) => most = most.max(process::tree_pss_kb(pids)),
         }
     }
 }

@@ -113,18 +113,18 @@ fn alone(published: &Published) -> String {
     )
 }
 
-/// A row for each of our tiers, with the published one of the same number before it.
+/// A row for each of ours, the published tier of the same number before the first that has it.
 fn beside(published: &Published, whose: &str, file: &ResultFile, ladder: &Ladder) -> String {
     let mut rows = String::new();
+    let mut shown = None;
     for ours in &ladder.tiers {
-        let theirs = published.tier.iter().find(|tier| tier.tier == ours.tier);
+        let mut theirs = published.tier.iter();
+        let theirs = theirs.find(|tier| tier.tier == ours.tier && shown != Some(tier.tier));
         let theirs = theirs.map_or_else(
-            || {
-                "<th scope=\"row\">–</th>".to_owned()
-                    + &cells(std::array::from_fn::<_, 5, _>(|_| "–".to_owned()))
-            },
+            || "<td colspan=\"6\"></td>".to_owned(),
             |tier| row(published, tier),
         );
+        shown = Some(ours.tier);
         let value_of = |key: &str| {
             let measured = file.metric(key).and_then(|metric| metric.value(&ours.side));
             measured.map_or_else(|| "–".to_owned(), |measured| value(measured.value))
@@ -189,6 +189,7 @@ mod tests {
     use super::*;
     use crate::measure::ladder_table::tests::ladder;
     use crate::measure::metrics;
+    use crate::measure::results::Verdict;
 
     /// A checkout with the published figures alone.
     fn checkout() -> (tempfile::TempDir, Workspace) {
@@ -236,6 +237,57 @@ mod tests {
             !html.trim().contains("\n\n"),
             "an empty line would end the HTML block"
         );
+    }
+
+    /// The last section of the page is prose about figures: who commits others has to read it again.
+    #[test]
+    fn the_page_says_what_the_committed_figures_show() {
+        let workspace = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        let path = ResultFile::reference_path(&workspace, "exercise-12");
+        if !path.is_file() {
+            return;
+        }
+        let result = ResultFile::read(&path).unwrap();
+        let of = |key: &str, side: &str| {
+            let metric = result.metric(key).unwrap();
+            metric.comparison(side, "kotlin").unwrap().clone()
+        };
+        let ratio = |key: &str, side: &str| of(key, side).ratio.unwrap();
+        let verdict = |key: &str, side: &str| of(key, side).verdict;
+        let (short, long) = ("throughput", "throughput_at_512_bytes");
+        let [process, module, library, service] =
+            ["solution-9", "solution-10", "solution-11", "solution-12"];
+        for tier in [process, module] {
+            assert!(
+                ratio(short, tier) < 1.0 / 3.0,
+                "several times slower: {tier}"
+            );
+        }
+        assert!(ratio(long, process) > 1.5 * ratio(short, process));
+        assert!(ratio(long, module) < 1.5 * ratio(short, module));
+        assert_eq!(verdict(long, module), Verdict::Slower);
+        assert_ne!(verdict(short, library), Verdict::Faster);
+        assert!(
+            (0.8..1.25).contains(&ratio(short, library)),
+            "about as fast"
+        );
+        let cpu = ["cpu_per_request", "cpu_per_request_at_512_bytes"];
+        for key in [long, cpu[1]] {
+            assert_eq!(verdict(key, library), Verdict::Faster, "{key}");
+        }
+        for key in [short, long, cpu[0], cpu[1]] {
+            assert_eq!(verdict(key, service), Verdict::Faster, "{key}");
+            for other in [process, module, library] {
+                let further = ratio(key, service) / ratio(key, other);
+                let best = if key.starts_with("throughput") {
+                    further > 1.0
+                } else {
+                    further < 1.0
+                };
+                assert!(best, "{key}: {service} is no better than {other}");
+            }
+        }
+        assert!(ratio("pss_at_load", service) < 0.1, "a few percent");
     }
 
     #[test]

@@ -101,7 +101,7 @@ async fn every_stage_keeps_the_contract(bench: &Workbench) -> TestResult {
         .map(|number| path(&format!("number {number}")))
         .collect();
     for answer in try_join_all(paths.iter().map(|path| client.get(path))).await? {
-        expect_served_by(answer.expect_status(200)?, "rust")?;
+        answer.expect_status(200)?;
     }
     Ok(())
 }

@@ -232,6 +232,10 @@ mod tests {
                 && row.contains("<td>4: A service in Rust</td><td class=\"number\">8000</td><td class=\"number\">2 "),
             "{row}"
         );
+        assert!(
+            html.contains("<td colspan=\"6\"></td><td>4: The same behind nginx</td>"),
+            "a second row of the same tier has no published one: {html}"
+        );
         assert!(html.contains("The best tier by each figure"), "{html}");
         assert!(
             !html.trim().contains("\n\n"),

@@ -45,7 +45,7 @@ const LARGE_TIMEOUT: Duration = Duration::from_millis(1200);
 const EXPORT_TIMEOUT: Duration = Duration::from_millis(2500);
 /// Adds records of 4 KiB each, 32 MiB in all: far more than sockets and buffers hold between a database and a client.
 /// Stored they are small, since PostgreSQL compresses them.
-const MANY_RECORDS: &str = "\
+pub const MANY_RECORDS: &str = "\
     INSERT INTO records (id, value, odd, divisible_by_3) \
     SELECT id, repeat(md5(id::text), 128), id % 2 = 1, id % 3 = 0 \
     FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 8192 FROM records)) AS id";

@@ -151,7 +151,12 @@ pub(crate) mod tests {
         };
         let (more, less) = (Better::Higher, Better::Lower);
         result.metrics = vec![
-            metric("throughput", "Throughput", more, [4000.0, 400.0, 8000.0, 7000.0]),
+            metric(
+                "throughput",
+                "Throughput",
+                more,
+                [4000.0, 400.0, 8000.0, 7000.0],
+            ),
             metric("p99", "p99 at 60 %", less, [4.0, 12.0, 1.0, 2.0]),
             metric(
                 "cpu_per_request",

@@ -96,12 +96,13 @@ impl Image {
             "{{.Size}}",
             &name,
         ]))?;
-        let packed =
-            said(Command::new("sh").args(["-c", &format!("docker save {name} | gzip | wc -c")]))?;
+        let archive = folder.path().join("image.tar");
+        succeed(docker(&["save", "--output"]).args([archive.as_os_str(), name.as_ref()]))?;
+        let packed = output(Command::new("gzip").arg("--stdout").arg(&archive))?.stdout;
         Ok(Image {
             name,
             unpacked: unpacked.parse()?,
-            packed: packed.parse()?,
+            packed: packed.len() as u64,
         })
     }
 

@@ -93,7 +93,7 @@ async fn slow_and_idle_clients_hold_up_nobody_in_the_reference() -> anyhow::Resu
 async fn withstands_clients(target: Target) -> anyhow::Result<()> {
     let _turn = ONE_AT_A_TIME.lock().await;
     let workspace = Workspace::find()?;
-    let site = Site::start(&workspace, target, site::MANY_RECORDS).await?;
+    let site = Site::start(&workspace, target, site::ADDED_RECORDS).await?;
     clients::read_slowly(&site).await.context("slow readers")?;
     clients::send_slowly(&site).await.context("slow senders")?;
     clients::stay_idle(&site).await.context("idle clients")?;

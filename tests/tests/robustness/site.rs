@@ -9,6 +9,7 @@ use workshop::exercise::{Catalogue, Part};
 use workshop::harness::build::{self, Launch, Profile};
 use workshop::harness::http::Client;
 use workshop::harness::outage::settled;
+use workshop::harness::run::MANY_RECORDS;
 use workshop::harness::service::{Service, Settings};
 use workshop::postgres::Server;
 use workshop::target::Target;
@@ -24,11 +25,8 @@ const SMALL_HEAP: &str = "-Xms128m -Xmx128m -XX:+AlwaysPreTouch";
 
 /// Leaves few records, those that the generator knows, so that exports are quick.
 pub const FEW_RECORDS: &[&str] = &["DELETE FROM records WHERE id > 1200"];
-/// Adds records of 4 KiB each, 32 MiB in all: far more than sockets and buffers hold between a service and a client.
-pub const MANY_RECORDS: &[&str] = &["\
-    INSERT INTO records (id, value, odd, divisible_by_3) \
-    SELECT id, repeat(md5(id::text), 128), id % 2 = 1, id % 3 = 0 \
-    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 8192 FROM records)) AS id"];
+/// Adds far more than sockets and buffers hold between a service and a client.
+pub const ADDED_RECORDS: &[&str] = &[MANY_RECORDS];
 
 /// A running service and its database.
 pub struct Site {

@@ -76,4 +76,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-9 solution-9
     check green-10 solution-10
     check green-11 solution-11
+    check green-12 solution-12
 fi

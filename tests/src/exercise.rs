@@ -53,6 +53,8 @@ pub enum MeasureTask {
     Module,
     /// What a call of a native library costs, inside of the JVM; then the endpoint that calls it, by oha.
     Library,
+    /// The endpoint that draws QR codes at every depth, from the Kotlin service alone to one in Rust, by oha.
+    Ladder,
 }
 
 /// The `[measure]` table.

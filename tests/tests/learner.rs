@@ -1037,6 +1037,24 @@ fn doctor_knows_both_ways_to_a_webassembly_module() {
 }
 
 #[test]
+fn doctor_knows_an_nginx_that_will_do_from_one_that_is_too_old() {
+    let machine = Machine::complete();
+    // It says its version on standard error.
+    machine.program("nginx", "echo 'nginx version: nginx/1.18.0' >&2");
+    let (code, said) = machine.doctor(&[]);
+    // Only one exercise needs it.
+    assert_eq!(code, Some(0), "{said}");
+    let old = "note     nginx";
+    assert_says(
+        &said,
+        &[old, "1.18.0, needed is 1.20 or newer; exercise 12"],
+    );
+
+    machine.program("nginx", "echo 'nginx version: nginx/1.26.3' >&2");
+    assert_says(&machine.doctor(&[]).1, &["ok       nginx", "1.26.3 in "]);
+}
+
+#[test]
 fn doctor_asks_the_packages_for_the_newest_jdk_there_is() {
     let machine = Machine {
         java_home: PathBuf::from("/nowhere"),

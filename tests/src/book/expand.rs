@@ -12,7 +12,7 @@ use crate::exercise::{Catalogue, Exercise};
 use crate::workspace::Workspace;
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 15] = [
+pub const MACROS: [&str; 16] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -25,6 +25,7 @@ pub const MACROS: [&str; 15] = [
     "{{#ceiling}}",
     "{{#published}}",
     "{{#article}}",
+    "{{#ladder}}",
     "{{#diff exercise-3}}",
     "{{#tests exercise-3}}",
     "{{#instructor}} … {{#/instructor}}",
@@ -132,6 +133,10 @@ impl<'a> Expander<'a> {
             "article" => {
                 call.no_arguments()?;
                 results::article(self.workspace)
+            }
+            "ladder" => {
+                call.no_arguments()?;
+                results::ladder(self.workspace)
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
             "tests" => Ok(tests_list::render(self.catalogue()?, self.exercise(call)?)),

@@ -9,7 +9,7 @@ use super::macros::Call;
 use super::source::Place;
 
 /// The languages a pane can hold: what the page writes, what the highlighter calls it, what people call it.
-const LANGUAGES: [(&str, &str, &str); 13] = [
+const LANGUAGES: [(&str, &str, &str); 14] = [
     ("kotlin", "kotlin", "Kotlin"),
     ("rust", "rust", "Rust"),
     ("toml", "ini", "TOML"),
@@ -17,6 +17,7 @@ const LANGUAGES: [(&str, &str, &str); 13] = [
     ("json", "json", "JSON"),
     ("sql", "sql", "SQL"),
     ("xml", "xml", "XML"),
+    ("nginx", "nginx", "nginx"),
     ("properties", "properties", "Properties"),
     ("sh", "bash", "Shell"),
     ("diff", "diff", "Difference"),

@@ -5,6 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use crate::cli::RunArgs;
 use crate::datasets::{DataSet, RunDatabase};
 use crate::harness::build::{self, Profile};
+use crate::harness::failure::TestError;
+use crate::harness::nginx::{self, FIRST_STAGE, Nginx};
 use crate::harness::service::{Service, Settings, free_address};
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::Server;
@@ -59,10 +61,14 @@ async fn serve(
         server.describe()
     );
     println!("its log: {}", service.log().display());
-    println!(
-        "try:     curl -i -H 'X-API-Key: valid_key' '{}/read/1'",
-        service.base_url()
-    );
+    let front = Front::of(workspace, launch, &service, database_url).await?;
+    match &front {
+        Some(front) => front.introduce(launch),
+        None => println!(
+            "try:     curl -i -H 'X-API-Key: valid_key' '{}/read/1'",
+            service.base_url()
+        ),
+    }
     println!("Ctrl-C stops it and removes its database");
     tokio::select! {
         interrupted = tokio::signal::ctrl_c() => interrupted?,
@@ -74,8 +80,61 @@ async fn serve(
                 .into());
         }
     }
+    if let Some(front) = front {
+        front.stop().await;
+    }
     service.stop().await;
     Ok(Outcome::Passed)
+}
+
+/// nginx in front of the service, and the Kotlin service beside it: exercise 12 is about the three of them.
+struct Front {
+    nginx: Nginx,
+    kotlin: Service,
+}
+
+impl Front {
+    /// What stands around a service that comes with a configuration of nginx; nothing around any other.
+    async fn of(
+        workspace: &Workspace,
+        launch: &build::Launch,
+        rust: &Service,
+        database_url: &str,
+    ) -> anyhow::Result<Option<Front>> {
+        let configuration = launch.directory.join(nginx::FOLDER);
+        if !configuration.is_dir() {
+            return Ok(None);
+        }
+        let kotlin = build::build(workspace, Target::Kotlin, Profile::Measure).await?;
+        let kotlin = Service::start(workspace, &kotlin, &Settings::new(database_url))
+            .await
+            .map_err(|error| error.into_trouble())?;
+        let nginx = Nginx::start(&configuration, kotlin.address(), rust.address())
+            .await
+            .map_err(|error| match error {
+                TestError::Failed(failure) => Trouble::new(failure.to_string()).failed().into(),
+                TestError::CouldNotJudge(error) => error,
+            })?;
+        Ok(Some(Front { nginx, kotlin }))
+    }
+
+    fn introduce(&self, launch: &build::Launch) {
+        let nginx = format!("http://{}", self.nginx.address());
+        println!("kotlin:  {}", self.kotlin.base_url());
+        println!("nginx:   {nginx}, in front of both, at the stage {FIRST_STAGE}");
+        println!("try:     curl -si '{nginx}/qrcode?text=hello' | grep -a X-Served-By");
+        println!(
+            "switch:  sh {}/{}/switch.sh {} mirror",
+            launch.directory.display(),
+            nginx::FOLDER,
+            self.nginx.folder().display()
+        );
+    }
+
+    async fn stop(self) {
+        drop(self.nginx);
+        self.kotlin.stop().await;
+    }
 }
 
 /// The address asked for; else the usual port when it is free, else any that is.

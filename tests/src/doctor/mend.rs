@@ -71,6 +71,12 @@ pub const DOCKER: Packages = Packages {
     dnf: "moby-engine",
     brew: "brew install colima docker && colima start",
 };
+/// nginx.
+pub const NGINX: Packages = Packages {
+    apt: "nginx-light",
+    dnf: "nginx",
+    brew: "brew install nginx",
+};
 
 /// What compiles Rust to WebAssembly: the target for the system's own compiler, or a compiler with the sources of its standard
 /// library.

@@ -6,6 +6,7 @@ mod docker;
 mod finding;
 mod java;
 mod machine;
+mod nginx;
 mod pi;
 mod postgres;
 mod probe;
@@ -27,14 +28,16 @@ pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
     let system = System::here();
     let pinned = tools::pinned(workspace)?;
     let choice = postgres::Choice::from_environment();
-    let (rust, java, tools, (docker, engine), binaries, (machine, about)) = tokio::join!(
+    let (rust, java, mut tools, nginx, (docker, engine), binaries, (machine, about)) = tokio::join!(
         rust::examine(workspace, &system),
         java::examine(&system),
         tools::examine(workspace, &pinned),
+        nginx::examine(&system),
         docker::examine(&system),
         postgres::binaries(workspace),
         machine::examine(workspace, &system),
     );
+    tools.push(nginx);
     let kept = postgres::kept(workspace);
     let postgres = postgres::findings(&choice, kept.as_deref(), engine, docker, binaries);
     Ok(Report::new(

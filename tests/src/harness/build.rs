@@ -11,7 +11,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::glue;
+use super::{glue, nginx};
 use crate::exercise::{Calls, Catalogue};
 use crate::jdk::{self, Jdk};
 use crate::outcome::Trouble;
@@ -151,7 +151,13 @@ pub fn launch(
     profile: Profile,
 ) -> Result<Launch, BuildError> {
     match calls {
-        None => cargo(workspace, krate, profile),
+        None => {
+            if krate.folder.join(nginx::FOLDER).is_dir() {
+                // Found now, the lack costs nobody a build.
+                nginx::Program::find().map_err(|lack| anyhow::Error::new(Trouble::from(lack)))?;
+            }
+            cargo(workspace, krate, profile)
+        }
         Some(calls) => glue::build(workspace, calls, krate, profile),
     }
 }

@@ -180,6 +180,8 @@ pub struct Service {
     label: String,
     address: SocketAddr,
     base_url: String,
+    /// The processes that clients reach it through.
+    before_it: Vec<u32>,
     log: PathBuf,
 }
 
@@ -283,7 +285,7 @@ impl Service {
         );
         let log = workspace.logs().join(format!("{}.{run}.log", launch.label));
         let mut command = command(launch, settings, address, &log)?;
-        die_with_the_tool(&mut command);
+        die_with_the_tool(&mut command, Signal::SIGKILL);
         let child = command.spawn()?;
         Ok(Service {
             child,
@@ -291,6 +293,7 @@ impl Service {
             label: launch.label.clone(),
             address,
             base_url: format!("http://{address}"),
+            before_it: Vec::new(),
             log,
         })
     }
@@ -308,6 +311,19 @@ impl Service {
     /// Its process id, which is its process group's as well.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Its process and those that clients reach it through, its own first.
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids = vec![self.pid()];
+        pids.extend(&self.before_it);
+        pids
+    }
+
+    /// From now on clients reach it at another address, through these processes.
+    pub fn reach_through(&mut self, address: SocketAddr, before_it: Vec<u32>) {
+        self.base_url = format!("http://{address}");
+        self.before_it = before_it;
     }
 
     /// The target's name.
@@ -416,8 +432,8 @@ pub fn command(
     Ok(command)
 }
 
-/// On Linux the kernel ends the service with the tool, even when the tool is killed and can clean nothing up.
-fn die_with_the_tool(command: &mut Command) {
+/// On Linux the kernel sends the process this signal when the tool ends, even when the tool is killed and can clean nothing up.
+pub(super) fn die_with_the_tool(command: &mut Command, signal: Signal) {
     #[cfg(target_os = "linux")]
     {
         #[expect(
@@ -426,13 +442,13 @@ fn die_with_the_tool(command: &mut Command) {
         )]
         // SAFETY: the closure runs between fork and exec and only makes one system call.
         unsafe {
-            command.pre_exec(|| {
-                nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(std::io::Error::from)
+            command.pre_exec(move || {
+                nix::sys::prctl::set_pdeathsig(signal).map_err(std::io::Error::from)
             });
         }
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = command;
+    let _ = (command, signal);
 }
 
 /// A port that was free a moment ago.

@@ -1,6 +1,7 @@
 //! For tests that start the service their own way: with another program or library below it, or with a crate that fails.
 
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
@@ -10,7 +11,9 @@ use super::build::{self, BuildError, Launch, Profile};
 use super::copies::Copy;
 use super::failure::{Failure, TestError};
 use super::http::Client;
+use super::nginx;
 use super::service::{Service, Settings};
+use crate::target::Target;
 use crate::workspace::Workspace;
 
 /// The given file of every crate of the ladder that draws the code.
@@ -36,6 +39,11 @@ pub struct OwnService {
 }
 
 impl OwnService {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.service.address()
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.service.pid()
@@ -74,6 +82,21 @@ impl Workbench {
     pub fn part(&self) -> anyhow::Result<&Path> {
         let part = self.launch.parts.first();
         Ok(part.context("this target has no part of its own")?)
+    }
+
+    /// The nginx configuration that comes with the crate.
+    pub fn nginx_configuration(&self) -> PathBuf {
+        self.launch.directory.join(nginx::FOLDER)
+    }
+
+    /// The Kotlin service. Who asks again gets the same one.
+    ///
+    /// # Errors
+    /// When it does not build or start.
+    pub async fn kotlin(&self) -> Result<Arc<OwnService>, TestError> {
+        let launch = build::build(&self.workspace, Target::Kotlin, Profile::Check).await;
+        let launch = launch.map_err(anyhow::Error::new)?;
+        self.started(&launch, &[]).await
     }
 
     /// The target, started with these variables on top of its own. Who asks for the same again gets the same service.

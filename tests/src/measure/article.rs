@@ -394,7 +394,7 @@ async fn at_ten(
         ..block::order(session, &started.service, length, Load::Open(RATE))
     };
     let before = process::small_cpu(pid);
-    let (run, _, threads) = block::watched(session, &order, pid).await?;
+    let (run, _, threads) = block::watched(session, &order, &[pid]).await?;
     let after = process::small_cpu(pid);
     let cpu = before
         .zip(after)

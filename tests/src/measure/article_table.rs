@@ -67,7 +67,7 @@ fn label<'a>(result: &'a ResultFile, side: &'a str) -> &'a str {
 }
 
 /// Those sides that have one of these values, a line each.
-fn rows(result: &ResultFile, title: &str, columns: &[(&str, &str)]) -> Vec<String> {
+pub(super) fn rows(result: &ResultFile, title: &str, columns: &[(&str, &str)]) -> Vec<String> {
     let mut header = format!("{title:NAME$}");
     for (_, heading) in columns {
         header.push_str(&format!(" {heading:>VALUE$}"));
@@ -150,7 +150,7 @@ fn knobs(result: &ResultFile, article: &Article) -> Vec<String> {
     lines
 }
 
-fn in_brackets(comparison: &Comparison) -> String {
+pub(super) fn in_brackets(comparison: &Comparison) -> String {
     let interval = interval(comparison);
     if interval.is_empty() {
         interval

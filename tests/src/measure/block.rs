@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
+use super::front::Front;
 use super::oha::{Load, Order, Run};
 use super::process;
 use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE};
@@ -58,15 +59,17 @@ impl Observed {
     }
 }
 
-/// A service that has answered its first record.
+/// A service that has given its first answer.
 pub struct Started {
     pub(super) service: Service,
+    /// What clients reach it through.
+    front: Option<Front>,
     start_up: Duration,
     /// CPU time until then.
     pub(super) cpu: Option<Duration>,
 }
 
-/// Starts a fresh process and waits for its first record.
+/// Starts a fresh process and waits for its first answer: a record, where the subject asks for nothing else.
 ///
 /// # Errors
 /// When it does not get there; the error shows its last log lines.
@@ -78,7 +81,9 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
     };
     let address = free_address().context("no free port")?;
     let limit = subject.launch.limits.start;
-    let path = format!("/read/{}", ids::of(session.data_set).first);
+    let record = || format!("/read/{}", ids::of(session.data_set).first);
+    let path = subject.first_path.clone().unwrap_or_else(record);
+    let asked = path.clone();
     let key = settings.api_keys.first().cloned().unwrap_or_default();
 
     let cancel = Cancel::default();
@@ -92,23 +97,28 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
         let took = first_answer::first_200(address, &path, &key, spawned, limit, alive);
         (service, took)
     });
-    let (service, took) = waited
+    let (mut service, took) = waited
         .await
         .context("the wait for the first answer broke off")?;
     let Some(start_up) = took else {
         return Err(Trouble::new(format!(
-            "{} has not answered its first record within {} s; its last words:\n{}",
+            "{} has not given its first answer within {} s; its last words:\n{}",
             subject.id(),
             limit.as_secs(),
             service.log_tail(LOG_LINES)
         ))
-        .expected("200 from GET /read/<id> with a row of the database")
+        .expected(format!("200 from GET {asked}"))
         .next(format!("just check {}", subject.id()))
         .into());
     };
     let cpu = process::small_cpu(service.pid());
+    let front = match &subject.front {
+        Some(launch) => Some(launch.start(session, &settings, &mut service).await?),
+        None => None,
+    };
     Ok(Started {
         service,
+        front,
         start_up,
         cpu,
     })
@@ -168,8 +178,11 @@ pub async fn calibrate(
     };
     let started = start(session, subject).await?;
     let order = loads.warm_up(session, &started.service, limits.window);
-    let warmed_up = warmup::run(session.oha, &order, started.service.pid(), &limits).await?;
+    let warmed_up = warmup::run(session.oha, &order, &started.service.pids(), &limits).await?;
     let warmed_up = warmed_up.map_err(|reason| broken(subject, &started.service, &reason))?;
+    if let Some(front) = started.front {
+        front.stop().await;
+    }
     started.service.stop().await;
     Ok(warmed_up.last_rate)
 }
@@ -264,6 +277,7 @@ pub async fn run(
     session.progress.phase(&format!("{title}: starting"));
     let Started {
         mut service,
+        front,
         start_up,
         cpu,
     } = start(session, subject).await?;
@@ -275,12 +289,13 @@ pub async fn run(
     session
         .progress
         .phase(&format!("{title}: warming up until steady"));
-    let ticks_before = process::cpu(pid);
+    let pids = service.pids();
+    let ticks_before = process::cpu(&pids);
     let warm_up_order = loads.warm_up(session, &service, limits.window);
-    match warmup::run(session.oha, &warm_up_order, pid, limits).await? {
+    match warmup::run(session.oha, &warm_up_order, &pids, limits).await? {
         Ok(warmed_up) => {
             let warm_up_cpu = ticks_before
-                .zip(process::cpu(pid))
+                .zip(process::cpu(&pids))
                 .map(|(before, after)| after.saturating_sub(before));
             loads
                 .put_on(session, subject, &service, &mut observed, title)
@@ -312,6 +327,9 @@ pub async fn run(
         .into());
     }
     session.progress.phase(&format!("{title}: stopping"));
+    if let Some(front) = front {
+        front.stop().await;
+    }
     if service.stop().await == Stopped::Killed {
         observed.value(HUNG, Some(1.0));
     }
@@ -342,7 +360,7 @@ async fn saturate(
 ) -> anyhow::Result<()> {
     let order = order(session, service, session.plan.saturation, Load::Closed);
     let database_before = session.database_time().await;
-    let (run, cpu, threads) = watched(session, &order, service.pid()).await?;
+    let (run, cpu, threads) = watched(session, &order, &service.pids()).await?;
     let database_after = session.database_time().await;
     observed.value(GENERATOR_SHARE, run.generator_share);
     if let Err(reason) = run.gate(&order) {
@@ -370,7 +388,7 @@ pub(super) async fn offer(
     percent: u32,
     observed: &mut Observed,
 ) -> anyhow::Result<()> {
-    let (run, cpu, _) = watched(session, order, service.pid()).await?;
+    let (run, cpu, _) = watched(session, order, &service.pids()).await?;
     let keys = keys_at(percent);
     if let Err(reason) = run.gate(order) {
         observed.invalid(&keys, &reason);
@@ -397,24 +415,25 @@ pub(super) fn keys_at(percent: u32) -> [String; 3] {
     ]
 }
 
-/// Runs a load with an eye on the process: its CPU time meanwhile, and the most threads that were seen.
+/// Runs a load with an eye on the processes: their CPU time meanwhile, and the most threads that were seen.
 pub(super) async fn watched(
     session: &Session<'_>,
     order: &Order,
-    pid: u32,
+    pids: &[u32],
 ) -> anyhow::Result<(Run, Option<Duration>, Option<usize>)> {
-    let cpu_before = process::cpu(pid);
-    let mut threads = process::threads(pid);
+    let threads_now = || pids.iter().map(|pid| process::threads(*pid)).sum();
+    let cpu_before = process::cpu(pids);
+    let mut threads: Option<usize> = threads_now();
     let load = session.oha.run(order);
     tokio::pin!(load);
     let run = loop {
         tokio::select! {
             run = &mut load => break run?,
-            () = tokio::time::sleep(SAMPLE) => threads = threads.max(process::threads(pid)),
+            () = tokio::time::sleep(SAMPLE) => threads = threads.max(threads_now()),
         }
     };
     let cpu = cpu_before
-        .zip(process::cpu(pid))
+        .zip(process::cpu(pids))
         .map(|(before, after)| after.saturating_sub(before));
     Ok((run, cpu, threads))
 }

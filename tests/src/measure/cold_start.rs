@@ -299,5 +299,6 @@ fn result(
         article: None,
         program: None,
         calls: None,
+        ladder: None,
     }
 }

@@ -301,10 +301,10 @@ async fn run(
     let started = block::start(session, subject).await?;
     let pid = started.service.pid();
     for time in 1..=size.times {
-        let cpu_before = process::cpu(pid);
+        let cpu_before = process::cpu(&[pid]);
         let export = Export::by_curl(curl, &started.service).await?;
         let cpu = cpu_before
-            .zip(process::cpu(pid))
+            .zip(process::cpu(&[pid]))
             .map(|(before, after)| after.saturating_sub(before));
         if let Err(reason) = export.gate(size.bytes) {
             let keys = ["export_time", "memory", "cpu_per_row", "first_byte", "pss"];

@@ -137,7 +137,7 @@ async fn trial(
         ..session.plan.warm_up_of(Language::Kotlin)
     };
     let order = block::order(session, &started.service, limits.window, Load::Closed);
-    let warmed_up = warmup::run(session.oha, &order, started.service.pid(), &limits).await?;
+    let warmed_up = warmup::run(session.oha, &order, &started.service.pids(), &limits).await?;
     let tried = match warmed_up {
         Err(reason) => Err(reason),
         Ok(warmed_up) => {

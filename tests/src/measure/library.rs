@@ -7,6 +7,7 @@ use super::calls;
 use super::lab::Lab;
 use super::load::Wanted;
 use super::progress::Progress;
+use super::protocol::Plan;
 use super::qrcode;
 use super::results::ResultFile;
 use super::subject::Subject;
@@ -27,7 +28,8 @@ pub async fn measure(
         progress.part("calls by size, through the border and without it");
         calls::times(&subjects[1], None).await
     };
-    let (mut result, calls) = qrcode::measure(lab, subjects, wanted, TAKES, timed).await?;
+    let plan = Plan::codes(wanted.mode);
+    let (mut result, calls) = qrcode::measure(lab, subjects, wanted, plan, TAKES, timed).await?;
     result.notes.push("a call of the library copies its bytes out of the heap and the result into it; a code of either side changes threads besides, as it does in the service".to_owned());
     Ok(ResultFile {
         calls: Some(calls),

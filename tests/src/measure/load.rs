@@ -287,6 +287,7 @@ pub(super) fn assembled(
         article: None,
         program: None,
         calls: None,
+        ladder: None,
     }
 }
 

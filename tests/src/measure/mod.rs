@@ -2,8 +2,9 @@
 //!
 //! The tasks are [`load`] (exercises 1 and 3), [`cold_start`] (exercise 2), [`guard`] (exercise 4), [`stall`] (exercise 5),
 //! [`pool`] (exercise 6), [`export`] (exercise 7), [`article`] (exercise 8), [`program`] (exercise 9), [`module`] (exercise 10),
-//! [`library`] (exercise 11) and [`calibration`]. A task builds its [`subject`]s in a [`lab`], holds them against the [`gates`],
-//! runs a [`session`] of [`block`]s after the [`protocol`], turns them into [`metrics`] and writes [`results`].
+//! [`library`] (exercise 11), [`ladder`] (exercise 12) and [`calibration`]. A task builds its [`subject`]s in a [`lab`], holds
+//! them against the [`gates`], runs a [`session`] of [`block`]s after the [`protocol`], turns them into [`metrics`] and writes
+//! [`results`].
 
 pub mod article;
 pub mod article_table;
@@ -16,6 +17,7 @@ pub mod database;
 pub mod export;
 pub mod findings;
 pub mod first_answer;
+pub mod front;
 pub mod gates;
 pub mod guard;
 pub mod heap;
@@ -23,6 +25,8 @@ pub mod hyperfine;
 pub mod ids;
 pub mod kotlin_rows;
 pub mod lab;
+pub mod ladder;
+pub mod ladder_table;
 pub mod library;
 pub mod load;
 pub mod machine;

@@ -8,6 +8,7 @@ use super::calls;
 use super::lab::Lab;
 use super::load::Wanted;
 use super::progress::Progress;
+use super::protocol::Plan;
 use super::qrcode;
 use super::results::ResultFile;
 use super::subject::Subject;
@@ -29,7 +30,8 @@ pub async fn measure(
         let module = subjects[1].launch.parts.first();
         calls::times(&subjects[1], module.map(PathBuf::as_path)).await
     };
-    let (mut result, calls) = qrcode::measure(lab, subjects, wanted, TAKES, timed).await?;
+    let plan = Plan::codes(wanted.mode);
+    let (mut result, calls) = qrcode::measure(lab, subjects, wanted, plan, TAKES, timed).await?;
     result.notes.push("a copy of the module goes into its memory and out of it again; a code of either side changes threads besides, as it does in the service, which never interprets".to_owned());
     Ok(ResultFile {
         calls: Some(calls),

@@ -207,7 +207,7 @@ impl Loads for Saturated {
             subject.pool_size
         ));
         let order = block::order(session, service, session.plan.saturation, Load::Closed);
-        let (run, cpu, _) = block::watched(session, &order, service.pid()).await?;
+        let (run, cpu, _) = block::watched(session, &order, &service.pids()).await?;
         let opened = self.activity.connections().await;
         observed.value(block::GENERATOR_SHARE, run.generator_share);
         let keys = self.keys(subject);

@@ -44,12 +44,13 @@ pub struct Memory {
     pub pss_kb: Option<u64>,
 }
 
-/// CPU time of a process and its descendants, those that ended included, in ticks of 10 ms.
-pub fn cpu(pid: u32) -> Option<Duration> {
+/// CPU time of processes and their descendants, those that ended included, in ticks of 10 ms.
+pub fn cpu(pids: &[u32]) -> Option<Duration> {
     let stats = all_stats();
-    stats.get(&pid)?;
-    let tree = descendants(pid, &stats);
-    let ticks: u64 = tree
+    if !pids.iter().all(|pid| stats.contains_key(pid)) {
+        return None;
+    }
+    let ticks: u64 = descendants(pids, &stats)
         .iter()
         .filter_map(|pid| stats.get(pid))
         .map(|stat| stat.ticks)
@@ -125,13 +126,13 @@ pub fn memory(pid: u32) -> Option<Memory> {
     })
 }
 
-/// The proportional share of a process and its descendants (`Pss`), in kB. Those that end meanwhile count as nothing.
-pub fn tree_pss_kb(pid: u32) -> Option<u64> {
-    let own = memory(pid)?.pss_kb?;
-    let stats = all_stats();
-    let others = descendants(pid, &stats).into_iter();
-    let others = others.filter(|descendant| *descendant != pid);
-    Some(own + others.filter_map(|pid| memory(pid)?.pss_kb).sum::<u64>())
+/// The proportional share of processes and their descendants (`Pss`), in kB. Descendants that end meanwhile count as nothing.
+pub fn tree_pss_kb(pids: &[u32]) -> Option<u64> {
+    let pss_kb = |pid: u32| memory(pid)?.pss_kb;
+    let own: u64 = pids.iter().map(|pid| pss_kb(*pid)).sum::<Option<u64>>()?;
+    let tree = descendants(pids, &all_stats());
+    let others = tree.into_iter().filter(|pid| !pids.contains(pid));
+    Some(own + others.filter_map(pss_kb).sum::<u64>())
 }
 
 /// Threads of a process.
@@ -194,8 +195,8 @@ fn parse_stat(line: &str) -> Option<Stat> {
     })
 }
 
-fn descendants(root: u32, stats: &HashMap<u32, Stat>) -> HashSet<u32> {
-    let mut tree = HashSet::from([root]);
+fn descendants(roots: &[u32], stats: &HashMap<u32, Stat>) -> HashSet<u32> {
+    let mut tree: HashSet<u32> = roots.iter().copied().collect();
     loop {
         let more: Vec<u32> = stats
             .iter()
@@ -252,7 +253,8 @@ mod tests {
             (7, stat(6)),
             (8, stat(1)),
         ]);
-        assert_eq!(descendants(5, &stats), HashSet::from([5, 6, 7]));
+        assert_eq!(descendants(&[5], &stats), HashSet::from([5, 6, 7]));
+        assert_eq!(descendants(&[6, 8], &stats), HashSet::from([6, 7, 8]));
     }
 
     #[test]
@@ -272,10 +274,10 @@ mod tests {
     #[test]
     fn this_process_has_cpu_time_memory_and_a_thread() {
         let pid = std::process::id();
-        assert!(cpu(pid).is_some());
+        assert!(cpu(&[pid]).is_some());
         assert!(memory(pid).is_some_and(|memory| memory.peak_kb > 500));
         assert!(threads(pid).is_some_and(|threads| threads >= 1));
         assert!(small_cpu(pid).is_some());
-        assert_eq!((cpu(u32::MAX), small_cpu(u32::MAX)), (None, None));
+        assert_eq!((cpu(&[pid, u32::MAX]), small_cpu(u32::MAX)), (None, None));
     }
 }

@@ -10,6 +10,7 @@ use super::hyperfine::{Hyperfine, Runs};
 use super::lab::Lab;
 use super::load::Wanted;
 use super::progress::Progress;
+use super::protocol::Plan;
 use super::results::{Mode, ProgramTime, ProgramTimes, ResultFile, TextTime};
 use super::statistics::{geometric_mean, median};
 use super::subject::Subject;
@@ -48,7 +49,9 @@ pub async fn measure(
     );
     let takes = A_ROUND * rounds as u32;
     let by_itself = async |progress: &Progress| stopwatch.time(lab, rounds, progress).await;
-    let (mut result, program) = qrcode::measure(lab, subjects, wanted, takes, by_itself).await?;
+    let plan = Plan::codes(wanted.mode);
+    let (mut result, program) =
+        qrcode::measure(lab, subjects, wanted, plan, takes, by_itself).await?;
     result.notes.push("the CPU time of a program counts as its caller's once it has ended; the time in which the system starts it counts as well".to_owned());
     Ok(ResultFile {
         program: Some(program),

@@ -247,6 +247,28 @@ impl Plan {
         }
     }
 
+    /// The plan of exercise 12: QR codes at every depth, most of them on a JVM that needs its warm-up each time. As in
+    /// exercise 8, three rounds of those say more than five of JVMs that still compile.
+    pub fn ladder(mode: Mode) -> Plan {
+        let (rounds, saturation, open, ceiling, budget) = match mode {
+            Mode::Quick => (2, 2, 2, 5, Some(150)),
+            Mode::Standard => (3, 6, 4, 40, Some(700)),
+            Mode::Thorough => (8, 16, 6, 60, None),
+        };
+        let codes = Plan::codes(mode);
+        Plan {
+            rounds,
+            warm_up: warmup::Limits {
+                ceiling: Duration::from_secs(ceiling),
+                ..codes.warm_up
+            },
+            saturation: Duration::from_secs(saturation),
+            open: Duration::from_secs(open),
+            budget: budget.map(Duration::from_secs),
+            ..codes
+        }
+    }
+
     /// The plan of exercise 1: the Kotlin service alone.
     pub fn baseline(mode: Mode) -> Plan {
         let rounds = match mode {
@@ -403,6 +425,19 @@ mod tests {
         let sides = Sides { kotlin: 2, rust: 0 };
         assert!(Plan::codes(Mode::Standard).expected(sides) <= Duration::from_secs(300));
         assert!(Plan::codes(Mode::Quick).expected(sides) <= Duration::from_secs(75));
+    }
+
+    #[test]
+    fn the_ladder_takes_twelve_minutes_or_three_and_leaves_a_jvm_half_a_minute() {
+        let sides = Sides { kotlin: 4, rust: 2 };
+        assert!(Plan::ladder(Mode::Quick).expected(sides) <= Duration::from_secs(180));
+        let plan = Plan::ladder(Mode::Standard);
+        assert!(plan.expected(sides) <= Duration::from_secs(720));
+        let calibrated = BEFORE
+            + plan.calibration * sides.kotlin as u32
+            + plan.warm_up_of(Language::Rust).ceiling * sides.rust as u32;
+        let limit = plan.warm_up_limit(Language::Kotlin, calibrated, sides.times(plan.rounds));
+        assert!(limit >= Some(Duration::from_secs(28)), "{limit:?}");
     }
 
     #[test]

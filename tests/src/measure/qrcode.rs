@@ -15,7 +15,7 @@ use super::oha::{Load, Oha, Order};
 use super::process;
 use super::progress::Progress;
 use super::protocol::{CONNECTIONS, HEADLINE_RATE, Plan};
-use super::results::ResultFile;
+use super::results::{Language, ResultFile};
 use super::session::{Session, sides_of};
 use super::statistics::mean;
 use super::subject::Subject;
@@ -34,19 +34,20 @@ const SAMPLE: Duration = Duration::from_millis(500);
 /// The mean sizes of the images in bytes, by side and by the length of their texts.
 type ImageSizes = BTreeMap<String, BTreeMap<usize, f64>>;
 
-/// Measures both subjects' answers to `/qrcode`, Kotlin's first; before that, what the exercise looks at by itself.
+/// Measures the subjects' answers to `/qrcode`, those of the Kotlin service alone first; before that, what the exercise looks
+/// at by itself.
 ///
 /// # Errors
 /// When the subjects do not draw the same codes (the outcome is *failed*), a service does not start, or a tool is missing.
 pub async fn measure<T>(
     lab: &Lab<'_>,
-    subjects: &[Subject; 2],
+    subjects: &[Subject],
     wanted: &Wanted,
+    plan: Plan,
     first_takes: Duration,
     first: impl AsyncFnOnce(&Progress) -> anyhow::Result<T>,
 ) -> anyhow::Result<(ResultFile, T)> {
     let oha = Oha::find(lab.workspace)?;
-    let plan = Plan::codes(wanted.mode);
     let expected = plan.expected(sides_of(subjects)) + first_takes;
     load::announce(subjects, plan.rounds, expected);
     println!(
@@ -67,7 +68,10 @@ pub async fn measure<T>(
     loads.rates = session.shared_rates(subjects, &loads).await?;
     let blocks = session.rounds(subjects, &mut loads).await?;
 
-    let sides = subjects.each_ref().map(|subject| subject.id().to_owned());
+    let sides: Vec<String> = subjects
+        .iter()
+        .map(|subject| subject.id().to_owned())
+        .collect();
     let metrics = metrics::from_blocks(
         &metrics::of_codes(&LENGTHS, &session.plan.rates, HEADLINE_RATE, CONNECTIONS),
         &blocks.records,
@@ -90,22 +94,29 @@ pub async fn measure<T>(
     Ok((ResultFile { invalid, ..result }, found))
 }
 
-fn notes_on(images: &ImageSizes, subjects: &[Subject; 2]) -> Vec<String> {
-    let size = |subject: &Subject, length| {
-        let images = images.get(subject.id())?;
-        images.get(&length).copied()
-    };
-    let mut notes = vec![
-        "both sides are the Kotlin service on the same JVM; they differ in who draws the code"
-            .to_owned(),
-    ];
+fn notes_on(images: &ImageSizes, subjects: &[Subject]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if subjects
+        .iter()
+        .all(|subject| subject.runs_as == Language::Kotlin)
+    {
+        notes.push(
+            "both sides are the Kotlin service on the same JVM; they differ in who draws the code"
+                .to_owned(),
+        );
+    }
     for length in LENGTHS {
-        let sizes = size(&subjects[0], length).zip(size(&subjects[1], length));
-        if let Some((kotlin, rust)) = sizes
-            && kotlin != rust
-        {
+        let mut sizes: Vec<String> = subjects
+            .iter()
+            .filter_map(|subject| images.get(subject.id())?.get(&length))
+            .map(|size| format!("{size:.0}"))
+            .collect();
+        // All that is drawn in Rust is drawn by the same code.
+        sizes.dedup();
+        if sizes.len() > 1 {
             notes.push(format!(
-                "of the same {length} bytes, the images have {kotlin:.0} and {rust:.0} bytes: the encoders judge the masks differently, and zlib and its counterpart in Rust do not deflate alike"
+                "of the same {length} bytes, the images have {} bytes: the encoders judge the masks differently, and zlib and its counterpart in Rust do not deflate alike",
+                sizes.join(" and ")
             ));
         }
     }
@@ -267,8 +278,8 @@ async fn saturate(
 ) -> anyhow::Result<()> {
     let each = session.plan.saturation / LENGTHS.len() as u32;
     let order = block::order_for(&path(length), service, each, Load::Closed);
-    let pid = service.pid();
-    let (watched, pss_kb) = with_memory(pid, block::watched(session, &order, pid)).await;
+    let pids = service.pids();
+    let (watched, pss_kb) = with_memory(&pids, block::watched(session, &order, &pids)).await;
     let (run, cpu, threads) = watched?;
     let keys = closed_keys(length);
     if let Err(reason) = run.gate(&order) {
@@ -293,14 +304,14 @@ async fn saturate(
     Ok(())
 }
 
-/// Runs a load with an eye on the memory of the process and its children: the most that was seen.
-async fn with_memory<T>(pid: u32, load: impl Future<Output = T>) -> (T, Option<u64>) {
+/// Runs a load with an eye on the memory of the processes and their children: the most that was seen.
+async fn with_memory<T>(pids: &[u32], load: impl Future<Output = T>) -> (T, Option<u64>) {
     tokio::pin!(load);
     let mut most = None;
     loop {
         tokio::select! {
             done = &mut load => return (done, most),
-            () = tokio::time::sleep(SAMPLE) => most = most.max(process::tree_pss_kb(pid)),
+            () = tokio::time::sleep(SAMPLE) => most = most.max(process::tree_pss_kb(pids)),
         }
     }
 }

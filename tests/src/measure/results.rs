@@ -44,6 +44,8 @@ pub enum Task {
     Module,
     /// QR codes from a native library.
     Library,
+    /// QR codes at every depth.
+    Ladder,
     /// The measuring held against itself.
     Calibration,
 }
@@ -259,6 +261,9 @@ pub struct ResultFile {
     /// What a call of Rust costs inside of the JVM: exercises 10 and 11 only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<CallTimes>,
+    /// Which side is which step of the ladder: exercise 12 only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ladder: Option<Ladder>,
 }
 
 /// The same load with a key that counts and with one that does not, on one process. It shows what a gate is for, and has
@@ -520,6 +525,22 @@ pub struct CallTime {
     pub rust_against_kotlin: Comparison,
 }
 
+/// One endpoint at every depth, in one run. The values are metrics; here is which side is which tier.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ladder {
+    /// The tiers, from Kotlin alone up; a tier may have several rows.
+    pub tiers: Vec<Tier>,
+}
+
+/// A row of the ladder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tier {
+    /// How far up it is: 0 is Kotlin alone.
+    pub tier: u8,
+    /// The side's id.
+    pub side: String,
+}
+
 /// One claim that the measuring must fulfil about itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationClaim {
@@ -670,14 +691,23 @@ impl ResultFile {
         }
     }
 
-    /// The value of the first Rust side.
+    /// The value of the Rust that was asked for.
     pub fn rust<'a>(&self, metric: &'a Metric) -> Option<&'a SideValue> {
-        metric.value(&self.side(Language::Rust)?.id)
+        metric.value(&self.asked_for()?.id)
     }
 
-    /// The first Rust side held against Kotlin, as [`ResultFile::kotlin`] takes it.
+    /// The Rust that was asked for held against Kotlin, as [`ResultFile::kotlin`] takes it.
     pub fn rust_against_kotlin<'a>(&self, metric: &'a Metric) -> Option<&'a Comparison> {
-        metric.comparison(&self.side(Language::Rust)?.id, &self.kotlin(metric)?.side)
+        metric.comparison(&self.asked_for()?.id, &self.kotlin(metric)?.side)
+    }
+
+    /// The side that is the target; where no side has its name, the first in Rust.
+    fn asked_for(&self) -> Option<&Side> {
+        let target = self
+            .sides
+            .iter()
+            .find(|side| side.id == self.target && side.language == Language::Rust);
+        target.or_else(|| self.side(Language::Rust))
     }
 }
 
@@ -869,6 +899,7 @@ pub(super) mod tests {
             article: None,
             program: None,
             calls: None,
+            ladder: None,
         }
     }
 

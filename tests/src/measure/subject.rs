@@ -5,6 +5,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
+use super::front::FrontLaunch;
 use super::machine;
 use super::protocol::POOL_SIZE;
 use super::results::{Language, Side};
@@ -24,6 +25,10 @@ pub struct Subject {
     pub size: u64,
     /// `DATABASE_POOL_SIZE`.
     pub pool_size: u16,
+    /// The path whose first 200 ends its start; none for that of a record.
+    pub first_path: Option<String>,
+    /// What clients reach it through; none where they ask it directly.
+    pub front: Option<FrontLaunch>,
 }
 
 impl Subject {
@@ -68,6 +73,8 @@ impl Subject {
             launch,
             size,
             pool_size: POOL_SIZE,
+            first_path: None,
+            front: None,
         })
     }
 
@@ -82,6 +89,20 @@ impl Subject {
     #[must_use]
     pub fn labelled(mut self, label: &str) -> Self {
         label.clone_into(&mut self.side.label);
+        self
+    }
+
+    /// The same, its start ending with the first 200 of another path.
+    #[must_use]
+    pub fn first_asked(mut self, path: String) -> Self {
+        self.first_path = Some(path);
+        self
+    }
+
+    /// The same, reached through this.
+    #[must_use]
+    pub fn behind(mut self, front: FrontLaunch) -> Self {
+        self.front = Some(front);
         self
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::article_table;
 use super::findings;
+use super::ladder_table;
 use super::metrics::UNCORRECTED;
 use super::predictions::FACTOR;
 use super::results::{
@@ -61,10 +62,15 @@ fn lines(result: &ResultFile) -> Vec<String> {
     let mut lines = vec![String::new()];
     lines.extend(wrapped(&result.machine, ""));
     lines.push(String::new());
-    match &result.article {
-        // A dozen rows have no room as columns.
-        Some(article) => {
-            lines.extend(article_table::lines(result, article));
+    // Many sides have no room as columns.
+    let rows = result
+        .article
+        .as_ref()
+        .map(|article| article_table::lines(result, article))
+        .or_else(|| result.ladder.as_ref().map(|_| ladder_table::lines(result)));
+    match rows {
+        Some(rows) => {
+            lines.extend(rows);
             lines.extend(refused(result));
         }
         None => {

@@ -120,7 +120,7 @@ pub fn steady_after(windows: &[Window], limits: &Limits) -> Option<f64> {
 pub async fn run(
     oha: &Oha,
     order: &Order,
-    pid: u32,
+    pids: &[u32],
     limits: &Limits,
 ) -> anyhow::Result<Result<WarmedUp, String>> {
     let order = Order {
@@ -132,8 +132,8 @@ pub async fn run(
     let mut windows: Vec<Window> = Vec::new();
     loop {
         let began_s = began.elapsed().as_secs_f64();
-        let cpu_before = process::cpu(pid);
-        let compilers_before = process::compilers_cpu(pid);
+        let cpu_before = process::cpu(pids);
+        let compilers_before = compilers_cpu(pids);
         let run = oha.run(&order).await?;
         if let Err(reason) = run.gate(&order) {
             return Ok(Err(format!("during the warm-up, {reason}")));
@@ -141,8 +141,8 @@ pub async fn run(
         let since = |before: Option<Duration>, now: Option<Duration>| {
             Some(now?.saturating_sub(before?).as_secs_f64())
         };
-        let cpu = since(cpu_before, process::cpu(pid));
-        let compilers = since(compilers_before, process::compilers_cpu(pid));
+        let cpu = since(cpu_before, process::cpu(pids));
+        let compilers = since(compilers_before, compilers_cpu(pids));
         windows.push(Window {
             began_s,
             answers: run.answers,
@@ -165,6 +165,11 @@ pub async fn run(
             }));
         }
     }
+}
+
+/// That of all of them; none where the system does not tell.
+fn compilers_cpu(pids: &[u32]) -> Option<Duration> {
+    pids.iter().map(|pid| process::compilers_cpu(*pid)).sum()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod qrcode;
 mod qrcode_library;
 mod qrcode_module;
 mod qrcode_process;
+mod qrcode_routes;
 mod read_a_record;
 mod row;
 mod ship_it;
@@ -219,6 +220,10 @@ pub fn all() -> Vec<Suite> {
         Suite {
             name: "qrcode-library",
             tests: qrcode_library::tests(),
+        },
+        Suite {
+            name: "qrcode-routes",
+            tests: qrcode_routes::tests(),
         },
     ]
 }

@@ -7,12 +7,14 @@ mod ceiling;
 mod chart;
 mod guard;
 mod knob;
+mod ladder;
 mod numbers;
 mod paging;
 mod pool;
 mod profile;
 mod program;
 mod published;
+mod published_ladder;
 pub mod report;
 mod stall;
 mod table;
@@ -23,6 +25,10 @@ pub use calibration::render as calibration;
 pub use ceiling::render as ceiling;
 pub use profile::render as profile;
 pub use published::{beside_ours as article, render as published};
+pub use published_ladder::render as ladder;
+
+use anyhow::Context;
+use serde::de::DeserializeOwned;
 
 use super::fault::Problem;
 use super::html::{block, escape};
@@ -78,6 +84,7 @@ pub fn render(workspace: &Workspace, number: u8) -> Result<String, Problem> {
     html.push_str(&pool::render(reference.as_ref(), own));
     html.push_str(&paging::render(reference.as_ref(), own));
     html.push_str(&article::render(reference.as_ref(), own));
+    html.push_str(&ladder::render(reference.as_ref(), own));
     html.push_str(&program::render(reference.as_ref(), own));
     html.push_str(&calls::render(reference.as_ref(), own));
     html.push_str(&guard::price(reference.as_ref(), own));
@@ -117,6 +124,26 @@ fn reference<T>(
         Problem::new(
             format!("the reference figures cannot be shown: {error}"),
             "measure the reference again, or git restore book/reference-results",
+        )
+    })
+}
+
+/// A committed file of figures that are not measured by the tool: what they are is named for people.
+fn committed<T: DeserializeOwned>(
+    workspace: &Workspace,
+    file: &str,
+    what: &str,
+) -> Result<T, Problem> {
+    let path = workspace.reference_results().join(file);
+    let read = || {
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+    };
+    read().map_err(|error: anyhow::Error| {
+        Problem::new(
+            format!("{what} cannot be shown: {error:#}"),
+            format!("git restore book/reference-results/{file}"),
         )
     })
 }
@@ -306,6 +333,7 @@ mod tests {
             article: None,
             program: None,
             calls: None,
+            ladder: None,
         }
     }
 

@@ -1,8 +1,8 @@
 //! `{{#profile}}`: what one read costs, counted in calls and instructions, from the ceiling to the port.
 
-use anyhow::Context;
 use serde::Deserialize;
 
+use super::committed;
 use super::numbers::{grouped, value};
 use super::table::wrapped;
 use crate::book::fault::Problem;
@@ -43,18 +43,7 @@ struct Read {
 /// # Errors
 /// When the committed file cannot be read.
 pub fn render(workspace: &Workspace) -> Result<String, Problem> {
-    let path = workspace.reference_results().join(FILE);
-    let read = || {
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
-    };
-    let profile: Profile = read().map_err(|error: anyhow::Error| {
-        Problem::new(
-            format!("the profile of a read cannot be shown: {error:#}"),
-            format!("git restore book/reference-results/{FILE}"),
-        )
-    })?;
+    let profile: Profile = committed(workspace, FILE, "the profile of a read")?;
     Ok(block(&table(&profile)))
 }
 

@@ -1,11 +1,10 @@
 //! `{{#published}}` and `{{#article}}`: the figures of the published comparison, alone and beside ours.
 
-use anyhow::Context;
 use serde::Deserialize;
 
 use super::numbers::value;
 use super::table::{ratio, wrapped};
-use super::{Own, about, own, reference};
+use super::{Own, about, committed, own, reference};
 use crate::book::fault::Problem;
 use crate::book::html::{block, escape};
 use crate::measure::results::{Article, ResultFile};
@@ -142,18 +141,7 @@ pub fn beside_ours(workspace: &Workspace) -> Result<String, Problem> {
 }
 
 fn published(workspace: &Workspace) -> Result<Published, Problem> {
-    let path = workspace.reference_results().join(FILE);
-    let read = || {
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
-    };
-    read().map_err(|error: anyhow::Error| {
-        Problem::new(
-            format!("the published figures cannot be shown: {error:#}"),
-            format!("git restore book/reference-results/{FILE}"),
-        )
-    })
+    committed(workspace, FILE, "the published figures")
 }
 
 fn table(published: &Published, whose: &str, file: &ResultFile, article: &Article) -> String {
@@ -195,7 +183,7 @@ fn table(published: &Published, whose: &str, file: &ResultFile, article: &Articl
     )
 }
 
-fn cells<const N: usize>(texts: [String; N]) -> String {
+pub(super) fn cells<const N: usize>(texts: [String; N]) -> String {
     texts
         .iter()
         .map(|text| format!("<td class=\"number\">{text}</td>"))

@@ -1,0 +1,52 @@
+//! What a request can fail with, and what the client is told of it.
+
+use rocket::{
+    Request,
+    http::Status,
+    response::{self, Responder},
+};
+use thiserror::Error;
+use tracing::error;
+
+use crate::{problem::Problem, request_id::RequestId, text::LONGEST_TEXT};
+
+// ANCHOR: error
+/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The text cannot be read.
+    #[error("the request is malformed")]
+    Malformed,
+    /// There is nothing to draw.
+    #[error("the query parameter text is missing or empty")]
+    NoText,
+    /// The text has more bytes than a code may hold.
+    #[error("text must be at most {LONGEST_TEXT} bytes of UTF-8, but has {0}")]
+    TextTooLong(usize),
+    /// No code can be drawn now.
+    #[error("no QR code: {0}")]
+    Unavailable(String),
+}
+
+impl Error {
+    /// What the client is told. Why there is no code is for the log.
+    fn problem(&self) -> Problem {
+        match self {
+            Error::Unavailable(_) => {
+                Problem::new(Status::ServiceUnavailable, "QR codes cannot be made now")
+            }
+            told => Problem::new(Status::BadRequest, told.to_string()),
+        }
+    }
+}
+
+/// Makes an `Error` something that a handler can return.
+impl<'r> Responder<'r, 'static> for Error {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        if let Error::Unavailable(_) = self {
+            error!(request_id = %RequestId::of(request), "{self}");
+        }
+        self.problem().respond_to(request)
+    }
+}
+// ANCHOR_END: error

@@ -1,0 +1,22 @@
+//! `GET /qrcode?text=`: the text as a QR code, for everybody.
+
+use std::time::Duration;
+
+use rocket::{get, http::ContentType};
+
+use crate::{error::Error, qr, text::Text};
+
+/// The longest that a request waits for its image.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+// ANCHOR: qrcode
+/// Answers the code as an image. 400 for a text that cannot be used, 503 when there is no image in
+/// time.
+#[get("/qrcode")]
+pub async fn qrcode(text: Result<Text, Error>) -> Result<(ContentType, Vec<u8>), Error> {
+    let Text(text) = text?;
+    // Right for one request; wrong for two hundred.
+    let image = qr::png(&text).map_err(|error| Error::Unavailable(error.to_string()))?;
+    Ok((ContentType::PNG, image))
+}
+// ANCHOR_END: qrcode

@@ -1,0 +1,51 @@
+//! The service: `/qrcode` and nothing else of what the Kotlin service answers.
+
+mod catchers;
+mod error;
+mod health;
+mod logging;
+mod methods;
+mod problem;
+mod qr;
+mod qrcode;
+mod request_id;
+mod rocket_log;
+mod settings;
+mod start;
+mod text;
+
+use std::process::ExitCode;
+
+use rocket::{Build, Rocket, catchers, routes};
+
+use crate::{qrcode::Drawings, request_id::RequestLog, settings::Settings};
+
+// ANCHOR: main
+#[rocket::main]
+async fn main() -> ExitCode {
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(error) => return start::refuse(&error),
+    };
+    logging::start(settings.log_level);
+    start::launch(service(&settings)).await
+}
+
+/// Puts the service together. Nothing listens yet.
+fn service(settings: &Settings) -> Rocket<Build> {
+    let routes = routes![health::health, qrcode::qrcode];
+    rocket::custom(settings.rocket())
+        .attach(RequestLog)
+        .manage(Drawings::new())
+        .mount("/", methods::not_allowed(&routes))
+        .mount("/", routes)
+        .register(
+            "/",
+            catchers![
+                catchers::malformed,
+                catchers::nothing_here,
+                catchers::unexpected,
+            ],
+        )
+}
+// ANCHOR_END: main

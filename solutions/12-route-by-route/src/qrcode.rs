@@ -1,0 +1,63 @@
+//! `GET /qrcode?text=`: the text as a QR code, for everybody.
+
+use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
+
+use rocket::{
+    State, get,
+    http::ContentType,
+    tokio::{sync::Semaphore, task::spawn_blocking, time::timeout},
+};
+
+use crate::{error::Error, qr, text::Text};
+
+/// The longest that a request waits for its image.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+// ANCHOR: qrcode
+/// Answers the code as an image. 400 for a text that cannot be used, 503 when there is no image in
+/// time.
+#[get("/qrcode")]
+pub async fn qrcode(
+    text: Result<Text, Error>,
+    drawings: &State<Drawings>,
+) -> Result<(ContentType, Vec<u8>), Error> {
+    let Text(text) = text?;
+    match timeout(PATIENCE, drawings.png(text)).await {
+        Ok(image) => Ok((ContentType::PNG, image?)),
+        Err(_elapsed) => Err(Error::Unavailable(format!("no image within {PATIENCE:?}"))),
+    }
+}
+
+/// The places where codes are drawn, one for each core: a drawing keeps its core busy to the end, so
+/// one more would make all of them slower, and none earlier.
+pub struct Drawings {
+    places: Arc<Semaphore>,
+}
+
+impl Drawings {
+    /// All places are free.
+    pub fn new() -> Drawings {
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        Drawings {
+            places: Arc::new(Semaphore::new(cores)),
+        }
+    }
+
+    /// Draws on a thread for work that does not wait. The few threads that requests are read on stay
+    /// free for those who do.
+    async fn png(&self, text: String) -> Result<Vec<u8>, Error> {
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let place = place.map_err(|closed| Error::Unavailable(closed.to_string()))?;
+        let drawn = spawn_blocking(move || {
+            // Taken until the drawing ends, also when nobody waits for it any more.
+            let _place = place;
+            qr::png(&text)
+        });
+        match drawn.await {
+            Ok(Ok(image)) => Ok(image),
+            Ok(Err(error)) => Err(Error::Unavailable(error.to_string())),
+            Err(panic) => Err(Error::Unavailable(panic.to_string())),
+        }
+    }
+}
+// ANCHOR_END: qrcode

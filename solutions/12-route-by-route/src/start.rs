@@ -1,0 +1,38 @@
+//! Starts the service, and says in one sentence on stderr what prevented it.
+
+use std::{fmt::Display, net::SocketAddr, process::ExitCode};
+
+use rocket::{Build, Rocket, error::ErrorKind};
+
+/// Starts the service and waits until it is told to stop, by SIGTERM or Ctrl-C.
+pub async fn launch(service: Rocket<Build>) -> ExitCode {
+    let service = match service.ignite().await {
+        Ok(service) => service,
+        Err(error) => return refuse(&in_words(error.kind())),
+    };
+    let address = SocketAddr::new(service.config().address, service.config().port);
+    match service.launch().await {
+        Ok(_stopped) => ExitCode::SUCCESS,
+        Err(error) => refuse(&format!("{address}: {}", in_words(error.kind()))),
+    }
+}
+
+/// Says why the service does not run, and gives the exit code for it.
+pub fn refuse(reason: &impl Display) -> ExitCode {
+    eprintln!("{reason}");
+    ExitCode::FAILURE
+}
+
+/// What happened, and what to do about it where that is known.
+fn in_words(error: &ErrorKind) -> String {
+    match error {
+        ErrorKind::Bind(reason) => {
+            format!("cannot listen there: {reason}; choose another ADDRESS or PORT")
+        }
+        // Rocket itself has logged which type it is.
+        ErrorKind::SentinelAborts(_) => {
+            "a handler asks for state of the type above; `.manage(…)` it in main.rs".into()
+        }
+        other => format!("the service cannot start: {other}"),
+    }
+}

@@ -28,8 +28,9 @@ pub async fn qrcode(
     }
 }
 
-/// The places where codes are drawn, one for each core: a drawing keeps its core busy to the end, so
-/// one more would make all of them slower, and none earlier.
+/// The places where codes are drawn, two for each core. A drawing keeps its core busy to the end, so
+/// many more would make all of them slower, and none earlier. With one for each, a core would be idle
+/// while a place goes from one request to the next.
 pub struct Drawings {
     places: Arc<Semaphore>,
 }
@@ -39,7 +40,7 @@ impl Drawings {
     pub fn new() -> Drawings {
         let cores = available_parallelism().map_or(1, NonZero::get);
         Drawings {
-            places: Arc::new(Semaphore::new(cores)),
+            places: Arc::new(Semaphore::new(2 * cores)),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::files;
 use crate::harness::build::{self, BuildError, Launch, Profile, cargo_command};
 use crate::harness::copies::Copy;
 use crate::harness::report::Report;
+use crate::harness::run::judge_by_test;
 use crate::hints;
 use crate::mistakes::Mistake;
 use crate::originals;
@@ -246,15 +247,21 @@ impl Gate<'_> {
             }
             Err(BuildError::CouldNotBuild(error)) => return Err(error),
         };
-        let report = self.judged_launch(Some(exercise), &launch).await?;
-        let failed = report.failed();
-        if failed.contains(&mistake.caught_by) {
-            return Ok(Vec::new());
+        let report = judge_by_test(
+            self.workspace,
+            self.server,
+            &launch,
+            &self.catalogue.suites_for(exercise),
+            &mistake.caught_by,
+        )
+        .await?;
+        if report.tests.is_empty() {
+            return Ok(vec!["no suite of the exercise has that test".to_owned()]);
         }
-        Ok(vec![format!(
-            "that test passed; these failed: {}",
-            listed(&failed)
-        )])
+        Ok(match report.outcome() {
+            Outcome::Failed => Vec::new(),
+            _ => vec!["that test passed".to_owned()],
+        })
     }
 
     async fn kotlin(&mut self) -> anyhow::Result<()> {
@@ -353,12 +360,4 @@ fn clippy_faults(workspace: &Workspace, package: &str) -> anyhow::Result<Vec<Str
         .filter(|line| line.starts_with("error") || line.contains("-->"))
         .map(str::to_owned)
         .collect())
-}
-
-fn listed(names: &[String]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
 }

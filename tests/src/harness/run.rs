@@ -72,7 +72,33 @@ pub async fn judge(
     launch: &Launch,
     suite_names: &[&str],
 ) -> anyhow::Result<Report> {
-    let suites = chosen(suite_names)?;
+    judge_by(workspace, server, launch, &chosen(suite_names)?).await
+}
+
+/// The same for one test of these suites: the report is empty when none of them has it.
+///
+/// # Errors
+/// As [`judge`].
+pub async fn judge_by_test(
+    workspace: &Workspace,
+    server: &Server,
+    launch: &Launch,
+    suite_names: &[&str],
+    test: &str,
+) -> anyhow::Result<Report> {
+    let mut suites = chosen(suite_names)?;
+    for suite in &mut suites {
+        suite.tests.retain(|candidate| candidate.name == test);
+    }
+    judge_by(workspace, server, launch, &suites).await
+}
+
+async fn judge_by(
+    workspace: &Workspace,
+    server: &Server,
+    launch: &Launch,
+    suites: &[Suite],
+) -> anyhow::Result<Report> {
     let wants = |of_kind: fn(&Kind) -> bool| {
         let mut tests = suites.iter().flat_map(|suite| &suite.tests);
         tests.any(|test| of_kind(&test.kind))
@@ -127,7 +153,7 @@ pub async fn judge(
         talkative_verdicts,
         shutdown_seen,
     ) = tokio::join!(
-        run_steady(&mut steady, &suites),
+        run_steady(&mut steady, suites),
         async {
             match &outage {
                 Some(stage) => {
@@ -154,13 +180,13 @@ pub async fn judge(
         ),
         async {
             match &mut large {
-                Some(stage) => run_large(stage, &suites).await,
+                Some(stage) => run_large(stage, suites).await,
                 None => Ok(Vec::new()),
             }
         },
         async {
             match &mut talkative {
-                Some(stage) => run_talkative(stage, &suites).await,
+                Some(stage) => run_talkative(stage, suites).await,
                 None => Ok(Vec::new()),
             }
         },
@@ -199,7 +225,7 @@ pub async fn judge(
     let mut steady_verdicts = verdicts?.into_iter();
     let mut large_verdicts = large_verdicts?.into_iter();
     let mut talkative_verdicts = talkative_verdicts?.into_iter();
-    for suite in &suites {
+    for suite in suites {
         for test in &suite.tests {
             let run = match test.kind {
                 Kind::Large(_) => &mut large_verdicts,

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use super::failure::Failure;
 use super::http::{Answer, Client};
+use super::outage::RECOVERY_LIMIT;
 use super::proxy::DatabaseProxy;
-use super::restart::RECOVERY_LIMIT;
 
 /// How long the database may still work on a query that nobody waits for any more.
 const ABANDONED_LIMIT: Duration = Duration::from_secs(1);

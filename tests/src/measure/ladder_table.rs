@@ -85,7 +85,7 @@ pub(crate) mod tests {
     use crate::measure::results::{Better, Ladder, Language, Side, SideValue, Tier, Verdict};
     use crate::measure::table::WIDTH;
 
-    /// Kotlin alone, a tier that is slower, and a service in Rust that is faster and needs less memory.
+    /// Kotlin alone, a tier that is slower, and a service in Rust that is faster and needs less memory, also behind nginx.
     pub fn ladder() -> ResultFile {
         let side = |id: &str, label: &str, language| Side {
             id: id.to_owned(),
@@ -101,9 +101,19 @@ pub(crate) mod tests {
             side("kotlin", "Kotlin alone", Language::Kotlin),
             side("solution-9", "A process away", Language::Rust),
             side("solution-12", "A service in Rust", Language::Rust),
+            side(
+                "solution-12-behind-nginx",
+                "The same behind nginx",
+                Language::Rust,
+            ),
         ];
-        let ids = ["kotlin", "solution-9", "solution-12"];
-        let metric = |key: &str, name: &str, better, values: [f64; 3]| {
+        let ids = [
+            "kotlin",
+            "solution-9",
+            "solution-12",
+            "solution-12-behind-nginx",
+        ];
+        let metric = |key: &str, name: &str, better, values: [f64; 4]| {
             let comparisons = ids.iter().zip(values).skip(1).map(|(id, value)| {
                 let ratio = value / values[0];
                 let better = (ratio > 1.0) == (better == Better::Higher);
@@ -141,34 +151,39 @@ pub(crate) mod tests {
         };
         let (more, less) = (Better::Higher, Better::Lower);
         result.metrics = vec![
-            metric("throughput", "Throughput", more, [4000.0, 400.0, 8000.0]),
-            metric("p99", "p99 at 60 %", less, [4.0, 12.0, 1.0]),
+            metric(
+                "throughput",
+                "Throughput",
+                more,
+                [4000.0, 400.0, 8000.0, 7000.0],
+            ),
+            metric("p99", "p99 at 60 %", less, [4.0, 12.0, 1.0, 2.0]),
             metric(
                 "cpu_per_request",
                 "CPU per request",
                 less,
-                [400.0, 4000.0, 200.0],
+                [400.0, 4000.0, 200.0, 250.0],
             ),
             metric(
                 "throughput_at_512_bytes",
                 "Throughput, 512 B",
                 more,
-                [800.0, 300.0, 1600.0],
+                [800.0, 300.0, 1600.0, 1500.0],
             ),
             metric(
                 "pss_at_load",
                 "Memory, all processes",
                 less,
-                [400.0, 200.0, 10.0],
+                [400.0, 200.0, 10.0, 160.0],
             ),
             metric(
                 "image_at_32_bytes",
                 "Image of 32 B",
                 less,
-                [394.0, 392.0, 392.0],
+                [394.0, 392.0, 392.0, 392.0],
             ),
         ];
-        let tiers = [(0, ids[0]), (1, ids[1]), (4, ids[2])];
+        let tiers = [(0, ids[0]), (1, ids[1]), (4, ids[2]), (4, ids[3])];
         result.ladder = Some(Ladder {
             tiers: tiers
                 .map(|(tier, side)| Tier {

@@ -155,7 +155,7 @@ async fn events_about(context: &Context, id: &str, level: &str) -> Result<Vec<Va
         if Instant::now() > deadline {
             let last = logged.lines().last().unwrap_or("nothing");
             return Err(Failure::new(
-                format!(r#"a line of the log with "level":"{level}" and "request_id":"{id}""#),
+                format!(r#"a JSON line in the log with "level":"{level}" and "request_id":"{id}""#),
                 format!("none; the last line is {last}"),
             )
             .into());

@@ -339,7 +339,7 @@ fn expect_a_rest_unread(read: u64, size: u64) -> Result<(), Failure> {
     }
     Err(Failure::new(
         format!(
-            "an export of {} MiB that reads on when its client does, so that the rest stays in the database",
+            "the rest of {} MiB left in the database until the client reads on",
             size / MIB
         ),
         format!("{} MiB read from the database for one line", read / MIB),

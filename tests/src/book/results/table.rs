@@ -7,13 +7,8 @@ use crate::measure::results::{Better, Comparison, Metric, ResultFile, SideValue,
 
 /// A table that scrolls inside itself and takes the keyboard's focus.
 pub fn wrapped(label: &str, class: &str, content: &str) -> String {
-    let wide = if class.contains("headline") {
-        " table-wide"
-    } else {
-        ""
-    };
     format!(
-        "<div class=\"table-wrapper{wide}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table class=\"{class}\">\n{content}</table>\n</div>\n",
+        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table class=\"{class}\">\n{content}</table>\n</div>\n",
         escape(label)
     )
 }

@@ -214,6 +214,13 @@ impl Nginx {
         Ok(asked.elapsed())
     }
 
+    /// How many requests a service has answered so far, by the log.
+    pub fn served_by(&self, service: &str) -> usize {
+        let log = fs::read(self.folder.path().join("access.log")).unwrap_or_default();
+        let served_by = format!(r#""served_by":"{service}""#);
+        String::from_utf8_lossy(&log).matches(&served_by).count()
+    }
+
     /// The workers that were started so far.
     fn started_workers(&self) -> usize {
         self.logged("start worker process ")

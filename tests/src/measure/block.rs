@@ -180,10 +180,12 @@ pub async fn calibrate(
     let order = loads.warm_up(session, &started.service, limits.window);
     let warmed_up = warmup::run(session.oha, &order, &started.service.pids(), &limits).await?;
     let warmed_up = warmed_up.map_err(|reason| broken(subject, &started.service, &reason))?;
-    if let Some(front) = started.front {
-        front.stop().await;
-    }
+    let by_the_service = match started.front {
+        Some(front) => front.stop().await,
+        None => Ok(()),
+    };
     started.service.stop().await;
+    by_the_service?;
     Ok(warmed_up.last_rate)
 }
 
@@ -327,12 +329,14 @@ pub async fn run(
         .into());
     }
     session.progress.phase(&format!("{title}: stopping"));
-    if let Some(front) = front {
-        front.stop().await;
-    }
+    let by_the_service = match front {
+        Some(front) => front.stop().await,
+        None => Ok(()),
+    };
     if service.stop().await == Stopped::Killed {
         observed.value(HUNG, Some(1.0));
     }
+    by_the_service?;
     Ok(observed)
 }
 

@@ -7,9 +7,12 @@ use crate::harness::build::Launch;
 use crate::harness::failure::TestError;
 use crate::harness::nginx::Nginx;
 use crate::harness::service::{Service, Settings};
+use crate::outcome::Trouble;
 
 /// The stage at which the route is the service's, and no longer Kotlin's.
 const STAGE: &str = "all";
+/// What nginx calls the Kotlin service.
+const KOTLIN: &str = "kotlin";
 
 /// What it takes to put a service behind nginx.
 #[derive(Debug, Clone)]
@@ -51,9 +54,22 @@ impl FrontLaunch {
 
 impl Front {
     /// Stops both, nginx first: it has connections to the others.
-    pub async fn stop(self) {
+    ///
+    /// # Errors
+    /// When Kotlin has answered instead of the service.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        let by_kotlin = self.nginx.served_by(KOTLIN);
         drop(self.nginx);
         self.kotlin.stop().await;
+        if by_kotlin == 0 {
+            return Ok(());
+        }
+        let trouble = format!("invalid: nginx has sent {by_kotlin} requests back to Kotlin");
+        Err(Trouble::new(trouble)
+            .expected("every request answered by the service in Rust")
+            .next("run it again on a quiet machine")
+            .failed()
+            .into())
     }
 }
 

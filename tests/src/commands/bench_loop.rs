@@ -1,7 +1,8 @@
 //! `just bench-loop`: how long a learner waits after a one-line edit, step by step, held against its limits.
 //!
-//! The edit is made in a copy of a reference, so no file of the checkout is touched. It is the last of the port whose tests
-//! do not wait until time limits have passed: checks of later ones take as long as these limits, whatever the tool does.
+//! The edit is made in copies of the port's references, so no file of the checkout is touched. The wait is the one until the
+//! first tests have answered. From exercise 5 on there are others, which take seconds whatever the tool does: `just check`
+//! runs them when the first are green.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,20 +11,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::check;
 use crate::exercise::{Catalogue, Exercise, Part};
 use crate::harness::build::{self, Profile, cargo_command};
 use crate::harness::copies::Copy;
 use crate::harness::report::Report;
+use crate::harness::run::judge_some;
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::{Provider, Server};
-use crate::suites::{self, Suite};
+use crate::suites::ContractTest;
 use crate::target::Target;
 use crate::terminal::{Style, paint};
 use crate::workspace::Workspace;
 
 /// Loops that are timed; one more goes before them, to warm everything up.
-const LOOPS: usize = 5;
+const LOOPS: usize = 3;
 /// The longest that the loop may take outside cargo's build, on a container.
 const LIMIT_ON_DOCKER: Duration = Duration::from_millis(1500);
 /// The same on a server without a container.
@@ -39,41 +40,33 @@ const MEMORY_LIMIT_KB: u64 = 150 * 1024;
 /// When the reference cannot be built or judged.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let exercise = timed_exercise(&catalogue).context("every exercise waits for time limits")?;
-    println!(
-        "timing {}: from the next one on, tests wait for time limits, and a check takes as long as they do",
-        exercise.name()
-    );
-    let copy = Copy::of(workspace, &exercise.solution(workspace), "bench-loop")?;
-
-    let mut loops = Vec::new();
-    for round in 0..=LOOPS {
-        let timed = one_loop(workspace, &catalogue, exercise, &copy, round).await?;
-        if round > 0 {
-            loops.push(timed);
-        }
-    }
     let provider = Server::ensure(workspace).await?.provider();
     let tool = tool_start(workspace)?;
-    let book = book_build(workspace)?;
-    Ok(tell(&loops, tool, book, provider))
-}
-
-/// The last exercise of the port without a suite that waits.
-fn timed_exercise(catalogue: &Catalogue) -> Option<&Exercise> {
-    let waiting: Vec<&str> = suites::all()
-        .into_iter()
-        .filter(Suite::waits_for_limits)
-        .map(|suite| suite.name)
-        .collect();
-    let waits = |exercise: &Exercise| {
-        let suites = catalogue.suites_for(exercise);
-        suites.iter().any(|suite| waiting.contains(suite))
-    };
-    catalogue
+    println!(
+        "median of {LOOPS} loops after a one-line edit, everything warm, until the tests have answered that do not take seconds"
+    );
+    row("cargo run and the tool's start", tool);
+    let mut held = Vec::new();
+    let port = catalogue
         .iter()
-        .filter(|exercise| exercise.part == Part::Port && !waits(exercise))
-        .last()
+        .filter(|exercise| exercise.part == Part::Port);
+    for exercise in port.filter(|exercise| exercise.is_crate()) {
+        let copy = Copy::of(workspace, &exercise.solution(workspace), "bench-loop")?;
+        let mut loops = Vec::new();
+        for round in 0..=LOOPS {
+            let timed = one_loop(workspace, &catalogue, exercise, &copy, round).await?;
+            if round > 0 {
+                loops.push(timed);
+            }
+        }
+        held.push(tell_loops(exercise, &loops, tool, provider));
+    }
+    held.extend(tell_the_rest(book_build(workspace)?));
+    Ok(if held.into_iter().all(|holds| holds) {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
 }
 
 /// The time in cargo's build, and the report with the time of all other steps.
@@ -100,8 +93,9 @@ async fn one_loop(
     let started = Instant::now();
     let server = Server::ensure(workspace).await?;
     let found = started.elapsed();
-    let mut report =
-        check::judge_launch(workspace, &server, catalogue, Some(exercise), &launch).await?;
+    let names = catalogue.suites_for(exercise);
+    let quick = |test: &ContractTest| !test.takes_seconds();
+    let mut report = judge_some(workspace, &server, &launch, &names, quick).await?;
     report.timings.add_first("server", found);
     let target = Target::Solution(exercise.number);
     if report.outcome() != Outcome::Passed {
@@ -150,25 +144,21 @@ fn book_build(workspace: &Workspace) -> anyhow::Result<Duration> {
     build()
 }
 
-fn tell(loops: &[Timed], tool: Duration, book: Duration, provider: Provider) -> Outcome {
-    println!("\nmedian of {LOOPS} loops after a one-line edit, everything warm");
-    row(
-        "cargo's build of the crate",
-        median(loops.iter().map(|timed| timed.build).collect()),
-    );
-    row("cargo run and the tool's start", tool);
+/// Prints what the loops of an exercise took, and whether that is within the limit.
+fn tell_loops(exercise: &Exercise, loops: &[Timed], tool: Duration, provider: Provider) -> bool {
+    println!("{}", paint(Style::Strong, exercise.name()));
+    let builds = loops.iter().map(|timed| timed.build);
+    row("cargo's build of the crate", median(builds.collect()));
     let mut outside = tool;
     let steps = loops
         .first()
         .map_or(&[][..], |timed| timed.report.timings.steps());
     for (index, (step, _)) in steps.iter().enumerate() {
-        let took = median(
-            loops
-                .iter()
-                .filter_map(|timed| timed.report.timings.steps().get(index))
-                .map(|(_, took)| *took)
-                .collect(),
-        );
+        let took = loops
+            .iter()
+            .filter_map(|timed| timed.report.timings.steps().get(index))
+            .map(|(_, took)| *took);
+        let took = median(took.collect());
         row(step, took);
         outside += took;
     }
@@ -177,40 +167,49 @@ fn tell(loops: &[Timed], tool: Duration, book: Duration, provider: Provider) -> 
     } else {
         LIMIT_ELSEWHERE
     };
-    let memory = peak_memory_kb();
-    let mut outcome = Outcome::Passed;
-    let mut hold = |what: &str, figure: String, holds: bool| {
-        let word = if holds {
-            paint(Style::Good, "ok")
-        } else {
-            paint(Style::Bad, "FAIL")
-        };
-        println!("{word:>6}  {what}: {figure}");
-        if !holds {
-            outcome = Outcome::Failed;
-        }
-    };
-    let seconds = |duration: Duration| format!("{:.2} s", duration.as_secs_f64());
     hold(
         "outside cargo's build",
-        format!("{}, limit {}", seconds(outside), seconds(limit)),
+        &format!("{}, limit {}", seconds(outside), seconds(limit)),
         outside <= limit,
-    );
-    hold(
+    )
+}
+
+/// Prints the same of the book and of the tool's memory.
+fn tell_the_rest(book: Duration) -> Vec<bool> {
+    println!("{}", paint(Style::Strong, "the book and the tool"));
+    let mut held = vec![hold(
         "the book's build",
-        format!("{}, limit {}", seconds(book), seconds(BOOK_LIMIT)),
+        &format!("{}, limit {}", seconds(book), seconds(BOOK_LIMIT)),
         book <= BOOK_LIMIT,
-    );
-    match memory {
+    )];
+    match peak_memory_kb() {
         Some(kb) => {
             let figure = format!("{} MB, limit {} MB", kb / 1024, MEMORY_LIMIT_KB / 1024);
-            hold("the tool's peak memory", figure, kb <= MEMORY_LIMIT_KB);
+            held.push(hold(
+                "the tool's peak memory",
+                &figure,
+                kb <= MEMORY_LIMIT_KB,
+            ));
         }
         None => {
             println!("  note  the tool's peak memory: this system has no /proc to read it from")
         }
     }
-    outcome
+    held
+}
+
+fn hold(what: &str, figure: &str, holds: bool) -> bool {
+    let word = if holds {
+        paint(Style::Good, "ok")
+    } else {
+        paint(Style::Bad, "FAIL")
+    };
+    println!("{word:>6}  {what}: {figure}");
+    holds
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.2} s", duration.as_secs_f64())
 }
 
 fn row(step: &str, took: Duration) {

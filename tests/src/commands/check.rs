@@ -7,11 +7,11 @@ use crate::exercise::{Catalogue, Exercise};
 use crate::harness::build::{self, BuildError, Launch, Profile};
 use crate::harness::failure::TestError;
 use crate::harness::report::{Report, Verdict};
-use crate::harness::run::judge;
+use crate::harness::run::{judge, judge_some};
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::Server;
 use crate::state::{self, LastCheck};
-use crate::suites::{self, Suite, predict};
+use crate::suites::{self, ContractTest, Suite, predict};
 use crate::target::Target;
 use crate::terminal::{Style, paint};
 use crate::workspace::Workspace;
@@ -26,7 +26,9 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
     let report = match exercise {
         Some(exercise) if !exercise.is_crate() => {
             println!("{}", paint(Style::Strong, args.target.to_string()));
-            judge_form(workspace, exercise, args.target)?
+            let report = judge_form(workspace, exercise, args.target)?;
+            report.print_tests();
+            report
         }
         _ => {
             let started = Instant::now();
@@ -43,14 +45,14 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
             let found = started.elapsed();
             let label = paint(Style::Strong, launch.label.as_str());
             println!("{label} on {}", server.describe());
-            let mut report =
-                judge_launch(workspace, &server, &catalogue, exercise, &launch).await?;
+            let names = suites_of(&catalogue, exercise);
+            let mut report = quick_tests_first(workspace, &server, &launch, &names).await?;
             report.timings.add_first("server", found);
             report.timings.add_first("build", built);
             report
         }
     };
-    report.print();
+    report.print_count();
     if args.timings {
         report.print_timings();
     }
@@ -88,12 +90,45 @@ pub async fn judge_launch(
     exercise: Option<&Exercise>,
     launch: &Launch,
 ) -> anyhow::Result<Report> {
+    judge(workspace, server, launch, &suites_of(catalogue, exercise)).await
+}
+
+fn suites_of<'a>(catalogue: &'a Catalogue, exercise: Option<&'a Exercise>) -> Vec<&'a str> {
     let of_kotlin = || suites::all().into_iter().filter(Suite::judges_kotlin);
-    let names = match exercise {
+    match exercise {
         Some(exercise) => catalogue.suites_for(exercise),
         None => of_kotlin().map(|suite| suite.name).collect(),
-    };
-    judge(workspace, server, launch, &names).await
+    }
+}
+
+/// Judges a target and prints its tests: those first that take no time. Who has one of them red need not wait for the others.
+async fn quick_tests_first(
+    workspace: &Workspace,
+    server: &Server,
+    launch: &Launch,
+    suite_names: &[&str],
+) -> anyhow::Result<Report> {
+    let quick = |test: &ContractTest| !test.takes_seconds();
+    let report = judge_some(workspace, server, launch, suite_names, quick).await?;
+    report.print_tests();
+    if !report.failed().is_empty() {
+        let later = suites::count(suite_names, ContractTest::takes_seconds);
+        if later > 0 {
+            let later = format!("{later} tests more take seconds: they run when these pass");
+            println!("  {}", paint(Style::Faint, later));
+        }
+        return Ok(report);
+    }
+    let slow = judge_some(
+        workspace,
+        server,
+        launch,
+        suite_names,
+        ContractTest::takes_seconds,
+    )
+    .await?;
+    slow.print_tests();
+    Ok(report.and(slow))
 }
 
 /// Judges the form of exercise 1.

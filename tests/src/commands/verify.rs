@@ -13,7 +13,7 @@ use crate::files;
 use crate::harness::build::{self, BuildError, Launch, Profile, cargo_command};
 use crate::harness::copies::Copy;
 use crate::harness::report::Report;
-use crate::harness::run::judge_by_test;
+use crate::harness::run::judge_some;
 use crate::hints;
 use crate::mistakes::Mistake;
 use crate::originals;
@@ -247,12 +247,12 @@ impl Gate<'_> {
             }
             Err(BuildError::CouldNotBuild(error)) => return Err(error),
         };
-        let report = judge_by_test(
+        let report = judge_some(
             self.workspace,
             self.server,
             &launch,
             &self.catalogue.suites_for(exercise),
-            &mistake.caught_by,
+            |test| test.name == mistake.caught_by,
         )
         .await?;
         if report.tests.is_empty() {

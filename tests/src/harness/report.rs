@@ -108,8 +108,25 @@ impl Report {
         }
     }
 
+    /// This report, and then another on the same target.
+    #[must_use]
+    pub fn and(mut self, other: Report) -> Report {
+        self.tests.extend(other.tests);
+        for (step, took) in other.timings.steps {
+            self.timings.add(step, took);
+        }
+        self.hung_on_shutdown |= other.hung_on_shutdown;
+        self
+    }
+
     /// Prints the tests by suite, the first failure in full, the others in a line each, and the closing count.
     pub fn print(&self) {
+        self.print_tests();
+        self.print_count();
+    }
+
+    /// Prints the tests by suite, the first failure in full, the others in a line each.
+    pub fn print_tests(&self) {
         let mut suite = "";
         let mut told_in_full = false;
         for judged in &self.tests {
@@ -134,6 +151,10 @@ impl Report {
                 }
             }
         }
+    }
+
+    /// Prints how many tests passed, and whether the service stopped when it was told to.
+    pub fn print_count(&self) {
         if self.hung_on_shutdown {
             println!(
                 "{}: {} did not stop in time after SIGTERM and was killed; a service that is deployed must stop when told to",

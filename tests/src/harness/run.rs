@@ -75,20 +75,23 @@ pub async fn judge(
     judge_by(workspace, server, launch, &chosen(suite_names)?).await
 }
 
-/// The same for one test of these suites: the report is empty when none of them has it.
+/// The same for those tests of these suites that are wanted: the report is empty when there are none.
 ///
 /// # Errors
 /// As [`judge`].
-pub async fn judge_by_test(
+pub async fn judge_some(
     workspace: &Workspace,
     server: &Server,
     launch: &Launch,
     suite_names: &[&str],
-    test: &str,
+    wanted: impl Fn(&ContractTest) -> bool,
 ) -> anyhow::Result<Report> {
     let mut suites = chosen(suite_names)?;
     for suite in &mut suites {
-        suite.tests.retain(|candidate| candidate.name == test);
+        suite.tests.retain(&wanted);
+    }
+    if suites.iter().all(|suite| suite.tests.is_empty()) {
+        return Ok(Report::new(&launch.label));
     }
     judge_by(workspace, server, launch, &suites).await
 }

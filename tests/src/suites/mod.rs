@@ -109,6 +109,22 @@ pub struct ContractTest {
     pub kind: Kind,
 }
 
+impl ContractTest {
+    /// True when it waits until time limits of the service have passed, or builds and starts services of its own: it takes
+    /// seconds, whatever the service does.
+    pub fn takes_seconds(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Silence(_)
+                | Kind::Restart(_)
+                | Kind::FirstStart(_)
+                | Kind::Large(_)
+                | Kind::Shutdown(_)
+                | Kind::Own(_)
+        )
+    }
+}
+
 /// Lists tests with their functions' names as the tests' names.
 macro_rules! contract_tests {
     (
@@ -158,20 +174,15 @@ impl Suite {
         let own = |test: &ContractTest| matches!(test.kind, Kind::Own(_));
         !self.tests.iter().any(own)
     }
+}
 
-    /// True when some of its tests wait until time limits of the service have passed: it takes as long as these are.
-    pub fn waits_for_limits(&self) -> bool {
-        self.tests.iter().any(|test| {
-            matches!(
-                test.kind,
-                Kind::Silence(_)
-                    | Kind::Restart(_)
-                    | Kind::FirstStart(_)
-                    | Kind::Large(_)
-                    | Kind::Shutdown(_)
-            )
-        })
-    }
+/// How many tests of the suites with these names are such.
+pub fn count(names: &[&str], such: impl Fn(&ContractTest) -> bool) -> usize {
+    let suites = all()
+        .into_iter()
+        .filter(|suite| names.contains(&suite.name));
+    let tests = suites.flat_map(|suite| suite.tests);
+    tests.filter(such).count()
 }
 
 /// All suites that judge a running service, in the order of the exercises.

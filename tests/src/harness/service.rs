@@ -1,11 +1,13 @@
 //! A service under test: started on a free port, awaited, and stopped whatever way the command ends.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
@@ -451,12 +453,26 @@ pub(super) fn die_with_the_tool(command: &mut Command, signal: Signal) {
     let _ = (command, signal);
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, and that nobody else in this process has been given lately: a service that is slow to
+/// listen would find another one's there, and be taken for it.
 ///
 /// # Errors
 /// When the system has none.
 pub fn free_address() -> std::io::Result<SocketAddr> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+    const REMEMBERED: usize = 1000;
+    static GIVEN: Mutex<VecDeque<SocketAddr>> = Mutex::new(VecDeque::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        if given.contains(&address) {
+            continue;
+        }
+        given.push_back(address);
+        if given.len() > REMEMBERED {
+            given.pop_front();
+        }
+        return Ok(address);
+    }
 }
 
 fn port_was_taken(log: &str) -> bool {
@@ -506,5 +522,19 @@ fn in_words(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
         (None, None) => "no exit code".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_address_is_given_twice_in_a_row() {
+        // Among so many, the system alone would give one of 28 000 twice nearly always.
+        let mut given: Vec<SocketAddr> = (0..900).map(|_| free_address().unwrap()).collect();
+        given.sort_unstable();
+        given.dedup();
+        assert_eq!(given.len(), 900);
     }
 }

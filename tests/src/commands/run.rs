@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use crate::cli::RunArgs;
 use crate::datasets::{DataSet, RunDatabase};
 use crate::harness::build::{self, Profile};
-use crate::harness::failure::TestError;
-use crate::harness::nginx::{self, FIRST_STAGE, Nginx};
+use crate::harness::front::Front;
+use crate::harness::nginx::{self, FIRST_STAGE};
 use crate::harness::service::{Service, Settings, free_address};
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::Server;
@@ -61,9 +61,9 @@ async fn serve(
         server.describe()
     );
     println!("its log: {}", service.log().display());
-    let front = Front::of(workspace, launch, &service, database_url).await?;
+    let front = front_of(workspace, launch, &service, database_url).await?;
     match &front {
-        Some(front) => front.introduce(launch),
+        Some(front) => introduce(front, launch),
         None => println!(
             "try:     curl -i -H 'X-API-Key: valid_key' '{}/read/1'",
             service.base_url()
@@ -87,54 +87,35 @@ async fn serve(
     Ok(Outcome::Passed)
 }
 
-/// nginx in front of the service, and the Kotlin service beside it: exercise 12 is about the three of them.
-struct Front {
-    nginx: Nginx,
-    kotlin: Service,
+/// What stands around a service that comes with a configuration of nginx: exercise 12 is about the three of them. Nothing stands
+/// around any other.
+async fn front_of(
+    workspace: &Workspace,
+    launch: &build::Launch,
+    rust: &Service,
+    database_url: &str,
+) -> anyhow::Result<Option<Front>> {
+    let configuration = launch.directory.join(nginx::FOLDER);
+    if !configuration.is_dir() {
+        return Ok(None);
+    }
+    let kotlin = build::build(workspace, Target::Kotlin, Profile::Measure).await?;
+    let settings = Settings::new(database_url);
+    let front = Front::start(workspace, &configuration, &kotlin, &settings, rust).await?;
+    Ok(Some(front))
 }
 
-impl Front {
-    /// What stands around a service that comes with a configuration of nginx; nothing around any other.
-    async fn of(
-        workspace: &Workspace,
-        launch: &build::Launch,
-        rust: &Service,
-        database_url: &str,
-    ) -> anyhow::Result<Option<Front>> {
-        let configuration = launch.directory.join(nginx::FOLDER);
-        if !configuration.is_dir() {
-            return Ok(None);
-        }
-        let kotlin = build::build(workspace, Target::Kotlin, Profile::Measure).await?;
-        let kotlin = Service::start(workspace, &kotlin, &Settings::new(database_url))
-            .await
-            .map_err(|error| error.into_trouble())?;
-        let nginx = Nginx::start(&configuration, kotlin.address(), rust.address())
-            .await
-            .map_err(|error| match error {
-                TestError::Failed(failure) => Trouble::new(failure.to_string()).failed().into(),
-                TestError::CouldNotJudge(error) => error,
-            })?;
-        Ok(Some(Front { nginx, kotlin }))
-    }
-
-    fn introduce(&self, launch: &build::Launch) {
-        let nginx = format!("http://{}", self.nginx.address());
-        println!("kotlin:  {}", self.kotlin.base_url());
-        println!("nginx:   {nginx}, in front of both, at the stage {FIRST_STAGE}");
-        println!("try:     curl -si '{nginx}/qrcode?text=hello' | grep -a X-Served-By");
-        println!(
-            "switch:  sh {}/{}/switch.sh {} mirror",
-            launch.directory.display(),
-            nginx::FOLDER,
-            self.nginx.folder().display()
-        );
-    }
-
-    async fn stop(self) {
-        drop(self.nginx);
-        self.kotlin.stop().await;
-    }
+fn introduce(front: &Front, launch: &build::Launch) {
+    let nginx = format!("http://{}", front.nginx.address());
+    println!("kotlin:  {}", front.kotlin.base_url());
+    println!("nginx:   {nginx}, in front of both, at the stage {FIRST_STAGE}");
+    println!("try:     curl -si '{nginx}/qrcode?text=hello' | grep -a X-Served-By");
+    println!(
+        "switch:  sh {}/{}/switch.sh {} mirror",
+        launch.directory.display(),
+        nginx::FOLDER,
+        front.nginx.folder().display()
+    );
 }
 
 /// The address asked for; else the usual port when it is free, else any that is.

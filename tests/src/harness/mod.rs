@@ -5,6 +5,7 @@ pub mod container;
 pub mod copies;
 pub mod failure;
 pub mod first_start;
+pub mod front;
 pub mod glue;
 pub mod http;
 pub mod nginx;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::front::Front;
+use super::front;
 use super::oha::{Load, Order, Run};
 use super::process;
 use super::protocol::{CONNECTIONS, HEADLINE_RATE, POOL_SIZE};
@@ -16,6 +16,7 @@ use super::session::Session;
 use super::subject::Subject;
 use super::warmup::{self, Limits, WarmedUp};
 use super::{first_answer, ids};
+use crate::harness::front::Front;
 use crate::harness::service::{Service, Settings, Stopped, free_address};
 use crate::outcome::Trouble;
 
@@ -180,10 +181,7 @@ pub async fn calibrate(
     let order = loads.warm_up(session, &started.service, limits.window);
     let warmed_up = warmup::run(session.oha, &order, &started.service.pids(), &limits).await?;
     let warmed_up = warmed_up.map_err(|reason| broken(subject, &started.service, &reason))?;
-    let by_the_service = match started.front {
-        Some(front) => front.stop().await,
-        None => Ok(()),
-    };
+    let by_the_service = front::stop(started.front).await;
     started.service.stop().await;
     by_the_service?;
     Ok(warmed_up.last_rate)
@@ -329,10 +327,7 @@ pub async fn run(
         .into());
     }
     session.progress.phase(&format!("{title}: stopping"));
-    let by_the_service = match front {
-        Some(front) => front.stop().await,
-        None => Ok(()),
-    };
+    let by_the_service = front::stop(front).await;
     if service.stop().await == Stopped::Killed {
         observed.value(HUNG, Some(1.0));
     }

@@ -1,11 +1,10 @@
-//! nginx in front of a service that has one route, with the Kotlin service beside it for all others.
+//! A service measured through nginx, with the Kotlin service beside it for all other routes.
 
 use std::path::PathBuf;
 
 use super::session::Session;
 use crate::harness::build::Launch;
-use crate::harness::failure::TestError;
-use crate::harness::nginx::Nginx;
+use crate::harness::front::Front;
 use crate::harness::service::{Service, Settings};
 use crate::outcome::Trouble;
 
@@ -23,12 +22,6 @@ pub struct FrontLaunch {
     pub kotlin: Launch,
 }
 
-/// What stands in front of a service, and beside it.
-pub struct Front {
-    nginx: Nginx,
-    kotlin: Service,
-}
-
 impl FrontLaunch {
     /// Puts both into place; from then on the service is reached through them.
     ///
@@ -40,43 +33,34 @@ impl FrontLaunch {
         settings: &Settings,
         service: &mut Service,
     ) -> anyhow::Result<Front> {
-        let kotlin = Service::start(session.workspace, &self.kotlin, settings)
-            .await
-            .map_err(|error| error.into_trouble())?;
-        let nginx = Nginx::start(&self.configuration, kotlin.address(), service.address())
-            .await
-            .map_err(in_words)?;
-        nginx.switch(STAGE).await.map_err(in_words)?;
-        service.reach_through(nginx.address(), vec![nginx.pid(), kotlin.pid()]);
-        Ok(Front { nginx, kotlin })
+        let (workspace, kotlin) = (session.workspace, &self.kotlin);
+        let front = Front::start(workspace, &self.configuration, kotlin, settings, service).await?;
+        front.switch(STAGE, service).await?;
+        service.reach_through(
+            front.nginx.address(),
+            vec![front.nginx.pid(), front.kotlin.pid()],
+        );
+        Ok(front)
     }
 }
 
-impl Front {
-    /// Stops both, nginx first: it has connections to the others.
-    ///
-    /// # Errors
-    /// When Kotlin has answered instead of the service.
-    pub async fn stop(self) -> anyhow::Result<()> {
-        let by_kotlin = self.nginx.served_by(KOTLIN);
-        drop(self.nginx);
-        self.kotlin.stop().await;
-        if by_kotlin == 0 {
-            return Ok(());
-        }
-        let trouble = format!("invalid: nginx has sent {by_kotlin} requests back to Kotlin");
-        Err(Trouble::new(trouble)
-            .expected("every request answered by the service in Rust")
-            .next("run it again on a quiet machine")
-            .failed()
-            .into())
+/// Stops what stands in front of a service, where something does.
+///
+/// # Errors
+/// When Kotlin has answered instead of the service.
+pub async fn stop(front: Option<Front>) -> anyhow::Result<()> {
+    let Some(front) = front else {
+        return Ok(());
+    };
+    let by_kotlin = front.nginx.served_by(KOTLIN);
+    front.stop().await;
+    if by_kotlin == 0 {
+        return Ok(());
     }
-}
-
-fn in_words(error: TestError) -> anyhow::Error {
-    match error {
-        TestError::CouldNotJudge(error) => error,
-        TestError::Failed(failure) => anyhow::anyhow!("{failure}"),
-    }
-    .context("the service cannot be put behind nginx")
+    let trouble = format!("invalid: nginx has sent {by_kotlin} requests back to Kotlin");
+    Err(Trouble::new(trouble)
+        .expected("every request answered by the service in Rust")
+        .next("run it again on a quiet machine")
+        .failed()
+        .into())
 }

@@ -248,9 +248,6 @@ mod tests {
     fn the_page_says_what_the_committed_figures_show() {
         let workspace = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let path = ResultFile::reference_path(&workspace, "exercise-12");
-        if !path.is_file() {
-            return;
-        }
         let result = ResultFile::read(&path).unwrap();
         let of = |key: &str, side: &str| {
             let metric = result.metric(key).unwrap();

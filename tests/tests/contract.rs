@@ -92,9 +92,11 @@ struct Judged {
 impl Judged {
     fn report(&self, runtime: &Handle) -> &Result<Report, String> {
         self.report.get_or_init(|| {
-            runtime
+            let report = runtime
                 .block_on(self.judge())
-                .map_err(|error| format!("{error:#}"))
+                .map_err(|error| format!("{error:#}"))?;
+            report.print_unsteady();
+            Ok(report)
         })
     }
 

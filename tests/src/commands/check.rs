@@ -6,12 +6,13 @@ use crate::cli::CheckArgs;
 use crate::exercise::{Catalogue, Exercise};
 use crate::harness::build::{self, BuildError, Launch, Profile};
 use crate::harness::failure::TestError;
+use crate::harness::plan;
 use crate::harness::report::{Report, Verdict};
-use crate::harness::run::{judge, judge_some};
+use crate::harness::run::{judge, judge_phase};
 use crate::outcome::{Outcome, Trouble};
 use crate::postgres::Server;
 use crate::state::{self, LastCheck};
-use crate::suites::{self, ContractTest, Suite, predict};
+use crate::suites::{self, Suite, predict};
 use crate::target::Target;
 use crate::terminal::{Style, paint};
 use crate::workspace::Workspace;
@@ -46,7 +47,7 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
             let label = paint(Style::Strong, launch.label.as_str());
             println!("{label} on {}", server.describe());
             let names = suites_of(&catalogue, exercise);
-            let mut report = quick_tests_first(workspace, &server, &launch, &names).await?;
+            let mut report = phase_by_phase(workspace, &server, &launch, &names).await?;
             report.timings.add_first("server", found);
             report.timings.add_first("build", built);
             report
@@ -101,34 +102,29 @@ fn suites_of<'a>(catalogue: &'a Catalogue, exercise: Option<&'a Exercise>) -> Ve
     }
 }
 
-/// Judges a target and prints its tests: those first that take no time. Who has one of them red need not wait for the others.
-async fn quick_tests_first(
+/// Judges a target phase by phase and prints the tests of each. Who has a red one need not wait for the phases after it.
+async fn phase_by_phase(
     workspace: &Workspace,
     server: &Server,
     launch: &Launch,
     suite_names: &[&str],
 ) -> anyhow::Result<Report> {
-    let quick = |test: &ContractTest| !test.takes_seconds();
-    let report = judge_some(workspace, server, launch, suite_names, quick).await?;
-    report.print_tests();
-    if !report.failed().is_empty() {
-        let later = suites::count(suite_names, ContractTest::takes_seconds);
-        if later > 0 {
-            let later = format!("{later} tests more take seconds: they run when these pass");
-            println!("  {}", paint(Style::Faint, later));
+    let mut report = Report::new(&launch.label);
+    let mut phases = plan::phases(suite_names)?.into_iter();
+    for phase in phases.by_ref() {
+        let found = judge_phase(workspace, server, launch, &phase).await?;
+        found.print_tests();
+        report = report.and(found);
+        if !report.failed().is_empty() {
+            break;
         }
-        return Ok(report);
     }
-    let slow = judge_some(
-        workspace,
-        server,
-        launch,
-        suite_names,
-        ContractTest::takes_seconds,
-    )
-    .await?;
-    slow.print_tests();
-    Ok(report.and(slow))
+    let later: usize = phases.map(|phase| phase.tests().count()).sum();
+    if later > 0 {
+        let later = format!("{later} tests more take seconds: they run when these pass");
+        println!("  {}", paint(Style::Faint, later));
+    }
+    Ok(report)
 }
 
 /// Judges the form of exercise 1.

@@ -12,8 +12,9 @@ use crate::exercise::{Catalogue, Exercise};
 use crate::files;
 use crate::harness::build::{self, BuildError, Launch, Profile, cargo_command};
 use crate::harness::copies::Copy;
-use crate::harness::report::Report;
-use crate::harness::run::judge_some;
+use crate::harness::plan::Phase;
+use crate::harness::report::{Report, Verdict};
+use crate::harness::run::judge_once;
 use crate::hints;
 use crate::mistakes::Mistake;
 use crate::originals;
@@ -247,17 +248,11 @@ impl Gate<'_> {
             }
             Err(BuildError::CouldNotBuild(error)) => return Err(error),
         };
-        let report = judge_some(
-            self.workspace,
-            self.server,
-            &launch,
-            &self.catalogue.suites_for(exercise),
-            |test| test.name == mistake.caught_by,
-        )
-        .await?;
-        if report.tests.is_empty() {
+        let suites = self.catalogue.suites_for(exercise);
+        let Some(test) = Phase::of_one_test(&suites, &mistake.caught_by)? else {
             return Ok(vec!["no suite of the exercise has that test".to_owned()]);
-        }
+        };
+        let report = judge_once(self.workspace, self.server, &launch, &test).await?;
         Ok(match report.outcome() {
             Outcome::Failed => Vec::new(),
             _ => vec!["that test passed".to_owned()],
@@ -298,12 +293,22 @@ fn red_faults(exercise: &Exercise, report: anyhow::Result<Report>) -> anyhow::Re
         Ok(report) => report,
         Err(faults) => return Ok(faults),
     };
+    report.print_unsteady();
+    let mut undeclared = Vec::new();
+    for judged in &report.tests {
+        if let Verdict::Failed { failure, log } = &judged.verdict
+            && !exercise.red.contains(&judged.test)
+        {
+            undeclared.push(format!("{} fails, but is not declared red", judged.test));
+            undeclared.extend(failure.to_string().lines().map(|line| format!("  {line}")));
+            undeclared.extend(log.lines().map(|line| format!("  | {line}")));
+        }
+    }
     let failed = report.failed();
-    let undeclared = failed.iter().filter(|test| !exercise.red.contains(test));
-    let undeclared = undeclared.map(|test| format!("{test} fails, but is not declared red"));
     let unexpected = exercise.red.iter().filter(|test| !failed.contains(test));
     let unexpected = unexpected.map(|test| format!("{test} is declared red, but does not fail"));
-    Ok(undeclared.chain(unexpected).collect())
+    undeclared.extend(unexpected);
+    Ok(undeclared)
 }
 
 fn green_faults(report: anyhow::Result<Report>) -> anyhow::Result<Vec<String>> {
@@ -313,6 +318,7 @@ fn green_faults(report: anyhow::Result<Report>) -> anyhow::Result<Vec<String>> {
     };
     let failed = report.failed();
     if failed.is_empty() && !report.hung_on_shutdown {
+        report.print_unsteady();
         return Ok(Vec::new());
     }
     report.print();

@@ -51,6 +51,12 @@ impl Timings {
         self.steps.insert(0, (step, took));
     }
 
+    fn add_all(&mut self, other: &Timings) {
+        for (step, took) in &other.steps {
+            self.add(step, *took);
+        }
+    }
+
     /// Every step and how long it took.
     pub fn steps(&self) -> &[(&'static str, Duration)] {
         &self.steps
@@ -68,6 +74,8 @@ pub struct Report {
     pub timings: Timings,
     /// The service did not stop when it was told to, and was killed.
     pub hung_on_shutdown: bool,
+    /// The tests that were red at first, and green when they were judged again.
+    pub unsteady: Vec<String>,
 }
 
 impl Report {
@@ -78,6 +86,7 @@ impl Report {
             tests: Vec::new(),
             timings: Timings::default(),
             hung_on_shutdown: false,
+            unsteady: Vec::new(),
         }
     }
 
@@ -112,10 +121,26 @@ impl Report {
     #[must_use]
     pub fn and(mut self, other: Report) -> Report {
         self.tests.extend(other.tests);
-        for (step, took) in other.timings.steps {
-            self.timings.add(step, took);
-        }
+        self.timings.add_all(&other.timings);
         self.hung_on_shutdown |= other.hung_on_shutdown;
+        self.unsteady.extend(other.unsteady);
+        self
+    }
+
+    /// This report, once some of its red tests were judged again: what is green then counts as green, and is told.
+    #[must_use]
+    pub fn judged_again(mut self, again: Report) -> Report {
+        self.timings.add_all(&again.timings);
+        self.hung_on_shutdown |= again.hung_on_shutdown;
+        for judged in again.tests {
+            let green = judged.verdict == Verdict::Passed;
+            let mut tests = self.tests.iter_mut();
+            let before = tests.find(|before| before.test == judged.test);
+            if let (true, Some(before)) = (green, before) {
+                before.verdict = Verdict::Passed;
+                self.unsteady.push(judged.test);
+            }
+        }
         self
     }
 
@@ -153,8 +178,9 @@ impl Report {
         }
     }
 
-    /// Prints how many tests passed, and whether the service stopped when it was told to.
+    /// Prints how many tests passed, what was not the same twice, and whether the service stopped when it was told to.
     pub fn print_count(&self) {
+        self.print_unsteady();
         if self.hung_on_shutdown {
             println!(
                 "{}: {} did not stop in time after SIGTERM and was killed; a service that is deployed must stop when told to",
@@ -164,6 +190,16 @@ impl Report {
         }
         let failed = self.failed().len();
         println!("\n{} passed, {failed} failed", self.tests.len() - failed);
+    }
+
+    /// Prints which tests were red at first, and green when they were judged again.
+    pub fn print_unsteady(&self) {
+        for test in &self.unsteady {
+            println!(
+                "{}: {test} was red at first and green when it was judged again: the machine was busy, or it fails now and then",
+                paint(Style::Warning, "note"),
+            );
+        }
     }
 
     /// Prints how long each step took.

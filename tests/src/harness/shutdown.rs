@@ -14,9 +14,12 @@ use super::failure::Failure;
 use super::http::{Answer, Client, Download};
 use super::service::{Service, Settings};
 use super::silence::{lock_the_records, read, read_until_all_work, wait_for_waiting};
+use super::sockets;
 
 /// How long the requests in flight are held: longer than the second that a service had for them before it was to be shipped.
 const HELD: Duration = Duration::from_millis(1150);
+/// How soon a service must have read its requests.
+const READ_WITHIN: Duration = Duration::from_secs(1);
 /// How soon new connections must be refused.
 const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 /// How long a service may take to let its clients go, beside the time limits of a request that it has just accepted: with the
@@ -83,8 +86,10 @@ impl Busy {
         let (in_flight, seen) = tokio::join!(read(client, 2 * usize::from(pool_size)), async {
             let waiting =
                 wait_for_waiting(&mut lock, |waiting| waiting == i64::from(pool_size)).await;
-            // The others wait inside the service, where nobody sees them. They came before this one, and it is answered.
+            // The others wait inside the service, where nobody sees them. Who connected after them is answered, and all that
+            // was sent has been read: a request that nobody has read yet may be refused.
             let _ = client.get("/health").await;
+            wait_until_read(service.address(), 2 * usize::from(pool_size)).await;
             let asked = Instant::now();
             service.ask_to_stop();
             let refuses = refuses_connections(service.address()).await;
@@ -134,6 +139,16 @@ impl End {
             took: asked.elapsed(),
             limit,
         }
+    }
+}
+
+/// Waits until a service has read what came on this many connections, at most until the limit.
+async fn wait_until_read(address: SocketAddr, connections: usize) {
+    let deadline = Instant::now() + READ_WITHIN;
+    while sockets::have_read_all(address.port(), connections) == Some(false)
+        && Instant::now() < deadline
+    {
+        tokio::time::sleep(POLL).await;
     }
 }
 

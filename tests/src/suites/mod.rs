@@ -76,6 +76,7 @@ pub type Run<Input> =
     for<'a> fn(&'a Input) -> Pin<Box<dyn Future<Output = TestResult> + Send + 'a>>;
 
 /// A test, by what it looks at.
+#[derive(Clone, Copy)]
 pub enum Kind {
     /// A service with a healthy database. Tests of this kind run one after the other on one service.
     Steady(Run<Context>),
@@ -88,7 +89,7 @@ pub enum Kind {
     /// What was observed of services that started with an empty database.
     FirstStart(fn(&FirstStart) -> TestResult),
     /// A service with more records than fit between the database and a client that takes none. Tests of this kind run one
-    /// after the other on one such service, beside the others.
+    /// after the other on one such service.
     Large(Run<Context>),
     /// A service that logs as much as it can. Tests of this kind run one after the other on one such service, beside the
     /// others.
@@ -97,32 +98,17 @@ pub enum Kind {
     Shutdown(fn(&Shutdown) -> TestResult),
     /// What was observed of runs that end by themselves.
     ShortRuns(fn(&ShortRuns) -> TestResult),
-    /// A service that the test starts its own way, after all others.
+    /// A service that the test starts its own way.
     Own(Run<Workbench>),
 }
 
 /// One test of the contract.
+#[derive(Clone, Copy)]
 pub struct ContractTest {
     /// The sentence that it holds the service to.
     pub name: &'static str,
     /// What it looks at, and how.
     pub kind: Kind,
-}
-
-impl ContractTest {
-    /// True when it waits until time limits of the service have passed, or builds and starts services of its own: it takes
-    /// seconds, whatever the service does.
-    pub fn takes_seconds(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Silence(_)
-                | Kind::Restart(_)
-                | Kind::FirstStart(_)
-                | Kind::Large(_)
-                | Kind::Shutdown(_)
-                | Kind::Own(_)
-        )
-    }
 }
 
 /// Lists tests with their functions' names as the tests' names.
@@ -174,15 +160,6 @@ impl Suite {
         let own = |test: &ContractTest| matches!(test.kind, Kind::Own(_));
         !self.tests.iter().any(own)
     }
-}
-
-/// How many tests of the suites with these names are such.
-pub fn count(names: &[&str], such: impl Fn(&ContractTest) -> bool) -> usize {
-    let suites = all()
-        .into_iter()
-        .filter(|suite| names.contains(&suite.name));
-    let tests = suites.flat_map(|suite| suite.tests);
-    tests.filter(such).count()
 }
 
 /// All suites that judge a running service, in the order of the exercises.

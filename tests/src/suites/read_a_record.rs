@@ -44,12 +44,15 @@ async fn a_known_id_answers_its_record(context: &Context) -> TestResult {
 async fn every_field_comes_from_its_column(context: &Context) -> TestResult {
     let mut database = context.database.lock().await;
     let sampled = sample(&mut rand::rng(), context.rows as usize, SAMPLED);
-    for index in sampled {
-        let id = i32::try_from(index + 1).map_err(anyhow::Error::from)?;
-        let row = Row::load(&mut database, id).await?;
+    let ids: Result<Vec<i32>, _> = sampled
+        .iter()
+        .map(|index| i32::try_from(index + 1))
+        .collect();
+    let ids = ids.map_err(anyhow::Error::from)?;
+    for row in Row::load_those(&mut database, &ids).await? {
         context
             .client
-            .get(&format!("/read/{id}"))
+            .get(&format!("/read/{}", row.id))
             .await?
             .expect_json(200, &row.json())?;
     }

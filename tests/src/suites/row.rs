@@ -1,11 +1,12 @@
 //! A row of `records` as the database has it, to hold answers against.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::FromRow;
 use sqlx::postgres::PgConnection;
 
-/// One row.
-#[derive(Debug, FromRow)]
+/// One row. As JSON it is the record that a service answers for it.
+#[derive(Debug, PartialEq, Eq, FromRow, Serialize, Deserialize)]
 pub struct Row {
     pub id: i32,
     pub value: String,
@@ -21,6 +22,31 @@ impl Row {
             .bind(id)
             .fetch_one(database)
             .await
+    }
+
+    /// The rows with these ids, ordered by id.
+    pub async fn load_those(database: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<Row>> {
+        sqlx::query_as(
+            "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = ANY($1) ORDER BY id",
+        )
+        .bind(ids)
+        .fetch_all(database)
+        .await
+    }
+
+    /// The rows after this id, ordered by id, at most `limit` of them.
+    pub async fn load_after(
+        database: &mut PgConnection,
+        id: i32,
+        limit: usize,
+    ) -> sqlx::Result<Vec<Row>> {
+        sqlx::query_as(
+            "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id > $1 ORDER BY id LIMIT $2",
+        )
+        .bind(id)
+        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        .fetch_all(database)
+        .await
     }
 
     /// All rows, ordered by id.

@@ -3,7 +3,7 @@
 
 export PATH := justfile_directory() / ".workshop/tools/bin" + ":" + env("PATH")
 
-workshop := "cargo run --quiet --package workshop --"
+workshop := env("CARGO_TARGET_DIR", "target") / "debug/workshop"
 
 # List the recipes
 [private]
@@ -116,10 +116,9 @@ carry target: tool
 bench-loop: tool (bring "mdbook")
     {{ workshop }} bench-loop
 
-# The first build of the tool takes minutes: it shows cargo's progress, the later ones are quiet
 [private]
 tool:
-    @test -x "${CARGO_TARGET_DIR:-target}/debug/workshop" || { echo "compiling the workshop's tool, once …" >&2; cargo build --package workshop; }
+    @./justw --tool
 
 [private]
 bring +tools:

@@ -6,7 +6,7 @@ use crate::cli::CheckArgs;
 use crate::exercise::{Catalogue, Exercise};
 use crate::harness::build::{self, BuildError, Launch, Profile};
 use crate::harness::failure::TestError;
-use crate::harness::plan;
+use crate::harness::plan::{self, Phase};
 use crate::harness::report::{Report, Verdict};
 use crate::harness::run::{judge, judge_phase};
 use crate::outcome::{Outcome, Trouble};
@@ -46,8 +46,8 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
             let found = started.elapsed();
             let label = paint(Style::Strong, launch.label.as_str());
             println!("{label} on {}", server.describe());
-            let names = suites_of(&catalogue, exercise);
-            let mut report = phase_by_phase(workspace, &server, &launch, &names).await?;
+            let phases = phases_of(&catalogue, exercise)?;
+            let mut report = phase_by_phase(workspace, &server, &launch, phases).await?;
             report.timings.add_first("server", found);
             report.timings.add_first("build", built);
             report
@@ -102,15 +102,23 @@ fn suites_of<'a>(catalogue: &'a Catalogue, exercise: Option<&'a Exercise>) -> Ve
     }
 }
 
+/// The phases of an exercise's check, or of the Kotlin service's.
+pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::Result<Vec<Phase>> {
+    let names = suites_of(catalogue, exercise);
+    let new: Option<Vec<&str>> =
+        exercise.map(|exercise| exercise.suites.iter().map(String::as_str).collect());
+    plan::phases(&names, new.as_deref().unwrap_or(&names))
+}
+
 /// Judges a target phase by phase and prints the tests of each. Who has a red one need not wait for the phases after it.
 async fn phase_by_phase(
     workspace: &Workspace,
     server: &Server,
     launch: &Launch,
-    suite_names: &[&str],
+    phases: Vec<Phase>,
 ) -> anyhow::Result<Report> {
     let mut report = Report::new(&launch.label);
-    let mut phases = plan::phases(suite_names)?.into_iter();
+    let mut phases = phases.into_iter();
     for phase in phases.by_ref() {
         let found = judge_phase(workspace, server, launch, &phase).await?;
         found.print_tests();
@@ -121,7 +129,7 @@ async fn phase_by_phase(
     }
     let later: usize = phases.map(|phase| phase.tests().count()).sum();
     if later > 0 {
-        let later = format!("{later} tests more take seconds: they run when these pass");
+        let later = format!("{later} tests more run when these pass");
         println!("  {}", paint(Style::Faint, later));
     }
     Ok(report)

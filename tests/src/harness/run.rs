@@ -73,7 +73,7 @@ pub async fn judge(
     suite_names: &[&str],
 ) -> anyhow::Result<Report> {
     let mut report = Report::new(&launch.label);
-    for phase in plan::phases(suite_names)? {
+    for phase in plan::phases(suite_names, suite_names)? {
         report = report.and(judge_phase(workspace, server, launch, &phase).await?);
     }
     Ok(report)

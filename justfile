@@ -97,7 +97,7 @@ test: tool (bring "mdbook")
     cargo clippy --quiet --workspace --all-targets -- --deny warnings
     cd exercises/kotlin-service && mvn --batch-mode --no-transfer-progress test
     cargo test --package workshop
-    {{ workshop }} verify all
+    {{ workshop }} verify all --after-tests
     {{ workshop }} book-check
     mdbook build
 

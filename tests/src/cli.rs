@@ -76,6 +76,9 @@ pub enum Command {
     Verify {
         /// exercise-N or all
         target: String,
+        /// Leave out what `cargo test` has just judged: the references and the Kotlin service
+        #[arg(long)]
+        after_tests: bool,
     },
     /// Carry a changed reference on to its starter, its mistakes, and all the references that grow from it
     Carry {

@@ -51,7 +51,10 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::StarterPatch { target } => {
             starter_patch::run(workspace, &exercise(workspace, target)?)
         }
-        Command::Verify { target } => interruptible(verify::run(workspace, &target)).await,
+        Command::Verify {
+            target,
+            after_tests,
+        } => interruptible(verify::run(workspace, &target, after_tests)).await,
         Command::Carry { target } => carry::run(workspace, target),
         Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
         Command::BookCheck => book_check::run(workspace),

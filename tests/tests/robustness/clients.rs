@@ -136,7 +136,7 @@ pub async fn stay_idle(site: &Site) -> anyhow::Result<()> {
 }
 
 /// A request with a key.
-fn request(method: &str, path: &str, body: &str) -> String {
+pub fn request(method: &str, path: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: valid_key\r\n\

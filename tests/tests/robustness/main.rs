@@ -9,6 +9,7 @@ mod ingredients;
 mod judge;
 mod request;
 mod site;
+mod stopping;
 mod wire;
 
 use anyhow::Context;
@@ -98,4 +99,23 @@ async fn withstands_clients(target: Target) -> anyhow::Result<()> {
     clients::send_slowly(&site).await.context("slow senders")?;
     clients::stay_idle(&site).await.context("idle clients")?;
     site.stop().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kotlin_loses_no_visit_when_it_is_told_to_stop_under_load() -> anyhow::Result<()> {
+    stops_under_load(Target::Kotlin).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_reference_loses_no_visit_when_it_is_told_to_stop_under_load() -> anyhow::Result<()> {
+    stops_under_load(newest_reference(&Workspace::find()?)?).await
+}
+
+async fn stops_under_load(target: Target) -> anyhow::Result<()> {
+    let _turn = ONE_AT_A_TIME.lock().await;
+    let workspace = Workspace::find()?;
+    let mut site = Site::start(&workspace, target, site::NO_VISITS).await?;
+    let stopped = stopping::visit_until_it_stops(&mut site).await;
+    site.stop().await?;
+    stopped
 }

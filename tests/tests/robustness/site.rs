@@ -27,6 +27,8 @@ const SMALL_HEAP: &str = "-Xms128m -Xmx128m -XX:+AlwaysPreTouch";
 pub const FEW_RECORDS: &[&str] = &["DELETE FROM records WHERE id > 1200"];
 /// Adds far more than sockets and buffers hold between a service and a client.
 pub const ADDED_RECORDS: &[&str] = &[MANY_RECORDS];
+/// Leaves the records as they are, none of them visited.
+pub const NO_VISITS: &[&str] = &["UPDATE records SET visited = false WHERE visited"];
 
 /// A running service and its database.
 pub struct Site {
@@ -73,6 +75,13 @@ impl Site {
             address,
             database,
         })
+    }
+
+    /// The ids of the records that are stored as visited, in their order.
+    pub async fn visited(&self) -> anyhow::Result<Vec<i32>> {
+        let mut connection = self.database.connect().await?;
+        let visited = sqlx::query_scalar("SELECT id FROM records WHERE visited ORDER BY id");
+        Ok(visited.fetch_all(&mut connection).await?)
     }
 
     /// Stops the service and removes its database.

@@ -62,7 +62,8 @@ impl Connection {
         }
     }
 
-    async fn exchange_once(&mut self, request: &[u8], to_head: bool) -> anyhow::Result<Answer> {
+    /// The same, without another try on a connection that the service has closed.
+    pub async fn exchange_once(&mut self, request: &[u8], to_head: bool) -> anyhow::Result<Answer> {
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
             None => TcpStream::connect(self.address).await?,

@@ -18,6 +18,7 @@ pub mod originals;
 pub mod outcome;
 pub mod patches;
 pub mod postgres;
+pub mod scratch;
 pub mod state;
 pub mod suites;
 pub mod target;

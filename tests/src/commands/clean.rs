@@ -2,6 +2,7 @@
 
 use crate::outcome::Outcome;
 use crate::postgres;
+use crate::scratch;
 use crate::workspace::Workspace;
 
 /// Runs the command.
@@ -16,7 +17,11 @@ pub async fn run(workspace: &Workspace, image: bool) -> anyhow::Result<Outcome> 
     for line in &cleaned.left {
         println!("still there: {line}");
     }
-    if cleaned.removed.is_empty() && cleaned.left.is_empty() {
+    let swept = scratch::sweep();
+    for folder in &swept {
+        println!("removed {}", folder.display());
+    }
+    if cleaned.removed.is_empty() && cleaned.left.is_empty() && swept.is_empty() {
         println!("nothing to remove");
     }
     println!("your attempts, results and the tools are untouched");

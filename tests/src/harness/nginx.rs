@@ -21,6 +21,7 @@ use super::service::{die_with_the_tool, free_address};
 use crate::doctor::mend::{self, System};
 use crate::files;
 use crate::outcome::Trouble;
+use crate::scratch;
 
 /// The folder of an exercise that holds the configuration.
 pub const FOLDER: &str = "nginx";
@@ -259,7 +260,7 @@ impl Drop for Nginx {
 
 /// A folder for one nginx: the configuration, and one line each on where nginx and the services listen.
 fn laid_out(configuration: &Path, addresses: [SocketAddr; 3]) -> anyhow::Result<TempDir> {
-    let folder = tempfile::tempdir().context("no folder for temporary files")?;
+    let folder = scratch::folder()?;
     // Started by root, nginx gives its workers another user.
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
     for (path, bytes) in files::read_tree(configuration)? {

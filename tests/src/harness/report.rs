@@ -234,3 +234,35 @@ fn shortened(text: &str) -> String {
     let start: String = text.chars().take(LONGEST).collect();
     format!("{start} …")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Report, Verdict};
+    use crate::harness::failure::Failure;
+    use crate::outcome::Outcome;
+
+    fn red() -> Verdict {
+        Verdict::Failed {
+            failure: Failure::new("an answer in time", "none"),
+            log: String::new(),
+        }
+    }
+
+    fn report(verdicts: [(&str, Verdict); 2]) -> Report {
+        let mut report = Report::new("exercise-5");
+        for (test, verdict) in verdicts {
+            report.add("suite", test, verdict);
+        }
+        report
+    }
+
+    #[test]
+    fn what_is_green_the_second_time_counts_and_is_told() {
+        let first = report([("busy", red()), ("wrong", red())]);
+        let again = report([("busy", Verdict::Passed), ("wrong", red())]);
+        let both = first.judged_again(again);
+        assert_eq!(both.failed(), ["wrong"]);
+        assert_eq!(both.unsteady, ["busy"]);
+        assert_eq!(both.outcome(), Outcome::Failed);
+    }
+}

@@ -13,6 +13,7 @@ use super::failure::{Failure, TestError};
 use super::http::Client;
 use super::nginx;
 use super::service::{Service, Settings};
+use crate::scratch;
 use crate::target::Target;
 use crate::workspace::Workspace;
 
@@ -64,7 +65,7 @@ impl Workbench {
             workspace: workspace.clone(),
             launch: launch.clone(),
             settings: Settings::new(database_url),
-            folder: tempfile::tempdir().context("no folder for temporary files")?,
+            folder: scratch::folder()?,
             services: Mutex::default(),
             redrawn: Mutex::default(),
         })

@@ -136,7 +136,14 @@ async fn other_routes_go_to_kotlin_at_every_stage(bench: &Workbench) -> TestResu
     let client = nginx.client()?;
     for stage in STAGES {
         nginx.switch(stage).await?;
-        for path in ["/health", "/read/1", "/records?after=5", "/qrcodes", "/"] {
+        for path in [
+            "/health",
+            "/read/1",
+            "/records?after=5",
+            "/qrcodes",
+            "/qrcode/",
+            "/",
+        ] {
             let answer = client.get(path).await?;
             expect_stand_in(&answer, "kotlin")?;
             expect_served_by(&answer, "kotlin")?;

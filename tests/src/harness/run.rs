@@ -32,8 +32,9 @@ use crate::workspace::Workspace;
 
 /// Few connections, so that a pool that is not kept to shows at once.
 const POOL_SIZE: u16 = 4;
-/// `DATABASE_TIMEOUT_MS` of the service with a healthy database: nothing should come near it.
-const STEADY_TIMEOUT: Duration = Duration::from_secs(5);
+/// `DATABASE_TIMEOUT_MS` of the service with a healthy database: nothing should come near it. A service may take twice as long to
+/// stop, and has ten seconds for that.
+const STEADY_TIMEOUT: Duration = Duration::from_secs(3);
 /// `DATABASE_TIMEOUT_MS` of the service that lives through the outage: short, since a learner waits for it.
 const OUTAGE_TIMEOUT: Duration = Duration::from_millis(400);
 /// `DATABASE_TIMEOUT_MS` of the services that start with an empty database: the documented default.

@@ -73,7 +73,7 @@ mod tests {
         let foreign = place.path().join("somebody-else");
         std::fs::create_dir(&foreign)?;
 
-        assert_eq!(sweep_in(place.path()), [left.clone()]);
+        assert_eq!(sweep_in(place.path()), std::slice::from_ref(&left));
         assert!(!left.exists());
         assert!(ours.path().exists() && foreign.exists());
         Ok(())

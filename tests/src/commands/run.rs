@@ -52,7 +52,7 @@ async fn serve(
     server: &Server,
 ) -> anyhow::Result<Outcome> {
     let address = address(args.port)?;
-    let mut service = Service::start_at(workspace, launch, &Settings::new(database_url), address)
+    let mut service = Service::start_at(workspace, launch, &settings(database_url), address)
         .await
         .map_err(|error| error.into_trouble())?;
     println!(
@@ -87,6 +87,15 @@ async fn serve(
     Ok(Outcome::Passed)
 }
 
+/// The usual settings, with the `LOG_LEVEL` of the shell: what happens at each request is worth reading by hand.
+fn settings(database_url: &str) -> Settings {
+    let usual = Settings::new(database_url);
+    Settings {
+        log_level: std::env::var("LOG_LEVEL").unwrap_or(usual.log_level),
+        ..usual
+    }
+}
+
 /// What stands around a service that comes with a configuration of nginx: exercise 12 is about the three of them. Nothing stands
 /// around any other.
 async fn front_of(
@@ -100,7 +109,7 @@ async fn front_of(
         return Ok(None);
     }
     let kotlin = build::build(workspace, Target::Kotlin, Profile::Measure).await?;
-    let settings = Settings::new(database_url);
+    let settings = settings(database_url);
     let front = Front::start(workspace, &configuration, &kotlin, &settings, rust).await?;
     Ok(Some(front))
 }

@@ -42,8 +42,8 @@ const FIRST_START_TIMEOUT: Duration = Duration::from_secs(1);
 /// `DATABASE_TIMEOUT_MS` of the services with many records: one of their tests waits for it, and each of their exports opens a
 /// connection and comes to its first record in that time, on a slow machine too.
 const LARGE_TIMEOUT: Duration = Duration::from_millis(1200);
-/// `EXPORT_TIMEOUT_MS`: longer than the one above, so that the two can be told apart.
-const EXPORT_TIMEOUT: Duration = Duration::from_millis(2500);
+/// `EXPORT_TIMEOUT_MS`: longer than the one above, so that the two can be told apart on a slow machine too.
+const EXPORT_TIMEOUT: Duration = Duration::from_millis(3500);
 /// Adds records of 4 KiB each, 32 MiB in all: far more than sockets and buffers hold between a database and a client.
 /// Stored they are small, since PostgreSQL compresses them.
 pub const MANY_RECORDS: &str = "\

@@ -14,8 +14,9 @@ use testcontainers::bollard::models::{
     ContainerInspectResponse, ContainerStateStatusEnum, PortBinding,
 };
 use testcontainers::bollard::query_parameters::{
-    InspectContainerOptions, InspectNetworkOptions, ListContainersOptionsBuilder,
-    LogsOptionsBuilder, RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptions,
+    InspectContainerOptions, InspectNetworkOptions, KillContainerOptionsBuilder,
+    ListContainersOptionsBuilder, LogsOptionsBuilder, RemoveContainerOptionsBuilder,
+    StartContainerOptions, StopContainerOptions,
 };
 use testcontainers::core::{ContainerPort, client};
 use testcontainers::runners::AsyncRunner;
@@ -431,6 +432,17 @@ impl Spare {
     /// # Errors
     /// When the engine cannot.
     pub(super) async fn stop(&self) -> anyhow::Result<()> {
+        // Asked by SIGTERM, PostgreSQL waits until all its clients have gone. The official image says SIGINT; one that was
+        // imported cannot say anything.
+        let at_once = KillContainerOptionsBuilder::new().signal("SIGINT").build();
+        let found = inspect(&self.engine, &self.container).await?;
+        if state(found.as_ref()) == Some(ContainerStateStatusEnum::RUNNING) {
+            self.engine
+                .kill_container(&self.container, Some(at_once))
+                .await
+                .context("the Docker engine does not ask the spare server to stop")?;
+        }
+        // Waits for its end, and kills it when it does not come.
         self.engine
             .stop_container(&self.container, None::<StopContainerOptions>)
             .await

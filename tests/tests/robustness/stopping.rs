@@ -50,20 +50,20 @@ pub async fn visit_until_it_stops(site: &mut Site) -> anyhow::Result<()> {
     };
     let address = site.address;
     let clients = (0..CLIENTS).map(|number| client(&load, address, number % 2 == 0));
-    let (seen, ended) = tokio::join!(try_join_all(clients), async {
+    // A client that fails ends the wait for enough answers as well.
+    let (seen, ended) = tokio::try_join!(try_join_all(clients), async {
         load.enough.notified().await;
         load.told_to_stop.store(true, Ordering::Relaxed);
         site.service.ask_to_stop();
         let asked = Instant::now();
         loop {
             match site.service.exited() {
-                Some(status) => return Some(status),
-                None if asked.elapsed() > END_WITHIN => return None,
+                Some(status) => return Ok(Some(status)),
+                None if asked.elapsed() > END_WITHIN => return Ok(None),
                 None => sleep(POLL).await,
             }
         }
-    });
-    let seen = seen?;
+    })?;
     let late: usize = seen.iter().map(|seen| seen.answered_late).sum();
     let unanswered: usize = seen.iter().map(|seen| seen.unanswered).sum();
     let mut answered: Vec<i32> = seen.into_iter().flat_map(|seen| seen.answered).collect();

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::row::Row;
 use super::{Context, TestResult, contract_tests};
@@ -394,6 +394,7 @@ async fn only_a_client_that_takes_nothing_is_cut_off(context: &Context) -> TestR
     let size = size_of_the_table(context).await?;
     let (stalled, slow) = tokio::join!(begin(context), begin(context));
     let (stalled, slow) = (stalled?, slow?);
+    let cut_off = Instant::now() + context.settings.export_timeout + GONE_WITHIN;
     // Longer than a query may take, and not as long as an export waits.
     sleep(context.settings.timeout * 5 / 4).await;
     let slow = slow.rest().await?;
@@ -407,8 +408,10 @@ async fn only_a_client_that_takes_nothing_is_cut_off(context: &Context) -> TestR
             .into());
     }
 
-    let limit = context.settings.export_timeout + GONE_WITHIN;
-    expect_no_query(context, limit, "a client has stalled").await?;
+    // The end of its query is no sign: what is between the service and the database may hold the whole rest of the table, as
+    // Docker's own proxy does. Nothing else is to be seen from here, and who reads on earlier gets that rest.
+    sleep_until(cut_off).await;
+    expect_no_query(context, GONE_WITHIN, "a stalled export was to end").await?;
     expect_last_line(
         stalled,
         408,

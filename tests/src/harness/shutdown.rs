@@ -18,8 +18,6 @@ use super::sockets;
 
 /// How long the requests in flight are held: longer than the second that a service had for them before it was to be shipped.
 const HELD: Duration = Duration::from_millis(1150);
-/// How soon a service must have read its requests.
-const READ_WITHIN: Duration = Duration::from_secs(1);
 /// How soon new connections must be refused.
 const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 /// How long a service may take to let its clients go, beside the time limits of a request that it has just accepted: with the
@@ -89,7 +87,7 @@ impl Busy {
             // The others wait inside the service, where nobody sees them. Who connected after them is answered, and all that
             // was sent has been read: a request that nobody has read yet may be refused.
             let _ = client.get("/health").await;
-            wait_until_read(service.address(), 2 * usize::from(pool_size)).await;
+            sockets::wait_until_read(service.address().port(), 2 * usize::from(pool_size)).await;
             let asked = Instant::now();
             service.ask_to_stop();
             let refuses = refuses_connections(service.address()).await;
@@ -139,16 +137,6 @@ impl End {
             took: asked.elapsed(),
             limit,
         }
-    }
-}
-
-/// Waits until a service has read what came on this many connections, at most until the limit.
-async fn wait_until_read(address: SocketAddr, connections: usize) {
-    let deadline = Instant::now() + READ_WITHIN;
-    while sockets::have_read_all(address.port(), connections) == Some(false)
-        && Instant::now() < deadline
-    {
-        tokio::time::sleep(POLL).await;
     }
 }
 

@@ -1,13 +1,30 @@
 //! What the system knows about the connections to a port: whether somebody has read what came on them.
 
 use std::fs;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The state of a connection that both sides have agreed to (`TCP_ESTABLISHED`, as proc_pid_net(5) writes it).
 const ESTABLISHED: &str = "01";
 
+/// How long a service may take to read its requests.
+const READ_WITHIN: Duration = Duration::from_secs(1);
+/// Between two looks at something that cannot be awaited.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Waits until everything has been read that came on this many connections to the port, at most for [`READ_WITHIN`]. A connection
+/// on which nothing has come yet has nothing to read: send first, then wait.
+pub async fn wait_until_read(port: u16, connections: usize) {
+    let deadline = Instant::now() + READ_WITHIN;
+    while have_read_all(port, connections) == Some(false) && Instant::now() < deadline {
+        tokio::time::sleep(POLL).await;
+    }
+}
+
 /// Whether there are at least this many connections to the port, and everything that came on them has been read. `None` on a
 /// system that does not tell (it has no `/proc/net`).
-pub fn have_read_all(port: u16, connections: usize) -> Option<bool> {
+fn have_read_all(port: u16, connections: usize) -> Option<bool> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     let tables: Vec<String> = tables
         .iter()

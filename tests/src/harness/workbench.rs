@@ -49,6 +49,11 @@ impl OwnService {
     pub fn pid(&self) -> u32 {
         self.service.pid()
     }
+
+    /// Asks it to stop, by SIGTERM.
+    pub fn ask_to_stop(&self) {
+        self.service.ask_to_stop();
+    }
 }
 
 impl Workbench {

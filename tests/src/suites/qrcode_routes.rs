@@ -20,6 +20,7 @@ use crate::harness::failure::{Failure, TestError};
 use crate::harness::http::{ANSWER_LIMIT, Answer, Client};
 use crate::harness::nginx::Nginx;
 use crate::harness::service::free_address;
+use crate::harness::sockets;
 use crate::harness::stand_in::StandIn;
 use crate::harness::workbench::{OwnService, Workbench};
 
@@ -41,6 +42,7 @@ contract_tests! {
         at_most_two_codes_for_each_core_are_drawn_at_once,
         a_panic_answers_503_and_the_service_goes_on,
         the_service_answers_while_every_place_is_taken,
+        codes_under_way_are_drawn_before_the_end,
     ]
 }
 
@@ -427,4 +429,53 @@ async fn the_service_answers_while_every_place_is_taken(bench: &Workbench) -> Te
     let expected = "status 503: the drawings that were given up go on, and have every place";
     let got = format!("status {}", one_more.status());
     Err(one_more.failure(expected, got).into())
+}
+
+async fn codes_under_way_are_drawn_before_the_end(bench: &Workbench) -> TestResult {
+    let service = stalling(bench, "end").await?;
+    let address = service.address();
+    // More than can be drawn before the service is told to stop.
+    let asked = 40;
+    let mut connections = try_join_all((0..asked).map(|_| ask_for_a_slow_code(address)))
+        .await
+        .map_err(|error| {
+            let expected = format!("{asked} connections to the service at the same time");
+            Failure::new(expected, error.to_string())
+        })?;
+    sockets::wait_until_read(address.port(), asked).await;
+    service.ask_to_stop();
+    let answers = connections.iter_mut().map(read_to_the_end);
+    for answer in try_join_all(answers).await? {
+        let status = answer.lines().next().unwrap_or_default();
+        if !status.starts_with("HTTP/1.1 200 ") {
+            let expected = "status 200 for each code under way when the service is told to stop";
+            let got = if status.is_empty() {
+                "a closed connection without an answer"
+            } else {
+                status
+            };
+            return Err(Failure::new(expected, got).into());
+        }
+    }
+    Ok(())
+}
+
+/// Sends a request, and returns when all of it is on its way.
+async fn ask_for_a_slow_code(address: SocketAddr) -> std::io::Result<TcpStream> {
+    let path = path("slow");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let mut connection = TcpStream::connect(address).await?;
+    connection.write_all(request.as_bytes()).await?;
+    Ok(connection)
+}
+
+/// What comes on a connection until it is closed, however that happens.
+async fn read_to_the_end(connection: &mut TcpStream) -> Result<String, Failure> {
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(ANSWER_LIMIT, connection.read_to_end(&mut answer)).await;
+    if read.is_err() {
+        let got = format!("no end of it within {} s", ANSWER_LIMIT.as_secs());
+        return Err(Failure::new("an answer", got));
+    }
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use sqlx::PgConnection;
 
-use crate::datasets::names::{Names, close, drop_database, try_claim};
+use crate::datasets::names::{Names, close, drop_database, execute, try_claim};
 use crate::datasets::{DataSet, seed};
 use crate::outcome::Trouble;
 use crate::postgres::Server;
@@ -46,6 +46,7 @@ impl RunDatabase {
             seed::seed(server, workspace, set).await?;
             seed::copy(&mut run.claim, &source, &run.name).await?;
         }
+        run.answer_before_the_disk_does().await?;
         Ok(run)
     }
 
@@ -56,7 +57,20 @@ impl RunDatabase {
     pub async fn empty(server: &Server) -> anyhow::Result<Self> {
         let mut run = RunDatabase::claim(server, &Names::of(server.checkout())).await?;
         seed::copy(&mut run.claim, "template0", &run.name).await?;
+        run.answer_before_the_disk_does().await?;
         Ok(run)
+    }
+
+    /// Lets commits in this database return before they are on the disk: the tests look at what a service does, not at the disk
+    /// below it, which may take milliseconds for each commit while somebody else writes. Everything is still there after a
+    /// restart. Measurements have databases of their own, which are durable.
+    async fn answer_before_the_disk_does(&mut self) -> anyhow::Result<()> {
+        let statement = format!(
+            "ALTER DATABASE \"{}\" SET synchronous_commit = off",
+            self.name
+        );
+        execute(&mut self.claim, statement).await?;
+        Ok(())
     }
 
     /// Takes a name. There is no database of it yet.

@@ -294,6 +294,15 @@ pub struct Download {
     unread: Vec<u8>,
 }
 
+/// What was left of a download.
+#[derive(Debug)]
+pub struct Rest {
+    /// How much it was.
+    pub bytes: usize,
+    /// Its last line, with its line break if it has one.
+    pub last_line: Vec<u8>,
+}
+
 impl Download {
     /// A failure of this request.
     pub fn failure(&self, expected: impl Into<String>, actual: impl Into<String>) -> Failure {
@@ -333,13 +342,26 @@ impl Download {
         }
     }
 
-    /// Reads all that is left.
+    /// Reads all that is left, and keeps the last line of it: the whole may be more than anybody wants in memory.
     ///
     /// # Errors
     /// When the body breaks, or nothing of it comes in time.
-    pub async fn rest(mut self) -> Result<Vec<u8>, Failure> {
-        while self.more().await? {}
-        Ok(self.unread)
+    pub async fn rest(mut self) -> Result<Rest, Failure> {
+        let mut bytes = self.unread.len();
+        loop {
+            let before = self.unread.len();
+            if !self.more().await? {
+                break;
+            }
+            bytes += self.unread.len() - before;
+            let lines = self.unread.split_inclusive(|byte| *byte == b'\n');
+            let last = lines.last().map_or(0, <[u8]>::len);
+            self.unread.drain(..self.unread.len() - last);
+        }
+        Ok(Rest {
+            bytes,
+            last_line: self.unread,
+        })
     }
 
     /// Waits for some bytes; false at the end of the body.

@@ -5,6 +5,7 @@
 //! answers (<https://www.postgresql.org/docs/current/protocol-flow.html>), without an answer in between. A driver that sends
 //! `BEGIN` and a query in one go waits once, and is counted once.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -12,9 +13,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use anyhow::Context;
 use reqwest::Url;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
+
+/// What the proxy asks the system to hold for it on each way, in bytes. Left alone, a system lets the buffers of a fast connection
+/// grow to megabytes: they would hide from the database that nobody takes its rows.
+const BUFFER: u32 = 128 * 1024;
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 #[derive(Debug, Default)]
 struct Counters {
@@ -61,8 +68,9 @@ impl DatabaseProxy {
             .context("the database URL names no host")?
             .to_owned();
         let upstream = (host, url.port().unwrap_or(5432));
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let address = listener.local_addr()?;
+        let socket = bound(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        let address = socket.local_addr()?;
+        let listener = socket.listen(BACKLOG)?;
         url.set_host(Some("127.0.0.1"))
             .context("the database URL takes no host")?;
         url.set_port(Some(address.port()))
@@ -177,15 +185,15 @@ impl Gate {
                     None => return,
                     Some((Reach::CutOff, done)) => {
                         if listener.take().is_some() {
-                            placeholder = self.bind().ok();
+                            placeholder = bound(self.address).ok();
                         }
                         connections.shutdown().await;
                         let _ = done.send(());
                     }
                     Some((Reach::Reachable, done)) => {
                         if listener.is_none() {
-                            let socket = placeholder.take().or_else(|| self.bind().ok());
-                            listener = socket.and_then(|socket| socket.listen(1024).ok());
+                            let socket = placeholder.take().or_else(|| bound(self.address).ok());
+                            listener = socket.and_then(|socket| socket.listen(BACKLOG).ok());
                         }
                         let _ = done.send(());
                     }
@@ -201,13 +209,33 @@ impl Gate {
             }
         }
     }
+}
 
-    fn bind(&self) -> std::io::Result<TcpSocket> {
-        let socket = TcpSocket::new_v4()?;
-        socket.set_reuseaddr(true)?;
-        socket.bind(self.address)?;
-        Ok(socket)
+/// A socket that does not listen yet. What it accepts then has its buffers.
+fn bound(address: SocketAddr) -> std::io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(BUFFER)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+/// A connection to the first address of this host that takes one.
+async fn connected((host, port): &(String, u16)) -> std::io::Result<TcpStream> {
+    let mut refused = None;
+    for address in lookup_host((host.as_str(), *port)).await? {
+        let socket = if address.is_ipv4() {
+            TcpSocket::new_v4()?
+        } else {
+            TcpSocket::new_v6()?
+        };
+        socket.set_recv_buffer_size(BUFFER)?;
+        match socket.connect(address).await {
+            Ok(connection) => return Ok(connection),
+            Err(error) => refused = Some(error),
+        }
     }
+    Err(refused.unwrap_or_else(|| ErrorKind::NotFound.into()))
 }
 
 async fn accept(listener: Option<&TcpListener>) -> std::io::Result<TcpStream> {
@@ -272,7 +300,7 @@ async fn forward(
         flows,
         number: counted.number,
     };
-    let server = TcpStream::connect(upstream).await?;
+    let server = connected(&upstream).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (client_reads, client_writes) = client.into_split();

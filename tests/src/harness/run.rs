@@ -44,12 +44,12 @@ const FIRST_START_TIMEOUT: Duration = Duration::from_secs(1);
 const LARGE_TIMEOUT: Duration = Duration::from_millis(1200);
 /// `EXPORT_TIMEOUT_MS`: longer than the one above, so that the two can be told apart on a slow machine too.
 const EXPORT_TIMEOUT: Duration = Duration::from_millis(3500);
-/// Adds records of 4 KiB each, 32 MiB in all: far more than sockets and buffers hold between a database and a client.
-/// Stored they are small, since PostgreSQL compresses them.
+/// Adds records of 4 KiB each, 64 MiB in all: more than sockets and buffers hold between a database and a client, Docker's own
+/// proxy included, which takes up to 36 MiB ahead. Stored they are small, since PostgreSQL compresses them.
 pub const MANY_RECORDS: &str = "\
     INSERT INTO records (id, value, odd, divisible_by_3) \
     SELECT id, repeat(md5(id::text), 128), id % 2 = 1, id % 3 = 0 \
-    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 8192 FROM records)) AS id";
+    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 16384 FROM records)) AS id";
 /// `DATABASE_TIMEOUT_MS` of the services that wait for it several times: the shortest that the contract allows.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
 /// The longest that an answer may take on these: the time limit for a connection, the one for the query, and what a slow machine

@@ -354,8 +354,8 @@ impl Download {
                 break;
             }
             bytes += self.unread.len() - before;
-            let lines = self.unread.split_inclusive(|byte| *byte == b'\n');
-            let last = lines.last().map_or(0, <[u8]>::len);
+            let mut lines = self.unread.split_inclusive(|byte| *byte == b'\n');
+            let last = lines.next_back().map_or(0, <[u8]>::len);
             self.unread.drain(..self.unread.len() - last);
         }
         Ok(Rest {

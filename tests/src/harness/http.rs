@@ -347,19 +347,19 @@ impl Download {
     /// # Errors
     /// When the body breaks, or nothing of it comes in time.
     pub async fn rest(mut self) -> Result<Rest, Failure> {
-        let mut bytes = self.unread.len();
+        let mut dropped = 0;
         loop {
-            let before = self.unread.len();
+            let mut lines = self.unread.split_inclusive(|byte| *byte == b'\n');
+            let last = lines.next_back().map_or(0, <[u8]>::len);
+            let before_it = self.unread.len() - last;
+            self.unread.drain(..before_it);
+            dropped += before_it;
             if !self.more().await? {
                 break;
             }
-            bytes += self.unread.len() - before;
-            let mut lines = self.unread.split_inclusive(|byte| *byte == b'\n');
-            let last = lines.next_back().map_or(0, <[u8]>::len);
-            self.unread.drain(..self.unread.len() - last);
         }
         Ok(Rest {
-            bytes,
+            bytes: dropped + self.unread.len(),
             last_line: self.unread,
         })
     }

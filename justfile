@@ -96,9 +96,9 @@ test: tool (bring "mdbook")
     cargo fmt --all --check
     cargo clippy --quiet --workspace --all-targets -- --deny warnings
     cd exercises/kotlin-service && mvn --batch-mode --no-transfer-progress test
-    cargo test --package workshop
+    cargo test --package "workshop*"
     {{ workshop }} verify all --after-tests
-    {{ workshop }} book-check
+    cargo run --quiet --package workshop-book -- check
     mdbook build
 
 # The author's gate for exercise-N, or all: starter red as declared, reference green, each mistake caught

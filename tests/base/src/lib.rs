@@ -1,0 +1,14 @@
+//! What every part of the tool needs: the checkout, the exercises in it, files, processes, and errors for people.
+
+pub mod exercise;
+pub mod files;
+pub mod mend;
+pub mod originals;
+pub mod outcome;
+pub mod patches;
+pub mod probe;
+pub mod process;
+pub mod scratch;
+pub mod target;
+pub mod terminal;
+pub mod workspace;

@@ -1,0 +1,157 @@
+//! The course's own files of an exercise: the reference, and the starter, which is the reference with `starter.patch`
+//! applied to it.
+//!
+//! The starter is kept as a patch beside the reference, not as a second copy: learners edit (and commit) the only copy
+//! of the starter there is, and a checkout may be a plain download without history. Reference plus patch brings the
+//! starter back in all these cases, and the author's gate holds the two against each other.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::exercise::Exercise;
+use crate::files;
+use crate::files::Tree;
+use crate::outcome::Trouble;
+use crate::patches;
+use crate::workspace::Workspace;
+
+/// The patch's name in the reference's folder.
+pub const STARTER_PATCH: &str = "starter.patch";
+
+/// The name of the record of what was carried, in the reference's folder; see [`workshop::chain`].
+pub const CARRIED: &str = "carried.toml";
+
+/// Files that stand beside the starter only; the tool never writes them.
+const STARTER_ONLY: &str = "hints.md";
+
+/// The reference as it looks in the learner's folder: under the learner's package name.
+///
+/// # Errors
+/// When the files cannot be read.
+pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
+    Ok(under_name(
+        reference_files(workspace, exercise)?,
+        &exercise.reference_name(),
+        &exercise.name(),
+    ))
+}
+
+/// The files of the reference as they lie there, without what belongs to the author alone: the planted mistakes, the
+/// starter's patch, the record of what was carried.
+///
+/// # Errors
+/// When the files cannot be read.
+pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
+    let folder = exercise.solution(workspace);
+    let mut tree = files::read_tree(&folder)?;
+    tree.retain(|path, _| {
+        !path.starts_with("mistakes")
+            && path != Path::new(STARTER_PATCH)
+            && path != Path::new(CARRIED)
+    });
+    anyhow::ensure!(
+        !tree.is_empty(),
+        broken(workspace, &folder, "holds no files")
+    );
+    Ok(tree)
+}
+
+/// The same crate under another package name.
+pub fn under_name(mut tree: Tree, from: &str, to: &str) -> Tree {
+    if let Some(manifest) = tree.get_mut(Path::new("Cargo.toml")) {
+        let text = String::from_utf8_lossy(manifest);
+        *manifest = text
+            .replace(&format!("name = \"{from}\""), &format!("name = \"{to}\""))
+            .into_bytes();
+    }
+    tree
+}
+
+/// The starter: the reference, with the patch applied.
+///
+/// # Errors
+/// When the patch is missing or does not fit the reference, which happens when somebody edited either.
+pub fn starter(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
+    starter_from(workspace, exercise, reference(workspace, exercise)?)
+}
+
+/// The starter that the patch makes of this state of the reference.
+///
+/// # Errors
+/// When the patch is missing or does not fit.
+pub fn starter_from(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    mut reference: Tree,
+) -> anyhow::Result<Tree> {
+    let path = exercise.solution(workspace).join(STARTER_PATCH);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| broken(workspace, &path, &format!("cannot be read ({error})")))?;
+    patches::apply(&mut reference, &text)
+        .map_err(|misfit| broken(workspace, &path, &misfit.to_string()))?;
+    Ok(reference)
+}
+
+fn broken(workspace: &Workspace, path: &Path, how: &str) -> Trouble {
+    let path = files::shown(workspace, path);
+    let folder = path.trim_end_matches(STARTER_PATCH).trim_end_matches('/');
+    Trouble::new(format!("{path} {how}"))
+        .expected(format!("the files of {folder} as the course ships them; your own files were not touched"))
+        .next(format!("git restore {folder} (or take the folder from a fresh download), then the same command again"))
+}
+
+/// What lies in the learner's folder, as far as it is the learner's or may be replaced by the tool.
+///
+/// # Errors
+/// When the files cannot be read.
+pub fn in_place(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
+    let mut tree = files::read_tree(&exercise.starter(workspace))?;
+    tree.remove(Path::new(STARTER_ONLY));
+    Ok(tree)
+}
+
+/// For the author: the patch that leads from the reference to the starter.
+///
+/// # Errors
+/// When files outside the edit list differ; they have to be alike.
+pub fn make_patch(exercise: &Exercise, reference: &Tree, starter: &Tree) -> anyhow::Result<String> {
+    let strays = files::differing(starter, reference)
+        .into_iter()
+        .filter(|path| !exercise.edit.contains(path))
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>();
+    if !strays.is_empty() {
+        return Err(Trouble::new(format!(
+            "starter and reference of {} differ in {}",
+            exercise.name(),
+            strays.join(", ")
+        ))
+        .expected("differences in the files of the edit list only")
+        .next("make them alike, or list them under edit in both exercise.toml")
+        .failed()
+        .into());
+    }
+    Ok(patches::between(reference, starter))
+}
+
+/// For the author's gate: what is wrong with the starter's patch, one line a file; empty when reference plus patch is
+/// exactly what lies in the starter's folder.
+///
+/// # Errors
+/// When the patch cannot be applied at all.
+pub fn patch_faults(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+    let made =
+        starter(workspace, exercise).context("the starter cannot be made from the reference")?;
+    let there = in_place(workspace, exercise)?;
+    Ok(files::differing(&made, &there)
+        .into_iter()
+        .map(|path| {
+            format!(
+                "{} is not what {STARTER_PATCH} makes of the reference; run workshop starter-patch {}",
+                path.display(),
+                exercise.name()
+            )
+        })
+        .collect())
+}

@@ -1,0 +1,113 @@
+//! Asking other programs, with a time limit: a program that hangs must not hang the doctor.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+
+/// Long enough for a program that only prints its version, also on a Raspberry Pi.
+pub const QUICK: Duration = Duration::from_secs(5);
+
+/// Long enough for a program that starts a JVM first.
+pub const PATIENT: Duration = Duration::from_secs(15);
+
+/// What came of asking a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// There is no such program on the PATH.
+    Absent,
+    /// It did not end in time, and was stopped.
+    Silent(Duration),
+    /// It ended with an error; what it printed.
+    Refused(String),
+    /// What it printed.
+    Said(String),
+}
+
+/// Runs a program, found through the PATH, in `folder`, and waits for its end no longer than `limit`.
+pub async fn ask(
+    program: impl AsRef<OsStr>,
+    args: &[&str],
+    folder: &Path,
+    limit: Duration,
+) -> Answer {
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .current_dir(folder)
+        // What is read here is read in English.
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Scripts start programs of their own; all of them are stopped when the time is up.
+        .process_group(0)
+        .kill_on_drop(true);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Answer::Absent,
+        Err(error) => return Answer::Refused(error.to_string()),
+    };
+    let group = child.id();
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let finished = async {
+        let (stdout, stderr, status) = tokio::join!(read(stdout), read(stderr), child.wait());
+        (stdout, stderr, status.is_ok_and(|status| status.success()))
+    };
+    match tokio::time::timeout(limit, finished).await {
+        Ok((stdout, _, true)) => Answer::Said(stdout.trim().to_owned()),
+        Ok((stdout, stderr, false)) => Answer::Refused(
+            format!("{}\n{}", stderr.trim(), stdout.trim())
+                .trim()
+                .to_owned(),
+        ),
+        Err(_) => {
+            if let Some(group) = group.and_then(|id| i32::try_from(id).ok()) {
+                let group = nix::unistd::Pid::from_raw(group);
+                // It may have ended this very moment.
+                let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
+            }
+            Answer::Silent(limit)
+        }
+    }
+}
+
+async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        // Nobody needs more than a page of it; what was read before an error counts.
+        let _ = pipe.take(64 * 1024).read_to_end(&mut bytes).await;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Runs something that blocks, for `limit` at the longest. On a thread of its own: the runtime would wait for its own
+/// threads at the end of the command.
+pub async fn in_time<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, result) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        // Nobody waits any more when the time is up.
+        let _ = sender.send(work());
+    });
+    tokio::time::timeout(limit, result).await.ok()?.ok()
+}
+
+/// The place of a program on the PATH.
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|folder| folder.join(program))
+        .find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata()
+        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,104 @@
+//! `{{#diff exercise-3}}`: what leads from the starter to the reference, folded away until the reader wants it.
+
+use std::fmt::Write;
+
+use anyhow::Context;
+
+use crate::fault::Problem;
+use crate::html::block;
+use crate::html::escape;
+use workshop_base::exercise::Exercise;
+use workshop_base::files;
+use workshop_base::originals;
+use workshop_base::workspace::Workspace;
+
+/// The difference in the files of the edit list, one pane a file.
+///
+/// # Errors
+/// When the exercise has no code, or its originals cannot be read.
+pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Problem> {
+    if !exercise.is_crate() {
+        return Err(Problem::new(
+            format!(
+                "{} has no code, so there is no difference to show",
+                exercise.name()
+            ),
+            "take the macro out of this page",
+        ));
+    }
+    let starter = originals::starter(workspace, exercise)?;
+    let reference = originals::reference(workspace, exercise)?;
+    let mut panes = String::new();
+    let mut lines = 0;
+    for path in files::differing(&starter, &reference) {
+        if !exercise.edit.contains(&path) {
+            continue;
+        }
+        let text = |tree: &files::Tree| -> anyhow::Result<String> {
+            let bytes = tree.get(&path).cloned().unwrap_or_default();
+            String::from_utf8(bytes)
+                .with_context(|| format!("{} of {} is not text", path.display(), exercise.name()))
+        };
+        let patch = hunks(
+            &without_anchors(&text(&starter)?),
+            &without_anchors(&text(&reference)?),
+        );
+        if patch.is_empty() {
+            continue;
+        }
+        lines += patch.lines().filter(|line| line.starts_with('+')).count();
+        let name = escape(&path.to_string_lossy());
+        let _ = write!(
+            panes,
+            "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">Difference</span> <span class=\"pane-path\"><b>{name}</b></span></figcaption>\n<pre><code class=\"language-diff\" tabindex=\"0\" role=\"region\" aria-label=\"Difference in {name}\">{}</code></pre>\n</figure>\n",
+            escape(patch.trim_end())
+        );
+    }
+    if panes.is_empty() {
+        return Err(Problem::new(
+            format!("starter and reference of {} do not differ", exercise.name()),
+            "see whether starter.patch in the reference's folder is right",
+        ));
+    }
+    Ok(block(&format!(
+        "<details class=\"difference\">\n<summary>Show the reference (from the starter, {lines} lines added)</summary>\n{panes}</details>"
+    )))
+}
+
+/// The hunks of the difference, without the two lines of file names.
+fn hunks(before: &str, after: &str) -> String {
+    if before == after {
+        return String::new();
+    }
+    let patch = diffy::create_patch(before, after).to_string();
+    patch
+        .lines()
+        .skip_while(|line| !line.starts_with("@@"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// The text without the anchor comments, which are the book's own business.
+fn without_anchors(text: &str) -> String {
+    text.lines()
+        .filter(|line| !line.contains("ANCHOR:") && !line.contains("ANCHOR_END:"))
+        .flat_map(|line| [line, "\n"])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchor_comments_are_no_difference() {
+        let before = "fn a() {}\n";
+        let after = "// ANCHOR: a\nfn a() {}\n// ANCHOR_END: a\n";
+        assert_eq!(hunks(&without_anchors(before), &without_anchors(after)), "");
+    }
+
+    #[test]
+    fn hunks_come_without_file_names() {
+        assert_eq!(hunks("a\n", "b\n"), "@@ -1 +1 @@\n-a\n+b");
+    }
+}

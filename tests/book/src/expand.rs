@@ -1,0 +1,341 @@
+//! Turns the macros of a page into what the reader sees.
+
+use std::cell::OnceCell;
+use std::path::Path;
+
+use crate::fault::Fault;
+
+use crate::difference;
+use crate::fault::Problem;
+use crate::macros;
+use crate::macros::Call;
+use crate::panes;
+use crate::results;
+use crate::schedule;
+use crate::site::Page;
+use crate::site::Site;
+use crate::site::normal;
+use crate::source::Place;
+use crate::tests_list;
+use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::Exercise;
+use workshop_base::workspace::Workspace;
+
+/// Every macro, as a page writes it.
+pub const MACROS: [&str; 16] = [
+    "{{#panes kotlin=path:anchor rust=path:anchor}}",
+    "{{#code rust=path:anchor}}",
+    "{{#include path:anchor}}",
+    "{{#schedule}}",
+    "{{#minutes exercise-3}}",
+    "{{#results exercise-3}}",
+    "{{#calibration}}",
+    "{{#report}}",
+    "{{#profile}}",
+    "{{#ceiling}}",
+    "{{#published}}",
+    "{{#article}}",
+    "{{#ladder}}",
+    "{{#diff exercise-3}}",
+    "{{#tests exercise-3}}",
+    "{{#instructor}} … {{#/instructor}}",
+];
+
+/// What expanding needs to know of the checkout and the book.
+pub struct Expander<'a> {
+    workspace: &'a Workspace,
+    site: &'a Site,
+    catalogue: OnceCell<Result<Catalogue, Problem>>,
+}
+
+impl<'a> Expander<'a> {
+    /// For the pages of this book.
+    pub fn new(workspace: &'a Workspace, site: &'a Site) -> Self {
+        Expander {
+            workspace,
+            site,
+            catalogue: OnceCell::new(),
+        }
+    }
+
+    /// The page with every macro replaced.
+    ///
+    /// # Errors
+    /// All that is wrong with the page's macros, each with its line.
+    pub fn expand(&self, page: &Page) -> Result<String, Vec<Fault>> {
+        let file = Path::new("book").join(&page.path);
+        let text = &page.text;
+        let mut faults = Vec::new();
+        let mut expanded = String::with_capacity(text.len());
+        let mut copied = 0;
+        let mut instructor: Option<usize> = None;
+        for call in macros::find(text) {
+            expanded.push_str(&text[copied..call.span.start]);
+            copied = call.span.end;
+            if call.escaped {
+                expanded.push_str(text[call.span.clone()].trim_start_matches('\\'));
+                continue;
+            }
+            match self.one(page, &call, &mut instructor) {
+                Ok(html) => expanded.push_str(&html),
+                Err(problem) => faults.push(Fault::new(&file, call.line, problem)),
+            }
+        }
+        if let Some(line) = instructor {
+            let problem = Problem::new(
+                "{{#instructor}} is never closed",
+                "write {{#/instructor}} on a line of its own after the notes",
+            );
+            faults.push(Fault::new(&file, line, problem));
+        }
+        expanded.push_str(&text[copied..]);
+        if faults.is_empty() {
+            Ok(expanded)
+        } else {
+            Err(faults)
+        }
+    }
+
+    fn one(
+        &self,
+        page: &Page,
+        call: &Call,
+        instructor: &mut Option<usize>,
+    ) -> Result<String, Problem> {
+        if !call.alone && !matches!(call.name.as_str(), "minutes" | "include") {
+            return Err(Problem::new(
+                format!(
+                    "{{{{#{}}}}} makes a block, but something else stands on its line, or the line is indented",
+                    call.name
+                ),
+                "put it on a line of its own, at the left margin",
+            ));
+        }
+        match call.name.as_str() {
+            "panes" | "code" => panes::render(self.workspace.root(), call),
+            "include" => self.include(page, call),
+            "minutes" => Ok(schedule::minutes(self.exercise(call)?.minutes)),
+            "schedule" => {
+                call.no_arguments()?;
+                Ok(schedule::table(self.site, &page.path, self.catalogue()?))
+            }
+            "results" => results::render(self.workspace, self.exercise(call)?.number),
+            "calibration" => {
+                call.no_arguments()?;
+                results::calibration(self.workspace)
+            }
+            "report" => {
+                call.no_arguments()?;
+                results::report(self.workspace)
+            }
+            "profile" => {
+                call.no_arguments()?;
+                results::profile(self.workspace)
+            }
+            "ceiling" => {
+                call.no_arguments()?;
+                results::ceiling(self.workspace)
+            }
+            "published" => {
+                call.no_arguments()?;
+                results::published(self.workspace)
+            }
+            "article" => {
+                call.no_arguments()?;
+                results::article(self.workspace)
+            }
+            "ladder" => {
+                call.no_arguments()?;
+                results::ladder(self.workspace)
+            }
+            "diff" => difference::render(self.workspace, self.exercise(call)?),
+            "tests" => Ok(tests_list::render(self.catalogue()?, self.exercise(call)?)),
+            "instructor" => {
+                call.no_arguments()?;
+                if instructor.is_some() {
+                    return Err(Problem::new(
+                        "{{#instructor}} inside {{#instructor}}",
+                        "close the first with {{#/instructor}}",
+                    ));
+                }
+                *instructor = Some(call.line);
+                Ok(
+                    "\n\n<details class=\"instructor\">\n<summary>For instructors</summary>\n\n"
+                        .to_owned(),
+                )
+            }
+            "/instructor" => {
+                call.no_arguments()?;
+                instructor
+                    .take()
+                    .map(|_| "\n\n</details>\n\n".to_owned())
+                    .ok_or_else(|| {
+                        Problem::new(
+                            "{{#/instructor}} closes nothing",
+                            "write {{#instructor}} before the notes",
+                        )
+                    })
+            }
+            unknown => Err(Problem::new(
+                format!("there is no macro {{{{#{unknown}}}}}"),
+                format!("use one of: {}", MACROS.join(", ")),
+            )),
+        }
+    }
+
+    /// `{{#include path:anchor}}`, the path seen from the page as mdBook sees it. Other than mdBook's own, it fails when
+    /// there is nothing to include.
+    fn include(&self, page: &Page, call: &Call) -> Result<String, Problem> {
+        let argument = call.only_argument("{{#include ../path/to/file.sql:anchor}}")?;
+        let (path, anchor) = argument
+            .split_once(':')
+            .map_or((argument, None), |(path, anchor)| (path, Some(anchor)));
+        let from = Path::new("book").join(page.path.parent().unwrap_or(Path::new("")));
+        let path = normal(&from.join(path))
+            .to_string_lossy()
+            .replace('\\', "/");
+        let place =
+            Place::parse(&anchor.map_or(path.clone(), |anchor| format!("{path}:{anchor}")))?;
+        let text = place.read(self.workspace.root())?;
+        if call.in_code
+            && text
+                .lines()
+                .any(|line| line.trim_start().starts_with("```"))
+        {
+            return Err(Problem::new(
+                format!("{path} has a line of ``` in it, which would end the code block"),
+                "show it with {{#code …}} instead, on a line of its own",
+            ));
+        }
+        Ok(text)
+    }
+
+    fn catalogue(&self) -> Result<&Catalogue, Problem> {
+        let read = || Catalogue::read(self.workspace).map_err(Problem::from);
+        self.catalogue
+            .get_or_init(read)
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    fn exercise(&self, call: &Call) -> Result<&Exercise, Problem> {
+        let number = call.exercise()?;
+        let catalogue = self.catalogue()?;
+        catalogue
+            .iter()
+            .find(|exercise| exercise.number == number)
+            .ok_or_else(|| {
+                Problem::new(
+                    format!("there is no exercise-{number}"),
+                    format!("name one of: {}", catalogue.names().join(", ")),
+                )
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand(text: &str) -> Result<String, Vec<Fault>> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir_all(folder.path().join("book/x")).expect("a folder");
+        std::fs::create_dir_all(folder.path().join("solutions")).expect("a folder");
+        std::fs::write(
+            folder.path().join("a.sql"),
+            "-- ANCHOR: one\nSELECT 1;\n-- ANCHOR_END: one\nSELECT 2;\n",
+        )
+        .expect("written");
+        let page = Page {
+            path: "x/page.md".into(),
+            title: "Page".into(),
+            part: None,
+            text: text.into(),
+            summary_line: 0,
+        };
+        let site = Site {
+            pages: vec![page.clone()],
+        };
+        let workspace = Workspace::at(folder.path());
+        let expanded = Expander::new(&workspace, &site).expand(&page);
+        drop(folder);
+        expanded
+    }
+
+    #[test]
+    fn an_include_is_seen_from_the_page_and_works_in_code() {
+        assert_eq!(
+            expand("```sql\n{{#include ../../a.sql:one}}\n```\n").as_deref(),
+            Ok("```sql\nSELECT 1;\n```\n")
+        );
+    }
+
+    #[test]
+    fn a_fault_names_file_and_line() {
+        let faults =
+            expand("# A\n\n{{#include ../../b.sql}}\n\n{{#nonsense}}\n").expect_err("two faults");
+        let told: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        assert!(
+            told[0].starts_with("book/x/page.md:3: cannot include b.sql"),
+            "{told:?}"
+        );
+        assert!(
+            told[1].starts_with("book/x/page.md:5: there is no macro {{#nonsense}}"),
+            "{told:?}"
+        );
+        assert!(told[1].contains("{{#schedule}}"), "{told:?}");
+    }
+
+    #[test]
+    fn instructor_notes_are_folded_and_stay_markdown() {
+        let page = expand("{{#instructor}}\n- **Ask** why\n{{#/instructor}}\n").expect("a page");
+        assert!(
+            page.contains("<summary>For instructors</summary>\n\n\n- **Ask** why\n"),
+            "{page}"
+        );
+        assert!(page.contains("</details>"), "{page}");
+    }
+
+    #[test]
+    fn instructor_notes_must_pair() {
+        assert!(
+            expand("{{#instructor}}\n").expect_err("open")[0]
+                .what
+                .contains("never closed")
+        );
+        assert!(
+            expand("{{#/instructor}}\n").expect_err("closed")[0]
+                .what
+                .contains("closes nothing")
+        );
+        assert!(expand("{{#instructor}}\n\n{{#instructor}}\n\n{{#/instructor}}\n").is_err());
+    }
+
+    #[test]
+    fn a_block_inside_a_sentence_or_indented_is_refused() {
+        for text in ["See {{#schedule}} here.", "  {{#schedule}}"] {
+            assert!(
+                expand(text).expect_err(text)[0]
+                    .next
+                    .contains("line of its own")
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_exercise_is_refused() {
+        assert!(
+            expand("{{#minutes exercise-7}}").expect_err("no exercise-7")[0]
+                .what
+                .contains("there is no exercise-7")
+        );
+    }
+
+    #[test]
+    fn an_escaped_call_is_shown() {
+        assert_eq!(
+            expand(r"Write \{{#nonsense}}.").as_deref(),
+            Ok("Write {{#nonsense}}.")
+        );
+    }
+}

@@ -1,0 +1,16 @@
+//! The book: the macros of its pages, the preprocessor that expands them, and the checks that keep it whole.
+
+pub mod book_check;
+pub mod check;
+pub mod difference;
+pub mod expand;
+pub mod fault;
+pub mod html;
+pub mod macros;
+pub mod panes;
+pub mod preprocessor;
+pub mod results;
+pub mod schedule;
+pub mod site;
+pub mod source;
+pub mod tests_list;

@@ -1,0 +1,240 @@
+//! The macros of a page, `{{#name arguments}}`: found in Markdown; in code only `{{#include}}` is one.
+
+use std::ops::Range;
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
+
+use crate::fault::Problem;
+
+/// One call of a macro.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The name, with a leading slash for one that closes: `panes`, `/instructor`.
+    pub name: String,
+    /// What follows the name, split at white space.
+    pub arguments: Vec<String>,
+    /// Where the call stands in the text, braces included.
+    pub span: Range<usize>,
+    /// Its line, from 1.
+    pub line: usize,
+    /// True when nothing else stands on its line.
+    pub alone: bool,
+    /// True for `\{{#name}}`, which is shown as it is written, without the backslash.
+    pub escaped: bool,
+    /// True inside a code block.
+    pub in_code: bool,
+}
+
+impl Call {
+    /// The only argument.
+    ///
+    /// # Errors
+    /// When there is none, or more than one.
+    pub fn only_argument(&self, example: &str) -> Result<&str, Problem> {
+        match self.arguments.as_slice() {
+            [one] => Ok(one),
+            _ => Err(Problem::new(
+                format!(
+                    "{{{{#{}}}}} takes exactly one argument, this has {}",
+                    self.name,
+                    self.arguments.len()
+                ),
+                format!("write it as {example}"),
+            )),
+        }
+    }
+
+    /// The number of the exercise that the only argument names.
+    ///
+    /// # Errors
+    /// When the argument is not like `exercise-3`.
+    pub fn exercise(&self) -> Result<u8, Problem> {
+        let example = format!("{{{{#{} exercise-3}}}}", self.name);
+        let argument = self.only_argument(&example)?;
+        argument
+            .strip_prefix("exercise-")
+            .and_then(|digits| digits.parse().ok())
+            .filter(|number| *number > 0)
+            .ok_or_else(|| {
+                Problem::new(
+                    format!("{argument} names no exercise"),
+                    format!("write it as {example}"),
+                )
+            })
+    }
+
+    /// Nothing may follow the name.
+    ///
+    /// # Errors
+    /// When something does.
+    pub fn no_arguments(&self) -> Result<(), Problem> {
+        if self.arguments.is_empty() {
+            return Ok(());
+        }
+        Err(Problem::new(
+            format!(
+                "{{{{#{}}}}} takes no arguments, this has: {}",
+                self.name,
+                self.arguments.join(" ")
+            ),
+            format!("write it as {{{{#{}}}}}", self.name),
+        ))
+    }
+}
+
+/// The Markdown that mdBook reads, with the extensions it switches on.
+pub fn parser(text: &str) -> Parser<'_> {
+    Parser::new_ext(text, options())
+}
+
+/// The extensions that mdBook switches on.
+pub fn options() -> Options {
+    Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_HEADING_ATTRIBUTES
+        | Options::ENABLE_SMART_PUNCTUATION
+        | Options::ENABLE_DEFINITION_LIST
+        | Options::ENABLE_GFM
+}
+
+/// The line, from 1, that this byte of the text stands in.
+pub fn line_at(text: &str, offset: usize) -> usize {
+    1 + text.as_bytes()[..offset.min(text.len())]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count()
+}
+
+/// All calls in the text, in order. In code spans and comments braces are only text; in code blocks everything is, but
+/// for `{{#include}}`, which fills them.
+pub fn find(text: &str) -> Vec<Call> {
+    let quiet = quiet_ranges(text);
+    let mut calls = Vec::new();
+    let mut from = 0;
+    while let Some(found) = text[from..].find("{{#") {
+        let start = from + found;
+        let rest = &text[start + 3..];
+        let Some(length) = rest.find("}}") else { break };
+        let end = start + 3 + length + 2;
+        let inside = &rest[..length];
+        let quiet_here = quiet
+            .iter()
+            .find(|(_, range)| range.contains(&start))
+            .map(|(kind, _)| *kind);
+        let mut words = inside.split_whitespace().map(str::to_owned);
+        let name = words.next().unwrap_or_default();
+        let is_text = match quiet_here {
+            Some(Quiet::Text) => true,
+            Some(Quiet::CodeBlock) => name != "include",
+            None => false,
+        };
+        if inside.contains('\n') || is_text {
+            from = start + 3;
+            continue;
+        }
+        let escaped = text[..start].ends_with('\\');
+        let span = if escaped { start - 1..end } else { start..end };
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[end..]
+            .find('\n')
+            .map_or(text.len(), |newline| end + newline);
+        calls.push(Call {
+            name,
+            arguments: words.collect(),
+            line: line_at(text, start),
+            alone: text[line_start..span.start].is_empty() && text[end..line_end].trim().is_empty(),
+            span,
+            escaped,
+            in_code: quiet_here.is_some(),
+        });
+        from = end;
+    }
+    calls
+}
+
+/// Why braces are not what they seem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Quiet {
+    /// Inside a code block.
+    CodeBlock,
+    /// Inside a code span or a comment.
+    Text,
+}
+
+/// Where braces are only text, or nearly so.
+fn quiet_ranges(text: &str) -> Vec<(Quiet, Range<usize>)> {
+    parser(text)
+        .into_offset_iter()
+        .filter_map(|(event, range)| match event {
+            Event::Start(Tag::CodeBlock(_)) => Some((Quiet::CodeBlock, range)),
+            Event::Code(_) => Some((Quiet::Text, range)),
+            Event::Html(html) | Event::InlineHtml(html)
+                if html.trim_start().starts_with("<!--") =>
+            {
+                Some((Quiet::Text, range))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_found_with_its_line_and_arguments() {
+        let calls = find("# Title\n\n{{#panes kotlin=a.kt:read rust=b.rs}}\n");
+        assert_eq!(calls.len(), 1);
+        assert_eq!(calls[0].name, "panes");
+        assert_eq!(calls[0].arguments, ["kotlin=a.kt:read", "rust=b.rs"]);
+        assert_eq!((calls[0].line, calls[0].alone), (3, true));
+    }
+
+    #[test]
+    fn code_and_comments_keep_their_braces() {
+        let text = "`{{#a}}`\n\n```text\n{{#b}}\n```\n\n    {{#c}}\n\n<!-- {{#d}} -->\n\n{{#e}}\n";
+        let names: Vec<_> = find(text).into_iter().map(|call| call.name).collect();
+        assert_eq!(names, ["e"]);
+    }
+
+    #[test]
+    fn an_include_fills_a_code_block() {
+        let calls = find("```sql\n{{#include ../a.sql}}\n```\n");
+        assert_eq!(calls.len(), 1);
+        assert!(calls[0].in_code);
+    }
+
+    #[test]
+    fn a_call_inside_a_sentence_is_not_alone() {
+        let calls = find("It takes {{#minutes exercise-3}} in all.");
+        assert!(!calls[0].alone);
+    }
+
+    #[test]
+    fn a_backslash_makes_text_of_a_call() {
+        let calls = find(r"Write \{{#schedule}} there.");
+        assert!(calls[0].escaped);
+        assert_eq!(calls[0].span, 6..20);
+    }
+
+    #[test]
+    fn an_exercise_is_named_in_full() {
+        let call = |text: &str| find(text).remove(0);
+        assert_eq!(call("{{#minutes exercise-3}}").exercise(), Ok(3));
+        for wrong in [
+            "{{#minutes 3}}",
+            "{{#minutes}}",
+            "{{#minutes exercise-0}}",
+            "{{#minutes exercise-3 exercise-4}}",
+        ] {
+            let problem = call(wrong).exercise().expect_err(wrong);
+            assert!(
+                problem.next.contains("{{#minutes exercise-3}}"),
+                "{problem:?}"
+            );
+        }
+    }
+}

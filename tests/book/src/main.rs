@@ -1,0 +1,30 @@
+//! The program `workshop-book`: mdBook's preprocessor, and `workshop-book check` for the checks of the book.
+
+use std::process::ExitCode;
+
+use workshop_base::outcome::{self, Outcome, Trouble};
+use workshop_base::workspace::Workspace;
+use workshop_book::{book_check, preprocessor};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    outcome::exit_code(run(&arguments))
+}
+
+fn run(arguments: &[&str]) -> anyhow::Result<Outcome> {
+    match arguments {
+        [] => preprocessor::run(std::io::stdin().lock(), std::io::stdout().lock())
+            .map(|()| Outcome::Passed),
+        ["check"] => book_check::run(&Workspace::find()?),
+        ["supports", renderer] if preprocessor::supports(renderer) => Ok(Outcome::Passed),
+        ["supports", _] => Ok(Outcome::Failed),
+        _ => Err(Trouble::new(format!(
+            "workshop-book does not understand {}",
+            arguments.join(" ")
+        ))
+        .expected("check, supports RENDERER, or nothing and the book on standard input")
+        .next("just book-check, or mdbook build, which calls it rightly")
+        .into()),
+    }
+}

@@ -1,0 +1,166 @@
+//! Code on a page: one pane, or two side by side, each named by language and file.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::fault::Problem;
+use crate::html::block;
+use crate::html::escape;
+use crate::macros::Call;
+use crate::source::Place;
+
+/// The languages a pane can hold: what the page writes, what the highlighter calls it, what people call it.
+const LANGUAGES: [(&str, &str, &str); 14] = [
+    ("kotlin", "kotlin", "Kotlin"),
+    ("rust", "rust", "Rust"),
+    ("toml", "ini", "TOML"),
+    ("yaml", "yaml", "YAML"),
+    ("json", "json", "JSON"),
+    ("sql", "sql", "SQL"),
+    ("xml", "xml", "XML"),
+    ("nginx", "nginx", "nginx"),
+    ("properties", "properties", "Properties"),
+    ("sh", "bash", "Shell"),
+    ("diff", "diff", "Difference"),
+    ("make", "makefile", "Recipes"),
+    ("markdown", "markdown", "Markdown"),
+    ("text", "plaintext", "Text"),
+];
+
+/// The panes of `{{#panes kotlin=path:anchor rust=path:anchor}}` (or `{{#code …}}`), in the order written.
+///
+/// # Errors
+/// When there is nothing to show, a language is unknown, or a place cannot be read.
+pub fn render(root: &Path, call: &Call) -> Result<String, Problem> {
+    let usage = format!(
+        "write it as {{{{#{} kotlin=path/to/File.kt:anchor rust=path/to/file.rs:anchor}}}}",
+        call.name
+    );
+    if call.arguments.is_empty() || call.arguments.len() > 2 {
+        return Err(Problem::new(
+            format!(
+                "{{{{#{}}}}} shows one or two pieces of code, this names {}",
+                call.name,
+                call.arguments.len()
+            ),
+            usage,
+        ));
+    }
+    let mut panes = Vec::new();
+    for argument in &call.arguments {
+        let Some((language, place)) = argument.split_once('=') else {
+            return Err(Problem::new(
+                format!("{argument} does not say its language"),
+                usage,
+            ));
+        };
+        let Some((_, highlight, name)) = LANGUAGES.iter().find(|(key, ..)| *key == language) else {
+            let known: Vec<_> = LANGUAGES.iter().map(|(key, ..)| *key).collect();
+            return Err(Problem::new(
+                format!("{language} is no language of the panes"),
+                format!("use one of: {}", known.join(", ")),
+            ));
+        };
+        let place = Place::parse(place)?;
+        let code = place.read(root)?;
+        panes.push(pane(name, highlight, &place, &code));
+    }
+    let class = if panes.len() == 2 {
+        "panes panes-two"
+    } else {
+        "panes"
+    };
+    Ok(block(&format!(
+        "<div class=\"{class}\">\n{}\n</div>",
+        panes.join("\n")
+    )))
+}
+
+/// One pane. The code scrolls inside itself, so it takes the keyboard's focus and has a name.
+fn pane(language: &str, highlight: &str, place: &Place, code: &str) -> String {
+    let path = place.file.to_string_lossy().replace('\\', "/");
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
+    let mut caption = format!(
+        "<span class=\"pane-language\">{}</span> <span class=\"pane-path\">",
+        escape(language)
+    );
+    for part in folder.split('/').filter(|part| !part.is_empty()) {
+        // A long path may break after each slash.
+        let _ = write!(caption, "{}/<wbr>", escape(part));
+    }
+    let _ = write!(caption, "<b>{}</b></span>", escape(file));
+    let label = escape(&match &place.anchor {
+        Some(anchor) => format!("{language} code: {anchor} in {path}"),
+        None => format!("{language} code: {path}"),
+    });
+    format!(
+        "<figure class=\"pane\">\n<figcaption>{caption}</figcaption>\n<pre><code class=\"language-{highlight}\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">{}</code></pre>\n</figure>",
+        escape(code)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::macros::find;
+
+    fn rendered(text: &str) -> Result<String, Problem> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("src")).expect("a folder");
+        std::fs::write(
+            folder.path().join("src/a.rs"),
+            "// ANCHOR: f\nfn f() -> Vec<u8> {\n\n    vec![]\n}\n// ANCHOR_END: f\n",
+        )
+        .expect("written");
+        std::fs::write(
+            folder.path().join("src/A.kt"),
+            "fun f(): List<Byte> = emptyList()\n",
+        )
+        .expect("written");
+        render(folder.path(), &find(text)[0])
+    }
+
+    #[test]
+    fn two_panes_carry_language_path_and_escaped_code() {
+        let html = rendered("{{#panes kotlin=src/A.kt rust=src/a.rs:f}}").expect("panes");
+        assert!(html.contains("panes-two"), "{html}");
+        assert!(
+            html.contains("<span class=\"pane-language\">Kotlin</span>"),
+            "{html}"
+        );
+        assert!(html.contains("src/<wbr><b>a.rs</b>"), "{html}");
+        assert!(html.contains("fn f() -&gt; Vec&lt;u8&gt; {"), "{html}");
+        assert!(
+            html.contains("tabindex=\"0\" role=\"region\" aria-label=\"Rust code: f in src/a.rs\""),
+            "{html}"
+        );
+        assert!(
+            !html.trim().contains("\n\n"),
+            "an empty line would end the HTML block: {html}"
+        );
+    }
+
+    #[test]
+    fn one_pane_stands_alone() {
+        let html = rendered("{{#code rust=src/a.rs:f}}").expect("a pane");
+        assert!(!html.contains("panes-two"), "{html}");
+    }
+
+    #[test]
+    fn an_unknown_language_lists_the_known_ones() {
+        let problem = rendered("{{#code cobol=src/a.rs}}").expect_err("cobol");
+        assert!(problem.next.contains("kotlin, rust"), "{problem:?}");
+    }
+
+    #[test]
+    fn nothing_to_show_is_refused_with_the_right_form() {
+        for text in ["{{#panes}}", "{{#panes src/a.rs}}"] {
+            assert!(
+                rendered(text)
+                    .expect_err(text)
+                    .next
+                    .contains("rust=path/to/file.rs:anchor")
+            );
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The command line: one subcommand a recipe of the justfile, and their options.
+
+use clap::{Args, Parser, Subcommand};
+
+use workshop_base::target::Target;
+use workshop_postgres::datasets::DataSet;
+
+/// The Kotlin to Rust workshop.
+#[derive(Debug, Parser)]
+#[command(name = "workshop", disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What the tool can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Database, data, both services side by side: checked, measured, shown in the book
+    Tour,
+    /// What is here, what is missing, and the command that mends it
+    Doctor,
+    /// Build, start and test one target
+    Check(CheckArgs),
+    /// Start one target with a database of its own and leave it running
+    Run(RunArgs),
+    /// Check again at every change
+    Watch {
+        /// exercise-N
+        target: Target,
+    },
+    /// The next hint, chosen by what failed last
+    Hint {
+        /// exercise-N
+        target: Target,
+    },
+    /// The difference between your files and the reference
+    Solution {
+        /// exercise-N
+        target: Target,
+        /// Put the reference's files in place of yours; yours are kept as an attempt
+        #[arg(long)]
+        apply: bool,
+    },
+    /// Back to the starter; your files are kept as an attempt
+    Reset {
+        /// exercise-N
+        target: Target,
+    },
+    /// Where you are in the course
+    Progress,
+    /// Make a data set
+    Seed(SeedArgs),
+    /// The measurement of an exercise, Kotlin and Rust side by side
+    Measure(MeasureArgs),
+    /// All results on one page, with the predictions scored
+    Report,
+    /// Hold the measuring against itself: no difference must be shown as none, a planted one must be found
+    Calibrate(CalibrateArgs),
+    /// Build a local PostgreSQL image from the binaries on this machine; or the image of a service, and try it out
+    Image {
+        /// exercise-8, solution-8 or kotlin; without it, the image is PostgreSQL's
+        target: Option<Target>,
+        /// Leave the image of the service on the engine
+        #[arg(long, requires = "target")]
+        keep: bool,
+    },
+    /// Remove the server, containers and databases that the course started
+    Clean {
+        /// Also the image of `just image`, which other checkouts may use
+        #[arg(long)]
+        image: bool,
+    },
+    /// The author's gate: starters red as declared, references green, mistakes caught
+    Verify {
+        /// exercise-N or all
+        target: String,
+        /// Leave out what `cargo test` has just judged: the references and the Kotlin service
+        #[arg(long)]
+        after_tests: bool,
+    },
+    /// Carry a changed reference on to its starter, its mistakes, and all the references that grow from it
+    Carry {
+        /// exercise-N, the one whose reference was changed
+        target: Target,
+    },
+    /// How long the loop of edit and check takes, held against its limits
+    BenchLoop,
+    /// Write the patch that makes the starter out of the reference (for the author, after editing either)
+    #[command(hide = true)]
+    StarterPatch {
+        /// exercise-N
+        target: Target,
+    },
+    /// Start a target, wait for its first answer, leave it running (called by hyperfine)
+    #[command(hide = true)]
+    ColdStart(ColdStartArgs),
+}
+
+/// Options of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// exercise-N, solution-N or kotlin
+    pub target: Target,
+    /// Print how long each step took
+    #[arg(long)]
+    pub timings: bool,
+}
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// exercise-N, solution-N or kotlin
+    pub target: Target,
+    /// The port to listen on; 8080 when it is free, else any that is
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// As it would be shipped: cargo's release profile (Kotlin always runs so here)
+    #[arg(long)]
+    pub release: bool,
+}
+
+/// Options of `seed`.
+#[derive(Debug, Args)]
+pub struct SeedArgs {
+    /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
+    pub data_set: DataSet,
+    /// Make it anew even when it is there
+    #[arg(long)]
+    pub again: bool,
+    /// Compare with one INSERT … SELECT and the primary key by psql; what is seeded stays as it is
+    #[arg(long, hide = true, conflicts_with = "again")]
+    pub against_psql: bool,
+}
+
+/// Options of `measure`.
+#[derive(Debug, Args)]
+pub struct MeasureArgs {
+    /// exercise-N (your Rust), or solution-N (the reference)
+    pub target: Target,
+    /// One minute, for orientation
+    #[arg(long, conflicts_with = "thorough")]
+    pub quick: bool,
+    /// Ten blocks a side
+    #[arg(long)]
+    pub thorough: bool,
+    /// The data set to read from
+    #[arg(long)]
+    pub data_set: Option<DataSet>,
+    /// Write the committed reference results instead of your own
+    #[arg(long, hide = true)]
+    pub reference: bool,
+}
+
+/// Options of `calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// The data set to read from
+    #[arg(long)]
+    pub data_set: Option<DataSet>,
+    /// Write the committed reference results instead of your own
+    #[arg(long, hide = true)]
+    pub reference: bool,
+}
+
+/// Arguments of the command that hyperfine times.
+#[derive(Debug, Args)]
+pub struct ColdStartArgs {
+    /// A file that describes the launch, written by `measure`
+    pub launch: std::path::PathBuf,
+    /// Stop what was started
+    #[arg(long)]
+    pub stop: bool,
+    /// Be a service that does nothing but answer: the floor of every measured start
+    #[arg(long, conflicts_with = "stop")]
+    pub answer: bool,
+}

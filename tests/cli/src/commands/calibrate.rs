@@ -1,0 +1,38 @@
+//! `just calibrate`: holds the measuring against itself; exit 0 when both claims hold, 1 when not.
+
+use crate::cli::CalibrateArgs;
+use workshop_base::outcome::Outcome;
+use workshop_base::workspace::Workspace;
+use workshop_measure::calibration;
+use workshop_measure::lab;
+use workshop_measure::lab::Lab;
+use workshop_measure::oha::Oha;
+use workshop_results::file::CalibrationFile;
+
+/// Runs the calibration and writes it down.
+///
+/// # Errors
+/// When it cannot be run.
+pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<Outcome> {
+    Oha::find(workspace)?;
+    let lab = Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+    let file = calibration::measure(&lab).await?;
+    let path = if args.reference {
+        CalibrationFile::reference_path(workspace)
+    } else {
+        CalibrationFile::own_path(workspace)
+    };
+    file.write(&path)?;
+    calibration::print(&file);
+    println!(
+        "\nwritten to {}",
+        path.strip_prefix(workspace.root())
+            .unwrap_or(&path)
+            .display()
+    );
+    Ok(if calibration::holds(&file) {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}

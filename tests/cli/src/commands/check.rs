@@ -1,0 +1,232 @@
+//! `just check TARGET`: build, start, test; and what a learner reads of it.
+
+use std::time::Instant;
+
+use crate::cli::CheckArgs;
+use crate::predict;
+use crate::state;
+use crate::state::LastCheck;
+use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::Exercise;
+use workshop_base::outcome::Outcome;
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Target;
+use workshop_base::terminal::Style;
+use workshop_base::terminal::paint;
+use workshop_base::workspace::Workspace;
+use workshop_harness::build;
+use workshop_harness::build::BuildError;
+use workshop_harness::build::Launch;
+use workshop_harness::build::Profile;
+use workshop_harness::contract::Suite;
+use workshop_harness::failure::TestError;
+use workshop_harness::plan;
+use workshop_harness::plan::Phase;
+use workshop_harness::report::Report;
+use workshop_harness::report::Verdict;
+use workshop_harness::run::judge;
+use workshop_harness::run::judge_phase;
+use workshop_postgres::Server;
+
+/// Checks one target and prints what it found.
+///
+/// # Errors
+/// When nothing can be said about the target.
+pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercise = exercise_of(&catalogue, args.target)?;
+    let report = match exercise {
+        Some(exercise) if !exercise.is_crate() => {
+            println!("{}", paint(Style::Strong, args.target.to_string()));
+            let report = judge_form(workspace, exercise, args.target)?;
+            report.print_tests();
+            report
+        }
+        _ => {
+            let started = Instant::now();
+            let launch = match build::build(workspace, args.target, Profile::Check).await {
+                Ok(launch) => launch,
+                Err(BuildError::DoesNotCompile { label, codes }) => {
+                    return does_not_compile(workspace, exercise, args.target, &label, codes);
+                }
+                Err(BuildError::CouldNotBuild(error)) => return Err(error),
+            };
+            let built = started.elapsed();
+            let started = Instant::now();
+            let server = Server::ensure(workspace).await?;
+            let found = started.elapsed();
+            let label = paint(Style::Strong, launch.label.as_str());
+            println!("{label} on {}", server.describe());
+            let phases = phases_of(&catalogue, exercise)?;
+            let mut report = phase_by_phase(workspace, &server, &launch, phases).await?;
+            report.timings.add_first("server", found);
+            report.timings.add_first("build", built);
+            report
+        }
+    };
+    report.print_count();
+    if args.timings {
+        report.print_timings();
+    }
+    if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
+        state::record(workspace, exercise, &last_check(&report))?;
+    }
+    println!("\n{}", next_step(&catalogue, args.target, &report));
+    Ok(report.outcome())
+}
+
+fn last_check(report: &Report) -> LastCheck {
+    match report.outcome() {
+        Outcome::Passed => LastCheck::passed(),
+        _ => LastCheck::failed(report.failed()),
+    }
+}
+
+/// The exercise a target belongs to; none for the Kotlin service.
+fn exercise_of(catalogue: &Catalogue, target: Target) -> anyhow::Result<Option<&Exercise>> {
+    match target {
+        Target::Kotlin => Ok(None),
+        Target::Exercise(number) | Target::Solution(number) => Ok(Some(catalogue.get(number)?)),
+    }
+}
+
+/// Judges a built target by the suites of its exercise; without one, by every suite that the Kotlin service keeps: it is
+/// the oracle.
+///
+/// # Errors
+/// When nothing can be said about it.
+pub async fn judge_launch(
+    workspace: &Workspace,
+    server: &Server,
+    catalogue: &Catalogue,
+    exercise: Option<&Exercise>,
+    launch: &Launch,
+) -> anyhow::Result<Report> {
+    judge(
+        workspace,
+        server,
+        launch,
+        workshop_suites::all(),
+        &suites_of(catalogue, exercise),
+    )
+    .await
+}
+
+fn suites_of<'a>(catalogue: &'a Catalogue, exercise: Option<&'a Exercise>) -> Vec<&'a str> {
+    let of_kotlin = || {
+        workshop_suites::all()
+            .into_iter()
+            .filter(Suite::judges_kotlin)
+    };
+    match exercise {
+        Some(exercise) => catalogue.suites_for(exercise),
+        None => of_kotlin().map(|suite| suite.name).collect(),
+    }
+}
+
+/// The phases of an exercise's check, or of the Kotlin service's.
+pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::Result<Vec<Phase>> {
+    let names = suites_of(catalogue, exercise);
+    let new: Option<Vec<&str>> =
+        exercise.map(|exercise| exercise.suites.iter().map(String::as_str).collect());
+    plan::phases(
+        workshop_suites::all(),
+        &names,
+        new.as_deref().unwrap_or(&names),
+    )
+}
+
+/// Judges a target phase by phase and prints the tests of each. Who has a red one need not wait for the phases after it.
+async fn phase_by_phase(
+    workspace: &Workspace,
+    server: &Server,
+    launch: &Launch,
+    phases: Vec<Phase>,
+) -> anyhow::Result<Report> {
+    let mut report = Report::new(&launch.label);
+    let mut phases = phases.into_iter();
+    for phase in phases.by_ref() {
+        let found = judge_phase(workspace, server, launch, &phase).await?;
+        found.print_tests();
+        report = report.and(found);
+        if !report.failed().is_empty() {
+            break;
+        }
+    }
+    let later: usize = phases.map(|phase| phase.tests().count()).sum();
+    if later > 0 {
+        let later = format!("{later} tests more run when these pass");
+        println!("  {}", paint(Style::Faint, later));
+    }
+    Ok(report)
+}
+
+/// Judges the form of exercise 1.
+pub fn judge_form(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    target: Target,
+) -> anyhow::Result<Report> {
+    let folder = match target {
+        Target::Solution(_) => exercise.solution(workspace),
+        _ => exercise.starter(workspace),
+    };
+    let form = predict::Form::read(&folder)?;
+    let mut report = Report::new(&target.to_string());
+    for test in predict::tests() {
+        let verdict = match test.judge(&form) {
+            Ok(()) => Verdict::Passed,
+            Err(TestError::Failed(failure)) => Verdict::Failed {
+                failure,
+                log: String::new(),
+            },
+            Err(TestError::CouldNotJudge(error)) => return Err(error),
+        };
+        report.add("predict", test.name, verdict);
+    }
+    Ok(report)
+}
+
+fn does_not_compile(
+    workspace: &Workspace,
+    exercise: Option<&Exercise>,
+    target: Target,
+    label: &str,
+    codes: Vec<String>,
+) -> anyhow::Result<Outcome> {
+    let trouble = Trouble::new(format!(
+        "{label} does not compile; the compiler's words stand above"
+    ))
+    .failed();
+    if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
+        let of_rustc = codes.iter().find(|code| code.starts_with('E'));
+        let explain = of_rustc.map_or(String::new(), |code| {
+            format!("; rustc --explain {code} tells more")
+        });
+        state::record(workspace, exercise, &LastCheck::does_not_compile(codes))?;
+        return Err(trouble.next(format!("just hint {target}{explain}")).into());
+    }
+    Err(trouble
+        .next(format!("just check {target}, once it is mended"))
+        .into())
+}
+
+/// The one command that makes sense now.
+fn next_step(catalogue: &Catalogue, target: Target, report: &Report) -> String {
+    let passed = report.outcome() == Outcome::Passed;
+    let next = match target {
+        Target::Exercise(number) if passed => {
+            let following = catalogue.iter().find(|exercise| exercise.number > number);
+            let following = following.map_or(String::new(), |exercise| {
+                format!("; then {}", exercise.name())
+            });
+            format!("just measure {target}{following}")
+        }
+        Target::Exercise(_) => {
+            format!("just hint {target}; just run {target} to try the request by hand")
+        }
+        _ if passed => return format!("{target} keeps the contract"),
+        _ => format!("just run {target} to try the request by hand"),
+    };
+    format!("next: {}", paint(Style::Strong, next))
+}

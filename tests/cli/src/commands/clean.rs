@@ -1,0 +1,28 @@
+//! `just clean`: removes what the course started and made outside the learner's own files.
+
+use workshop_base::outcome::Outcome;
+use workshop_base::scratch;
+use workshop_base::workspace::Workspace;
+
+/// Runs the command.
+///
+/// # Errors
+/// When something of ours cannot be removed.
+pub async fn run(workspace: &Workspace, image: bool) -> anyhow::Result<Outcome> {
+    let cleaned = workshop_postgres::clean(workspace, image).await?;
+    for line in &cleaned.removed {
+        println!("removed {line}");
+    }
+    for line in &cleaned.left {
+        println!("still there: {line}");
+    }
+    let swept = scratch::sweep();
+    for folder in &swept {
+        println!("removed {}", folder.display());
+    }
+    if cleaned.removed.is_empty() && cleaned.left.is_empty() && swept.is_empty() {
+        println!("nothing to remove");
+    }
+    println!("your attempts, results and the tools are untouched");
+    Ok(Outcome::Passed)
+}

@@ -1,0 +1,21 @@
+//! `workshop cold-start`: what hyperfine times; starts a service, waits for its first 200, leaves it running.
+
+use crate::cli::ColdStartArgs;
+use workshop_base::outcome::Outcome;
+use workshop_measure::start_helper;
+use workshop_measure::start_helper::Order;
+
+/// Starts, or stops what was started, or is the service that does nothing.
+///
+/// # Errors
+/// When the service does not get there, or does not end.
+pub fn run(args: &ColdStartArgs) -> anyhow::Result<Outcome> {
+    if args.answer {
+        start_helper::answer()?;
+    } else if args.stop {
+        start_helper::stop(&Order::read(&args.launch)?)?;
+    } else {
+        start_helper::start(&Order::read(&args.launch)?)?;
+    }
+    Ok(Outcome::Passed)
+}

@@ -1,0 +1,86 @@
+//! `just image`: builds a PostgreSQL image from the programs on this machine; `just image TARGET`: the image of a service,
+//! which is tried out and removed again.
+
+use workshop_harness::container::Image;
+
+use workshop_base::outcome::Outcome;
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Target;
+use workshop_base::workspace::Workspace;
+use workshop_harness::container::Trial;
+use workshop_postgres::image;
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no Docker engine or nothing to build the image from.
+pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
+    let start = std::time::Instant::now();
+    let built = image::build(workspace).await?;
+    println!(
+        "built {} from {}: {} MB in {:.1} s",
+        built.name,
+        built.bin.display(),
+        built.bytes / 1_000_000,
+        start.elapsed().as_secs_f64()
+    );
+    println!(
+        "it is taken where the official image is not here; WORKSHOP_POSTGRES_IMAGE={} takes it always",
+        built.name
+    );
+    Ok(Outcome::Passed)
+}
+
+/// Runs the command with a target.
+///
+/// # Errors
+/// When there is no Docker engine, or the target does not build.
+pub async fn run_service(
+    workspace: &Workspace,
+    target: Target,
+    keep: bool,
+) -> anyhow::Result<Outcome> {
+    let image = Image::build(workspace, target)?;
+    println!(
+        "built {}: {} unpacked, {} packed",
+        image.name,
+        megabytes(image.unpacked),
+        megabytes(image.packed)
+    );
+    let tried = image.try_out().await;
+    if keep {
+        println!("it is kept: docker image rm {} removes it", image.name);
+    } else {
+        image.remove()?;
+    }
+    judge(target, &tried?)
+}
+
+fn judge(target: Target, trial: &Trial) -> anyhow::Result<Outcome> {
+    let status = trial
+        .status
+        .map_or("no answer".to_owned(), |status| format!("status {status}"));
+    println!(
+        "ran as user {}: {}, and {status} to GET /health from outside",
+        trial.user, trial.health
+    );
+    if trial.user != 0 && trial.health == "healthy" && trial.status == Some(200) {
+        return Ok(Outcome::Passed);
+    }
+    let log: String = trial
+        .log
+        .lines()
+        .map(|line| format!("  | {line}\n"))
+        .collect();
+    Err(
+        Trouble::new(format!("the image of {target} does not serve\n{log}"))
+            .expected("a user other than 0, the health healthy, and status 200")
+            .next(format!("read the lines above, and {target}'s Dockerfile"))
+            .failed()
+            .into(),
+    )
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}

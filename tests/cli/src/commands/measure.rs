@@ -1,0 +1,209 @@
+//! `just measure TARGET`: the measurement of an exercise; writes the result, prints the table and the verdict.
+
+use crate::cli::MeasureArgs;
+use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::Exercise;
+use workshop_base::exercise::MeasureTask;
+use workshop_base::exercise::Part;
+use workshop_base::outcome::Outcome;
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Target;
+use workshop_base::workspace::Workspace;
+use workshop_measure::article;
+use workshop_measure::cold_start;
+use workshop_measure::export;
+use workshop_measure::guard;
+use workshop_measure::hyperfine::Hyperfine;
+use workshop_measure::lab;
+use workshop_measure::lab::Lab;
+use workshop_measure::ladder;
+use workshop_measure::library;
+use workshop_measure::load;
+use workshop_measure::load::Wanted;
+use workshop_measure::module;
+use workshop_measure::oha::Oha;
+use workshop_measure::pool;
+use workshop_measure::program;
+use workshop_measure::protocol::Plan;
+use workshop_measure::stall;
+use workshop_postgres::datasets::DataSet;
+use workshop_results::file::JudgedPrediction;
+use workshop_results::file::Mode;
+use workshop_results::file::ResultFile;
+use workshop_results::file::Task;
+use workshop_results::predictions;
+use workshop_results::table;
+
+/// Measures one target against the Kotlin service; for exercise 1, the Kotlin service alone.
+///
+/// # Errors
+/// When it cannot be measured, or the two do not do the same work.
+pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercise = exercise(&catalogue, args.target)?;
+    let mode = match (args.quick, args.thorough) {
+        (true, _) => Mode::Quick,
+        (_, true) => Mode::Thorough,
+        _ => Mode::Standard,
+    };
+    let mut result = measure(workspace, exercise, args, mode).await?;
+    // The predictions are about the port.
+    if !args.reference && exercise.part == Part::Port {
+        result.predictions = judged(workspace, &result)?;
+    }
+    let path = if args.reference {
+        ResultFile::reference_path(workspace, &result.exercise)
+    } else {
+        ResultFile::own_path(workspace, args.target)
+    };
+    result.write(&path)?;
+    table::print(&result);
+    println!(
+        "\nwritten to {}",
+        path.strip_prefix(workspace.root())
+            .unwrap_or(&path)
+            .display()
+    );
+    Ok(if result.invalid.is_empty() {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}
+
+/// The exercise whose measurement is asked for; the Kotlin service alone is that of exercise 1.
+fn exercise(catalogue: &Catalogue, target: Target) -> anyhow::Result<&Exercise> {
+    match target {
+        Target::Exercise(number) | Target::Solution(number) => catalogue.get(number),
+        Target::Kotlin => catalogue
+            .iter()
+            .find(|exercise| exercise.measure.task == MeasureTask::Baseline)
+            .ok_or_else(|| {
+                Trouble::new("no exercise measures the Kotlin service alone")
+                    .next("just progress")
+                    .into()
+            }),
+    }
+}
+
+async fn measure(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    args: &MeasureArgs,
+    mode: Mode,
+) -> anyhow::Result<ResultFile> {
+    let wanted = |task| Wanted {
+        task,
+        exercise: exercise.number,
+        target: args.target.to_string(),
+        mode,
+    };
+    match exercise.measure.task {
+        MeasureTask::Baseline => {
+            let lab = under_load(workspace, args).await?;
+            let subjects = [lab.subject(Target::Kotlin).await?];
+            load::measure(
+                &lab,
+                &subjects,
+                &wanted(Task::Baseline),
+                Plan::baseline(mode),
+            )
+            .await
+        }
+        MeasureTask::Reads => {
+            let lab = under_load(workspace, args).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            load::measure(&lab, &subjects, &wanted(Task::Reads), Plan::reads(mode)).await
+        }
+        MeasureTask::Guard => {
+            let lab = under_load(workspace, args).await?;
+            guard::measure(&lab, args.target, &wanted(Task::Guard)).await
+        }
+        MeasureTask::Stall => {
+            let lab = under_load(workspace, args).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            stall::measure(&lab, &subjects, &wanted(Task::Stall)).await
+        }
+        MeasureTask::Pool => {
+            let lab = under_load(workspace, args).await?;
+            pool::measure(&lab, args.target, &wanted(Task::Pool)).await
+        }
+        MeasureTask::Article => {
+            let lab = under_load(workspace, args).await?;
+            article::measure(&lab, args.target, &wanted(Task::Article)).await
+        }
+        MeasureTask::Export => {
+            Oha::find(workspace)?;
+            let lab =
+                Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            export::measure(&lab, &subjects, &wanted(Task::Export)).await
+        }
+        MeasureTask::Module => {
+            Oha::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            module::measure(&lab, &subjects, &wanted(Task::Module)).await
+        }
+        MeasureTask::Library => {
+            Oha::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            library::measure(&lab, &subjects, &wanted(Task::Library)).await
+        }
+        MeasureTask::Ladder => {
+            Oha::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            ladder::measure(&lab, args.target, &wanted(Task::Ladder)).await
+        }
+        MeasureTask::Process => {
+            Oha::find(workspace)?;
+            Hyperfine::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            program::measure(&lab, &subjects, &wanted(Task::Process)).await
+        }
+        MeasureTask::ColdStart => {
+            Hyperfine::find(workspace)?;
+            let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
+            let subjects = [
+                lab.subject(Target::Kotlin).await?,
+                lab.subject(args.target).await?,
+            ];
+            cold_start::measure(&lab, &subjects, &wanted(Task::ColdStart)).await
+        }
+    }
+}
+
+/// The lab of a measurement by load. The generator is looked for first: data are seeded for minutes.
+async fn under_load<'a>(workspace: &'a Workspace, args: &MeasureArgs) -> anyhow::Result<Lab<'a>> {
+    Oha::find(workspace)?;
+    Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await
+}
+
+/// The reader's predictions held against the result.
+fn judged(workspace: &Workspace, result: &ResultFile) -> anyhow::Result<Vec<JudgedPrediction>> {
+    let path = predictions::path(workspace)?;
+    if !path.is_file() {
+        return Ok(Vec::new());
+    }
+    Ok(predictions::judged_by(&predictions::read(&path)?, result))
+}

@@ -1,0 +1,114 @@
+//! The commands, one module each, and the table that leads to them.
+
+mod bench_loop;
+mod calibrate;
+mod carry;
+pub mod check;
+mod clean;
+mod cold_start;
+mod doctor;
+mod hint;
+mod image;
+mod measure;
+mod progress;
+mod report;
+mod reset;
+mod run;
+mod seed;
+mod solution;
+mod starter_patch;
+mod tour;
+mod verify;
+mod watch;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::Command;
+use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::Exercise;
+use workshop_base::outcome::Interrupted;
+use workshop_base::outcome::Outcome;
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Target;
+use workshop_base::workspace::Workspace;
+
+/// Runs one command.
+///
+/// # Errors
+/// Whatever the command could not get past.
+pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
+    match command {
+        Command::Tour => interruptible(tour::run(workspace)).await,
+        Command::Doctor => doctor::run(workspace).await,
+        Command::Check(args) => interruptible(check::run(workspace, &args)).await,
+        Command::Run(args) => run::run(workspace, &args).await,
+        Command::Watch { target } => watch::run(workspace, &exercise(workspace, target)?).await,
+        Command::Hint { target } => hint::run(workspace, &exercise(workspace, target)?),
+        Command::Solution { target, apply } => {
+            solution::run(workspace, &exercise(workspace, target)?, apply)
+        }
+        Command::Reset { target } => reset::run(workspace, &exercise(workspace, target)?),
+        Command::Progress => progress::run(workspace),
+        Command::StarterPatch { target } => {
+            starter_patch::run(workspace, &exercise(workspace, target)?)
+        }
+        Command::Verify {
+            target,
+            after_tests,
+        } => interruptible(verify::run(workspace, &target, after_tests)).await,
+        Command::Carry { target } => carry::run(workspace, target),
+        Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
+        Command::Seed(args) => seed::run(workspace, &args).await,
+        Command::Image { target: None, .. } => image::run(workspace).await,
+        Command::Image {
+            target: Some(target),
+            keep,
+        } => interruptible(image::run_service(workspace, target, keep)).await,
+        Command::Clean { image } => clean::run(workspace, image).await,
+        Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
+        Command::Report => report::run(workspace),
+        Command::Calibrate(args) => interruptible(calibrate::run(workspace, &args)).await,
+        Command::ColdStart(args) => cold_start::run(&args),
+    }
+}
+
+/// Runs a command that has no way of its own to end early. On Ctrl-C or SIGTERM it is dropped, and with it whatever it
+/// has started.
+async fn interruptible(
+    command: impl Future<Output = anyhow::Result<Outcome>>,
+) -> anyhow::Result<Outcome> {
+    tokio::select! {
+        result = command => result,
+        () = interrupted() => {
+            Err(Interrupted::new("interrupted; what was started is stopped").into())
+        }
+    }
+}
+
+/// Returns when somebody wants the tool to end.
+async fn interrupted() {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut signals) => signals.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
+}
+
+/// The exercise that a command for learners is about.
+fn exercise(workspace: &Workspace, target: Target) -> anyhow::Result<Exercise> {
+    let catalogue = Catalogue::read(workspace)?;
+    match target {
+        Target::Exercise(number) => Ok(catalogue.get(number)?.clone()),
+        Target::Solution(_) | Target::Kotlin => {
+            Err(Trouble::new(format!("{target} is nothing that you edit"))
+                .expected(format!("one of: {}", catalogue.names().join(", ")))
+                .next("just progress")
+                .into())
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! `just run TARGET`: the service with a database of its own, left running so that requests can be tried by hand.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+use crate::cli::RunArgs;
+use workshop_base::outcome::Outcome;
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Target;
+use workshop_base::terminal::Style;
+use workshop_base::terminal::paint;
+use workshop_base::workspace::Workspace;
+use workshop_harness::build;
+use workshop_harness::build::Profile;
+use workshop_harness::front::Front;
+use workshop_harness::nginx;
+use workshop_harness::nginx::FIRST_STAGE;
+use workshop_harness::service::Service;
+use workshop_harness::service::Settings;
+use workshop_harness::service::free_address;
+use workshop_postgres::Server;
+use workshop_postgres::datasets::DataSet;
+use workshop_postgres::datasets::RunDatabase;
+
+/// The port that is taken when it is free, so that a line of the shell's history works again tomorrow.
+const USUAL_PORT: u16 = 8080;
+
+/// Starts the target and waits for Ctrl-C or for its end.
+///
+/// # Errors
+/// When it does not build or start, or ends by itself.
+pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
+    // Whoever puts a load on it by hand should meet it as it would be shipped: always so for the JVM, which a check
+    // starts with a compiler that stops early.
+    let as_shipped = args.release || args.target == Target::Kotlin;
+    let profile = if as_shipped {
+        Profile::Measure
+    } else {
+        Profile::Check
+    };
+    let launch = build::build(workspace, args.target, profile)
+        .await
+        .map_err(|error| {
+            Trouble::new(error.to_string())
+                .next(format!("just check {}", args.target))
+                .failed()
+        })?;
+    let server = Server::ensure(workspace).await?;
+    let database = RunDatabase::create(&server, workspace, DataSet::Small).await?;
+    let ended = serve(workspace, args, &launch, database.url(), &server).await;
+    database.remove().await?;
+    ended
+}
+
+async fn serve(
+    workspace: &Workspace,
+    args: &RunArgs,
+    launch: &build::Launch,
+    database_url: &str,
+    server: &Server,
+) -> anyhow::Result<Outcome> {
+    let address = address(args.port)?;
+    let mut service = Service::start_at(workspace, launch, &settings(database_url), address)
+        .await
+        .map_err(|error| error.into_trouble())?;
+    println!(
+        "{} on {}",
+        paint(Style::Strong, service.label()),
+        server.describe()
+    );
+    println!("its log: {}", service.log().display());
+    let front = front_of(workspace, launch, &service, database_url).await?;
+    match &front {
+        Some(front) => introduce(front, launch),
+        None => println!(
+            "try:     curl -i -H 'X-API-Key: valid_key' '{}/read/1'",
+            service.base_url()
+        ),
+    }
+    println!("Ctrl-C stops it and removes its database");
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        () = service.ended() => {
+            let log = service.log_tail(20);
+            return Err(Trouble::new(format!("{} ended by itself; its log ends with\n{log}", service.label()))
+                .expected("a service that runs until it is told to stop")
+                .failed()
+                .into());
+        }
+    }
+    if let Some(front) = front {
+        front.stop().await;
+    }
+    service.stop().await;
+    Ok(Outcome::Passed)
+}
+
+/// The usual settings, with the `LOG_LEVEL` of the shell: what happens at each request is worth reading by hand.
+fn settings(database_url: &str) -> Settings {
+    let usual = Settings::new(database_url);
+    Settings {
+        log_level: std::env::var("LOG_LEVEL").unwrap_or(usual.log_level),
+        ..usual
+    }
+}
+
+/// What stands around a service that comes with a configuration of nginx: exercise 12 is about the three of them. Nothing stands
+/// around any other.
+async fn front_of(
+    workspace: &Workspace,
+    launch: &build::Launch,
+    rust: &Service,
+    database_url: &str,
+) -> anyhow::Result<Option<Front>> {
+    let configuration = launch.directory.join(nginx::FOLDER);
+    if !configuration.is_dir() {
+        return Ok(None);
+    }
+    let kotlin = build::build(workspace, Target::Kotlin, Profile::Measure).await?;
+    let settings = settings(database_url);
+    let front = Front::start(workspace, &configuration, &kotlin, &settings, rust).await?;
+    Ok(Some(front))
+}
+
+fn introduce(front: &Front, launch: &build::Launch) {
+    let nginx = format!("http://{}", front.nginx.address());
+    println!("kotlin:  {}", front.kotlin.base_url());
+    println!("nginx:   {nginx}, in front of both, at the stage {FIRST_STAGE}");
+    println!("try:     curl -si '{nginx}/qrcode?text=hello' | grep -a X-Served-By");
+    println!(
+        "switch:  sh {}/{}/switch.sh {} mirror",
+        launch.directory.display(),
+        nginx::FOLDER,
+        front.nginx.folder().display()
+    );
+}
+
+/// The address asked for; else the usual port when it is free, else any that is.
+fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, port.unwrap_or(USUAL_PORT)));
+    match (TcpListener::bind(usual), port) {
+        (Ok(_), _) => Ok(usual),
+        (Err(_), None) => Ok(free_address()?),
+        (Err(error), Some(port)) => Err(Trouble::new(format!(
+            "port {port} cannot be listened on: {error}"
+        ))
+        .next("name another with --port, or none: then a free one is taken")
+        .into()),
+    }
+}

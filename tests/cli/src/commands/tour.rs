@@ -1,0 +1,148 @@
+//! `just tour`: the main job in one go. Database and data, Kotlin and the reference side by side, checked, measured, and
+//! the book with what came out.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::Context;
+
+use crate::commands::check;
+
+use crate::cli::MeasureArgs;
+use crate::commands::measure;
+use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::Exercise;
+use workshop_base::exercise::MeasureTask;
+use workshop_base::outcome::Outcome;
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Target;
+use workshop_base::terminal::Style;
+use workshop_base::terminal::paint;
+use workshop_base::workspace::Workspace;
+use workshop_harness::build;
+use workshop_harness::build::Launch;
+use workshop_harness::build::Profile;
+use workshop_postgres::Server;
+use workshop_postgres::datasets;
+use workshop_postgres::datasets::DataSet;
+
+/// Large enough to be read at random, small enough to be made in seconds.
+const DATA_SET: DataSet = DataSet::Pi;
+
+/// Goes through the steps; stops at the first that fails.
+///
+/// # Errors
+/// When a step cannot be done.
+pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
+    let started = Instant::now();
+    let catalogue = Catalogue::read(workspace)?;
+    let exercise = measured_exercise(&catalogue)?;
+    let reference = Target::Solution(exercise.number);
+
+    step(1, "PostgreSQL");
+    let server = Server::ensure(workspace).await?;
+    println!("{}", server.describe());
+
+    step(
+        2,
+        &format!("the data: {DATA_SET}, {} rows", DATA_SET.rows()),
+    );
+    let seeded = datasets::seed(&server, workspace, DATA_SET).await?;
+    let (rows, fingerprint) = (seeded.rows, &seeded.fingerprint);
+    println!("{rows} rows, fingerprint {fingerprint}");
+
+    step(
+        3,
+        &format!("building both services: kotlin and {reference}, as they would be shipped"),
+    );
+    let kotlin = build::build(workspace, Target::Kotlin, Profile::Measure).await?;
+    let rust = build::build(workspace, reference, Profile::Measure).await?;
+
+    step(4, "the same contract, checked on both");
+    let subjects = [
+        (Target::Kotlin, None, &kotlin),
+        (reference, Some(exercise), &rust),
+    ];
+    for (target, exercise, launch) in subjects {
+        checked(workspace, &server, &catalogue, target, exercise, launch).await?;
+    }
+
+    step(
+        5,
+        "the same work, measured on both (a quick run, for orientation)",
+    );
+    let args = MeasureArgs {
+        target: reference,
+        quick: true,
+        thorough: false,
+        data_set: Some(DATA_SET),
+        reference: false,
+    };
+    let measured = measure::run(workspace, &args).await?;
+
+    step(6, "the book, with these figures in it");
+    build_book(workspace)?;
+    println!(
+        "book-html/index.html holds it; your figures stand on the page of {}",
+        exercise.name()
+    );
+
+    println!(
+        "\nthe tour took {} s; next: {}",
+        started.elapsed().as_secs(),
+        paint(Style::Strong, "just serve, and the page \"Setting up\"")
+    );
+    Ok(measured)
+}
+
+/// The newest exercise that measures reads.
+fn measured_exercise(catalogue: &Catalogue) -> anyhow::Result<&Exercise> {
+    let reads = |exercise: &&Exercise| exercise.measure.task == MeasureTask::Reads;
+    catalogue
+        .iter()
+        .filter(reads)
+        .last()
+        .context("no exercise measures reads")
+}
+
+fn step(number: usize, what: &str) {
+    println!("\n{}", paint(Style::Strong, format!("[{number}/6] {what}")));
+}
+
+async fn checked(
+    workspace: &Workspace,
+    server: &Server,
+    catalogue: &Catalogue,
+    target: Target,
+    exercise: Option<&Exercise>,
+    launch: &Launch,
+) -> anyhow::Result<()> {
+    let report = check::judge_launch(workspace, server, catalogue, exercise, launch).await?;
+    println!("{target}");
+    report.print();
+    if report.outcome() == Outcome::Passed {
+        return Ok(());
+    }
+    Err(Trouble::new(format!("{target} does not keep the contract"))
+        .expected("a checkout as it came: both services are the course's own")
+        .next(format!("git status; just check {target}"))
+        .failed()
+        .into())
+}
+
+fn build_book(workspace: &Workspace) -> anyhow::Result<()> {
+    let status = Command::new("mdbook")
+        .arg("build")
+        .current_dir(workspace.root())
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| {
+            Trouble::new(format!("mdbook cannot be run: {error}")).next("./justw --bring mdbook")
+        })?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Trouble::new(format!("mdbook build ended with {status}"))
+        .next("just doctor; the words above say which page")
+        .into())
+}

@@ -1,0 +1,383 @@
+//! `just verify`: the author's gate. A starter is red exactly as declared, a reference is green, each planted mistake is
+//! caught by the test that its file names, the Kotlin service keeps the whole contract, and the files fit together.
+
+use std::process::Stdio;
+
+use anyhow::Context;
+
+use crate::chain;
+use crate::commands::check;
+use crate::hints;
+use crate::mistakes::Mistake;
+use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::Exercise;
+use workshop_base::files;
+use workshop_base::originals;
+use workshop_base::outcome::Outcome;
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Target;
+use workshop_base::terminal::Style;
+use workshop_base::terminal::paint;
+use workshop_base::workspace::Workspace;
+use workshop_harness::build;
+use workshop_harness::build::BuildError;
+use workshop_harness::build::Launch;
+use workshop_harness::build::Profile;
+use workshop_harness::build::cargo_command;
+use workshop_harness::copies::Copy;
+use workshop_harness::plan::Phase;
+use workshop_harness::report::Report;
+use workshop_harness::report::Verdict;
+use workshop_harness::run::judge_once;
+use workshop_postgres::Server;
+
+/// Fewer planted mistakes do not show that the tests can fail.
+const FEWEST_MISTAKES: usize = 2;
+
+/// Verifies one exercise, or all. After the tests the references and the Kotlin service are not judged once more.
+///
+/// # Errors
+/// When nothing can be said: an unknown name, a broken environment.
+pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercises = chosen(&catalogue, which)?;
+    let server = Server::ensure(workspace).await?;
+    println!("on {}", server.describe());
+    let mut gate = Gate {
+        workspace,
+        server: &server,
+        catalogue: &catalogue,
+        after_tests,
+        passed: 0,
+        failed: 0,
+    };
+    for exercise in exercises {
+        println!(
+            "{}",
+            paint(
+                Style::Strong,
+                format!("{} {}", exercise.name(), exercise.title)
+            )
+        );
+        gate.exercise(exercise).await?;
+    }
+    println!("{}", paint(Style::Strong, "kotlin and the book"));
+    if !after_tests {
+        gate.kotlin().await?;
+    }
+    gate.book()?;
+    println!("\n{} passed, {} failed", gate.passed, gate.failed);
+    Ok(if gate.failed == 0 {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}
+
+fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a Exercise>> {
+    if which == "all" {
+        return Ok(catalogue.iter().collect());
+    }
+    match which.parse() {
+        Ok(Target::Exercise(number)) => Ok(vec![catalogue.get(number)?]),
+        _ => Err(Trouble::new(format!("{which} cannot be verified"))
+            .expected(format!("all, or one of: {}", catalogue.names().join(", ")))
+            .next("just verify all")
+            .into()),
+    }
+}
+
+struct Gate<'a> {
+    workspace: &'a Workspace,
+    server: &'a Server,
+    catalogue: &'a Catalogue,
+    after_tests: bool,
+    passed: usize,
+    failed: usize,
+}
+
+impl Gate<'_> {
+    /// Records and prints one finding: no faults is good.
+    fn hold(&mut self, what: &str, faults: &[String]) {
+        if faults.is_empty() {
+            self.passed += 1;
+            println!("  {}    {what}", paint(Style::Good, "ok"));
+        } else {
+            self.failed += 1;
+            println!("  {}  {what}", paint(Style::Bad, "FAIL"));
+            for fault in faults {
+                println!("          {fault}");
+            }
+        }
+    }
+
+    async fn exercise(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let faults = self.same_outside_the_edit_list(exercise)?;
+        self.hold(
+            "starter and reference differ in the files of the edit list only",
+            &faults,
+        );
+        let faults = originals::patch_faults(self.workspace, exercise)?;
+        self.hold(
+            "starter.patch makes the starter from the reference",
+            &faults,
+        );
+        self.chain(exercise)?;
+        let faults = self.missing_hints(exercise)?;
+        self.hold("every test that is red has its hints", &faults);
+        if !exercise.is_crate() {
+            return self.form(exercise);
+        }
+        let (starter, reference) = (
+            Target::Exercise(exercise.number),
+            Target::Solution(exercise.number),
+        );
+        self.hold(
+            "starter and reference are formatted",
+            &formatting_faults(&[starter, reference])?,
+        );
+        for target in [starter, reference] {
+            let faults = clippy_faults(self.workspace, &target.to_string())?;
+            self.hold(
+                &format!("{target} compiles without warnings, clippy's included"),
+                &faults,
+            );
+        }
+        let report = self.judged(starter, exercise).await;
+        self.hold(
+            "the starter is red exactly as declared",
+            &red_faults(exercise, report)?,
+        );
+        if !self.after_tests {
+            let report = self.judged(reference, exercise).await;
+            self.hold("the reference is green", &green_faults(report)?);
+        }
+        self.mistakes(exercise).await
+    }
+
+    fn chain(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let faults = chain::not_carried(self.workspace, self.catalogue, exercise)?;
+        self.hold("every change is carried to what grows from it", &faults);
+        if let Some(grows_from) = &exercise.grows_from {
+            let faults = chain::unannounced(self.workspace, self.catalogue, exercise, grows_from)?;
+            self.hold(
+                "the starter is the reference before it, but for edit and given",
+                &faults,
+            );
+        }
+        Ok(())
+    }
+
+    fn form(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let starter =
+            check::judge_form(self.workspace, exercise, Target::Exercise(exercise.number))?;
+        self.hold(
+            "the starter is red exactly as declared",
+            &red_faults(exercise, Ok(starter))?,
+        );
+        let reference =
+            check::judge_form(self.workspace, exercise, Target::Solution(exercise.number))?;
+        self.hold("the reference is green", &green_faults(Ok(reference))?);
+        Ok(())
+    }
+
+    fn same_outside_the_edit_list(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+        let reference = originals::reference(self.workspace, exercise)?;
+        let starter = originals::in_place(self.workspace, exercise)?;
+        let strays = files::differing(&reference, &starter).into_iter();
+        Ok(strays
+            .filter(|path| !exercise.edit.contains(path))
+            .map(|path| path.display().to_string())
+            .collect())
+    }
+
+    fn missing_hints(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+        let hints = hints::read(&exercise.starter(self.workspace).join("hints.md"))?;
+        Ok(hints.missing(&exercise.red))
+    }
+
+    async fn judged(&self, target: Target, exercise: &Exercise) -> anyhow::Result<Report> {
+        let launch = build::build(self.workspace, target, Profile::Check).await?;
+        self.judged_launch(Some(exercise), &launch).await
+    }
+
+    async fn judged_launch(
+        &self,
+        exercise: Option<&Exercise>,
+        launch: &Launch,
+    ) -> anyhow::Result<Report> {
+        check::judge_launch(
+            self.workspace,
+            self.server,
+            self.catalogue,
+            exercise,
+            launch,
+        )
+        .await
+    }
+
+    async fn mistakes(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let mistakes = Mistake::all(&exercise.solution(self.workspace))?;
+        let enough = if mistakes.len() < FEWEST_MISTAKES {
+            vec![format!(
+                "{} found, {FEWEST_MISTAKES} expected",
+                mistakes.len()
+            )]
+        } else {
+            Vec::new()
+        };
+        self.hold("there are planted mistakes", &enough);
+        for mistake in mistakes {
+            let faults = self.uncaught(exercise, &mistake).await?;
+            self.hold(
+                &format!(
+                    "mistake {} is caught by {}",
+                    mistake.slug, mistake.caught_by
+                ),
+                &faults,
+            );
+        }
+        Ok(())
+    }
+
+    async fn uncaught(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+    ) -> anyhow::Result<Vec<String>> {
+        let package = format!("mistake-{}-{}", exercise.number, mistake.slug);
+        let solution = exercise.solution(self.workspace);
+        let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
+            .with_context(|| format!("mistake {}", mistake.slug))?;
+        let launch = match build::launch(
+            self.workspace,
+            exercise.calls(),
+            copy.krate(),
+            Profile::Check,
+        ) {
+            Ok(launch) => launch,
+            Err(BuildError::DoesNotCompile { .. }) => {
+                return Ok(vec!["it does not compile".to_owned()]);
+            }
+            Err(BuildError::CouldNotBuild(error)) => return Err(error),
+        };
+        let suites = self.catalogue.suites_for(exercise);
+        let Some(test) = Phase::of_one_test(workshop_suites::all(), &suites, &mistake.caught_by)?
+        else {
+            return Ok(vec!["no suite of the exercise has that test".to_owned()]);
+        };
+        let report = judge_once(self.workspace, self.server, &launch, &test).await?;
+        Ok(match report.outcome() {
+            Outcome::Failed => Vec::new(),
+            _ => vec!["that test passed".to_owned()],
+        })
+    }
+
+    async fn kotlin(&mut self) -> anyhow::Result<()> {
+        let launch = build::build(self.workspace, Target::Kotlin, Profile::Check).await?;
+        let report = self.judged_launch(None, &launch).await;
+        self.hold(
+            "the Kotlin service keeps the whole contract",
+            &green_faults(report)?,
+        );
+        Ok(())
+    }
+
+    fn book(&mut self) -> anyhow::Result<()> {
+        let faults: Vec<String> = workshop_book::check::source(self.workspace)?
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        self.hold("the book's includes, links and minutes hold", &faults);
+        Ok(())
+    }
+}
+
+/// A crate that does not compile, or a service that does not start, is a fault of the files; all else is no verdict.
+fn or_fault(report: anyhow::Result<Report>) -> anyhow::Result<Result<Report, Vec<String>>> {
+    match report {
+        Ok(report) => Ok(Ok(report)),
+        Err(error) if error.is::<BuildError>() => Ok(Err(vec![error.to_string()])),
+        Err(error) => Err(error),
+    }
+}
+
+fn red_faults(exercise: &Exercise, report: anyhow::Result<Report>) -> anyhow::Result<Vec<String>> {
+    let report = match or_fault(report)? {
+        Ok(report) => report,
+        Err(faults) => return Ok(faults),
+    };
+    report.print_unsteady();
+    let mut undeclared = Vec::new();
+    for judged in &report.tests {
+        if let Verdict::Failed { failure, log } = &judged.verdict
+            && !exercise.red.contains(&judged.test)
+        {
+            undeclared.push(format!("{} fails, but is not declared red", judged.test));
+            undeclared.extend(failure.to_string().lines().map(|line| format!("  {line}")));
+            undeclared.extend(log.lines().map(|line| format!("  | {line}")));
+        }
+    }
+    let failed = report.failed();
+    let unexpected = exercise.red.iter().filter(|test| !failed.contains(test));
+    let unexpected = unexpected.map(|test| format!("{test} is declared red, but does not fail"));
+    undeclared.extend(unexpected);
+    Ok(undeclared)
+}
+
+fn green_faults(report: anyhow::Result<Report>) -> anyhow::Result<Vec<String>> {
+    let report = match or_fault(report)? {
+        Ok(report) => report,
+        Err(faults) => return Ok(faults),
+    };
+    let failed = report.failed();
+    if failed.is_empty() && !report.hung_on_shutdown {
+        report.print_unsteady();
+        return Ok(Vec::new());
+    }
+    report.print();
+    Ok(if failed.is_empty() {
+        vec!["it hung on shutdown".to_owned()]
+    } else {
+        failed
+    })
+}
+
+fn formatting_faults(targets: &[Target]) -> anyhow::Result<Vec<String>> {
+    let mut command = cargo_command();
+    command.args(["fmt", "--check"]);
+    for target in targets {
+        command.args(["--package", &target.to_string()]);
+    }
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .context("cargo fmt cannot be run")?;
+    let fault = "cargo fmt would change it".to_owned();
+    Ok(if output.status.success() {
+        Vec::new()
+    } else {
+        vec![fault]
+    })
+}
+
+fn clippy_faults(workspace: &Workspace, package: &str) -> anyhow::Result<Vec<String>> {
+    let output = cargo_command()
+        .args(["clippy", "--quiet", "--package", package, "--all-targets"])
+        .arg("--target-dir")
+        .arg(workspace.cargo_target())
+        .args(["--", "--deny", "warnings"])
+        .current_dir(workspace.root())
+        .stdin(Stdio::null())
+        .output()
+        .context("cargo clippy cannot be run")?;
+    if output.status.success() {
+        return Ok(Vec::new());
+    }
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok(words
+        .lines()
+        .filter(|line| line.starts_with("error") || line.contains("-->"))
+        .map(str::to_owned)
+        .collect())
+}

@@ -1,0 +1,139 @@
+//! `just watch`: check again at every change of the exercise's files.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use notify::{EventKind, PollWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::commands::check;
+
+use crate::cli::CheckArgs;
+use crate::commands::interrupted;
+use workshop_base::exercise::Exercise;
+use workshop_base::files;
+use workshop_base::originals;
+use workshop_base::outcome;
+use workshop_base::outcome::Outcome;
+use workshop_base::target::Target;
+use workshop_base::terminal::Style;
+use workshop_base::terminal::paint;
+use workshop_base::workspace::Workspace;
+
+/// Editors write in several steps; a change counts when this long nothing more came.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// How often files are looked at where the system cannot tell of changes.
+const POLL: Duration = Duration::from_secs(1);
+
+/// Checks, waits for a change, checks again, until Ctrl-C.
+///
+/// # Errors
+/// When the folder cannot be watched or read.
+pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
+    let folder = exercise.starter(workspace);
+    let mut changes = Changes::below(&folder)?;
+    let interrupted = interrupted();
+    tokio::pin!(interrupted);
+    loop {
+        let checked = originals::in_place(workspace, exercise)?;
+        let args = CheckArgs {
+            target: Target::Exercise(exercise.number),
+            timings: false,
+        };
+        tokio::select! {
+            result = check::run(workspace, &args) => {
+                // A red or broken check is no reason to stop watching; its exit code belongs to `check`.
+                let _ = outcome::exit_code(result);
+            }
+            // Dropping the check stops what it started.
+            () = &mut interrupted => return Ok(stopped()),
+        }
+        let line = format!(
+            "watching {}; save a file to check again, Ctrl-C to end",
+            files::shown(workspace, &folder)
+        );
+        println!("{}", paint(Style::Faint, line));
+        loop {
+            tokio::select! {
+                change = changes.settled() => change?,
+                () = &mut interrupted => return Ok(stopped()),
+            }
+            // Files saved unchanged, and editors' own files that came and went, are no change.
+            if originals::in_place(workspace, exercise)? != checked {
+                break;
+            }
+        }
+    }
+}
+
+fn stopped() -> Outcome {
+    println!("\nno longer watching");
+    Outcome::Passed
+}
+
+/// Tells of changes below a folder.
+struct Changes {
+    events: UnboundedReceiver<()>,
+    /// Stops watching when it is dropped.
+    _watcher: Box<dyn Watcher>,
+}
+
+impl Changes {
+    fn below(folder: &Path) -> anyhow::Result<Self> {
+        let (sender, events) = tokio::sync::mpsc::unbounded_channel();
+        let poll_sender = sender.clone();
+        let on_event = move |event: notify::Result<notify::Event>| {
+            // Cargo reading the files is an event too, of the kind Access.
+            if !matches!(
+                event,
+                Ok(notify::Event {
+                    kind: EventKind::Access(_),
+                    ..
+                })
+            ) {
+                // Nobody listens when the command is ending.
+                let _ = sender.send(());
+            }
+        };
+        let told = notify::recommended_watcher(on_event).and_then(|mut watcher| {
+            watcher.watch(folder, RecursiveMode::Recursive)?;
+            Ok(Box::new(watcher) as Box<dyn Watcher>)
+        });
+        let watcher = match told {
+            Ok(watcher) => watcher,
+            Err(error) => {
+                eprintln!(
+                    "note: the system cannot tell of changes ({error}); looking every second (see just doctor)"
+                );
+                let config = notify::Config::default()
+                    .with_poll_interval(POLL)
+                    .with_compare_contents(true);
+                let on_event = move |_: notify::Result<notify::Event>| {
+                    let _ = poll_sender.send(());
+                };
+                let context = || format!("cannot watch {}", folder.display());
+                let mut watcher = PollWatcher::new(on_event, config).with_context(context)?;
+                watcher
+                    .watch(folder, RecursiveMode::Recursive)
+                    .with_context(context)?;
+                Box::new(watcher)
+            }
+        };
+        Ok(Changes {
+            events,
+            _watcher: watcher,
+        })
+    }
+
+    /// Waits for a change and then until no more come.
+    async fn settled(&mut self) -> anyhow::Result<()> {
+        self.events
+            .recv()
+            .await
+            .context("the watching of files ended by itself")?;
+        while let Ok(Some(())) = tokio::time::timeout(QUIET, self.events.recv()).await {}
+        Ok(())
+    }
+}

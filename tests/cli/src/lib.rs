@@ -1,0 +1,11 @@
+//! The command line: what its commands share.
+
+pub mod attempts;
+pub mod chain;
+pub mod cli;
+pub mod commands;
+pub mod doctor;
+pub mod hints;
+pub mod mistakes;
+pub mod predict;
+pub mod state;

@@ -1,0 +1,161 @@
+//! What the tool remembers of an exercise between commands: the last check, the day it first passed, the last hint.
+//! One readable file an exercise, `.workshop/state/exercise-3.toml`; deleting it loses only this memory.
+
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use workshop_base::exercise::Exercise;
+use workshop_base::files;
+use workshop_base::workspace::Workspace;
+
+/// How a check ended. A check that could not judge says nothing about the work and is not remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckOutcome {
+    /// Every test passed.
+    Passed,
+    /// At least one test failed.
+    Failed,
+    /// The compiler refused the crate.
+    DoesNotCompile,
+}
+
+/// What the last check of an exercise found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastCheck {
+    /// How it ended.
+    pub outcome: CheckOutcome,
+    /// When it ended.
+    pub at: Timestamp,
+    /// The names of the tests that failed, in the order of the suites.
+    #[serde(default)]
+    pub failed: Vec<String>,
+    /// The compiler's error codes (`E0277`), in the order they were printed.
+    #[serde(default)]
+    pub compiler_codes: Vec<String>,
+}
+
+impl LastCheck {
+    /// Every test passed, now.
+    pub fn passed() -> Self {
+        LastCheck::now(CheckOutcome::Passed)
+    }
+
+    /// These tests failed, now.
+    pub fn failed(failed: Vec<String>) -> Self {
+        LastCheck {
+            failed,
+            ..LastCheck::now(CheckOutcome::Failed)
+        }
+    }
+
+    /// The compiler refused the crate with these codes, now.
+    pub fn does_not_compile(compiler_codes: Vec<String>) -> Self {
+        LastCheck {
+            compiler_codes,
+            ..LastCheck::now(CheckOutcome::DoesNotCompile)
+        }
+    }
+
+    fn now(outcome: CheckOutcome) -> Self {
+        // Whole seconds: people read this file.
+        let at =
+            Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);
+        LastCheck {
+            outcome,
+            at,
+            failed: Vec::new(),
+            compiler_codes: Vec::new(),
+        }
+    }
+}
+
+/// The hint that was shown last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastHint {
+    /// The heading of its section in `hints.md`.
+    pub section: String,
+    /// Its level, from 1.
+    pub level: usize,
+}
+
+/// Everything remembered of one exercise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    /// When a check passed for the first time.
+    pub first_passed: Option<Timestamp>,
+    /// The last check that could judge.
+    pub last_check: Option<LastCheck>,
+    /// The last hint.
+    pub last_hint: Option<LastHint>,
+}
+
+/// Remembers a check, and the first one that passed.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn record(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) -> anyhow::Result<()> {
+    let mut memory = recall(workspace, exercise);
+    if check.outcome == CheckOutcome::Passed {
+        memory.first_passed.get_or_insert(check.at);
+    }
+    memory.last_check = Some(check.clone());
+    remember(workspace, exercise, &memory)
+}
+
+/// The last check, if there was one.
+pub fn read(workspace: &Workspace, exercise: &Exercise) -> Option<LastCheck> {
+    recall(workspace, exercise).last_check
+}
+
+/// Everything remembered. A file that cannot be understood is set aside with a warning: memory is a comfort, and no
+/// command fails for the want of it.
+pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Memory {
+    let path = path(workspace, exercise);
+    let fault = match std::fs::read_to_string(&path) {
+        Ok(text) => match toml::from_str(&text) {
+            Ok(memory) => return memory,
+            Err(error) => error.message().to_owned(),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => return Memory::default(),
+        Err(error) => error.to_string(),
+    };
+    let aside = path.with_extension(format!("toml.broken-{}", Timestamp::now().as_millisecond()));
+    let shown = files::shown(workspace, &path);
+    match std::fs::rename(&path, &aside) {
+        Ok(()) => eprintln!(
+            "warning: {shown} cannot be understood ({fault}); it is now {} and {} starts without a memory",
+            files::shown(workspace, &aside),
+            exercise.name()
+        ),
+        Err(_) => eprintln!(
+            "warning: {shown} cannot be read ({fault}); {} goes on without a memory",
+            exercise.name()
+        ),
+    }
+    Memory::default()
+}
+
+/// Writes the memory, atomically.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn remember(workspace: &Workspace, exercise: &Exercise, memory: &Memory) -> anyhow::Result<()> {
+    let text = format!(
+        "# What the tool remembers of {}. Deleting this file loses the memory, nothing else.\n{}",
+        exercise.name(),
+        toml::to_string(memory)?
+    );
+    files::write_atomically(&path(workspace, exercise), text.as_bytes())
+}
+
+fn path(workspace: &Workspace, exercise: &Exercise) -> PathBuf {
+    workspace
+        .state()
+        .join("state")
+        .join(format!("{}.toml", exercise.name()))
+}

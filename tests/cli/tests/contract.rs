@@ -1,0 +1,189 @@
+//! The contract suites under plain `cargo test`: each test of the suites is a test of the Kotlin service and of each
+//! reference that it judges. A target is built and started when the first of its tests is asked for.
+
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::runtime::{Handle, Runtime};
+use workshop::commands::check;
+use workshop::predict;
+use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::Exercise;
+use workshop_base::target::Target;
+use workshop_base::workspace::Workspace;
+use workshop_harness::build;
+use workshop_harness::build::Profile;
+use workshop_harness::report::Report;
+use workshop_harness::report::Verdict;
+use workshop_measure::ceiling;
+use workshop_measure::gates;
+use workshop_measure::subject::Subject;
+use workshop_postgres::Server;
+use workshop_postgres::datasets;
+use workshop_postgres::datasets::DataSet;
+
+fn main() -> ExitCode {
+    match trials_and_runtime() {
+        // The runtime lives until every trial has run.
+        Ok((trials, _runtime)) => libtest_mimic::run(&Arguments::from_args(), trials).exit_code(),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn trials_and_runtime() -> anyhow::Result<(Vec<Trial>, Runtime)> {
+    let runtime = Runtime::new()?;
+    let workspace = Workspace::find()?;
+    let catalogue = Catalogue::read(&workspace)?;
+    let mut trials = trials_of(
+        &workspace,
+        &catalogue,
+        Target::Kotlin,
+        None,
+        runtime.handle(),
+    );
+    for exercise in catalogue.iter() {
+        let target = Target::Solution(exercise.number);
+        trials.extend(trials_of(
+            &workspace,
+            &catalogue,
+            target,
+            Some(exercise),
+            runtime.handle(),
+        ));
+    }
+    trials.push(trial_of_the_ceiling(&workspace, runtime.handle()));
+    Ok((trials, runtime))
+}
+
+/// The yardstick of the measurements is no target, but what it answers must be what the port answers.
+fn trial_of_the_ceiling(workspace: &Workspace, runtime: &Handle) -> Trial {
+    let (workspace, runtime) = (workspace.clone(), runtime.clone());
+    Trial::test("ceiling::it_does_the_same_work_as_the_port", move || {
+        let same = runtime
+            .block_on(same_work_as_the_port(&workspace))
+            .map_err(|error| Failed::from(format!("could not judge: {error:#}")))?;
+        same.map_err(Failed::from)
+    })
+}
+
+async fn same_work_as_the_port(workspace: &Workspace) -> anyhow::Result<Result<(), String>> {
+    /// The first reference that checks keys.
+    const PORT: u8 = 4;
+    let server = Server::ensure(workspace).await?;
+    datasets::seed(&server, workspace, DataSet::Small).await?;
+    let scratch = tempfile::tempdir()?;
+    let target = Target::Solution(PORT);
+    let port = build::build(workspace, target, Profile::Check).await?;
+    let port = Subject::of(target, port, scratch.path())?;
+    let ceiling = ceiling::build(workspace, Profile::Check)?;
+    let ceiling = Subject::named(ceiling::ID, ceiling::ID, ceiling, scratch.path())?;
+    let url = datasets::shared_url(&server, DataSet::Small);
+    let same = gates::same_work(workspace, &[&port, &ceiling], &url, DataSet::Small, PORT).await?;
+    Ok(same.map(|_| ()))
+}
+
+/// What a target did, judged once however many of its tests are asked for.
+struct Judged {
+    workspace: Workspace,
+    catalogue: Catalogue,
+    target: Target,
+    report: OnceLock<Result<Report, String>>,
+}
+
+impl Judged {
+    fn report(&self, runtime: &Handle) -> &Result<Report, String> {
+        self.report.get_or_init(|| {
+            let report = runtime
+                .block_on(self.judge())
+                .map_err(|error| format!("{error:#}"))?;
+            report.print_unsteady();
+            Ok(report)
+        })
+    }
+
+    async fn judge(&self) -> anyhow::Result<Report> {
+        let exercise = match self.target {
+            Target::Kotlin => None,
+            Target::Exercise(number) | Target::Solution(number) => {
+                Some(self.catalogue.get(number)?)
+            }
+        };
+        match exercise {
+            Some(form) if !form.is_crate() => check::judge_form(&self.workspace, form, self.target),
+            _ => {
+                let server = Server::ensure(&self.workspace).await?;
+                let launch = build::build(&self.workspace, self.target, Profile::Check).await?;
+                check::judge_launch(&self.workspace, &server, &self.catalogue, exercise, &launch)
+                    .await
+            }
+        }
+    }
+}
+
+fn trials_of(
+    workspace: &Workspace,
+    catalogue: &Catalogue,
+    target: Target,
+    exercise: Option<&Exercise>,
+    runtime: &Handle,
+) -> Vec<Trial> {
+    let judged = Arc::new(Judged {
+        workspace: workspace.clone(),
+        catalogue: catalogue.clone(),
+        target,
+        report: OnceLock::new(),
+    });
+    names(catalogue, exercise)
+        .into_iter()
+        .map(|test| {
+            let (judged, runtime) = (Arc::clone(&judged), runtime.clone());
+            Trial::test(format!("{target}::{test}"), move || {
+                verdict(judged.report(&runtime), test)
+            })
+        })
+        .collect()
+}
+
+/// The names of the tests that judge a target.
+fn names(catalogue: &Catalogue, exercise: Option<&Exercise>) -> Vec<&'static str> {
+    let suites_of_exercise = match exercise {
+        Some(form) if !form.is_crate() => {
+            return predict::tests().iter().map(|test| test.name).collect();
+        }
+        Some(exercise) => Some(catalogue.suites_for(exercise)),
+        None => None,
+    };
+    workshop_suites::all()
+        .into_iter()
+        .filter(|suite| {
+            suites_of_exercise.as_ref().map_or_else(
+                || suite.judges_kotlin(),
+                |names| names.contains(&suite.name),
+            )
+        })
+        .flat_map(|suite| suite.tests)
+        .map(|test| test.name)
+        .collect()
+}
+
+fn verdict(report: &Result<Report, String>, test: &str) -> Result<(), Failed> {
+    let report = report
+        .as_ref()
+        .map_err(|error| Failed::from(format!("could not judge: {error}")))?;
+    match report
+        .tests
+        .iter()
+        .find(|judged| judged.test == test)
+        .map(|judged| &judged.verdict)
+    {
+        Some(Verdict::Passed) => Ok(()),
+        Some(Verdict::Failed { failure, log }) => {
+            Err(Failed::from(format!("{failure}\nthe log ends with\n{log}")))
+        }
+        None => Err(Failed::from("the test was not run")),
+    }
+}

@@ -1,0 +1,1197 @@
+//! The learner's commands, seen from outside: the tool run on a small course in a temporary folder.
+
+// A test that cannot set up its course has to fail; helpers count as tests.
+#![allow(clippy::expect_used)]
+
+mod folder;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::ops::Deref;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use folder::{Folder, assert_says, everything, exercise_toml};
+use workshop::state;
+use workshop::state::LastCheck;
+use workshop_base::exercise::Catalogue;
+use workshop_base::workspace::Workspace;
+
+/// Longer than anything takes on a slow machine; only a hang is caught by it.
+const HANGS: Duration = Duration::from_secs(120);
+
+const EXERCISE: &str = "exercises/03-read-a-record";
+const SOLUTION: &str = "solutions/03-read-a-record";
+const STARTER_MAIN: &str = "// a header\n\nfn main() {\n    todo!()\n}\n";
+const SOLUTION_MAIN: &str = "// a header\n\nfn main() {\n    serve();\n}\n";
+const STARTER_READ: &str = "pub fn read() {}\n";
+const SOLUTION_READ: &str = "pub fn read() {\n    // the reference\n}\n";
+const PANICS: &str = "Title: Panics
+Caught-by: a_known_id_answers_its_record
+Why: A panic is no answer.
+
+diff --git a/src/read.rs b/src/read.rs
+--- a/src/read.rs
++++ b/src/read.rs
+@@ -1,3 +1,3 @@
+ pub fn read() {
+-    // the reference
++    panic!()
+ }
+";
+
+/// A course of two exercises: the form and one crate. There is no git in it.
+struct Course {
+    folder: Folder,
+}
+
+impl Deref for Course {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.folder
+    }
+}
+
+impl Course {
+    fn new() -> Self {
+        let course = Course {
+            folder: Folder::new(),
+        };
+        course.write("tests/tools.toml", "just = \"1.59.0\"\noha = \"1.16.0\"\n");
+
+        let form = exercise_toml(
+            1,
+            "predict",
+            "Predict",
+            "predictions.toml",
+            "every_prediction_is_filled_in",
+        );
+        course.write("solutions/01-predict/exercise.toml", &form);
+        course.write("exercises/01-predict/exercise.toml", &form);
+        course.write("exercises/01-predict/hints.md", HINTS);
+        course.write(
+            "solutions/01-predict/predictions.toml",
+            "[size]\nratio = 0.5\n",
+        );
+        course.write(
+            "exercises/01-predict/predictions.toml",
+            "[size]\nratio = \"?\"\n",
+        );
+
+        let about = exercise_toml(
+            3,
+            "read-a-record",
+            "Read a record",
+            "src/main.rs\", \"src/read.rs\", \"src/record.rs",
+            "a_known_id_answers_its_record",
+        );
+        for (folder, package) in [(SOLUTION, "solution-3"), (EXERCISE, "exercise-3")] {
+            course.write(&format!("{folder}/exercise.toml"), &about);
+            course.write(
+                &format!("{folder}/Cargo.toml"),
+                &format!("[package]\nname = \"{package}\"\n"),
+            );
+            course.write(&format!("{folder}/src/given.rs"), "// given\n");
+        }
+        course.write(&format!("{SOLUTION}/src/main.rs"), SOLUTION_MAIN);
+        course.write(&format!("{SOLUTION}/src/read.rs"), SOLUTION_READ);
+        // A file that the learner has to make: it is no part of the starter.
+        course.write(&format!("{SOLUTION}/src/record.rs"), "pub struct Record;\n");
+        course.write(&format!("{SOLUTION}/mistakes/panics.patch"), PANICS);
+        course.write(&format!("{EXERCISE}/src/main.rs"), STARTER_MAIN);
+        course.write(&format!("{EXERCISE}/src/read.rs"), STARTER_READ);
+        course.write(&format!("{EXERCISE}/hints.md"), HINTS);
+        for exercise in ["exercise-1", "exercise-3"] {
+            course.passes(&["starter-patch", exercise]);
+        }
+        course
+    }
+
+    /// The learner's folder, without what the tool never writes.
+    fn files(&self, folder: &str) -> BTreeMap<PathBuf, String> {
+        let tree =
+            workshop_base::files::read_tree(&self.path(folder)).expect("a folder that can be read");
+        tree.into_iter()
+            .map(|(path, bytes)| (path, String::from_utf8(bytes).expect("text")))
+            .collect()
+    }
+
+    /// The complete attempts, oldest first.
+    fn attempts(&self) -> Vec<PathBuf> {
+        let folder = self.path(".workshop/attempts/exercise-3");
+        let mut attempts: Vec<PathBuf> = fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.expect("an entry").path())
+            .filter(|path| {
+                !path
+                    .file_name()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .starts_with('.')
+            })
+            .collect();
+        attempts.sort();
+        attempts
+    }
+
+    fn last_check(&self, check: &LastCheck) {
+        let workspace = Workspace::at(self.root());
+        let catalogue = Catalogue::read(&workspace).expect("a catalogue");
+        let exercise = catalogue.get(3).expect("exercise 3");
+        state::record(&workspace, exercise, check).expect("a state file");
+    }
+}
+
+const HINTS: &str = "# Hints
+
+## a_known_id_answers_its_record
+
+1. Look at the query.
+2. Use `query_as`.
+3. Nearly the line:
+
+   ```rust
+   sqlx::query_as(SQL)
+   ```
+
+## an_unknown_id_answers_404_and_names_it
+
+1. Unknown, one.
+2. Unknown, two.
+3. Unknown, three.
+
+## E0277
+
+1. Trait, one.
+2. Trait, two.
+3. Trait, three.
+
+## anything else
+
+1. Else, one.
+2. Else, two.
+3. Else, three.
+";
+
+/// What a learner has done: edited a file, written the missing one, added some, changed one that is not theirs.
+fn learner_s_work(course: &Course) -> BTreeMap<PathBuf, String> {
+    course.write(
+        &format!("{EXERCISE}/src/main.rs"),
+        "fn main() { /* mine */ }\n",
+    );
+    course.write(&format!("{EXERCISE}/src/record.rs"), "// my record\n");
+    course.write(&format!("{EXERCISE}/src/lib.rs"), "// my library\n");
+    course.write(&format!("{EXERCISE}/notes.md"), "my notes\n");
+    course.write(
+        &format!("{EXERCISE}/Cargo.toml"),
+        "[package]\nname = \"exercise-3\"\n# mine\n",
+    );
+    let mut files = course.files(EXERCISE);
+    files.remove(Path::new("hints.md"));
+    files
+}
+
+#[track_caller]
+fn assert_is_starter(course: &Course) {
+    let mut files = course.files(EXERCISE);
+    files.remove(Path::new("notes.md"));
+    let names: Vec<_> = files
+        .keys()
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "Cargo.toml",
+            "exercise.toml",
+            "hints.md",
+            "src/given.rs",
+            "src/main.rs",
+            "src/read.rs"
+        ]
+    );
+    assert_eq!(files[Path::new("src/main.rs")], STARTER_MAIN);
+    assert_eq!(files[Path::new("src/read.rs")], STARTER_READ);
+    assert_eq!(
+        files[Path::new("Cargo.toml")],
+        "[package]\nname = \"exercise-3\"\n"
+    );
+}
+
+#[track_caller]
+fn assert_is_reference(course: &Course) {
+    assert_eq!(
+        course.read(&format!("{EXERCISE}/src/main.rs")),
+        SOLUTION_MAIN
+    );
+    assert_eq!(
+        course.read(&format!("{EXERCISE}/src/read.rs")),
+        SOLUTION_READ
+    );
+    assert_eq!(
+        course.read(&format!("{EXERCISE}/src/record.rs")),
+        "pub struct Record;\n"
+    );
+    assert_eq!(
+        course.read(&format!("{EXERCISE}/Cargo.toml")),
+        "[package]\nname = \"exercise-3\"\n"
+    );
+    for stray in ["src/lib.rs", "mistakes", "starter.patch"] {
+        assert!(!course.path(EXERCISE).join(stray).exists(), "{stray}");
+    }
+}
+
+#[test]
+fn reset_brings_the_starter_back_without_git_and_keeps_the_attempt() {
+    let course = Course::new();
+    let mine = learner_s_work(&course);
+    let said = course.passes(&["reset", "exercise-3"]);
+    assert_is_starter(&course);
+    assert_eq!(course.read(&format!("{EXERCISE}/notes.md")), "my notes\n");
+    let attempts = course.attempts();
+    assert_eq!(attempts.len(), 1);
+    let attempt = attempts[0]
+        .strip_prefix(course.root())
+        .expect("inside")
+        .display()
+        .to_string();
+    assert_eq!(course.files(&attempt), mine);
+    let back = format!("cp -R {attempt}/. {EXERCISE}/");
+    assert_says(
+        &said,
+        &[&attempt, &back, "src/lib.rs", "just check exercise-3"],
+    );
+}
+
+#[test]
+fn what_the_message_says_brings_an_attempt_back() {
+    let course = Course::new();
+    let mine = learner_s_work(&course);
+    let said = course.passes(&["reset", "exercise-3"]);
+    let command = said
+        .lines()
+        .find_map(|line| line.strip_prefix("To bring them back: "))
+        .expect("a command");
+    let status = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(course.root())
+        .status();
+    assert!(status.expect("sh starts").success());
+    let mut back = course.files(EXERCISE);
+    back.remove(Path::new("hints.md"));
+    assert_eq!(back, mine);
+}
+
+#[test]
+fn reset_of_an_untouched_starter_does_nothing_and_says_so() {
+    let course = Course::new();
+    let said = course.passes(&["reset", "exercise-3"]);
+    assert_says(&said, &["exercise-3 is the starter already"]);
+    assert!(course.attempts().is_empty());
+}
+
+#[test]
+fn every_reset_keeps_an_attempt_of_its_own() {
+    let course = Course::new();
+    let works = ["// first\n", "// second\n", "// third\n"];
+    for work in works {
+        course.write(&format!("{EXERCISE}/src/main.rs"), work);
+        course.passes(&["reset", "exercise-3"]);
+    }
+    let kept: Vec<String> = course
+        .attempts()
+        .iter()
+        .map(|attempt| fs::read_to_string(attempt.join("src/main.rs")).expect("a kept file"))
+        .collect();
+    assert_eq!(kept, works);
+}
+
+#[test]
+fn reset_brings_back_a_folder_that_was_deleted() {
+    let course = Course::new();
+    fs::remove_dir_all(course.path(EXERCISE).join("src")).expect("removed");
+    course.passes(&["reset", "exercise-3"]);
+    assert_is_starter(&course);
+}
+
+#[test]
+fn reset_of_one_exercise_leaves_the_others_alone() {
+    let course = Course::new();
+    course.write(
+        "exercises/01-predict/predictions.toml",
+        "[size]\nratio = 0.1\n",
+    );
+    learner_s_work(&course);
+    course.passes(&["reset", "exercise-3"]);
+    course.passes(&["solution", "exercise-3", "--apply"]);
+    assert_eq!(
+        course.read("exercises/01-predict/predictions.toml"),
+        "[size]\nratio = 0.1\n"
+    );
+}
+
+#[test]
+fn a_form_is_reset_like_a_crate() {
+    let course = Course::new();
+    course.write(
+        "exercises/01-predict/predictions.toml",
+        "[size]\nratio = 0.1\n",
+    );
+    course.passes(&["reset", "exercise-1"]);
+    assert_eq!(
+        course.read("exercises/01-predict/predictions.toml"),
+        "[size]\nratio = \"?\"\n"
+    );
+}
+
+#[test]
+fn applying_the_solution_keeps_the_attempt() {
+    let course = Course::new();
+    let mine = learner_s_work(&course);
+    let said = course.passes(&["solution", "exercise-3", "--apply"]);
+    assert_is_reference(&course);
+    let attempts = course.attempts();
+    assert_eq!(attempts.len(), 1);
+    let attempt = attempts[0]
+        .strip_prefix(course.root())
+        .expect("inside")
+        .display()
+        .to_string();
+    assert_eq!(course.files(&attempt), mine);
+    assert_says(&said, &[&attempt]);
+    let again = course.passes(&["solution", "exercise-3", "--apply"]);
+    assert_says(&again, &["exercise-3 is the reference already"]);
+    assert_eq!(course.attempts().len(), 1);
+}
+
+#[test]
+fn the_solution_is_shown_as_a_difference_and_nothing_is_written() {
+    let course = Course::new();
+    let mine = learner_s_work(&course);
+    let said = course.passes(&["solution", "exercise-3"]);
+    assert_says(
+        &said,
+        &[
+            "--- exercises/03-read-a-record/src/main.rs (yours)",
+            "+++ solutions/03-read-a-record/src/main.rs (reference)",
+            "-fn main() { /* mine */ }",
+            "+    serve();",
+            "not as the course ships them: Cargo.toml",
+            "Added by you, not in the reference: notes.md, src/lib.rs",
+            "just solution exercise-3 --apply",
+        ],
+    );
+    assert!(!said.contains("src/given.rs"), "{said}");
+    assert!(
+        !said.contains('\u{1b}'),
+        "colour without a terminal: {said:?}"
+    );
+    let mut files = course.files(EXERCISE);
+    files.remove(Path::new("hints.md"));
+    assert_eq!(files, mine);
+}
+
+#[test]
+fn no_difference_is_said() {
+    let course = Course::new();
+    course.passes(&["solution", "exercise-3", "--apply"]);
+    assert_says(
+        &course.passes(&["solution", "exercise-3"]),
+        &["No difference"],
+    );
+}
+
+#[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "only a debug build crashes on request"
+)]
+fn a_crash_at_any_point_loses_nothing_and_the_next_run_finishes() {
+    for command in [
+        &["reset", "exercise-3"][..],
+        &["solution", "exercise-3", "--apply"],
+    ] {
+        let mut survived = false;
+        for point in 1..100 {
+            let course = Course::new();
+            let mine = learner_s_work(&course);
+            let output = course
+                .tool()
+                .args(command)
+                .env("WORKSHOP_CRASH_AT", point.to_string())
+                .output()
+                .expect("the tool starts");
+            if output.status.success() {
+                assert!(
+                    point > 15,
+                    "only {point} points to crash at: the test tests little"
+                );
+                survived = true;
+                break;
+            }
+            assert!(
+                output.status.signal().is_some(),
+                "point {point}: {}",
+                everything(&output)
+            );
+            assert_nothing_lost(&course, &mine, point);
+
+            course.passes(command);
+            match command {
+                ["reset", ..] => assert_is_starter(&course),
+                _ => assert_is_reference(&course),
+            }
+            assert_nothing_lost(&course, &mine, point);
+            let leftovers: Vec<_> = walk(course.root())
+                .into_iter()
+                .filter(|path| path.to_string_lossy().contains(".unfinished-"))
+                .collect();
+            assert!(leftovers.is_empty(), "point {point}: {leftovers:?}");
+        }
+        assert!(survived, "{command:?} never came to its end");
+    }
+}
+
+/// Every file of the learner is in its place or, complete, in an attempt.
+#[track_caller]
+fn assert_nothing_lost(course: &Course, mine: &BTreeMap<PathBuf, String>, point: u32) {
+    for (path, text) in mine {
+        let there = |folder: PathBuf| {
+            fs::read_to_string(folder.join(path)).is_ok_and(|found| &found == text)
+        };
+        let found = there(course.path(EXERCISE)) || course.attempts().into_iter().any(there);
+        assert!(
+            found,
+            "{} is lost after a crash at point {point}",
+            path.display()
+        );
+    }
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            paths.extend(walk(&path));
+        }
+        paths.push(path);
+    }
+    paths
+}
+
+#[test]
+fn where_no_attempt_can_be_kept_nothing_is_replaced() {
+    let course = Course::new();
+    let mine = learner_s_work(&course);
+    course.write(".workshop/attempts", "a file where a folder has to be");
+    for command in [
+        &["reset", "exercise-3"][..],
+        &["solution", "exercise-3", "--apply"],
+    ] {
+        let said = course.fails(command, 2);
+        assert_says(&said, &["your files could not be kept", "next: "]);
+        let mut files = course.files(EXERCISE);
+        files.remove(Path::new("hints.md"));
+        assert_eq!(files, mine);
+    }
+}
+
+#[test]
+fn a_reference_that_somebody_edited_is_named_and_the_learner_s_files_stay() {
+    let course = Course::new();
+    let mine = learner_s_work(&course);
+    course.write(&format!("{SOLUTION}/src/main.rs"), "// somebody was here\n");
+    let said = course.fails(&["reset", "exercise-3"], 2);
+    assert_says(
+        &said,
+        &[
+            "starter.patch does not fit src/main.rs",
+            "git restore solutions/03-read-a-record",
+        ],
+    );
+    let mut files = course.files(EXERCISE);
+    files.remove(Path::new("hints.md"));
+    assert_eq!(files, mine);
+}
+
+#[test]
+fn a_starter_that_differs_outside_the_edit_list_gets_no_patch() {
+    let course = Course::new();
+    course.write(&format!("{EXERCISE}/src/given.rs"), "// changed\n");
+    assert_says(
+        &course.fails(&["starter-patch", "exercise-3"], 1),
+        &["src/given.rs", "edit list"],
+    );
+}
+
+#[test]
+fn an_unknown_target_lists_what_exists() {
+    let course = Course::new();
+    for command in ["hint", "solution", "reset", "watch"] {
+        let said = course.fails(&[command, "exercise-99"], 2);
+        assert_says(
+            &said,
+            &[
+                "there is no exercise-99",
+                "exercise-1, exercise-3",
+                "just progress",
+            ],
+        );
+        let said = course.fails(&[command, "kotlin"], 2);
+        assert_says(
+            &said,
+            &["kotlin is nothing that you edit", "exercise-1, exercise-3"],
+        );
+    }
+}
+
+#[test]
+fn a_malformed_exercise_is_named_with_its_line() {
+    let course = Course::new();
+    course.write(
+        &format!("{SOLUTION}/exercise.toml"),
+        "number = 3\nslug = read\n",
+    );
+    for command in [
+        &["progress"][..],
+        &["reset", "exercise-3"],
+        &["hint", "exercise-1"],
+    ] {
+        let said = course.fails(command, 2);
+        assert_says(
+            &said,
+            &[
+                "solutions/03-read-a-record/exercise.toml",
+                "line 2",
+                "next: ",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_hint_without_a_check_asks_for_one() {
+    let course = Course::new();
+    assert_says(
+        &course.passes(&["hint", "exercise-3"]),
+        &["just check exercise-3"],
+    );
+}
+
+#[test]
+fn hints_go_through_their_levels_and_end_at_the_solution() {
+    let course = Course::new();
+    course.last_check(&LastCheck::failed(vec![
+        "a_known_id_answers_its_record".to_owned(),
+        "an_unknown_id_answers_404_and_names_it".to_owned(),
+    ]));
+    let hint = || course.passes(&["hint", "exercise-3"]);
+    assert_says(
+        &hint(),
+        &[
+            "hint 1 of 3 for a_known_id_answers_its_record",
+            "Look at the query.",
+            "just hint exercise-3",
+        ],
+    );
+    assert_says(&hint(), &["hint 2 of 3", "Use `query_as`."]);
+    let third = hint();
+    assert_says(
+        &third,
+        &[
+            "hint 3 of 3",
+            "\n```rust\nsqlx::query_as(SQL)\n```\n",
+            "just solution exercise-3",
+        ],
+    );
+    assert_says(&hint(), &["hint 3 of 3", "Nearly the line"]);
+}
+
+#[test]
+fn a_new_failure_starts_at_the_first_level_again() {
+    let course = Course::new();
+    course.last_check(&LastCheck::failed(vec![
+        "a_known_id_answers_its_record".to_owned(),
+    ]));
+    course.passes(&["hint", "exercise-3"]);
+    course.passes(&["hint", "exercise-3"]);
+    course.last_check(&LastCheck::failed(vec![
+        "an_unknown_id_answers_404_and_names_it".to_owned(),
+    ]));
+    assert_says(
+        &course.passes(&["hint", "exercise-3"]),
+        &["hint 1 of 3", "Unknown, one."],
+    );
+    course.last_check(&LastCheck::failed(vec![
+        "a_known_id_answers_its_record".to_owned(),
+    ]));
+    assert_says(
+        &course.passes(&["hint", "exercise-3"]),
+        &["hint 1 of 3", "Look at the query."],
+    );
+}
+
+#[test]
+fn a_compiler_code_has_its_hint_and_an_unknown_one_the_general() {
+    let course = Course::new();
+    course.last_check(&LastCheck::does_not_compile(vec![
+        "E9999".to_owned(),
+        "E0277".to_owned(),
+    ]));
+    assert_says(
+        &course.passes(&["hint", "exercise-3"]),
+        &["for the error E0277", "Trait, one."],
+    );
+    course.last_check(&LastCheck::does_not_compile(vec!["E9999".to_owned()]));
+    assert_says(
+        &course.passes(&["hint", "exercise-3"]),
+        &["for the error E9999", "Else, one."],
+    );
+    course.last_check(&LastCheck::does_not_compile(Vec::new()));
+    assert_says(
+        &course.passes(&["hint", "exercise-3"]),
+        &["for code that does not compile", "Else, two."],
+    );
+}
+
+#[test]
+fn with_everything_green_there_is_no_hint() {
+    let course = Course::new();
+    course.last_check(&LastCheck::passed());
+    assert_says(
+        &course.passes(&["hint", "exercise-3"]),
+        &["passed", "just measure exercise-3"],
+    );
+}
+
+#[test]
+fn after_a_reset_the_old_failure_is_forgotten() {
+    let course = Course::new();
+    learner_s_work(&course);
+    course.last_check(&LastCheck::failed(vec![
+        "a_known_id_answers_its_record".to_owned(),
+    ]));
+    course.passes(&["reset", "exercise-3"]);
+    assert_says(
+        &course.passes(&["hint", "exercise-3"]),
+        &["has not been checked yet"],
+    );
+}
+
+#[test]
+fn malformed_hints_are_named_with_their_line() {
+    let course = Course::new();
+    course.write(
+        &format!("{EXERCISE}/hints.md"),
+        "# Hints\n\n## a_test\n1. one\n",
+    );
+    assert_says(
+        &course.fails(&["hint", "exercise-3"], 2),
+        &["hints.md, line 3", "next: "],
+    );
+}
+
+#[test]
+fn progress_tells_what_is_not_started_started_and_passed() {
+    let course = Course::new();
+    let line = |said: &str, name: &str| {
+        said.lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or("")
+            .to_owned()
+    };
+    let said = course.passes(&["progress"]);
+    assert_says(
+        &line(&said, "exercise-1"),
+        &["Predict", "40", "not started"],
+    );
+    assert_says(&said, &["next: just check exercise-1"]);
+
+    course.write(&format!("{EXERCISE}/src/main.rs"), "// mine\n");
+    assert_says(
+        &line(&course.passes(&["progress"]), "exercise-3"),
+        &["  started"],
+    );
+
+    course.last_check(&LastCheck::passed());
+    course.write("results/exercise-3.json", "{}");
+    let passed = line(&course.passes(&["progress"]), "exercise-3");
+    assert_says(&passed, &["passed on 2", "yes"]);
+
+    course.last_check(&LastCheck::failed(vec![
+        "a_known_id_answers_its_record".to_owned(),
+    ]));
+    let red = line(&course.passes(&["progress"]), "exercise-3");
+    assert_says(&red, &["passed on 2", "red at the last check"]);
+    assert!(
+        !said.contains('\u{1b}'),
+        "colour without a terminal: {said:?}"
+    );
+}
+
+#[test]
+fn a_broken_state_file_is_set_aside_with_a_warning() {
+    let course = Course::new();
+    course.write(".workshop/state/exercise-3.toml", "last_check = nonsense\n");
+    let said = course.passes(&["progress"]);
+    assert_says(
+        &said,
+        &[
+            "warning: .workshop/state/exercise-3.toml cannot be understood",
+            "not started",
+        ],
+    );
+    let kept = walk(&course.path(".workshop/state"));
+    assert_eq!(kept.len(), 1);
+    assert!(
+        kept[0]
+            .to_string_lossy()
+            .contains("exercise-3.toml.broken-"),
+        "{kept:?}"
+    );
+    assert!(!course.passes(&["progress"]).contains("warning"));
+}
+
+/// A watching tool, stopped when the test ends, however it ends.
+struct Watching {
+    child: Child,
+    lines: std::sync::mpsc::Receiver<String>,
+}
+
+impl Watching {
+    fn start(course: &Course, exercise: &str) -> Self {
+        let mut child = course
+            .tool()
+            .args(["watch", exercise])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the tool starts");
+        let stdout = BufReader::new(child.stdout.take().expect("its output"));
+        let (sender, lines) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for line in stdout.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Watching { child, lines }
+    }
+
+    /// Waits until a check is over.
+    fn wait_until_watching(&self) {
+        loop {
+            let line = self
+                .lines
+                .recv_timeout(HANGS)
+                .expect("a line before the tool ends or hangs");
+            if line.starts_with("watching exercises/01-predict") {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn watch_checks_again_after_a_change_and_ends_cleanly() {
+    let course = Course::new();
+    let mut watching = Watching::start(&course, "exercise-1");
+    watching.wait_until_watching();
+    course.write(
+        "exercises/01-predict/predictions.toml",
+        "[size]\nratio = 0.2\n",
+    );
+    watching.wait_until_watching();
+    // As most editors save: a new file moved over the old one.
+    course.write(
+        "exercises/01-predict/.predictions.toml.new",
+        "[size]\nratio = 0.3\n",
+    );
+    let (from, to) = (".predictions.toml.new", "predictions.toml");
+    let folder = course.path("exercises/01-predict");
+    fs::rename(folder.join(from), folder.join(to)).expect("moved");
+    watching.wait_until_watching();
+    let process =
+        nix::unistd::Pid::from_raw(i32::try_from(watching.child.id()).expect("a process id"));
+    nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).expect("interrupted");
+    assert!(watching.child.wait().expect("its end").success());
+}
+
+/// A machine of fake programs: nothing else is on the PATH.
+struct Machine {
+    course: Course,
+    java_home: PathBuf,
+}
+
+impl Machine {
+    /// Everything that is needed, and no Docker.
+    fn complete() -> Self {
+        let course = Course::new();
+        let java_home = course.path("jdk");
+        let machine = Machine { course, java_home };
+        machine.jdk("25.0.1");
+        for (program, says) in [
+            ("rustc", "rustc 1.99.0 (abc 2026-01-01)"),
+            ("cargo", "cargo 1.99.0"),
+            ("cargo-clippy", "clippy 0.1.99"),
+            ("rustfmt", "rustfmt 1.9.0"),
+            ("rustup", "rustup 1.28.0"),
+            ("cc", "cc (Debian 12.2.0-14) 12.2.0"),
+            ("git", "git version 2.39.5"),
+            ("mvn", "Apache Maven 3.9.9"),
+            ("just", "just 1.59.0"),
+            ("oha", "oha 1.16.0"),
+        ] {
+            machine.program(program, &format!("echo '{says}'"));
+        }
+        machine
+    }
+
+    fn jdk(&self, version: &str) {
+        self.course
+            .write("jdk/release", &format!("JAVA_VERSION=\"{version}\"\n"));
+        self.course.write("jdk/bin/java", "");
+        self.course.write("jdk/bin/javac", "");
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        let path = format!("bin/{name}");
+        self.course.write(&path, &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(self.course.path(&path), fs::Permissions::from_mode(0o755))
+            .expect("made executable");
+    }
+
+    fn without(&self, name: &str) {
+        fs::remove_file(self.course.path("bin").join(name)).expect("removed");
+    }
+
+    fn doctor(&self, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+        let mut command = self.course.tool();
+        for variable in [
+            "WORKSHOP_POSTGRES",
+            "WORKSHOP_DATABASE_URL",
+            "DOCKER_HOST",
+            "XDG_RUNTIME_DIR",
+        ] {
+            command.env_remove(variable);
+        }
+        let output = command
+            .arg("doctor")
+            .env("PATH", self.course.path("bin"))
+            .env("HOME", self.course.root())
+            .env("JAVA_HOME", &self.java_home)
+            .envs(variables.iter().copied())
+            .output()
+            .expect("the tool starts");
+        (output.status.code(), everything(&output))
+    }
+}
+
+#[test]
+fn doctor_finds_a_complete_machine_ready_without_docker() {
+    let (code, said) = Machine::complete().doctor(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_says(&said, &["Ready", "25.0.1", "embedded", "ok       rustc"]);
+    assert!(
+        !said.contains('\u{1b}'),
+        "colour without a terminal: {said:?}"
+    );
+}
+
+#[test]
+fn doctor_names_what_you_can_mend_yourself() {
+    let machine = Machine::complete();
+    machine.without("oha");
+    machine.program("just", "echo 'just 1.20.0'");
+    machine.program(
+        "cargo-clippy",
+        "echo \"error: 'cargo-clippy' is not installed for the toolchain\" >&2; exit 1",
+    );
+    machine.program("rustc", "echo 'rustc 1.80.0'");
+    let (code, said) = machine.doctor(&[]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_says(
+        &said,
+        &[
+            "missing  oha",
+            "./justw --bring oha",
+            "old      just",
+            "1.20.0, the workshop is made with 1.59.0",
+            "missing  clippy",
+            "rustup component add clippy",
+            "old      rustc",
+            "rustup update stable",
+            "4 things have to be mended; you can do it yourself",
+        ],
+    );
+}
+
+#[test]
+fn doctor_names_what_needs_an_administrator() {
+    let machine = Machine::complete();
+    machine.without("mvn");
+    machine.program("apt-get", "");
+    let (code, said) = machine.doctor(&[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert_says(
+        &said,
+        &[
+            "missing  Maven",
+            "apt install maven",
+            "it needs an administrator",
+        ],
+    );
+
+    machine.without("apt-get");
+    machine.program("dnf", "");
+    assert_says(&machine.doctor(&[]).1, &["dnf install maven"]);
+}
+
+#[test]
+fn doctor_shows_the_commands_of_all_systems_where_it_knows_none() {
+    let machine = Machine::complete();
+    machine.without("mvn");
+    machine.without("cc");
+    let said = machine.doctor(&[]).1;
+    assert_says(
+        &said,
+        &[
+            "(apt): ",
+            "apt install maven",
+            "dnf install maven",
+            "brew install maven",
+            "winget install",
+            "apt install build-essential",
+            "xcode-select --install",
+        ],
+    );
+}
+
+#[test]
+fn doctor_refuses_an_old_jdk_and_an_old_maven() {
+    let machine = Machine::complete();
+    machine.program("brew", "");
+    machine.jdk("11.0.2");
+    machine.program("mvn", "echo 'Apache Maven 3.6.3'");
+    let (code, said) = machine.doctor(&[]);
+    // With Homebrew nothing needs an administrator.
+    assert_eq!(code, Some(1), "{said}");
+    assert_says(
+        &said,
+        &[
+            "old      JDK",
+            "11.0.2; needed is 17 or newer",
+            "old      Maven",
+            "brew install maven",
+        ],
+    );
+}
+
+#[test]
+fn doctor_knows_both_ways_to_a_webassembly_module() {
+    let machine = Machine::complete();
+    machine.program("apt-get", "");
+    let (code, said) = machine.doctor(&[]);
+    // Only one exercise needs it.
+    assert_eq!(code, Some(0), "{said}");
+    assert_says(
+        &said,
+        &[
+            "note     WebAssembly",
+            "rustup target add wasm32-unknown-unknown",
+            "(apt): ",
+            "apt install rustc-web cargo-web rust-web-src lld",
+        ],
+    );
+
+    // The target's libraries, and the linker that comes with them, as rustup lays them down.
+    machine.course.write("host/bin/rust-lld", "");
+    machine.course.write("host/lib/libstd.rlib", "");
+    let libraries = machine.course.path("host/lib");
+    machine.program(
+        "rustc",
+        &format!(
+            "case \"$1\" in --print) echo '{}' ;; *) echo 'rustc 1.99.0' ;; esac",
+            libraries.display()
+        ),
+    );
+    assert_says(
+        &machine.doctor(&[]).1,
+        &["ok       WebAssembly    the target wasm32-unknown-unknown is installed"],
+    );
+}
+
+#[test]
+fn doctor_knows_an_nginx_that_will_do_from_one_that_is_too_old() {
+    let machine = Machine::complete();
+    // It says its version on standard error.
+    machine.program("nginx", "echo 'nginx version: nginx/1.18.0' >&2");
+    let (code, said) = machine.doctor(&[]);
+    // Only one exercise needs it.
+    assert_eq!(code, Some(0), "{said}");
+    let old = "note     nginx";
+    assert_says(
+        &said,
+        &[old, "1.18.0, needed is 1.20 or newer; exercise 12"],
+    );
+
+    machine.program("nginx", "echo 'nginx version: nginx/1.26.3' >&2");
+    assert_says(&machine.doctor(&[]).1, &["ok       nginx", "1.26.3 in "]);
+}
+
+#[test]
+fn doctor_asks_the_packages_for_the_newest_jdk_there_is() {
+    let machine = Machine {
+        java_home: PathBuf::from("/nowhere"),
+        ..Machine::complete()
+    };
+    machine.program("apt-get", "");
+    machine.program(
+        "apt-cache",
+        "echo 'openjdk-17-jdk - x'; echo 'openjdk-21-jdk - x'",
+    );
+    let said = machine.doctor(&[]).1;
+    assert_says(
+        &said,
+        &[
+            "missing  JDK",
+            "JAVA_HOME names /nowhere, which is no folder",
+        ],
+    );
+    // A machine that has a JDK elsewhere is told to use that one.
+    assert!(
+        said.contains("apt install openjdk-21-jdk") || said.contains("export JAVA_HOME=/"),
+        "{said}"
+    );
+}
+
+#[test]
+fn doctor_tells_a_docker_without_permission_from_one_that_is_not_running() {
+    let machine = Machine::complete();
+    let docker = |refusal: &str| {
+        machine.program(
+            "docker",
+            &format!("case \"$1\" in --version) echo 'Docker version 28.2.2';; *) echo '{refusal}' >&2; exit 1;; esac"),
+        );
+    };
+    docker("permission denied while trying to connect to the Docker daemon socket");
+    let (code, said) = machine.doctor(&[]);
+    assert_eq!(code, Some(0), "Docker is optional: {said}");
+    assert_says(
+        &said,
+        &[
+            "no permission",
+            "usermod --append --groups docker",
+            "embedded",
+        ],
+    );
+    let (code, said) = machine.doctor(&[("WORKSHOP_POSTGRES", "docker")]);
+    assert_eq!(code, Some(2), "Docker was asked for: {said}");
+
+    docker("Cannot connect to the Docker daemon. Is the docker daemon running?");
+    assert_says(
+        &machine.doctor(&[]).1,
+        &["no engine answers", "systemctl start docker"],
+    );
+}
+
+#[test]
+fn doctor_names_the_image_that_is_missing_and_the_host_that_is_hidden() {
+    let machine = Machine::complete();
+    machine.program(
+        "docker",
+        "case \"$1\" in
+            --version) echo 'Docker version 28.2.2';;
+            version) echo 28.2.2;;
+            context) echo 'colima unix:///far/away/docker.sock';;
+            *) echo 'No such image' >&2; exit 1;;
+        esac",
+    );
+    let (code, said) = machine.doctor(&[
+        ("WORKSHOP_POSTGRES_IMAGE", "postgres:local"),
+        ("WORKSHOP_POSTGRES", "docker"),
+    ]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_says(
+        &said,
+        &[
+            "postgres:local is not here yet",
+            "docker pull postgres:local",
+            "just image",
+            "export DOCKER_HOST=unix:///far/away/docker.sock",
+        ],
+    );
+}
+
+#[test]
+fn doctor_is_not_hung_by_a_docker_that_hangs() {
+    let machine = Machine::complete();
+    machine.program("docker", "/bin/sleep 600");
+    let (code, said) = machine.doctor(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_says(&said, &["docker engine", "silent", "embedded"]);
+}
+
+#[test]
+fn doctor_s_block_can_be_pasted_without_telling_secrets() {
+    let machine = Machine::complete();
+    let (_, said) = machine.doctor(&[(
+        "WORKSHOP_DATABASE_URL",
+        "postgres://me:hunter2@example.org/db",
+    )]);
+    assert!(
+        !said.contains("hunter2") && !said.contains("example.org"),
+        "{said}"
+    );
+    let block = said.split("```").nth(1).expect("a block");
+    assert_says(
+        block,
+        &[
+            "workshop ",
+            "rustc 1.99.0",
+            "JDK 25.0.1 in ~/jdk",
+            "url, by WORKSHOP_DATABASE_URL",
+        ],
+    );
+    let home = machine.course.root().display().to_string();
+    assert!(!block.contains(&home), "{block}");
+}
+
+#[test]
+fn doctor_refuses_a_provider_that_does_not_exist() {
+    let (code, said) = Machine::complete().doctor(&[("WORKSHOP_POSTGRES", "podman")]);
+    assert_eq!(code, Some(1), "{said}");
+    assert_says(
+        &said,
+        &[
+            "\"podman\"",
+            "url, docker and embedded",
+            "unset WORKSHOP_POSTGRES",
+        ],
+    );
+}
+
+#[test]
+fn doctor_s_list_of_tools_may_not_be_malformed() {
+    let machine = Machine::complete();
+    machine.course.write("tests/tools.toml", "just = \n");
+    let (code, said) = machine.doctor(&[]);
+    assert_eq!(code, Some(2), "{said}");
+    assert_says(&said, &["tests/tools.toml is malformed", "next: "]);
+}

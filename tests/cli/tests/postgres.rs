@@ -1,0 +1,284 @@
+//! The server under the exercises, on the provider that `WORKSHOP_POSTGRES` names: kept, restarted, shared, removed.
+//! Without that provider these tests fail; they are never skipped. (A server that the user runs is not ours to stop:
+//! with `url` the two tests that do so have nothing to do.)
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod checkout;
+
+use checkout::{Checkout, end_server, finished};
+use workshop_postgres::Provider;
+use workshop_postgres::Server;
+use workshop_postgres::Settings;
+
+#[tokio::test]
+async fn the_provider_asked_for_is_the_one_that_serves() {
+    let checkout = Checkout::new();
+    let asked = Settings::from_env().expect("good settings").provider;
+    let server = checkout.server().await;
+    if let Some(asked) = asked {
+        assert_eq!(server.provider(), asked);
+    }
+    assert!(
+        server.describe().contains(&server.provider().to_string()),
+        "{}",
+        server.describe()
+    );
+    assert!(
+        server.describe().contains(server.version()),
+        "{}",
+        server.describe()
+    );
+}
+
+#[tokio::test]
+async fn two_commands_get_the_same_server() {
+    let checkout = Checkout::new();
+    let first = checkout.server().await;
+    let second = checkout.server().await;
+    assert_eq!(first.maintenance_url(), second.maintenance_url());
+}
+
+#[tokio::test]
+async fn two_commands_at_once_on_a_fresh_checkout_start_one_server() {
+    let checkout = Checkout::new();
+    let (first, second) = tokio::join!(checkout.server(), checkout.server());
+    assert_eq!(first.maintenance_url(), second.maintenance_url());
+}
+
+#[tokio::test]
+async fn a_server_that_was_stopped_is_started_again_with_its_data() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    if server.provider() == Provider::Url {
+        return;
+    }
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    sqlx::raw_sql("CREATE TABLE kept AS SELECT 42 AS answer")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    drop(connection);
+    end_server(&server, true).await;
+    let mut connection = checkout
+        .server()
+        .await
+        .connect_for_maintenance()
+        .await
+        .unwrap();
+    let answer: i32 = sqlx::query_scalar("SELECT answer FROM kept")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(answer, 42);
+}
+
+#[tokio::test]
+async fn a_server_that_was_killed_is_started_again_with_its_data() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    if server.provider() == Provider::Url {
+        return;
+    }
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    sqlx::raw_sql("CREATE TABLE kept AS SELECT 42 AS answer")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    drop(connection);
+    end_server(&server, false).await;
+    let mut connection = checkout
+        .server()
+        .await
+        .connect_for_maintenance()
+        .await
+        .unwrap();
+    let answer: i32 = sqlx::query_scalar("SELECT answer FROM kept")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(answer, 42, "what was committed survives: fsync is on");
+}
+
+#[tokio::test]
+async fn a_server_of_ours_keeps_its_promises_and_listens_to_this_machine_alone() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    if server.provider() == Provider::Url {
+        return;
+    }
+    assert!(
+        server.maintenance_url().contains("@127.0.0.1:"),
+        "{}",
+        server.describe()
+    );
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    for setting in ["fsync", "synchronous_commit", "full_page_writes"] {
+        let value: String = sqlx::query_scalar("SELECT current_setting($1)")
+            .bind(setting)
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        assert_eq!(value, "on", "{setting}");
+    }
+    if server.provider() == Provider::Embedded {
+        let listens: String = sqlx::query_scalar("SHOW listen_addresses")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        assert_eq!(listens, "127.0.0.1");
+    }
+    assert!(
+        server
+            .free_bytes()
+            .await
+            .unwrap()
+            .is_some_and(|bytes| bytes > 0)
+    );
+}
+
+#[tokio::test]
+async fn clean_leaves_nothing_behind_and_finds_nothing_the_second_time() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    workshop_postgres::datasets::seed(
+        &server,
+        &checkout.workspace,
+        workshop_postgres::datasets::DataSet::Small,
+    )
+    .await
+    .unwrap();
+    let attempt = checkout.workspace.attempts().join("kept.rs");
+    std::fs::create_dir_all(checkout.workspace.attempts()).unwrap();
+    std::fs::write(&attempt, "fn main() {}").unwrap();
+
+    let cleaned = workshop_postgres::clean(&checkout.workspace, false)
+        .await
+        .unwrap();
+    assert!(!cleaned.removed.is_empty());
+    match server.connect_for_maintenance().await {
+        Ok(mut connection) => {
+            assert_eq!(
+                server.provider(),
+                Provider::Url,
+                "only a server that is not ours may answer still"
+            );
+            assert_eq!(
+                checkout::databases(&mut connection, server.checkout()).await,
+                Vec::<String>::new()
+            );
+        }
+        Err(_) => assert_ne!(server.provider(), Provider::Url),
+    }
+    assert!(
+        !std::path::Path::new("/var/tmp")
+            .join(format!("kotlin-to-rust-workshop-{}", server.checkout()))
+            .exists()
+    );
+    assert!(!checkout.workspace.state().join("postgres").exists());
+    assert!(
+        attempt.exists(),
+        "a learner's attempts are not ours to remove"
+    );
+
+    let again = workshop_postgres::clean(&checkout.workspace, false)
+        .await
+        .unwrap();
+    assert_eq!(again.removed, Vec::<String>::new());
+}
+
+#[test]
+fn an_unknown_provider_ends_with_2_and_names_those_that_exist() {
+    let checkout = Checkout::new();
+    let child = checkout
+        .tool(&["seed", "small"])
+        .env("WORKSHOP_POSTGRES", "podman")
+        .spawn()
+        .unwrap();
+    let (code, text) = finished(child);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("url, docker or embedded"), "{text}");
+}
+
+#[test]
+fn docker_asked_for_and_no_engine_ends_with_2_and_says_how_to_go_on() {
+    let checkout = Checkout::new();
+    let child = checkout
+        .tool(&["seed", "small"])
+        .env("WORKSHOP_POSTGRES", "docker")
+        .env("DOCKER_HOST", "unix:///nowhere/docker.sock")
+        .spawn()
+        .unwrap();
+    let (code, text) = finished(child);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("no Docker engine answers on unix:///nowhere/docker.sock"),
+        "{text}"
+    );
+    assert!(text.contains("unset WORKSHOP_POSTGRES"), "{text}");
+}
+
+#[test]
+fn a_docker_host_that_testcontainers_cannot_use_is_named() {
+    let checkout = Checkout::new();
+    let child = checkout
+        .tool(&["seed", "small"])
+        .env("WORKSHOP_POSTGRES", "docker")
+        .env("DOCKER_HOST", "ssh://elsewhere")
+        .spawn()
+        .unwrap();
+    let (code, text) = finished(child);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("ssh://elsewhere") && text.contains("unix:///"),
+        "{text}"
+    );
+}
+
+#[test]
+fn docker_not_asked_for_and_no_engine_falls_to_embedded_and_says_so() {
+    let checkout = Checkout::new();
+    let run = || {
+        let child = checkout
+            .tool(&["seed", "small"])
+            .env_remove("WORKSHOP_POSTGRES")
+            .env_remove("WORKSHOP_DATABASE_URL")
+            .env("DOCKER_HOST", "unix:///nowhere/docker.sock")
+            .spawn()
+            .unwrap();
+        finished(child)
+    };
+    let (code, text) = run();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("embedded") && text.contains("because no Docker engine answers"),
+        "{text}"
+    );
+    let (code, text) = run();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("chosen earlier because"),
+        "the choice is kept: {text}"
+    );
+}
+
+#[tokio::test]
+async fn an_image_that_is_nowhere_leads_to_just_image() {
+    let checkout = Checkout::new();
+    if checkout.server().await.provider() != Provider::Docker {
+        return;
+    }
+    let settings = Settings {
+        provider: Some(Provider::Docker),
+        image: Some("127.0.0.1:1/no/such/image:18".to_owned()),
+        ..Settings::default()
+    };
+    let refusal = Server::ensure_with(&checkout.workspace, &settings)
+        .await
+        .expect_err("no such image")
+        .to_string();
+    assert!(
+        refusal.contains("127.0.0.1:1/no/such/image:18") && refusal.contains("just image"),
+        "{refusal}"
+    );
+}

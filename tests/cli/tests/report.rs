@@ -1,0 +1,349 @@
+//! `just report`, seen by a learner: what stands on the page for which result files.
+
+// A test that cannot set up its folder has to fail; helpers count as tests.
+#![allow(clippy::expect_used)]
+
+mod folder;
+
+use folder::{Folder, assert_says, exercise_toml};
+use workshop_base::workspace::Workspace;
+use workshop_results::file::Comparison;
+use workshop_results::file::Course;
+use workshop_results::file::JudgedPrediction;
+use workshop_results::file::Knee;
+use workshop_results::file::Mode;
+use workshop_results::file::PoolSweep;
+use workshop_results::file::ResultFile;
+use workshop_results::file::Stall;
+use workshop_results::file::StalledSide;
+use workshop_results::file::Verdict;
+
+/// A course of exercises 1 and 3, with the reference's figures of exercise 3.
+fn course() -> Folder {
+    let course = Folder::new();
+    for (number, slug, title, edit) in [
+        (1, "predict", "Predict", "predictions.toml"),
+        (3, "read-a-record", "Read a record", "src/main.rs"),
+    ] {
+        let about = exercise_toml(number, slug, title, edit, "a_test");
+        course.write(&format!("solutions/0{number}-{slug}/exercise.toml"), &about);
+    }
+    predictions(&course, "\"?\"");
+    let path = ResultFile::reference_path(&Workspace::at(course.root()), "exercise-3");
+    reads().write(&path).expect("the reference's figures");
+    course
+}
+
+fn predictions(course: &Folder, throughput: &str) {
+    course.write(
+        "exercises/01-predict/predictions.toml",
+        &format!("[throughput]\nratio = {throughput}\nconfidence = 80\n"),
+    );
+}
+
+/// The committed figures of exercise 3, cut down to one metric with figures that a test can name.
+fn reads() -> ResultFile {
+    let workspace = Workspace::find().expect("the checkout");
+    let path = ResultFile::reference_path(&workspace, "exercise-3");
+    let mut result = ResultFile::read(&path).expect("the committed figures");
+    result.machine = "A machine".to_owned();
+    result.taken_at = "2025-11-21T09:30:00Z".to_owned();
+    result.manifest.commit = Some("abc1234".to_owned());
+    result.manifest.dirty = Some(false);
+    result.metrics.retain(|metric| metric.key == "throughput");
+    for comparison in &mut result.metrics[0].comparisons {
+        *comparison = Comparison {
+            ratio: Some(1.5),
+            low: Some(1.25),
+            high: Some(1.75),
+            verdict: Verdict::Faster,
+            reason: None,
+            ..comparison.clone()
+        };
+    }
+    result
+}
+
+/// Puts the figures where `just measure` writes them.
+fn measured(course: &Folder, target: &str, mut result: ResultFile) {
+    result.target = target.to_owned();
+    let path = course.path(&format!("results/{target}.json"));
+    result.write(&path).expect("a result");
+}
+
+fn page(course: &Folder) -> String {
+    course.passes(&["report"]);
+    course.read("results/report.md")
+}
+
+#[test]
+fn without_any_result_it_says_what_to_run_first() {
+    let course = course();
+    let said = course.fails(&["report"], 2);
+    assert_says(
+        &said,
+        &[
+            "you have measured nothing yet",
+            "next: just measure exercise-1",
+        ],
+    );
+    assert!(!course.path("results/report.md").exists());
+}
+
+#[test]
+fn your_figures_stand_with_machine_day_commit_ratio_and_verdict() {
+    let course = course();
+    let mut mine = reads();
+    mine.machine = "My <laptop> | 1".to_owned();
+    mine.manifest.dirty = Some(true);
+    measured(&course, "exercise-3", mine);
+    let page = page(&course);
+    assert_says(
+        &page,
+        &[
+            "## Exercise 3: Read a record",
+            "**Yours:** My \\<laptop\\> \\| 1, 2025-11-21, commit abc1234 with changes",
+            "1.50 (1.25 to 1.75) | faster |",
+        ],
+    );
+    assert!(
+        !page.contains("A machine"),
+        "the reference is only for what you have not:\n{page}"
+    );
+}
+
+#[test]
+fn the_reference_stands_in_where_you_have_none_and_is_called_so() {
+    let course = course();
+    let mut other = reads();
+    other.exercise = "exercise-1".to_owned();
+    measured(&course, "kotlin", other);
+    let page = page(&course);
+    assert_says(&page, &["## Exercise 1: Predict\n\n**Yours:**"]);
+    assert_says(
+        &page,
+        &[
+            "## Exercise 3: Read a record\n\n**The reference's figures, since you have none yet:** A machine",
+        ],
+    );
+}
+
+#[test]
+fn the_reference_s_code_on_your_machine_is_told_apart_from_yours() {
+    let course = course();
+    measured(&course, "solution-3", reads());
+    assert_says(
+        &page(&course),
+        &["**Yours (the reference's code on your machine):**"],
+    );
+    measured(&course, "exercise-3", reads());
+    let page = page(&course);
+    let (yours, theirs) = (
+        page.find("**Yours:**"),
+        page.find("**Yours (the reference's"),
+    );
+    assert!(
+        yours.is_some() && yours < theirs,
+        "yours comes first:\n{page}"
+    );
+}
+
+#[test]
+fn what_is_invalid_says_why_and_has_no_ratio() {
+    let course = course();
+    let mut mine = reads();
+    mine.invalid = vec!["the bodies differ at id 7".to_owned()];
+    for comparison in &mut mine.metrics[0].comparisons {
+        *comparison = Comparison::invalid(&comparison.side, &comparison.against, "errors came");
+    }
+    measured(&course, "exercise-3", mine);
+    assert_says(
+        &page(&course),
+        &[
+            "**Invalid:** the bodies differ at id 7",
+            "| – | invalid |",
+            "- Throughput, Rust (reference) against Kotlin: invalid: errors came",
+        ],
+    );
+}
+
+#[test]
+fn a_kind_of_measurement_that_nobody_knew_appears_by_itself() {
+    let course = course();
+    let mut mine = reads();
+    mine.exercise = "exercise-42".to_owned();
+    mine.metrics[0].name = "Cups of tea".to_owned();
+    mine.metrics[0].unit = "a day".to_owned();
+    mine.metrics[0].headline = false;
+    mine.metrics[0].comparisons.clear();
+    measured(&course, "tea", mine);
+    let page = page(&course);
+    assert_says(
+        &page,
+        &[
+            "## exercise-42",
+            "| Metric | Measured |\n",
+            "| Cups of tea (a day) | Kotlin: ",
+        ],
+    );
+}
+
+#[test]
+fn of_an_invalid_measurement_nothing_is_claimed() {
+    let course = course();
+    let mut mine = reads();
+    mine.invalid = vec!["no block of kotlin passed the gates".to_owned()];
+    measured(&course, "exercise-3", mine);
+    let page = page(&course);
+    assert_says(
+        &page,
+        &[
+            "**Invalid:** no block of kotlin passed the gates",
+            "| – | invalid |",
+        ],
+    );
+    assert!(!page.contains("faster"), "{page}");
+}
+
+#[test]
+fn what_a_stall_and_pools_of_several_sizes_show_stands_below_the_metrics() {
+    let course = course();
+    let mut mine = reads();
+    mine.stall = Some(Stall {
+        command: String::new(),
+        rate: 1000.0,
+        seconds: 8.0,
+        began_s: 3.5,
+        lasted_s: 1.0,
+        timeout_ms: 3000,
+        sides: vec![StalledSide {
+            side: "kotlin".to_owned(),
+            statuses: [].into(),
+            p99: Comparison {
+                ratio: Some(380.0),
+                low: Some(350.0),
+                high: Some(410.0),
+                ..Comparison::invalid("corrected", "uncorrected", "")
+            },
+            course: Course::default(),
+        }],
+    });
+    mine.pool = Some(PoolSweep {
+        sizes: vec![2, 8],
+        enough: 0.95,
+        knees: vec![Knee {
+            side: "kotlin".to_owned(),
+            size: 8,
+            share: 0.97,
+            best: 32,
+        }],
+        database: [].into(),
+        with_ping: "with-ping".to_owned(),
+        without_ping: "without-ping".to_owned(),
+    });
+    measured(&course, "exercise-3", mine);
+    assert_says(
+        &page(&course),
+        &[
+            "- Kotlin: the corrected p99 is 380 times the uncorrected one of the same runs (95 % interval 350 to 410)",
+            "- Kotlin: the smallest pool with at least 95 % of the best throughput is 8 (97 %; the best is at 32)",
+        ],
+    );
+}
+
+#[test]
+fn what_must_be_known_to_read_the_figures_goes_with_them() {
+    let course = course();
+    let mut mine = reads();
+    mine.notes = vec!["the load generator used 9 % of <all> cores".to_owned()];
+    measured(&course, "exercise-3", mine);
+    assert_says(
+        &page(&course),
+        &[
+            "<summary>To read this rightly</summary>\n\n- the load generator used 9 % of \\<all\\> cores",
+        ],
+    );
+}
+
+#[test]
+fn figures_in_a_folder_of_their_own_are_not_yours() {
+    let course = course();
+    measured(&course, "somebody/exercise-3", reads());
+    let said = course.fails(&["report"], 2);
+    assert_says(&said, &["you have measured nothing yet"]);
+}
+
+#[test]
+fn predictions_are_scored_as_they_were_when_you_measured() {
+    let course = course();
+    let mut mine = reads();
+    mine.predictions = vec![JudgedPrediction {
+        key: "throughput".to_owned(),
+        predicted: 4.0,
+        confidence: 80.0,
+        measured: 1.5,
+        factor: 2.67,
+        held: false,
+    }];
+    measured(&course, "exercise-3", mine);
+    // Mended afterwards, which does not count.
+    predictions(&course, "1.5");
+    let said = course.passes(&["report"]);
+    assert_says(
+        &said,
+        &["0 of 1 held within a factor of 2; by your confidence you expected 0.8."],
+    );
+    assert_says(
+        &course.read("results/report.md"),
+        &["| Throughput | 4 | 80 % | 1.50 | 2.67 | did not hold | exercise-3 |"],
+    );
+}
+
+#[test]
+fn a_prediction_that_you_have_not_measured_is_scored_by_the_reference() {
+    let course = course();
+    let mut other = reads();
+    other.exercise = "exercise-1".to_owned();
+    measured(&course, "kotlin", other);
+    assert_says(&page(&course), &["You have written down no prediction"]);
+    predictions(&course, "2");
+    assert_says(
+        &page(&course),
+        &[
+            "1 of 1 held",
+            "1 of them is judged by the reference's figures, since none of yours did it.",
+            "| held | exercise-3, the reference |",
+        ],
+    );
+}
+
+#[test]
+fn a_quick_run_judges_nobody_and_the_reference_still_does() {
+    let course = course();
+    predictions(&course, "2");
+    let mut mine = reads();
+    mine.mode = Mode::Quick;
+    measured(&course, "exercise-3", mine);
+    assert_says(
+        &page(&course),
+        &[
+            "a quick run, for orientation",
+            "| held | exercise-3, the reference |",
+        ],
+    );
+}
+
+#[test]
+fn a_file_of_an_older_version_is_named_and_the_rest_is_shown() {
+    let course = course();
+    course.write("results/exercise-3.json", "{\"schema\": 0}");
+    let page = page(&course);
+    assert_says(
+        &page,
+        &[
+            "results/exercise-3.json was written by an older version of the course",
+            "`just measure exercise-3`",
+            "**The reference's figures, since you have none yet:** A machine",
+        ],
+    );
+}

@@ -1,0 +1,368 @@
+//! Data sets, on the provider that `WORKSHOP_POSTGRES` names: made once, verified, never half-made; copies that do not
+//! touch one another.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+mod checkout;
+
+use checkout::{Checkout, databases, eventually, finished};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use sqlx::{Connection, PgConnection};
+use workshop_postgres::datasets::DataSet;
+use workshop_postgres::datasets::RunDatabase;
+use workshop_postgres::datasets::seed;
+use workshop_postgres::datasets::seed_again;
+use workshop_postgres::datasets::shared_url;
+
+#[tokio::test]
+async fn a_second_seed_finds_the_first_ones_rows() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let first = seed(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    let second = seed(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    assert!(first.fresh);
+    assert!(!second.fresh);
+    assert_eq!(
+        (first.rows, &first.fingerprint),
+        (second.rows, &second.fingerprint)
+    );
+}
+
+#[tokio::test]
+async fn every_row_follows_from_its_id() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    seed(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    let mut connection = PgConnection::connect(&shared_url(&server, DataSet::Small))
+        .await
+        .unwrap();
+    let right: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM records
+         JOIN generate_series(1, 10000) AS expected (id) USING (id)
+         WHERE value = md5(id::text) AND odd = (id % 2 = 1) AND divisible_by_3 = (id % 3 = 0) AND NOT visited",
+    )
+    .fetch_one(&mut connection)
+    .await
+    .unwrap();
+    let all: i64 = sqlx::query_scalar("SELECT count(*) FROM records")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!((right, all), (10_000, 10_000));
+    let twice = sqlx::query("INSERT INTO records VALUES (1, '', true, false)");
+    sqlx::raw_sql("SET default_transaction_read_only = off")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    let refusal = twice
+        .execute(&mut connection)
+        .await
+        .expect_err("the id is the primary key");
+    assert!(
+        refusal
+            .as_database_error()
+            .is_some_and(|error| error.is_unique_violation()),
+        "{refusal}"
+    );
+}
+
+#[tokio::test]
+async fn a_slip_of_the_hand_cannot_alter_the_shared_rows() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    seed(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    let mut connection = PgConnection::connect(&shared_url(&server, DataSet::Small))
+        .await
+        .unwrap();
+    let refusal = sqlx::raw_sql("UPDATE records SET visited = true WHERE id = 1")
+        .execute(&mut connection)
+        .await;
+    let refusal = refusal.expect_err("the database is read-only");
+    assert_eq!(
+        refusal
+            .as_database_error()
+            .and_then(|error| error.code())
+            .as_deref(),
+        Some("25006"),
+        "{refusal}"
+    );
+}
+
+#[tokio::test]
+async fn altered_rows_are_refused_and_made_anew_on_request() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    seed(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    alter(
+        &shared_url(&server, DataSet::Small),
+        "UPDATE records SET visited = true WHERE id = 4711",
+    )
+    .await;
+    let refusal = seed(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .expect_err("a row is not as made");
+    let refusal = refusal.to_string();
+    assert!(
+        refusal.contains("is not what was made") && refusal.contains("just seed small --again"),
+        "{refusal}"
+    );
+    assert!(
+        seed_again(&server, &checkout.workspace, DataSet::Small)
+            .await
+            .unwrap()
+            .fresh
+    );
+    assert!(
+        !seed(&server, &checkout.workspace, DataSet::Small)
+            .await
+            .unwrap()
+            .fresh
+    );
+}
+
+#[tokio::test]
+async fn the_quick_look_at_a_large_set_sees_a_missing_row_and_altered_ones() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    seed(&server, &checkout.workspace, DataSet::Pi)
+        .await
+        .unwrap();
+    let url = shared_url(&server, DataSet::Pi);
+    alter(&url, "DELETE FROM records WHERE id = 1000000").await;
+    let refusal = seed(&server, &checkout.workspace, DataSet::Pi)
+        .await
+        .expect_err("a row is missing")
+        .to_string();
+    assert!(refusal.contains("from 1 to 999999"), "{refusal}");
+    alter(
+        &url,
+        "INSERT INTO records VALUES (1000000, md5('1000000'), false, false)",
+    )
+    .await;
+    alter(&url, "UPDATE records SET odd = NOT odd WHERE id % 10 = 0").await;
+    let refusal = seed(&server, &checkout.workspace, DataSet::Pi)
+        .await
+        .expect_err("a tenth is altered")
+        .to_string();
+    assert!(refusal.contains("drawn at random"), "{refusal}");
+}
+
+#[tokio::test]
+async fn two_seeds_at_once_make_the_rows_once() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let (first, second) = tokio::join!(
+        seed(&server, &checkout.workspace, DataSet::Small),
+        seed(&server, &checkout.workspace, DataSet::Small)
+    );
+    assert_ne!(first.unwrap().fresh, second.unwrap().fresh);
+}
+
+#[tokio::test]
+async fn an_interrupted_seed_cleans_up_and_ends_with_130() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    let building = format!("workshop_{}_building_", server.checkout());
+    let child = checkout.tool(&["seed", "full"]).spawn().unwrap();
+    eventually("the building of full", async || {
+        (!databases(&mut connection, &building).await.is_empty()).then_some(())
+    })
+    .await;
+    kill(pid(&child), Signal::SIGINT).unwrap();
+    let (code, text) = finished(child);
+    assert_eq!(code, Some(130), "{text}");
+    assert!(
+        text.contains("interrupted: what there was of full is gone; just seed full starts anew"),
+        "{text}"
+    );
+    assert_eq!(
+        databases(&mut connection, server.checkout()).await,
+        Vec::<String>::new()
+    );
+}
+
+#[tokio::test]
+async fn a_killed_seed_counts_for_nothing_and_is_swept_by_the_next() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    let building = format!("workshop_{}_building_", server.checkout());
+    let child = checkout.tool(&["seed", "full"]).spawn().unwrap();
+    let name = eventually("the building of full", async || {
+        databases(&mut connection, &building).await.pop()
+    })
+    .await;
+    kill(pid(&child), Signal::SIGKILL).unwrap();
+    finished(child);
+    assert_eq!(
+        databases(&mut connection, server.checkout()).await,
+        vec![name.clone()],
+        "nothing counts as full"
+    );
+    eventually("the sweeping of the leftover", async || {
+        seed(&server, &checkout.workspace, DataSet::Small)
+            .await
+            .unwrap();
+        databases(&mut connection, &name)
+            .await
+            .is_empty()
+            .then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn copies_touch_neither_one_another_nor_their_source() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let one = RunDatabase::create(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    let other = RunDatabase::create(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    let mut connection = PgConnection::connect(one.url()).await.unwrap();
+    sqlx::raw_sql("UPDATE records SET visited = true")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(
+        visited(&mut connection).await,
+        10_000,
+        "a copy may be altered"
+    );
+    assert_eq!(visited(&mut other.connect().await.unwrap()).await, 0);
+    assert!(
+        !seed(&server, &checkout.workspace, DataSet::Small)
+            .await
+            .unwrap()
+            .fresh
+    );
+    one.remove().await.unwrap();
+    other.remove().await.unwrap();
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    assert_eq!(
+        databases(
+            &mut connection,
+            &format!("workshop_{}_run_", server.checkout())
+        )
+        .await,
+        Vec::<String>::new()
+    );
+}
+
+#[tokio::test]
+async fn a_copy_can_be_made_while_the_shared_rows_are_read() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    seed(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    let _reader = PgConnection::connect(&shared_url(&server, DataSet::Small))
+        .await
+        .unwrap();
+    RunDatabase::create(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap()
+        .remove()
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn the_copy_of_a_dead_run_is_swept_and_a_living_ones_is_not() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let living = RunDatabase::create(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    let dead = RunDatabase::create(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    let name = dead.name().to_owned();
+    // As when the tool is killed: the session ends, nobody removes anything.
+    drop(dead);
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    eventually("the sweeping of the dead run's copy", async || {
+        RunDatabase::create(&server, &checkout.workspace, DataSet::Small)
+            .await
+            .unwrap()
+            .remove()
+            .await
+            .unwrap();
+        databases(&mut connection, &name)
+            .await
+            .is_empty()
+            .then_some(())
+    })
+    .await;
+    assert_eq!(
+        visited(&mut living.connect().await.unwrap()).await,
+        0,
+        "the living run's copy is there"
+    );
+    living.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_foreign_database_is_never_dropped() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    // Of another checkout on the same server, by its name.
+    let foreign = format!("workshop_{:010x}_run_1", rand::random::<u32>());
+    let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {foreign}"));
+    sqlx::raw_sql(create)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    seed(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    RunDatabase::create(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap()
+        .remove()
+        .await
+        .unwrap();
+    assert_eq!(
+        databases(&mut connection, &foreign).await,
+        vec![foreign.clone()]
+    );
+    let drop = sqlx::AssertSqlSafe(format!("DROP DATABASE {foreign}"));
+    sqlx::raw_sql(drop).execute(&mut connection).await.unwrap();
+}
+
+/// Alters a read-only data set, as somebody who means it.
+async fn alter(url: &str, sql: &'static str) {
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    sqlx::raw_sql("SET default_transaction_read_only = off")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+async fn visited(connection: &mut PgConnection) -> i64 {
+    sqlx::query_scalar("SELECT count(*) FROM records WHERE visited")
+        .fetch_one(connection)
+        .await
+        .unwrap()
+}
+
+fn pid(child: &std::process::Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap())
+}

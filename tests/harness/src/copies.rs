@@ -1,0 +1,245 @@
+//! Copies of a crate that are built by themselves: a reference with a planted mistake, a starter out of reach of edits.
+//!
+//! A copy lives below `.workshop/copies`, outside the workspace, with the workspace's own tables in its `Cargo.toml` and
+//! the workspace's lock file beside it. So every dependency is the one that is already built. A patch is applied first: it
+//! is made against the crate's files as they are, `Cargo.toml` included.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use toml::{Table, Value};
+
+use crate::build::Crate;
+use workshop_base::files;
+use workshop_base::outcome::Trouble;
+use workshop_base::patches;
+use workshop_base::workspace::Workspace;
+
+/// A copied crate; its folder goes when this is dropped.
+#[derive(Debug)]
+pub struct Copy {
+    krate: Crate,
+}
+
+impl Copy {
+    /// Copies the crate in `source` under a new package name.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written, or a manifest is malformed.
+    pub fn of(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
+        let copy = Copy::as_it_is(workspace, source, package)?;
+        copy.stand_alone(workspace)?;
+        Ok(copy)
+    }
+
+    /// As [`Copy::of`], with a patch: paths below the crate's folder as `a/…` and `b/…`, lines before the first file are
+    /// a header.
+    ///
+    /// # Errors
+    /// As [`Copy::of`], and when the patch does not fit; the error names the file.
+    pub fn patched(
+        workspace: &Workspace,
+        source: &Path,
+        package: &str,
+        patch: &str,
+    ) -> anyhow::Result<Copy> {
+        let copy = Copy::as_it_is(workspace, source, package)?;
+        copy.patch(patch)?;
+        copy.stand_alone(workspace)?;
+        Ok(copy)
+    }
+
+    fn as_it_is(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
+        let folder = workspace.state().join("copies").join(package);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        for (path, bytes) in files::read_tree(source)? {
+            if !path.starts_with("mistakes") {
+                write(&folder.join(path), &bytes)?;
+            }
+        }
+        Ok(Copy {
+            krate: Crate {
+                folder,
+                package: package.to_owned(),
+            },
+        })
+    }
+
+    fn patch(&self, patch: &str) -> anyhow::Result<()> {
+        let before = files::read_tree(&self.krate.folder)?;
+        let mut after = before.clone();
+        patches::apply(&mut after, patch).map_err(|misfit| {
+            Trouble::new(format!("the patch {misfit}"))
+                .expected("a patch made against the reference as it is now")
+                .next("make the patch again with git diff")
+        })?;
+        for path in files::differing(&before, &after) {
+            files::replace(
+                &self.krate.folder.join(&path),
+                before.get(&path),
+                after.get(&path),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Writes another content into a file of the copy.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn replace(&self, path: &str, content: &str) -> anyhow::Result<()> {
+        write(&self.krate.folder.join(path), content.as_bytes())
+    }
+
+    /// Makes the copy a workspace of its own.
+    fn stand_alone(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let folder = &self.krate.folder;
+        let manifest = standalone_manifest(workspace, folder, &self.krate.package)?;
+        fs::write(folder.join("Cargo.toml"), manifest)?;
+        fs::copy(
+            workspace.root().join("Cargo.lock"),
+            folder.join("Cargo.lock"),
+        )?;
+        Ok(())
+    }
+
+    /// Brings a folder that stays to the contents of this copy, and returns the crate there. A file that has not changed is
+    /// not written, so cargo builds the crate again only when something has.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub fn kept_in(&self, folder: PathBuf) -> anyhow::Result<Crate> {
+        let (before, after) = (
+            files::read_tree(&folder)?,
+            files::read_tree(&self.krate.folder)?,
+        );
+        for path in files::differing(&before, &after) {
+            files::replace(&folder.join(&path), before.get(&path), after.get(&path))?;
+        }
+        Ok(Crate {
+            folder,
+            package: self.krate.package.clone(),
+        })
+    }
+
+    /// The crate to build.
+    pub fn krate(&self) -> &Crate {
+        &self.krate
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.krate.folder);
+    }
+}
+
+fn standalone_manifest(
+    workspace: &Workspace,
+    source: &Path,
+    package: &str,
+) -> anyhow::Result<String> {
+    let mut root = read_table(&workspace.root().join("Cargo.toml"))?;
+    let mut manifest = read_table(&source.join("Cargo.toml"))?;
+    if let Some(Value::Table(table)) = manifest.get_mut("package") {
+        table.insert("name".to_owned(), Value::String(package.to_owned()));
+    }
+    if let Some(Value::Table(mut tables)) = root.remove("workspace") {
+        for only_of_the_root in ["members", "default-members", "exclude"] {
+            tables.remove(only_of_the_root);
+        }
+        manifest.insert("workspace".to_owned(), Value::Table(tables));
+    }
+    if let Some(profiles) = root.remove("profile") {
+        manifest.insert("profile".to_owned(), profiles);
+    }
+    Ok(toml::to_string(&manifest)?)
+}
+
+fn read_table(path: &Path) -> anyhow::Result<Table> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let context = || format!("cannot write {}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(context)?;
+    }
+    fs::write(path, bytes).with_context(context)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::SystemTime;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::build::RELEASE_PROFILE;
+
+    /// A checkout with a crate named `reference`.
+    fn checkout() -> anyhow::Result<TempDir> {
+        let folder = tempfile::tempdir()?;
+        let source = folder.path().join("reference");
+        fs::create_dir_all(source.join("src"))?;
+        fs::write(source.join("src/main.rs"), "fn main() {}\n")?;
+        fs::write(
+            source.join("Cargo.toml"),
+            "[package]\nname = \"reference\"\n",
+        )?;
+        fs::write(source.join(RELEASE_PROFILE), "[profile.release]\n")?;
+        fs::write(folder.path().join("Cargo.lock"), "")?;
+        fs::write(
+            folder.path().join("Cargo.toml"),
+            "[workspace]\nmembers = [\"reference\"]\n[profile.dev]\ndebug = 0\n",
+        )?;
+        Ok(folder)
+    }
+
+    #[test]
+    fn a_patch_may_change_how_the_release_is_built() -> anyhow::Result<()> {
+        let folder = checkout()?;
+        let source = folder.path().join("reference");
+        let patch = "Title: lto\n\n--- a/profile.toml\n+++ b/profile.toml\n@@ -1 +1,2 @@\n [profile.release]\n+lto = true\n";
+        let copy = Copy::patched(&Workspace::at(folder.path()), &source, "variant", patch)?;
+        let profile = read_table(&copy.krate().folder.join(RELEASE_PROFILE))?;
+        assert_eq!(profile["profile"]["release"]["lto"].as_bool(), Some(true));
+        let manifest = read_table(&copy.krate().folder.join("Cargo.toml"))?;
+        assert_eq!(manifest["package"]["name"].as_str(), Some("variant"));
+        assert_eq!(manifest["profile"]["dev"]["debug"].as_integer(), Some(0));
+        assert!(manifest["workspace"].get("members").is_none());
+        Ok(())
+    }
+    #[test]
+    fn what_has_not_changed_in_a_kept_copy_is_not_written_again() -> anyhow::Result<()> {
+        let folder = checkout()?;
+        let workspace = Workspace::at(folder.path());
+        let source = folder.path().join("reference");
+        let kept = folder.path().join("kept");
+        let keep = || Copy::of(&workspace, &source, "copy")?.kept_in(kept.clone());
+        keep()?;
+        let long_ago = SystemTime::UNIX_EPOCH;
+        for path in ["src/main.rs", RELEASE_PROFILE] {
+            File::options()
+                .write(true)
+                .open(kept.join(path))?
+                .set_modified(long_ago)?;
+        }
+        fs::write(
+            source.join(RELEASE_PROFILE),
+            "[profile.release]\nlto = true\n",
+        )?;
+        let krate = keep()?;
+        let written = |path| fs::metadata(krate.folder.join(path))?.modified();
+        assert_eq!(written("src/main.rs")?, long_ago);
+        assert!(written(RELEASE_PROFILE)? > long_ago);
+        Ok(())
+    }
+}

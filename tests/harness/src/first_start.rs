@@ -1,0 +1,300 @@
+//! Instances of a service that start with an empty database, watched: one before its database is there, two at the same
+//! time, and one more when they have worked with it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use sqlx::{Connection, PgConnection};
+
+use crate::build::Launch;
+use crate::failure::Failure;
+use crate::http::Answer;
+use crate::http::Client;
+use crate::outage::ask_while;
+use crate::outage::has_status;
+use crate::proxy::DatabaseProxy;
+use crate::service::Service;
+use crate::service::Settings;
+use crate::service::StartError;
+use workshop_base::workspace::Workspace;
+use workshop_postgres::Server;
+use workshop_postgres::datasets::RunDatabase;
+
+/// The longest that two instances are given to come to their migrations.
+const BOTH_ARRIVE: Duration = Duration::from_secs(1);
+/// Between two looks at the sessions of a database.
+const POLL: Duration = Duration::from_millis(5);
+/// The columns of `records`, as [`Together::columns`] has them.
+pub const SCHEMA: [&str; 5] = [
+    "id integer not null primary key",
+    "value text not null",
+    "odd boolean not null",
+    "divisible_by_3 boolean not null",
+    "visited boolean not null default false",
+];
+/// How many of an instance's last log lines go with a failure.
+const LOG_LINES: usize = 8;
+
+/// What was observed of these instances.
+#[derive(Debug)]
+pub struct FirstStart {
+    /// The one that was started without a database.
+    pub alone: Alone,
+    /// The two that were started at the same time.
+    pub together: Together,
+    /// What the last lines of their logs say.
+    pub log: String,
+}
+
+/// An instance that starts, and then its database comes.
+#[derive(Debug)]
+pub struct Alone {
+    /// `GET /health` while there was no database.
+    pub health_without: Result<Answer, Failure>,
+    /// `GET /ready` while there was no database.
+    pub ready_without: Result<Answer, Failure>,
+    /// `GET /ready` once it was there: the first 200, or the last answer before the limit.
+    pub ready: Result<Answer, Failure>,
+    /// From the database's coming to that answer.
+    pub took: Duration,
+    /// The end of its log.
+    log: String,
+}
+
+/// Two instances that start at the same time.
+#[derive(Debug)]
+pub struct Together {
+    /// How many of them were creating the table at the same time.
+    pub creating_at_once: usize,
+    /// `GET /ready` of each: the first 200, or the last answer before the limit.
+    pub ready: [Result<Answer, Failure>; 2],
+    /// The columns of `records`, in their order; none when there is no such table.
+    pub columns: Vec<String>,
+    /// `GET /read/1` of a third instance, which starts when the record 1 is there.
+    pub read_by_the_next: Result<Answer, Failure>,
+    /// The end of the first one's log.
+    log: String,
+}
+
+impl FirstStart {
+    /// Starts all of these, watches them, and stops them.
+    ///
+    /// # Errors
+    /// When nothing can be said about the service, because the environment is broken.
+    pub async fn watch(
+        workspace: &Workspace,
+        server: &Server,
+        launch: &Launch,
+        settings: &dyn Fn(&str) -> Settings,
+    ) -> anyhow::Result<FirstStart> {
+        let start = Start {
+            workspace,
+            launch,
+            settings,
+        };
+        let (alone, together) = tokio::join!(
+            on_an_empty_database(server, async |database| watch_alone(start, database).await),
+            on_an_empty_database(server, async |database| watch_together(start, database)
+                .await),
+        );
+        let (alone, together) = (alone?, together?);
+        Ok(FirstStart {
+            log: format!("{}\n{}", alone.log, together.log),
+            alone,
+            together,
+        })
+    }
+}
+
+/// Lends an empty database to `watch`, and removes it whatever comes of it.
+async fn on_an_empty_database<T>(
+    server: &Server,
+    watch: impl AsyncFnOnce(&RunDatabase) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let database = RunDatabase::empty(server).await?;
+    let result = watch(&database).await;
+    database.remove().await?;
+    result
+}
+
+/// How an instance is started: which program, and with which settings on a given database.
+#[derive(Clone, Copy)]
+struct Start<'a> {
+    workspace: &'a Workspace,
+    launch: &'a Launch,
+    settings: &'a dyn Fn(&str) -> Settings,
+}
+
+impl Start<'_> {
+    /// Starts an instance on this database. One that does not come up answers every request with why.
+    async fn instance(self, database_url: &str) -> anyhow::Result<Instance> {
+        let settings = (self.settings)(database_url);
+        let service = match Service::start(self.workspace, self.launch, &settings).await {
+            Ok(service) => service,
+            Err(error @ StartError::Spawn { .. }) => return Err(error.into_trouble().into()),
+            Err(error) => return Ok(Instance::Down(down(error))),
+        };
+        let key = settings.api_keys.first().map(String::as_str);
+        let client = Client::new(service.base_url(), key)?;
+        Ok(Instance::Up { service, client })
+    }
+}
+
+fn down(error: StartError) -> Failure {
+    Failure::new(
+        "a service that starts while its database is not there, or is empty",
+        error.to_string(),
+    )
+}
+
+/// A started instance, or why there is none.
+enum Instance {
+    Up { service: Service, client: Client },
+    Down(Failure),
+}
+
+impl Instance {
+    async fn get(&self, path: &str) -> Result<Answer, Failure> {
+        match self {
+            Instance::Up { client, .. } => client.get(path).await,
+            Instance::Down(failure) => Err(failure.clone()),
+        }
+    }
+
+    /// Asks until it is ready, or the limit of a recovery is over.
+    async fn ready(&self) -> Result<Answer, Failure> {
+        match self {
+            Instance::Up { client, .. } => {
+                ask_while(client, "/ready", |answer| !has_status(answer, 200)).await
+            }
+            Instance::Down(failure) => Err(failure.clone()),
+        }
+    }
+
+    /// Stops it, and gives the end of its log.
+    async fn stop(self) -> String {
+        match self {
+            Instance::Up { service, client } => {
+                let log = service.log_tail(LOG_LINES);
+                drop(client);
+                service.stop().await;
+                log
+            }
+            Instance::Down(failure) => failure.actual,
+        }
+    }
+}
+
+async fn watch_alone(start: Start<'_>, database: &RunDatabase) -> anyhow::Result<Alone> {
+    let proxy = DatabaseProxy::start(database.url()).await?;
+    proxy.cut().await;
+    let instance = start.instance(proxy.url()).await?;
+    let (health_without, ready_without) =
+        tokio::join!(instance.get("/health"), instance.get("/ready"));
+    proxy.restore().await;
+    let restored = Instant::now();
+    let ready = instance.ready().await;
+    let took = restored.elapsed();
+    Ok(Alone {
+        health_without,
+        ready_without,
+        ready,
+        took,
+        log: instance.stop().await,
+    })
+}
+
+async fn watch_together(start: Start<'_>, database: &RunDatabase) -> anyhow::Result<Together> {
+    let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
+    // A table of this name that is not committed yet: whoever creates it as well has to wait.
+    let mut creating = holder.begin().await?;
+    sqlx::query("CREATE TABLE records (id int)")
+        .execute(&mut *creating)
+        .await?;
+    let holder_pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+        .fetch_one(&mut *creating)
+        .await?;
+
+    let (one, other) = tokio::join!(
+        start.instance(database.url()),
+        start.instance(database.url())
+    );
+    let (one, other) = (one?, other?);
+    let creating_at_once = creating_at_once(&mut watcher, holder_pid).await?;
+    creating.rollback().await?;
+    let (one_ready, other_ready) = tokio::join!(one.ready(), other.ready());
+    let columns = columns(&mut watcher).await?;
+    let read_by_the_next = read_by_the_next(start, database, &mut watcher, &columns).await?;
+
+    let (log, _) = tokio::join!(one.stop(), other.stop());
+    Ok(Together {
+        creating_at_once,
+        ready: [one_ready, other_ready],
+        columns,
+        read_by_the_next,
+        log,
+    })
+}
+
+/// How many sessions wait for the holder's table, once both instances wait for something, or have had the time for it.
+async fn creating_at_once(watcher: &mut PgConnection, holder_pid: i32) -> anyhow::Result<usize> {
+    let began = Instant::now();
+    loop {
+        let waiting: Vec<bool> = sqlx::query_scalar(
+            "SELECT $1 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity
+             WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
+        .bind(holder_pid)
+        .fetch_all(&mut *watcher)
+        .await
+        .context("cannot see who waits for whom")?;
+        if waiting.len() >= 2 || began.elapsed() > BOTH_ARRIVE {
+            return Ok(waiting.into_iter().filter(|for_holder| *for_holder).count());
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+async fn columns(watcher: &mut PgConnection) -> sqlx::Result<Vec<String>> {
+    sqlx::query_scalar(
+        "SELECT concat_ws(' ', attribute.attname, format_type(atttypid, atttypmod),
+                    CASE WHEN attnotnull THEN 'not null' END,
+                    CASE WHEN attnum = ANY (indkey) THEN 'primary key' END,
+                    'default ' || pg_get_expr(adbin, adrelid))
+         FROM pg_attribute AS attribute
+         LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary
+         LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+         WHERE attrelid = to_regclass('records') AND attnum > 0 AND NOT attisdropped
+         ORDER BY attnum",
+    )
+    .fetch_all(watcher)
+    .await
+}
+
+/// Adds the record 1, starts a third instance, and reads the record from it.
+async fn read_by_the_next(
+    start: Start<'_>,
+    database: &RunDatabase,
+    watcher: &mut PgConnection,
+    columns: &[String],
+) -> anyhow::Result<Result<Answer, Failure>> {
+    if columns != SCHEMA {
+        return Ok(Err(Failure::new(
+            "the table records, to add a record to",
+            format!("its columns: {columns:?}"),
+        )));
+    }
+    sqlx::query(
+        "INSERT INTO records (id, value, odd, divisible_by_3, visited)
+         VALUES (1, 'kept', true, false, true)",
+    )
+    .execute(watcher)
+    .await?;
+    let instance = start.instance(database.url()).await?;
+    let read = match instance.ready().await {
+        Ok(_) => instance.get("/read/1").await,
+        Err(failure) => Err(failure),
+    };
+    instance.stop().await;
+    Ok(read)
+}

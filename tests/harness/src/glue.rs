@@ -1,0 +1,235 @@
+//! The Kotlin of an exercise of the ladder: compiled against the finished Kotlin service, started in its place.
+//!
+//! What the compiler makes of it is kept by a hash of all that went in, so that starters, references and copies of them
+//! with the same Kotlin are compiled once.
+
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::iter;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anyhow::Context;
+use sha2::{Digest, Sha256};
+
+use crate::build;
+
+use crate::build::BuildError;
+
+use crate::build::Crate;
+
+use crate::build::Language;
+
+use crate::build::Launch;
+
+use crate::build::Limits;
+
+use crate::build::Profile;
+use crate::jdk;
+use crate::jdk::Jdk;
+use crate::wasm;
+use workshop_base::exercise::Calls;
+use workshop_base::files;
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+
+/// The class whose `main` starts the service.
+const MAIN: &str = "workshop.qrcode.MainKt";
+/// How many compiled states are kept; the ones not used for longest go.
+const KEPT: usize = 24;
+/// The code that hints know a compiler error in Kotlin by.
+const KOTLIN: &str = "kotlin";
+
+/// Builds the crate and the Kotlin that calls it.
+///
+/// # Errors
+/// See [`BuildError`].
+pub fn build(
+    workspace: &Workspace,
+    calls: Calls,
+    krate: &Crate,
+    profile: Profile,
+) -> Result<Launch, BuildError> {
+    let jdk = match calls {
+        Calls::Library => jdk::find_at_least(jdk::CALLS_NATIVE, "calling a native library"),
+        Calls::Program | Calls::Module => jdk::find(),
+    };
+    let jdk = jdk.map_err(anyhow::Error::from)?;
+    let part = match calls {
+        Calls::Program => build::cargo(workspace, krate, profile)?.artifact,
+        Calls::Library => build::artifact(workspace, krate, profile, &["--lib"])?,
+        Calls::Module => wasm::build(workspace, krate)?,
+    };
+    let module = (calls == Calls::Module).then_some(part.as_path());
+    let jar = build::kotlin_service(workspace, &jdk)?;
+    let compiled = compiled(workspace, krate, &jdk, &jar, module)?;
+
+    let mut class_path = OsString::new();
+    for entry in [compiled.join("classes"), compiled.join("lib/*")] {
+        class_path.push(entry);
+        class_path.push(":");
+    }
+    class_path.push(&jar);
+    let mut args = build::jvm_options(&jdk, profile);
+    args.extend(["-cp".into(), class_path, MAIN.into()]);
+    let env = match calls {
+        Calls::Program => vec![("QRCODE_PROGRAM".to_owned(), part.display().to_string())],
+        Calls::Library => vec![("QRCODE_LIBRARY".to_owned(), plain_name(&part)?)],
+        Calls::Module => Vec::new(),
+    };
+    Ok(Launch {
+        program: jdk.java(),
+        args,
+        env,
+        directory: krate.folder.clone(),
+        label: krate.package.clone(),
+        language: Language::Kotlin,
+        limits: Limits::of(Language::Kotlin),
+        artifact: jar,
+        parts: iter::once(part).chain(libraries(&compiled)).collect(),
+        calls: Some(calls),
+    })
+}
+
+/// The path of a library without what this platform adds to its name, as `System.mapLibraryName` expects it.
+pub fn plain_name(library: &Path) -> anyhow::Result<String> {
+    let name = library.file_name().and_then(|name| name.to_str());
+    let name = name.and_then(|name| name.strip_prefix(DLL_PREFIX)?.strip_suffix(DLL_SUFFIX));
+    let name = name.with_context(|| format!("{} is no library", library.display()))?;
+    Ok(library.with_file_name(name).display().to_string())
+}
+
+/// The folder with the compiled Kotlin, and with the classes of the module that it calls, if it calls one. Made by Maven unless it
+/// is there.
+fn compiled(
+    workspace: &Workspace,
+    krate: &Crate,
+    jdk: &Jdk,
+    jar: &Path,
+    module: Option<&Path>,
+) -> Result<PathBuf, BuildError> {
+    let kept = workspace.state().join("glue");
+    fs::create_dir_all(&kept).context("cannot make a folder for compiled Kotlin")?;
+    let folder = kept.join(fingerprint(krate, &build::stamp_of(jar), module)?);
+    if folder.is_dir() {
+        // Its time says when it was used last.
+        let _ = File::open(&folder).and_then(|file| file.set_modified(SystemTime::now()));
+        return Ok(folder);
+    }
+    eprintln!("compiling the Kotlin of {} with Maven …", krate.package);
+    let unfinished = tempfile::tempdir_in(&kept).context("cannot make a folder for Maven")?;
+    let mut settings = vec![
+        format!("-Dkotlin.service.jar={}", jar.display()),
+        format!("-Doutput.directory={}", unfinished.path().display()),
+    ];
+    settings.extend(module.map(|module| format!("-Dqrcode.module={}", module.display())));
+    let mut args: Vec<&str> = settings.iter().map(String::as_str).collect();
+    args.push("compile");
+    let output = build::maven(&krate.folder, &jdk.home, &args).map_err(anyhow::Error::from)?;
+    if !output.status.success() {
+        return Err(not_compiled(
+            krate,
+            &String::from_utf8_lossy(&output.stdout),
+        ));
+    }
+    let unfinished = unfinished.keep();
+    if let Err(error) = fs::rename(&unfinished, &folder) {
+        // Another run of the tool may have been faster.
+        let _ = fs::remove_dir_all(&unfinished);
+        if !folder.is_dir() {
+            return Err(BuildError::CouldNotBuild(error.into()));
+        }
+    }
+    remove_the_oldest(&kept);
+    Ok(folder)
+}
+
+/// The libraries that Maven has put beside the classes, where the exercise needs any.
+fn libraries(compiled: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(compiled.join("lib"));
+    let entries = entries.into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+/// A hash over the exercise's Kotlin, its `pom.xml`, the stamp of the service that it is compiled against, and the module that it
+/// calls.
+fn fingerprint(krate: &Crate, service: &Path, module: Option<&Path>) -> anyhow::Result<String> {
+    let mut hash = Sha256::new();
+    for (path, bytes) in files::read_tree(&krate.folder.join("kotlin"))? {
+        hash.update(path.as_os_str().as_encoded_bytes());
+        hash.update(bytes);
+    }
+    let pom = krate.folder.join("pom.xml");
+    for file in [pom.as_path(), service].into_iter().chain(module) {
+        let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        hash.update(bytes);
+    }
+    Ok(build::hexadecimal(hash))
+}
+
+/// The compiler's complaints are the learner's to mend, everything else that Maven says is not.
+fn not_compiled(krate: &Crate, said: &str) -> BuildError {
+    let complaints = complaints(said);
+    if complaints.is_empty() {
+        eprintln!("{said}");
+        let trouble = Trouble::new(format!(
+            "Maven could not compile the Kotlin of {}; its words stand above",
+            krate.package
+        ))
+        .expected("pom.xml as it came with the course, and a compiler that can be brought")
+        .next("git status; just doctor");
+        return BuildError::CouldNotBuild(trouble.into());
+    }
+    for complaint in complaints {
+        eprintln!("error: {complaint}");
+    }
+    BuildError::DoesNotCompile {
+        label: krate.package.clone(),
+        codes: vec![KOTLIN.to_owned()],
+    }
+}
+
+/// What the compiler complains about, with the file, the line and the column.
+fn complaints(said: &str) -> Vec<&str> {
+    // Maven says everything twice: as the compiler says it, and as the reason why its own goal failed. The compiler sets the
+    // terminal's colours back before its first line, even where there is no terminal.
+    said.lines()
+        .take_while(|line| !line.contains("Failed to execute goal"))
+        .filter_map(|line| line.split_once("[ERROR] "))
+        .map(|(_, complaint)| complaint.trim_start_matches("file://"))
+        .filter(|complaint| complaint.contains(".kt:"))
+        .collect()
+}
+
+/// Best effort: what cannot be removed is in nobody's way.
+fn remove_the_oldest(kept: &Path) {
+    let mut folders: Vec<(SystemTime, PathBuf)> = fs::read_dir(kept)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    folders.sort();
+    let too_many = folders.len().saturating_sub(KEPT);
+    for (_, folder) in folders.into_iter().take(too_many) {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compilers_complaints_are_told_from_mavens() {
+        let said = "\u{1b}[0m[ERROR] file:///a/kotlin/Glue.kt:17:26 Unresolved reference 'Semaphore'.\n\
+                    [ERROR] Failed to execute goal org.jetbrains.kotlin:kotlin-maven-plugin: Compilation failure\n\
+                    [ERROR] file:///a/kotlin/Glue.kt:17:26 Unresolved reference 'Semaphore'.\n";
+        assert_eq!(
+            complaints(said),
+            ["/a/kotlin/Glue.kt:17:26 Unresolved reference 'Semaphore'."]
+        );
+        assert!(complaints("[ERROR] Could not resolve dependencies\n").is_empty());
+    }
+}

@@ -1,0 +1,354 @@
+//! nginx in front of two services: the configuration of exercise 12 in a folder of its own, on a free port.
+
+use std::fmt;
+use std::fs::{self, Permissions};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+
+use crate::failure::Failure;
+
+use crate::failure::TestError;
+use crate::http::Client;
+use crate::service::die_with_the_tool;
+use crate::service::free_address;
+use workshop_base::files;
+use workshop_base::mend;
+use workshop_base::mend::System;
+use workshop_base::outcome::Trouble;
+use workshop_base::scratch;
+
+/// The folder of an exercise that holds the configuration.
+pub const FOLDER: &str = "nginx";
+/// The stage that a run begins with.
+pub const FIRST_STAGE: &str = "off";
+/// The oldest nginx that can be told to write nowhere but in its folder.
+const OLDEST: (u32, u32) = (1, 20);
+/// Where packages put the program; not every user has these folders on the PATH.
+const USUAL_FOLDERS: [&str; 4] = [
+    "/usr/sbin",
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/opt/homebrew/bin",
+];
+/// How often a port is tried that somebody else took between our choosing and nginx's binding.
+const PORT_ATTEMPTS: usize = 3;
+/// The longest that nginx may take to start, to take over a stage, and to stop.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Between two looks at something that cannot be awaited.
+const POLL: Duration = Duration::from_millis(2);
+
+/// The nginx of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    path: PathBuf,
+    version: String,
+}
+
+/// Why there is no nginx to use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Lack {
+    /// There is none.
+    #[error("not on the PATH, and not in {}", USUAL_FOLDERS.join(", "))]
+    Missing,
+    /// It is too old.
+    #[error("{0}, needed is {major}.{minor} or newer", major = OLDEST.0, minor = OLDEST.1)]
+    Old(String),
+}
+
+impl From<Lack> for Trouble {
+    fn from(lack: Lack) -> Trouble {
+        let mend = System::here().install(&mend::NGINX);
+        Trouble::new(format!("there is no nginx to use: {lack}"))
+            .expected("nginx, which stands in front of both services in exercise 12")
+            .next(format!("{}; just doctor", mend.in_words()))
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.version, self.path.display())
+    }
+}
+
+impl Program {
+    /// The nginx on the PATH, else in the usual folders.
+    ///
+    /// # Errors
+    /// When there is none, or it is too old.
+    pub fn find() -> Result<Program, Lack> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::env::split_paths(&path).chain(USUAL_FOLDERS.map(PathBuf::from));
+        let mut found = folders.filter_map(|folder| Program::at(folder.join("nginx")));
+        let program = found.next().ok_or(Lack::Missing)?;
+        if is_old(&program.version) {
+            return Err(Lack::Old(program.version));
+        }
+        Ok(program)
+    }
+
+    /// The program at this path, if it is nginx. It says its version on standard error.
+    fn at(path: PathBuf) -> Option<Program> {
+        let output = Command::new(&path)
+            .arg("-v")
+            .stdin(Stdio::null())
+            .output()
+            .ok()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        let (_, version) = said.split_once("nginx/")?;
+        let version = version.split_whitespace().next()?.to_owned();
+        Some(Program { path, version })
+    }
+}
+
+fn is_old(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse().ok());
+    match (numbers.next().flatten(), numbers.next().flatten()) {
+        (Some(major), Some(minor)) => (major, minor) < OLDEST,
+        _ => false,
+    }
+}
+
+/// A running nginx. Dropping it ends it, its workers and its folder.
+#[derive(Debug)]
+pub struct Nginx {
+    program: Program,
+    folder: TempDir,
+    address: SocketAddr,
+    master: Child,
+}
+
+impl Nginx {
+    /// Starts nginx with the configuration in this folder, at its first stage, in front of two services.
+    ///
+    /// # Errors
+    /// When there is no nginx, it refuses the configuration, or it does not start.
+    pub async fn start(
+        configuration: &Path,
+        kotlin: SocketAddr,
+        rust: SocketAddr,
+    ) -> Result<Nginx, TestError> {
+        let program = Program::find().map_err(|lack| anyhow::Error::new(Trouble::from(lack)))?;
+        let mut attempt = 1;
+        loop {
+            let address = free_address().context("there is no free port")?;
+            let folder = laid_out(configuration, [address, kotlin, rust])?;
+            accepts(&program, folder.path(), FIRST_STAGE)?;
+            let master = spawn(&program, folder.path())?;
+            let mut nginx = Nginx {
+                program: program.clone(),
+                folder,
+                address,
+                master,
+            };
+            match nginx.listens().await {
+                Err(log) if attempt < PORT_ATTEMPTS && log.contains("in use") => attempt += 1,
+                Err(log) => {
+                    let trouble = Trouble::new(format!("nginx does not start; its log:\n{log}"))
+                        .expected(format!("nginx on {address}"))
+                        .next("run the check again; just doctor if it happens again");
+                    return Err(TestError::CouldNotJudge(trouble.into()));
+                }
+                Ok(()) => return Ok(nginx),
+            }
+        }
+    }
+
+    /// Waits until somebody can connect; what nginx has logged when it ended instead.
+    async fn listens(&mut self) -> Result<(), String> {
+        let started = Instant::now();
+        while started.elapsed() < LIMIT && self.master.try_wait().ok().flatten().is_none() {
+            if self.started_workers() > 0 && TcpStream::connect(self.address).await.is_ok() {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Err(self.error_log())
+    }
+
+    /// Where clients find it.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The folder that it was started with, and writes to.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The process id of its master, the parent of its workers.
+    pub fn pid(&self) -> u32 {
+        self.master.id()
+    }
+
+    /// Sends requests to it, without a key.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn client(&self) -> anyhow::Result<Client> {
+        Client::new(&format!("http://{}", self.address), None)
+    }
+
+    /// Puts the stage in place, has nginx look at it, and reload. Returns how long it took until no worker accepts connections
+    /// that does not know the stage.
+    ///
+    /// # Errors
+    /// When nginx refuses the stage, or does not take it over.
+    pub async fn switch(&self, stage: &str) -> Result<Duration, TestError> {
+        let asked = Instant::now();
+        put(self.folder.path(), stage)?;
+        accepts(&self.program, self.folder.path(), stage)?;
+        let old_workers = self.started_workers();
+        run(&self.program, self.folder.path(), &["-s", "reload"])?;
+        while self.leaving_workers() < old_workers {
+            if asked.elapsed() > LIMIT {
+                let expected = format!("nginx to take over the stage {stage}");
+                return Err(Failure::new(expected, self.error_log()).into());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(asked.elapsed())
+    }
+
+    /// How many requests a service has answered so far, by the log.
+    pub fn served_by(&self, service: &str) -> usize {
+        let log = fs::read(self.folder.path().join("access.log")).unwrap_or_default();
+        let served_by = format!(r#""served_by":"{service}""#);
+        String::from_utf8_lossy(&log).matches(&served_by).count()
+    }
+
+    /// The workers that were started so far.
+    fn started_workers(&self) -> usize {
+        self.logged("start worker process ")
+    }
+
+    /// The workers that have stopped to accept connections so far; they end with the last of their requests.
+    fn leaving_workers(&self) -> usize {
+        self.logged("gracefully shutting down")
+    }
+
+    fn logged(&self, words: &str) -> usize {
+        self.error_log().matches(words).count()
+    }
+
+    fn error_log(&self) -> String {
+        let log = fs::read(self.folder.path().join("error.log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        let master = Pid::from_raw(self.master.id().cast_signed());
+        let _ = kill(master, Signal::SIGTERM);
+        let asked = Instant::now();
+        while self.master.try_wait().is_ok_and(|status| status.is_none()) {
+            if asked.elapsed() > LIMIT {
+                let _ = killpg(master, Signal::SIGKILL);
+                let _ = self.master.wait();
+                return;
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+/// A folder for one nginx: the configuration, and one line each on where nginx and the services listen.
+fn laid_out(configuration: &Path, addresses: [SocketAddr; 3]) -> anyhow::Result<TempDir> {
+    let folder = scratch::folder()?;
+    // Started by root, nginx gives its workers another user.
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
+    for (path, bytes) in files::read_tree(configuration)? {
+        files::write_atomically(&folder.path().join(path), &bytes)?;
+    }
+    let [nginx, kotlin, rust] = addresses;
+    for (name, line) in [
+        ("listen", format!("listen {nginx};\n")),
+        ("kotlin", format!("server {kotlin};\n")),
+        ("rust", format!("server {rust};\n")),
+    ] {
+        let path = folder.path().join("address").join(format!("{name}.conf"));
+        files::write_atomically(&path, line.as_bytes())?;
+    }
+    put(folder.path(), FIRST_STAGE)?;
+    Ok(folder)
+}
+
+/// Makes a stage the one that nginx reads next.
+fn put(folder: &Path, stage: &str) -> anyhow::Result<()> {
+    let stage = folder.join("stages").join(format!("{stage}.conf"));
+    let bytes = fs::read(&stage).with_context(|| format!("cannot read {}", stage.display()))?;
+    files::write_atomically(&folder.join("stage.conf"), &bytes)
+}
+
+/// Has nginx look at the configuration before it has to run with it.
+fn accepts(program: &Program, folder: &Path, stage: &str) -> Result<(), TestError> {
+    let output = run(program, folder, &["-t"])?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&output.stderr);
+    let here = format!("{}/", folder.display());
+    let complaints: Vec<String> = words
+        .lines()
+        .filter(|line| line.contains("[emerg]"))
+        .map(|line| {
+            line.replace(
+                &format!("{here}stage.conf"),
+                &format!("{FOLDER}/stages/{stage}.conf"),
+            )
+            .replace(&here, &format!("{FOLDER}/"))
+        })
+        .collect();
+    let expected = format!("a configuration that nginx -t accepts, at the stage {stage}");
+    Err(Failure::new(expected, complaints.join("; ")).into())
+}
+
+fn run(program: &Program, folder: &Path, args: &[&str]) -> anyhow::Result<Output> {
+    let mut command = command(program, folder);
+    command.args(args).output().context("nginx cannot be run")
+}
+
+fn spawn(program: &Program, folder: &Path) -> anyhow::Result<Child> {
+    let mut command = command(program, folder);
+    command
+        .args(["-g", "daemon off;"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    // Its master ends the workers when it is asked to; killed, it could not.
+    die_with_the_tool(&mut command, Signal::SIGTERM);
+    command.spawn().context("nginx cannot be run")
+}
+
+fn command(program: &Program, folder: &Path) -> Command {
+    let mut command = Command::new(&program.path);
+    command
+        .arg("-p")
+        .arg(folder)
+        .args(["-c", "nginx.conf", "-e", "error.log"])
+        .stdin(Stdio::null());
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_nginx_from_before_1_20_is_old() {
+        assert!(is_old("1.18.0"));
+        assert!(!is_old("1.20.0"));
+        assert!(!is_old("1.29.3"));
+        assert!(!is_old("2.0"));
+    }
+}

@@ -1,0 +1,97 @@
+//! One outage, watched: the database is cut off, asked for, given back, and asked for until it answers again.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::failure::Failure;
+use crate::http::Answer;
+use crate::http::Client;
+use crate::proxy::DatabaseProxy;
+
+/// How soon after the database's return a service must work again.
+pub const RECOVERY_LIMIT: Duration = Duration::from_secs(5);
+/// Between two requests while waiting for the recovery.
+const POLL: Duration = Duration::from_millis(20);
+
+/// What a service answered, before, during and after an outage.
+#[derive(Debug)]
+pub struct Outage {
+    /// `GET /health` while the database was gone.
+    pub health_during: Result<Answer, Failure>,
+    /// `GET /ready` while the database was gone.
+    pub ready_during: Result<Answer, Failure>,
+    /// `GET /read/1` while the database was gone.
+    pub read_during: Result<Answer, Failure>,
+    /// `GET /ready` after the database was back: the first 200, or the last answer before the limit.
+    pub ready_after: Result<Answer, Failure>,
+    /// `GET /read/1` after the database was back: the first 200, or the last answer before the limit.
+    pub read_after: Result<Answer, Failure>,
+}
+
+impl Outage {
+    /// Makes an outage and watches it. The service has used the database before, as it would have in production.
+    pub async fn watch(client: &Client, proxy: &DatabaseProxy) -> Outage {
+        let (ready_before, read_before) =
+            tokio::join!(settled(client, "/ready"), settled(client, "/read/1"));
+        proxy.cut().await;
+        let (health_during, ready_during, read_during) = tokio::join!(
+            client.get("/health"),
+            client.get("/ready"),
+            client.get("/read/1")
+        );
+        proxy.restore().await;
+        let (ready_after, read_after) = tokio::join!(
+            recovered(client, "/ready", &ready_before),
+            recovered(client, "/read/1", &read_before)
+        );
+        Outage {
+            health_during,
+            ready_during,
+            read_during,
+            ready_after,
+            read_after,
+        }
+    }
+}
+
+/// The answer of a service that has been started a moment ago: it may still be migrating, and a cold JVM may need longer for
+/// its first connection than a request may wait for one.
+pub async fn settled(client: &Client, path: &str) -> Result<Answer, Failure> {
+    ask_while(client, path, |answer| has_status(answer, 503)).await
+}
+
+/// The answer after the outage. What did not work before it is asked once only: it has nothing to recover.
+async fn recovered(
+    client: &Client,
+    path: &str,
+    before: &Result<Answer, Failure>,
+) -> Result<Answer, Failure> {
+    let worked_before = has_status(before, 200);
+    ask_while(client, path, |answer| {
+        worked_before && !has_status(answer, 200)
+    })
+    .await
+}
+
+pub(super) fn has_status(answer: &Result<Answer, Failure>, status: u16) -> bool {
+    answer
+        .as_ref()
+        .is_ok_and(|answer| answer.status() == status)
+}
+
+/// Asks again while the answer is of that kind, until the limit.
+pub(super) async fn ask_while(
+    client: &Client,
+    path: &str,
+    again: impl Fn(&Result<Answer, Failure>) -> bool,
+) -> Result<Answer, Failure> {
+    let deadline = Instant::now() + RECOVERY_LIMIT;
+    loop {
+        let answer = client.get(path).await;
+        if !again(&answer) || Instant::now() > deadline {
+            return answer;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}

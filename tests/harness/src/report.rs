@@ -1,0 +1,269 @@
+//! What a judged target did: a verdict a test, how long each step took, and how that is told.
+
+use std::time::Duration;
+
+use crate::failure::Failure;
+use workshop_base::outcome::Outcome;
+use workshop_base::terminal::Style;
+use workshop_base::terminal::paint;
+
+/// What a test found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// The service does what the test's name says.
+    Passed,
+    /// It does not.
+    Failed {
+        /// What was expected and what came.
+        failure: Failure,
+        /// The last lines of the service's log at that moment.
+        log: String,
+    },
+}
+
+/// A test and its verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    /// The suite that the test belongs to.
+    pub suite: String,
+    /// The test's name.
+    pub test: String,
+    /// What it found.
+    pub verdict: Verdict,
+}
+
+/// How long the steps of a check took, in the order they happened.
+#[derive(Debug, Clone, Default)]
+pub struct Timings {
+    steps: Vec<(&'static str, Duration)>,
+}
+
+impl Timings {
+    /// Adds to a step.
+    pub fn add(&mut self, step: &'static str, took: Duration) {
+        match self.steps.iter_mut().find(|(name, _)| *name == step) {
+            Some((_, so_far)) => *so_far += took,
+            None => self.steps.push((step, took)),
+        }
+    }
+
+    /// Puts a step before all others.
+    pub fn add_first(&mut self, step: &'static str, took: Duration) {
+        self.steps.insert(0, (step, took));
+    }
+
+    fn add_all(&mut self, other: &Timings) {
+        for (step, took) in &other.steps {
+            self.add(step, *took);
+        }
+    }
+
+    /// Every step and how long it took.
+    pub fn steps(&self) -> &[(&'static str, Duration)] {
+        &self.steps
+    }
+}
+
+/// What a judged target did.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The target's name.
+    pub label: String,
+    /// The tests, in the order of the suites.
+    pub tests: Vec<Judged>,
+    /// How long the steps took.
+    pub timings: Timings,
+    /// The service did not stop when it was told to, and was killed.
+    pub hung_on_shutdown: bool,
+    /// The tests that were red at first, and green when they were judged again.
+    pub unsteady: Vec<String>,
+}
+
+impl Report {
+    /// An empty report on a target.
+    pub fn new(label: &str) -> Self {
+        Report {
+            label: label.to_owned(),
+            tests: Vec::new(),
+            timings: Timings::default(),
+            hung_on_shutdown: false,
+            unsteady: Vec::new(),
+        }
+    }
+
+    /// Adds a test's verdict.
+    pub fn add(&mut self, suite: &str, test: &str, verdict: Verdict) {
+        self.tests.push(Judged {
+            suite: suite.to_owned(),
+            test: test.to_owned(),
+            verdict,
+        });
+    }
+
+    /// The names of the tests that failed, in order.
+    pub fn failed(&self) -> Vec<String> {
+        let failed = self
+            .tests
+            .iter()
+            .filter(|judged| judged.verdict != Verdict::Passed);
+        failed.map(|judged| judged.test.clone()).collect()
+    }
+
+    /// Passed when every test passed.
+    pub fn outcome(&self) -> Outcome {
+        if self.failed().is_empty() {
+            Outcome::Passed
+        } else {
+            Outcome::Failed
+        }
+    }
+
+    /// This report, and then another on the same target.
+    #[must_use]
+    pub fn and(mut self, other: Report) -> Report {
+        self.tests.extend(other.tests);
+        self.timings.add_all(&other.timings);
+        self.hung_on_shutdown |= other.hung_on_shutdown;
+        self.unsteady.extend(other.unsteady);
+        self
+    }
+
+    /// This report, once some of its red tests were judged again: what is green then counts as green, and is told.
+    #[must_use]
+    pub fn judged_again(mut self, again: Report) -> Report {
+        self.timings.add_all(&again.timings);
+        self.hung_on_shutdown |= again.hung_on_shutdown;
+        for judged in again.tests {
+            let green = judged.verdict == Verdict::Passed;
+            let mut tests = self.tests.iter_mut();
+            let before = tests.find(|before| before.test == judged.test);
+            if let (true, Some(before)) = (green, before) {
+                before.verdict = Verdict::Passed;
+                self.unsteady.push(judged.test);
+            }
+        }
+        self
+    }
+
+    /// Prints the tests by suite, the first failure in full, the others in a line each, and the closing count.
+    pub fn print(&self) {
+        self.print_tests();
+        self.print_count();
+    }
+
+    /// Prints the tests by suite, the first failure in full, the others in a line each.
+    pub fn print_tests(&self) {
+        let mut suite = "";
+        let mut told_in_full = false;
+        for judged in &self.tests {
+            if judged.suite != suite {
+                suite = &judged.suite;
+                println!("  {}", paint(Style::Strong, suite));
+            }
+            match &judged.verdict {
+                Verdict::Passed => println!("    {}    {}", paint(Style::Good, "ok"), judged.test),
+                Verdict::Failed { failure, log } => {
+                    println!("    {}  {}", paint(Style::Bad, "FAIL"), judged.test);
+                    if told_in_full {
+                        println!(
+                            "          expected {}; got {}",
+                            shortened(&failure.expected),
+                            shortened(&failure.actual)
+                        );
+                    } else {
+                        print_in_full(failure, log);
+                        told_in_full = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Prints how many tests passed, what was not the same twice, and whether the service stopped when it was told to.
+    pub fn print_count(&self) {
+        self.print_unsteady();
+        if self.hung_on_shutdown {
+            println!(
+                "{}: {} did not stop in time after SIGTERM and was killed; a service that is deployed must stop when told to",
+                paint(Style::Warning, "note"),
+                self.label
+            );
+        }
+        let failed = self.failed().len();
+        println!("\n{} passed, {failed} failed", self.tests.len() - failed);
+    }
+
+    /// Prints which tests were red at first, and green when they were judged again.
+    pub fn print_unsteady(&self) {
+        for test in &self.unsteady {
+            println!(
+                "{}: {test} was red at first and green when it was judged again: the machine was busy, or it fails now and then",
+                paint(Style::Warning, "note"),
+            );
+        }
+    }
+
+    /// Prints how long each step took.
+    pub fn print_timings(&self) {
+        let parts = self
+            .timings
+            .steps()
+            .iter()
+            .map(|(step, took)| format!("{step} {:.3} s", took.as_secs_f64()));
+        println!("timings: {}", parts.collect::<Vec<_>>().join(", "));
+    }
+}
+
+fn print_in_full(failure: &Failure, log: &str) {
+    for line in failure.to_string().lines() {
+        println!("          {line}");
+    }
+    if !log.trim().is_empty() {
+        println!("          the service's log ends with");
+        for line in log.lines() {
+            println!("          {}", paint(Style::Faint, format!("| {line}")));
+        }
+    }
+}
+
+/// The start of a long text, for a line that is to stay a line.
+fn shortened(text: &str) -> String {
+    const LONGEST: usize = 70;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(LONGEST).collect();
+    format!("{start} …")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Report, Verdict};
+    use crate::failure::Failure;
+    use workshop_base::outcome::Outcome;
+
+    fn red() -> Verdict {
+        Verdict::Failed {
+            failure: Failure::new("an answer in time", "none"),
+            log: String::new(),
+        }
+    }
+
+    fn report(verdicts: [(&str, Verdict); 2]) -> Report {
+        let mut report = Report::new("exercise-5");
+        for (test, verdict) in verdicts {
+            report.add("suite", test, verdict);
+        }
+        report
+    }
+
+    #[test]
+    fn what_is_green_the_second_time_counts_and_is_told() {
+        let first = report([("busy", red()), ("wrong", red())]);
+        let again = report([("busy", Verdict::Passed), ("wrong", red())]);
+        let both = first.judged_again(again);
+        assert_eq!(both.failed(), ["wrong"]);
+        assert_eq!(both.unsteady, ["busy"]);
+        assert_eq!(both.outcome(), Outcome::Failed);
+    }
+}

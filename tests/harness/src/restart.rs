@@ -1,0 +1,184 @@
+//! One restart of the database, watched: PostgreSQL is stopped while reads come in, and started again while they still do.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::failure::Failure;
+use crate::http::Answer;
+use crate::http::Client;
+use crate::proxy::DatabaseProxy;
+use workshop_base::process;
+use workshop_postgres::Spare;
+
+/// How many clients read at the same time: more than the pool has connections, so that some wait for one.
+const READERS: usize = 8;
+/// How soon after the database's return every reader must have a record again.
+pub const RECOVERY_LIMIT: Duration = Duration::from_secs(2);
+/// How long a service may take to let go of what the outage has cost it.
+const RELEASE_LIMIT: Duration = Duration::from_secs(2);
+/// Between two looks at something that cannot be awaited.
+const POLL: Duration = Duration::from_millis(10);
+
+/// What takes the database away and gives it back. Where the server belongs to the user there is no spare one: then the proxy
+/// alone is cut.
+pub struct Power<'a> {
+    /// The server that is stopped and started.
+    pub spare: Option<&'a Spare>,
+    /// Between the service and the server.
+    pub proxy: &'a DatabaseProxy,
+}
+
+impl Power<'_> {
+    async fn off(&self) -> anyhow::Result<()> {
+        if let Some(spare) = self.spare {
+            spare.stop().await?;
+        }
+        // The proxy would accept connections for a server that is gone. A port on which nobody listens refuses them.
+        self.proxy.cut().await;
+        Ok(())
+    }
+
+    async fn on(&self) -> anyhow::Result<()> {
+        if let Some(spare) = self.spare {
+            spare.start().await?;
+        }
+        self.proxy.restore().await;
+        Ok(())
+    }
+}
+
+/// What a process holds on to; none where there is no `/proc`.
+#[derive(Debug, Clone, Copy)]
+pub struct Footprint {
+    /// Open files and sockets, without the connections to the database: a pool opens these as it needs them.
+    pub files: usize,
+    /// Threads.
+    pub threads: usize,
+}
+
+impl Footprint {
+    fn of(pid: u32, proxy: &DatabaseProxy) -> Option<Footprint> {
+        Some(Footprint {
+            files: process::open_files(pid)?.saturating_sub(proxy.open()),
+            threads: process::threads(pid)?,
+        })
+    }
+}
+
+/// What a service did while its database was restarted.
+#[derive(Debug)]
+pub struct Restart {
+    /// Reads while the database stopped and while it started: some of them were still, or already, possible.
+    pub at_the_edges: Vec<Result<Answer, Failure>>,
+    /// Reads that were sent while the database was stopped.
+    pub while_stopped: Vec<Result<Answer, Failure>>,
+    /// The first answer with a record, or else the last one within [`RECOVERY_LIMIT`] of the database's return; one a reader.
+    pub after: Vec<Result<Answer, Failure>>,
+    /// The connections to the database that were open in the end.
+    pub connections: usize,
+    /// How many the service may have.
+    pub pool_size: usize,
+    /// What the service held on to before.
+    pub before: Option<Footprint>,
+    /// What it holds on to afterwards.
+    pub afterwards: Option<Footprint>,
+}
+
+impl Restart {
+    /// Restarts the database and watches the service with this process id.
+    ///
+    /// # Errors
+    /// When the database cannot be stopped or started.
+    pub async fn watch(
+        client: &Client,
+        power: Power<'_>,
+        pid: u32,
+        pool_size: usize,
+    ) -> anyhow::Result<Restart> {
+        // The service has used the whole of its pool before, as it would have in production.
+        readers(|| read_until_it_works(client)).await;
+        let before = Footprint::of(pid, power.proxy);
+
+        let (stopped, mut at_the_edges) = reading_during(client, power.off()).await;
+        stopped?;
+        let while_stopped = readers(|| read(client)).await;
+        let (started, answers) = reading_during(client, power.on()).await;
+        started?;
+        at_the_edges.extend(answers);
+        let after = readers(|| read_until_it_works(client)).await;
+
+        let released = Instant::now() + RELEASE_LIMIT;
+        let mut afterwards = Footprint::of(pid, power.proxy);
+        while (power.proxy.open() > pool_size || has_more_files(afterwards, before))
+            && Instant::now() < released
+        {
+            tokio::time::sleep(POLL).await;
+            afterwards = Footprint::of(pid, power.proxy);
+        }
+        Ok(Restart {
+            at_the_edges,
+            while_stopped,
+            after,
+            connections: power.proxy.open(),
+            pool_size,
+            before,
+            afterwards,
+        })
+    }
+}
+
+fn has_more_files(now: Option<Footprint>, before: Option<Footprint>) -> bool {
+    now.zip(before)
+        .is_some_and(|(now, before)| now.files > before.files)
+}
+
+/// What all readers come back with.
+async fn readers<T, Reading: Future<Output = T>>(reader: impl Fn() -> Reading) -> Vec<T> {
+    join_all((0..READERS).map(|_| reader())).await
+}
+
+async fn read(client: &Client) -> Result<Answer, Failure> {
+    client.get("/read/1").await
+}
+
+/// Reads again until a record comes, at most until the limit.
+async fn read_until_it_works(client: &Client) -> Result<Answer, Failure> {
+    let deadline = Instant::now() + RECOVERY_LIMIT;
+    loop {
+        let answer = read(client).await;
+        if answer.as_ref().is_ok_and(|answer| answer.status() == 200) || Instant::now() > deadline {
+            return answer;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+/// Lets all readers read, again and again, until something has happened. The last reads end after it.
+async fn reading_during<T>(
+    client: &Client,
+    event: impl Future<Output = T>,
+) -> (T, Vec<Result<Answer, Failure>>) {
+    let (happens, has_happened) = watch::channel(false);
+    let reading = readers(|| read_until(client, &has_happened));
+    let event = async {
+        let result = event.await;
+        happens.send_replace(true);
+        result
+    };
+    let (result, answers) = tokio::join!(event, reading);
+    (result, answers.into_iter().flatten().collect())
+}
+
+async fn read_until(
+    client: &Client,
+    has_happened: &watch::Receiver<bool>,
+) -> Vec<Result<Answer, Failure>> {
+    let mut answers = Vec::new();
+    while !*has_happened.borrow() {
+        answers.push(read(client).await);
+    }
+    answers
+}

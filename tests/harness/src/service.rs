@@ -1,0 +1,540 @@
+//! A service under test: started on a free port, awaited, and stopped whatever way the command ends.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::build::Launch;
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+
+/// How often a port is tried that somebody else took between our choosing and the service's binding.
+const PORT_ATTEMPTS: usize = 3;
+/// How many of a service's last log lines a message shows.
+const LOG_LINES: usize = 12;
+/// Between two looks at something that cannot be awaited.
+const POLL: Duration = Duration::from_millis(2);
+/// Between two looks at a service that is left running.
+const WATCH: Duration = Duration::from_millis(200);
+
+/// What a service reads from its environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// `DATABASE_URL`.
+    pub database_url: String,
+    /// `DATABASE_POOL_SIZE`.
+    pub pool_size: u16,
+    /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
+    pub timeout: Duration,
+    /// `EXPORT_TIMEOUT_MS`: the longest that an export waits for its client.
+    pub export_timeout: Duration,
+    /// `API_KEYS`.
+    pub api_keys: Vec<String>,
+    /// `LOG_LEVEL`.
+    pub log_level: String,
+}
+
+impl Settings {
+    /// The documented defaults, with this database.
+    pub fn new(database_url: impl Into<String>) -> Self {
+        Settings {
+            database_url: database_url.into(),
+            pool_size: 10,
+            timeout: Duration::from_secs(1),
+            export_timeout: Duration::from_secs(10),
+            api_keys: vec!["valid_key".to_owned()],
+            log_level: "warn".to_owned(),
+        }
+    }
+
+    /// The settings as environment variables, for a service on this address.
+    pub fn environment(&self, address: SocketAddr) -> Vec<(String, String)> {
+        [
+            ("ADDRESS", address.ip().to_string()),
+            ("PORT", address.port().to_string()),
+            ("DATABASE_URL", self.database_url.clone()),
+            ("DATABASE_POOL_SIZE", self.pool_size.to_string()),
+            ("DATABASE_TIMEOUT_MS", self.timeout.as_millis().to_string()),
+            (
+                "EXPORT_TIMEOUT_MS",
+                self.export_timeout.as_millis().to_string(),
+            ),
+            ("API_KEYS", self.api_keys.join(",")),
+            ("LOG_LEVEL", self.log_level.clone()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+}
+
+/// Why a service could not be judged: it never got to its first answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The process ended before it answered.
+    #[error("{label} exited at start ({status}) before it answered")]
+    Exited {
+        /// The target.
+        label: String,
+        /// How it ended.
+        status: String,
+        /// Its last log lines.
+        log: String,
+    },
+    /// The process runs, but nothing answers on the port it was given.
+    #[error("{label} did not answer on port {port} within {} s", .waited.as_secs())]
+    NeverReady {
+        /// The target.
+        label: String,
+        /// The port that it was told to listen on.
+        port: u16,
+        /// How long it was waited for.
+        waited: Duration,
+        /// Its last log lines.
+        log: String,
+    },
+    /// Something answers, but it is not HTTP.
+    #[error("{label} answers on port {port}, but not with HTTP: it sent {sent:?}")]
+    NotHttp {
+        /// The target.
+        label: String,
+        /// The port.
+        port: u16,
+        /// The first bytes that came.
+        sent: String,
+    },
+    /// The process could not be started at all.
+    #[error("{label} cannot be started: {error}")]
+    Spawn {
+        /// The target.
+        label: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+}
+
+impl StartError {
+    /// The error for people: with the log's last lines and what to do next.
+    pub fn into_trouble(self) -> Trouble {
+        let what = self.to_string();
+        match self {
+            StartError::Exited { log, label, .. } => {
+                Trouble::new(format!("{what}\n{}", quoted(&log)))
+                    .expected("a process that keeps running and answers GET /health")
+                    .next(format!(
+                        "read the lines above; just run {label} starts it alone"
+                    ))
+            }
+            StartError::NeverReady { log, label, .. } => Trouble::new(format!(
+                "{what}\n{}",
+                quoted(&log)
+            ))
+            .expected("an answer to GET /health on the address and port that ADDRESS and PORT name")
+            .next(format!(
+                "does it read PORT from the environment? just run {label} starts it alone; on a slow machine: WORKSHOP_START_LIMIT=300 (seconds)"
+            )),
+            StartError::NotHttp { label, .. } => Trouble::new(what)
+                .expected("an HTTP/1.1 status line")
+                .next(format!("just run {label} starts it alone")),
+            StartError::Spawn { .. } => Trouble::new(what).next("just doctor"),
+        }
+    }
+}
+
+/// The log's last lines, marked as somebody else's words.
+fn quoted(log: &str) -> String {
+    if log.trim().is_empty() {
+        return "  (it wrote nothing to its log)".to_owned();
+    }
+    log.lines()
+        .map(|line| format!("  | {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// How a service ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// It ended by itself after SIGTERM.
+    Gracefully,
+    /// It was still there after the limit and was killed.
+    Killed,
+    /// It had ended before it was told to.
+    Already,
+}
+
+/// A running service. Dropping it kills its whole process group.
+#[derive(Debug)]
+pub struct Service {
+    child: Child,
+    stop_limit: Duration,
+    label: String,
+    address: SocketAddr,
+    base_url: String,
+    /// The processes that clients reach it through.
+    before_it: Vec<u32>,
+    log: PathBuf,
+}
+
+impl Service {
+    /// Starts the target on a free port of 127.0.0.1 and waits for its first HTTP answer.
+    ///
+    /// # Errors
+    /// A [`StartError`] when it does not get there; [`StartError::into_trouble`] words it for people.
+    pub async fn start(
+        workspace: &Workspace,
+        launch: &Launch,
+        settings: &Settings,
+    ) -> Result<Service, StartError> {
+        let mut attempt = 1;
+        loop {
+            match Service::start_once(workspace, launch, settings).await {
+                Err(StartError::Exited { log, .. })
+                    if attempt < PORT_ATTEMPTS && port_was_taken(&log) =>
+                {
+                    attempt += 1
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn start_once(
+        workspace: &Workspace,
+        launch: &Launch,
+        settings: &Settings,
+    ) -> Result<Service, StartError> {
+        let cannot_spawn = |error| StartError::Spawn {
+            label: launch.label.clone(),
+            error,
+        };
+        let address = free_address().map_err(cannot_spawn)?;
+        Service::start_at(workspace, launch, settings, address).await
+    }
+
+    /// Starts the target on this address and waits for its first HTTP answer.
+    ///
+    /// # Errors
+    /// A [`StartError`] when it does not get there, also when somebody else has the port.
+    pub async fn start_at(
+        workspace: &Workspace,
+        launch: &Launch,
+        settings: &Settings,
+        address: SocketAddr,
+    ) -> Result<Service, StartError> {
+        let cannot_spawn = |error| StartError::Spawn {
+            label: launch.label.clone(),
+            error,
+        };
+        let mut service =
+            Service::spawn(workspace, launch, settings, address).map_err(cannot_spawn)?;
+        let limit = launch.limits.start;
+        let started = Instant::now();
+        loop {
+            if let Some(status) = service.exited() {
+                return Err(StartError::Exited {
+                    label: launch.label.clone(),
+                    status: in_words(status),
+                    log: service.log_tail(LOG_LINES),
+                });
+            }
+            match first_answer(address).await {
+                FirstAnswer::Http => return Ok(service),
+                FirstAnswer::SomethingElse(sent) => {
+                    let (label, port) = (launch.label.clone(), address.port());
+                    return Err(StartError::NotHttp { label, port, sent });
+                }
+                FirstAnswer::NotYet if started.elapsed() > limit => {
+                    return Err(StartError::NeverReady {
+                        label: launch.label.clone(),
+                        port: address.port(),
+                        waited: limit,
+                        log: service.log_tail(LOG_LINES),
+                    });
+                }
+                FirstAnswer::NotYet => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+
+    /// Spawns the target on this address without waiting for it.
+    ///
+    /// # Errors
+    /// When its log cannot be written or the program cannot be run.
+    pub fn spawn(
+        workspace: &Workspace,
+        launch: &Launch,
+        settings: &Settings,
+        address: SocketAddr,
+    ) -> std::io::Result<Service> {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        std::fs::create_dir_all(workspace.logs())?;
+        let run = format!(
+            "{}-{}",
+            std::process::id(),
+            STARTED.fetch_add(1, Ordering::Relaxed)
+        );
+        let log = workspace.logs().join(format!("{}.{run}.log", launch.label));
+        let mut command = command(launch, settings, address, &log)?;
+        die_with_the_tool(&mut command, Signal::SIGKILL);
+        let child = command.spawn()?;
+        Ok(Service {
+            child,
+            stop_limit: launch.limits.stop,
+            label: launch.label.clone(),
+            address,
+            base_url: format!("http://{address}"),
+            before_it: Vec::new(),
+            log,
+        })
+    }
+
+    /// The address that it was told to listen on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where it answers, without a slash at the end.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Its process id, which is its process group's as well.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its process and those that clients reach it through, its own first.
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids = vec![self.pid()];
+        pids.extend(&self.before_it);
+        pids
+    }
+
+    /// From now on clients reach it at another address, through these processes.
+    pub fn reach_through(&mut self, address: SocketAddr, before_it: Vec<u32>) {
+        self.base_url = format!("http://{address}");
+        self.before_it = before_it;
+    }
+
+    /// The target's name.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// The file that its output goes to; it is removed with the service.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Returns when the process has ended by itself.
+    pub async fn ended(&mut self) {
+        while self.exited().is_none() {
+            tokio::time::sleep(WATCH).await;
+        }
+    }
+
+    /// The last lines it wrote.
+    pub fn log_tail(&self, lines: usize) -> String {
+        let bytes = std::fs::read(&self.log).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let all: Vec<&str> = text.lines().collect();
+        all[all.len().saturating_sub(lines)..].join("\n")
+    }
+
+    /// How it ended, if it did.
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Asks it to stop, by SIGTERM.
+    pub fn ask_to_stop(&self) {
+        let _ = killpg(self.group(), Signal::SIGTERM);
+    }
+
+    /// Asks it to stop, kills it when it does not within the launch's limit.
+    pub async fn stop(mut self) -> Stopped {
+        if self.exited().is_some() {
+            return Stopped::Already;
+        }
+        self.ask_to_stop();
+        let asked = Instant::now();
+        while asked.elapsed() < self.stop_limit {
+            if self.exited().is_some() {
+                return Stopped::Gracefully;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        self.kill();
+        Stopped::Killed
+    }
+
+    fn group(&self) -> Pid {
+        Pid::from_raw(self.child.id().cast_signed())
+    }
+
+    fn kill(&mut self) {
+        let _ = killpg(self.group(), Signal::SIGKILL);
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        if self.exited().is_none() {
+            self.kill();
+        }
+        let _ = std::fs::remove_file(&self.log);
+    }
+}
+
+/// The command line of a launch, its output going to this log. Variables that would configure Rocket or the JVM behind
+/// the suite's back are taken out.
+///
+/// # Errors
+/// When the log cannot be made.
+pub fn command(
+    launch: &Launch,
+    settings: &Settings,
+    address: SocketAddr,
+    log: &Path,
+) -> std::io::Result<Command> {
+    let output = File::create(log)?;
+    let mut command = Command::new(&launch.program);
+    command
+        .args(&launch.args)
+        .current_dir(&launch.directory)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .process_group(0);
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("ROCKET_") || name == "JAVA_TOOL_OPTIONS" || name == "JDK_JAVA_OPTIONS"
+        {
+            command.env_remove(&*name);
+        }
+    }
+    // A backtrace would push the message of a panic out of the lines that a learner is shown.
+    command
+        .env("RUST_BACKTRACE", "0")
+        .envs(launch.env.iter().cloned())
+        .envs(settings.environment(address));
+    Ok(command)
+}
+
+/// On Linux the kernel sends the process this signal when the tool ends, even when the tool is killed and can clean nothing up.
+pub(super) fn die_with_the_tool(command: &mut Command, signal: Signal) {
+    #[cfg(target_os = "linux")]
+    {
+        #[expect(
+            unsafe_code,
+            reason = "pre_exec is unsafe; prctl is async-signal-safe and allocates nothing"
+        )]
+        // SAFETY: the closure runs between fork and exec and only makes one system call.
+        unsafe {
+            command.pre_exec(move || {
+                nix::sys::prctl::set_pdeathsig(signal).map_err(std::io::Error::from)
+            });
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (command, signal);
+}
+
+/// A port that was free a moment ago, and that nobody else in this process has been given lately: a service that is slow to
+/// listen would find another one's there, and be taken for it.
+///
+/// # Errors
+/// When the system has none.
+pub fn free_address() -> std::io::Result<SocketAddr> {
+    const REMEMBERED: usize = 1000;
+    static GIVEN: Mutex<VecDeque<SocketAddr>> = Mutex::new(VecDeque::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        if given.contains(&address) {
+            continue;
+        }
+        given.push_back(address);
+        if given.len() > REMEMBERED {
+            given.pop_front();
+        }
+        return Ok(address);
+    }
+}
+
+fn port_was_taken(log: &str) -> bool {
+    let log = log.to_lowercase();
+    log.contains("address already in use") || log.contains("address in use")
+}
+
+enum FirstAnswer {
+    Http,
+    SomethingElse(String),
+    NotYet,
+}
+
+/// Asks for `/health` by hand: any status will do, and no connection stays behind.
+async fn first_answer(address: SocketAddr) -> FirstAnswer {
+    let Ok(Ok(bytes)) = tokio::time::timeout(Duration::from_secs(2), exchange(address)).await
+    else {
+        return FirstAnswer::NotYet;
+    };
+    if bytes.is_empty() {
+        FirstAnswer::NotYet
+    } else if bytes.starts_with(b"HTTP/") {
+        FirstAnswer::Http
+    } else {
+        FirstAnswer::SomethingElse(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+async fn exchange(address: SocketAddr) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut bytes = vec![0; 64];
+    let mut read = 0;
+    while read < 5 {
+        match stream.read(&mut bytes[read..]).await? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "no exit code".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_address_is_given_twice_in_a_row() {
+        // Among so many, the system alone would give one of 28 000 twice nearly always.
+        let mut given: Vec<SocketAddr> = (0..900).map(|_| free_address().unwrap()).collect();
+        given.sort_unstable();
+        given.dedup();
+        assert_eq!(given.len(), 900);
+    }
+}

@@ -1,0 +1,208 @@
+//! For tests that start the service their own way: with another program or library below it, or with a crate that fails.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context;
+use tempfile::TempDir;
+
+use crate::build;
+
+use crate::build::BuildError;
+
+use crate::build::Launch;
+
+use crate::build::Profile;
+use crate::copies::Copy;
+use crate::failure::Failure;
+use crate::failure::TestError;
+use crate::http::Client;
+use crate::nginx;
+use crate::service::Service;
+use crate::service::Settings;
+use workshop_base::scratch;
+use workshop_base::target::Target;
+use workshop_base::workspace::Workspace;
+
+/// The given file of every crate of the ladder that draws the code.
+const DRAWING: &str = "src/qr.rs";
+
+/// What such a test has at hand.
+pub struct Workbench {
+    workspace: Workspace,
+    launch: Launch,
+    settings: Settings,
+    folder: TempDir,
+    /// Those that were started, the one used last at the end.
+    services: Mutex<Vec<(Launch, Arc<OwnService>)>>,
+    /// What was built with another drawing, by that drawing. A copy stays where its services run.
+    redrawn: Mutex<Vec<(String, Copy, Launch)>>,
+}
+
+/// A service that a test has started, with somebody to ask it.
+pub struct OwnService {
+    /// Sends requests without a key: `/qrcode` needs none.
+    pub client: Client,
+    service: Service,
+}
+
+impl OwnService {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.service.address()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.service.pid()
+    }
+
+    /// Asks it to stop, by SIGTERM.
+    pub fn ask_to_stop(&self) {
+        self.service.ask_to_stop();
+    }
+}
+
+impl Workbench {
+    /// A workbench for a built target, whose database is at this URL.
+    ///
+    /// # Errors
+    /// When there is no room for temporary files.
+    pub fn new(
+        workspace: &Workspace,
+        launch: &Launch,
+        database_url: &str,
+    ) -> anyhow::Result<Workbench> {
+        Ok(Workbench {
+            workspace: workspace.clone(),
+            launch: launch.clone(),
+            settings: Settings::new(database_url),
+            folder: scratch::folder()?,
+            services: Mutex::default(),
+            redrawn: Mutex::default(),
+        })
+    }
+
+    /// A folder for a test's own files; it goes with the workbench.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What the crate was built into: the program, the module or the library.
+    ///
+    /// # Errors
+    /// When the target calls no such thing, which no suite that asks should judge.
+    pub fn part(&self) -> anyhow::Result<&Path> {
+        let part = self.launch.parts.first();
+        Ok(part.context("this target has no part of its own")?)
+    }
+
+    /// The nginx configuration that comes with the crate.
+    pub fn nginx_configuration(&self) -> PathBuf {
+        self.launch.directory.join(nginx::FOLDER)
+    }
+
+    /// The Kotlin service. Who asks again gets the same one.
+    ///
+    /// # Errors
+    /// When it does not build or start.
+    pub async fn kotlin(&self) -> Result<Arc<OwnService>, TestError> {
+        let launch = build::build(&self.workspace, Target::Kotlin, Profile::Check).await;
+        let launch = launch.map_err(anyhow::Error::new)?;
+        self.started(&launch, &[]).await
+    }
+
+    /// The target, started with these variables on top of its own. Who asks for the same again gets the same service.
+    ///
+    /// # Errors
+    /// When it does not start: it has to, whatever is below it.
+    pub async fn service(&self, env: &[(&str, &str)]) -> Result<Arc<OwnService>, TestError> {
+        self.started(&self.launch, env).await
+    }
+
+    /// The target with another `src/qr.rs` in its crate, built and started with these variables. A fault is planted so, and needs
+    /// no switch in any crate.
+    ///
+    /// # Errors
+    /// As [`Workbench::service`]; also when the crate does not compile with it.
+    pub async fn service_with_drawing(
+        &self,
+        drawing: &str,
+        env: &[(&str, &str)],
+    ) -> Result<Arc<OwnService>, TestError> {
+        let launch = self.launch_with_drawing(drawing)?;
+        self.started(&launch, env).await
+    }
+
+    fn launch_with_drawing(&self, drawing: &str) -> Result<Launch, TestError> {
+        let mut redrawn = self.redrawn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, _, launch)) = redrawn.iter().find(|(built, ..)| built == drawing) {
+            return Ok(launch.clone());
+        }
+        let package = format!("{}-with-fault-{}", self.launch.label, redrawn.len() + 1);
+        let copy = Copy::of(&self.workspace, &self.launch.directory, &package)?;
+        copy.replace(DRAWING, drawing)?;
+        let launch = build::launch(
+            &self.workspace,
+            self.launch.calls,
+            copy.krate(),
+            Profile::Check,
+        );
+        let launch = launch.map_err(|error| match error {
+            BuildError::DoesNotCompile { .. } => TestError::Failed(Failure::new(
+                format!("a crate that calls qr::png of {DRAWING}, and nothing else in it"),
+                "with another drawing in its place it does not compile; the compiler's words stand above",
+            )),
+            BuildError::CouldNotBuild(error) => TestError::CouldNotJudge(error),
+        })?;
+        redrawn.push((drawing.to_owned(), copy, launch.clone()));
+        Ok(launch)
+    }
+
+    async fn started(
+        &self,
+        launch: &Launch,
+        env: &[(&str, &str)],
+    ) -> Result<Arc<OwnService>, TestError> {
+        let mut launch = launch.clone();
+        let env = env
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        launch.env.extend(env);
+        if let Some(service) = self.again(&launch) {
+            return Ok(service);
+        }
+        let service = Service::start(&self.workspace, &launch, &self.settings)
+            .await
+            .map_err(|error| {
+                let expected =
+                    "a service that starts and answers GET /health, whatever is below it";
+                Failure::new(expected, error.into_trouble().to_string())
+            })?;
+        let client = Client::new(service.base_url(), None)?;
+        let service = Arc::new(OwnService { client, service });
+        self.services().push((launch, Arc::clone(&service)));
+        Ok(service)
+    }
+
+    fn again(&self, launch: &Launch) -> Option<Arc<OwnService>> {
+        let mut services = self.services();
+        let place = services.iter().position(|(started, _)| started == launch)?;
+        let found = services.remove(place);
+        let service = Arc::clone(&found.1);
+        services.push(found);
+        Some(service)
+    }
+
+    /// The last lines that the service used last has written.
+    pub fn log_tail(&self, lines: usize) -> String {
+        let services = self.services();
+        let last = services.last();
+        last.map_or_else(String::new, |(_, last)| last.service.log_tail(lines))
+    }
+
+    fn services(&self) -> std::sync::MutexGuard<'_, Vec<(Launch, Arc<OwnService>)>> {
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

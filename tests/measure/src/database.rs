@@ -1,0 +1,237 @@
+//! The database's part: its ceiling without any service (pgbench), and its own time per request (pg_stat_statements).
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context;
+use reqwest::Url;
+use sqlx::{Connection, PgConnection};
+
+use crate::ids::Ids;
+use workshop_base::process;
+
+/// Above this share of pgbench's throughput, a service's throughput is the database's.
+pub const CEILING_SHARE: f64 = 0.8;
+
+/// The throughput of the same read by pgbench with prepared statements and as many clients as a pool has connections.
+///
+/// # Errors
+/// When pgbench cannot be run or fails.
+pub async fn ceiling(
+    pgbench: &Path,
+    database_url: &str,
+    ids: Ids,
+    clients: u16,
+    duration: Duration,
+    scratch: &Path,
+) -> anyhow::Result<f64> {
+    let script = scratch.join("read.sql");
+    std::fs::write(&script, read_script(ids))
+        .with_context(|| format!("cannot write {}", script.display()))?;
+    let threads = process::cores().min(usize::from(clients));
+    let mut command = tokio::process::Command::new(pgbench);
+    command
+        .args(["--no-vacuum", "--protocol=prepared"])
+        .args([
+            "--client".to_owned(),
+            clients.to_string(),
+            "--jobs".to_owned(),
+            threads.to_string(),
+        ])
+        .args(["--time".to_owned(), duration.as_secs().max(1).to_string()])
+        .arg("--file")
+        .arg(&script)
+        // By the environment: a password on the command line would be seen by everybody on the machine.
+        .envs(connection_environment(database_url)?)
+        .stdin(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true);
+    let output = command
+        .output()
+        .await
+        .with_context(|| format!("{} cannot be run", pgbench.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        anyhow::bail!(
+            "pgbench failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    parse_tps(&text).context("pgbench printed no tps")
+}
+
+/// What the services do for one read, in pgbench's language.
+fn read_script(ids: Ids) -> String {
+    format!(
+        "\\set id random({}, {})\nSELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = :id;\n",
+        ids.first, ids.last
+    )
+}
+
+fn parse_tps(text: &str) -> Option<f64> {
+    let line = text.lines().find(|line| line.starts_with("tps = "))?;
+    line["tps = ".len()..]
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// The connection of a URL as the variables that PostgreSQL's programs read.
+fn connection_environment(database_url: &str) -> anyhow::Result<Vec<(&'static str, String)>> {
+    // The URL is not shown in an error: it holds a password.
+    let url = Url::parse(database_url)
+        .ok()
+        .context("the database URL is not a URL")?;
+    Ok(vec![
+        ("PGHOST", url.host_str().unwrap_or("127.0.0.1").to_owned()),
+        ("PGPORT", url.port().unwrap_or(5432).to_string()),
+        ("PGUSER", percent_decoded(url.username())),
+        (
+            "PGPASSWORD",
+            percent_decoded(url.password().unwrap_or_default()),
+        ),
+        (
+            "PGDATABASE",
+            percent_decoded(url.path().trim_start_matches('/')),
+        ),
+    ])
+}
+
+fn percent_decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut place = 0;
+    while place < bytes.len() {
+        let hex = (bytes[place] == b'%')
+            .then(|| text.get(place + 1..place + 3))
+            .flatten();
+        if let Some(byte) = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            decoded.push(byte);
+            place += 3;
+        } else {
+            decoded.push(bytes[place]);
+            place += 1;
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// Counts the connections to one database.
+#[derive(Debug)]
+pub struct Activity {
+    connection: PgConnection,
+    database: String,
+}
+
+impl Activity {
+    /// Watches a database over a connection to another one of the same server.
+    ///
+    /// # Errors
+    /// When the database URL is malformed.
+    pub fn of(connection: PgConnection, database_url: &str) -> anyhow::Result<Activity> {
+        Ok(Activity {
+            connection,
+            database: database_name(database_url).context("the database URL is not a URL")?,
+        })
+    }
+
+    /// How many clients are connected now; none when the server does not say.
+    pub async fn connections(&mut self) -> Option<i64> {
+        sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'",
+        )
+        .bind(&self.database)
+        .fetch_one(&mut self.connection)
+        .await
+        .ok()
+    }
+
+    /// Closes the connection.
+    pub async fn close(self) {
+        // A connection that cannot be closed in order is closed by dropping it.
+        let _ = self.connection.close().await;
+    }
+}
+
+fn database_name(database_url: &str) -> Option<String> {
+    let url = Url::parse(database_url).ok()?;
+    Some(percent_decoded(url.path().trim_start_matches('/')))
+}
+
+/// The statements' own execution time in one database, by pg_stat_statements.
+#[derive(Debug)]
+pub struct Statements {
+    connection: PgConnection,
+    database: String,
+}
+
+impl Statements {
+    /// Opens the statistics over a connection to the database that has their view; none where this user may not see them.
+    pub async fn open(connection: PgConnection, database_url: &str) -> Option<Statements> {
+        let mut statements = Statements {
+            connection,
+            database: database_name(database_url)?,
+        };
+        statements.execution_time().await?;
+        Some(statements)
+    }
+
+    /// All execution time in the database so far.
+    pub async fn execution_time(&mut self) -> Option<Duration> {
+        let sum: Option<f64> = sqlx::query_scalar(
+            "SELECT sum(total_exec_time) FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = $1",
+        )
+        .bind(&self.database)
+        .fetch_one(&mut self.connection)
+        .await
+        .ok()?;
+        Some(Duration::from_secs_f64(sum.unwrap_or(0.0).max(0.0) / 1e3))
+    }
+
+    /// Closes the connection.
+    pub async fn close(self) {
+        // A connection that cannot be closed in order is closed by dropping it.
+        let _ = self.connection.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_read_from_what_pgbench_prints() {
+        let text = "transaction type: read.sql\nlatency average = 0.21 ms\ntps = 46812.345678 (without initial connection time)\n";
+        assert_eq!(parse_tps(text), Some(46_812.345_678));
+        assert_eq!(parse_tps("pgbench: error"), None);
+    }
+
+    #[test]
+    fn the_password_goes_by_the_environment_and_is_decoded() {
+        let environment =
+            connection_environment("postgres://us%20er:p%40ss%2Fw%C3%B6@127.0.0.1:5433/data")
+                .unwrap();
+        assert_eq!(
+            environment,
+            [
+                ("PGHOST", "127.0.0.1".to_owned()),
+                ("PGPORT", "5433".to_owned()),
+                ("PGUSER", "us er".to_owned()),
+                ("PGPASSWORD", "p@ss/wö".to_owned()),
+                ("PGDATABASE", "data".to_owned()),
+            ]
+        );
+        assert_eq!(percent_decoded("100%"), "100%");
+    }
+
+    #[test]
+    fn pgbench_reads_the_same_ids_as_the_services() {
+        let script = read_script(crate::ids::of(workshop_postgres::datasets::DataSet::Small));
+        assert!(
+            script.starts_with("\\set id random(1000, 9999)\nSELECT id, value,"),
+            "{script}"
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! The machine: what it is, as far as the system tells, and its label of one line.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use workshop_base::process;
+use workshop_results::manifest::Machine;
+
+/// Looks at this machine.
+pub fn look() -> Machine {
+    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    Machine {
+        cpu: cpu(&cpuinfo),
+        cores: process::cores(),
+        memory_mb: memory_mb(),
+        kernel: said("uname", &["-srm"]).unwrap_or_else(|| std::env::consts::OS.to_owned()),
+        governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        throttled: said("vcgencmd", &["get_throttled"]),
+        virtualised: virtualised(&cpuinfo),
+    }
+}
+
+/// True on a Raspberry Pi, whose card and memory are small.
+pub fn is_a_pi() -> bool {
+    device_tree_model().is_some_and(|model| model.contains("Raspberry Pi"))
+}
+
+/// The machine in one line: `Raspberry Pi 5 Model B, 4 cores, 8 GB, Linux 6.12 aarch64, governor ondemand`.
+pub fn label(machine: &Machine) -> String {
+    let memory = (machine.memory_mb as f64 / 1000.0).round().max(1.0);
+    let cores = if machine.cores == 1 { "core" } else { "cores" };
+    let mut label = format!(
+        "{}, {} {cores}, {memory} GB, {}",
+        machine.cpu, machine.cores, machine.kernel
+    );
+    if let Some(governor) = &machine.governor {
+        label.push_str(&format!(", governor {governor}"));
+    }
+    if let Some(virtualised) = &machine.virtualised {
+        label.push_str(&format!(", {virtualised}"));
+    }
+    label
+}
+
+/// What a reader must know of the machine's state: throttling spoils a measurement without a word.
+pub fn warning(machine: &Machine) -> Option<String> {
+    let throttled = machine.throttled.as_deref()?.rsplit_once('=')?.1;
+    (throttled != "0x0").then(|| {
+        format!("the board has throttled itself (get_throttled={throttled}): cool it or feed it better, and measure again")
+    })
+}
+
+fn cpu(cpuinfo: &str) -> String {
+    let model = cpuinfo.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == "model name").then(|| value.trim().to_owned())
+    });
+    // ARM boards have no model name; their device tree names the board.
+    model
+        .or_else(device_tree_model)
+        .or_else(|| said("sysctl", &["-n", "machdep.cpu.brand_string"]))
+        .unwrap_or_else(|| format!("unknown {} CPU", std::env::consts::ARCH))
+}
+
+fn device_tree_model() -> Option<String> {
+    read("/proc/device-tree/model").map(|model| model.trim_end_matches('\0').to_owned())
+}
+
+fn memory_mb() -> u64 {
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    let kilobytes = meminfo.lines().find_map(|line| {
+        line.strip_prefix("MemTotal:")?
+            .trim()
+            .strip_suffix("kB")?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    });
+    let bytes = kilobytes
+        .map(|kilobytes| kilobytes * 1024)
+        .or_else(|| said("sysctl", &["-n", "hw.memsize"])?.parse().ok())
+        .unwrap_or(0);
+    bytes / 1_000_000
+}
+
+fn virtualised(cpuinfo: &str) -> Option<String> {
+    let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    if kernel.to_lowercase().contains("microsoft") {
+        return Some("WSL".to_owned());
+    }
+    let contained = Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists();
+    let hypervisor = cpuinfo.lines().any(|line| {
+        line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
+    });
+    match (contained, hypervisor) {
+        (true, true) => Some("a container on a virtual machine".to_owned()),
+        (true, false) => Some("a container".to_owned()),
+        (false, true) => Some("a virtual machine".to_owned()),
+        (false, false) => None,
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The first line that a command says, if it is there and succeeds.
+pub(super) fn said(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    if !output.status.success() {
+        return None;
+    }
+    // `java -version` speaks on standard error.
+    let text = if output.stdout.is_empty() {
+        output.stderr
+    } else {
+        output.stdout
+    };
+    String::from_utf8_lossy(&text)
+        .lines()
+        .next()
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine {
+            cpu: "Some CPU".to_owned(),
+            cores: 2,
+            memory_mb: 24_600,
+            kernel: "Linux 6.1 x86_64".to_owned(),
+            governor: None,
+            throttled: None,
+            virtualised: Some("virtual machine".to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_label_is_one_line() {
+        assert_eq!(
+            label(&machine()),
+            "Some CPU, 2 cores, 25 GB, Linux 6.1 x86_64, virtual machine"
+        );
+        let pi = Machine {
+            governor: Some("ondemand".to_owned()),
+            virtualised: None,
+            cores: 1,
+            ..machine()
+        };
+        assert_eq!(
+            label(&pi),
+            "Some CPU, 1 core, 25 GB, Linux 6.1 x86_64, governor ondemand"
+        );
+    }
+
+    #[test]
+    fn throttling_is_warned_of() {
+        let throttled = |said: &str| {
+            warning(&Machine {
+                throttled: Some(said.to_owned()),
+                ..machine()
+            })
+        };
+        assert_eq!(throttled("throttled=0x0"), None);
+        assert!(throttled("throttled=0x50005").is_some_and(|warning| warning.contains("0x50005")));
+        assert_eq!(warning(&machine()), None);
+    }
+
+    #[test]
+    fn the_model_is_found_among_the_cpu_information() {
+        assert_eq!(
+            cpu("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nflags\t: fpu\n"),
+            "Some CPU @ 3 GHz"
+        );
+        assert!(virtualised("flags\t: fpu hypervisor sse\n").is_some());
+    }
+}

@@ -1,0 +1,533 @@
+//! oha, the load generator of the closed and the open loop: how it is called, and what its answer is worth.
+//!
+//! oha counts every status as a success and exits 0 when nothing answers, so a run counts only after [`Run::gate`].
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use serde::Deserialize;
+
+use crate::recording;
+use crate::recording::Request;
+use crate::tools;
+use workshop_base::outcome::Trouble;
+use workshop_base::process;
+use workshop_base::workspace::Workspace;
+use workshop_results::statistics::mean;
+use workshop_results::statistics::quantile;
+
+/// How long a run may take beyond its duration: requests under way are waited for.
+const GRACE: Duration = Duration::from_secs(10);
+/// The share of the offered rate that must be reached.
+pub const REACHED: f64 = 0.99;
+/// The share of all cores above which the generator is taken for the bottleneck.
+pub const GENERATOR_LIMIT: f64 = 0.7;
+
+/// How requests are offered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// Each connection sends its next request when the answer to the last is there: saturation.
+    Closed,
+    /// So many requests per second, whether answers come or not; latency counts from when a request was due.
+    Open(f64),
+    /// As [`Load::Open`], but every single request is noted; for [`Oha::record`].
+    Recorded(f64),
+}
+
+/// A load on one URL.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Order {
+    /// The URL; a regular expression for random ids.
+    pub url: String,
+    /// The value of `X-API-Key`.
+    pub key: String,
+    /// Connections.
+    pub connections: u32,
+    /// How long.
+    pub duration: Duration,
+    /// How requests are offered.
+    pub load: Load,
+}
+
+impl Order {
+    /// The arguments after `oha`.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments: Vec<String> = ["--no-tui", "--output-format"].map(str::to_owned).into();
+        match self.recorded() {
+            // An exact number, so that an answer that is missing is noticed: CSV does not list errors.
+            Some(requests) => {
+                arguments.extend(["csv", "-n", &requests.to_string()].map(str::to_owned))
+            }
+            None => {
+                let duration = format!("{}ms", self.duration.as_millis());
+                arguments.extend(
+                    [
+                        "json",
+                        "--wait-ongoing-requests-after-deadline",
+                        "-z",
+                        &duration,
+                    ]
+                    .map(str::to_owned),
+                );
+            }
+        }
+        arguments.extend(["-c".to_owned(), self.connections.to_string()]);
+        if let Load::Open(rate) | Load::Recorded(rate) = self.load {
+            arguments.extend([
+                "-q".to_owned(),
+                format!("{rate:.0}"),
+                "--latency-correction".to_owned(),
+            ]);
+        }
+        arguments.extend(["-H".to_owned(), format!("X-API-Key: {}", self.key)]);
+        arguments.extend(["--rand-regex-url".to_owned(), self.url.clone()]);
+        arguments
+    }
+
+    /// How many requests a recording has; none when nothing is recorded.
+    pub fn recorded(&self) -> Option<u64> {
+        match self.load {
+            Load::Recorded(rate) => {
+                Some((rate.round() * self.duration.as_secs_f64()).round() as u64)
+            }
+            Load::Closed | Load::Open(_) => None,
+        }
+    }
+
+    /// The command as somebody would type it.
+    pub fn typed(&self) -> String {
+        let quoted = self.arguments().into_iter().map(|argument| {
+            if argument.contains([' ', '[', '{', '\'']) {
+                format!("'{argument}'")
+            } else {
+                argument
+            }
+        });
+        std::iter::once("oha".to_owned())
+            .chain(quoted)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// What oha found out. Latencies in milliseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Answers per second.
+    pub rate: f64,
+    /// Answers.
+    pub answers: u64,
+    /// Seconds from the first request to the last answer.
+    pub took_s: f64,
+    /// The mean latency; in a closed loop it is only connections divided by throughput.
+    pub mean_ms: Option<f64>,
+    /// The median.
+    pub p50_ms: Option<f64>,
+    /// The 99th percentile.
+    pub p99_ms: Option<f64>,
+    /// The share of successes by oha's own count, 0 to 1: every answer is one, whatever its status.
+    pub success: Option<f64>,
+    /// How often each status came.
+    pub statuses: BTreeMap<String, u64>,
+    /// How often each error came.
+    pub errors: BTreeMap<String, u64>,
+    /// The generator's own CPU time, as a share of all cores; none where it cannot be known.
+    pub generator_share: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Json {
+    summary: Summary,
+    latency_percentiles: BTreeMap<String, Option<f64>>,
+    status_code_distribution: BTreeMap<String, u64>,
+    error_distribution: BTreeMap<String, u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    success_rate: Option<f64>,
+    total: f64,
+    average: Option<f64>,
+}
+
+impl Run {
+    /// Reads oha's JSON. Its times are seconds; its histogram is too coarse for a tail, so percentiles are taken.
+    ///
+    /// # Errors
+    /// When the text is not what oha 1.16 prints.
+    pub fn parse(text: &str) -> anyhow::Result<Run> {
+        let json: Json = serde_json::from_str(text).map_err(|error| {
+            let shown: String = text.chars().take(200).collect();
+            Trouble::new(format!(
+                "oha printed something else than its JSON ({error}): {shown}"
+            ))
+            .expected("oha 1.16 or newer")
+            .next("./justw --bring oha")
+        })?;
+        let percentile = |name: &str| {
+            json.latency_percentiles
+                .get(name)
+                .copied()
+                .flatten()
+                .map(|seconds| seconds * 1e3)
+        };
+        // oha's own rate counts failed requests as well.
+        let answers: u64 = json.status_code_distribution.values().sum();
+        Ok(Run {
+            rate: answers as f64 / json.summary.total.max(f64::MIN_POSITIVE),
+            answers,
+            took_s: json.summary.total,
+            mean_ms: json.summary.average.map(|seconds| seconds * 1e3),
+            p50_ms: percentile("p50"),
+            p99_ms: percentile("p99"),
+            success: json.summary.success_rate,
+            statuses: json.status_code_distribution,
+            errors: json.error_distribution,
+            generator_share: None,
+        })
+    }
+
+    /// Why this run may not be believed: another status than 200, an error, a rate not reached, a generator that was
+    /// the bottleneck.
+    ///
+    /// # Errors
+    /// The first reason, as half a sentence.
+    pub fn gate(&self, order: &Order) -> Result<(), String> {
+        if let Some((error, count)) = self.errors.iter().next() {
+            return Err(format!("{count} requests failed: {error}"));
+        }
+        if let Some((status, count)) = self.statuses.iter().find(|(status, _)| *status != "200") {
+            return Err(format!(
+                "{count} of {} answers had status {status}, not 200",
+                self.answers
+            ));
+        }
+        if self.answers == 0 {
+            return Err("nothing answered".to_owned());
+        }
+        if let Load::Open(offered) | Load::Recorded(offered) = order.load
+            && self.rate < REACHED * offered
+        {
+            return Err(format!(
+                "only {:.0} of {offered:.0} requests/s were answered",
+                self.rate
+            ));
+        }
+        if let Some(share) = self.generator_share
+            && share > GENERATOR_LIMIT
+        {
+            return Err(format!(
+                "the load generator used {:.0} % of all cores: it is the bottleneck",
+                share * 100.0
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// oha, found on this machine.
+#[derive(Debug, Clone)]
+pub struct Oha {
+    program: PathBuf,
+}
+
+impl Oha {
+    /// Looks for oha on `PATH` and among the tools that `justw` brings.
+    ///
+    /// # Errors
+    /// When it is not there; the error says how to bring it.
+    pub fn find(workspace: &Workspace) -> anyhow::Result<Self> {
+        Ok(Oha {
+            program: tools::find(workspace, "oha")?,
+        })
+    }
+
+    /// Where it is.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Runs one load. Dropping the future ends oha.
+    ///
+    /// # Errors
+    /// When oha cannot be run, does not end, or fails; a load that the service answers badly is no error but fails
+    /// [`Run::gate`].
+    pub async fn run(&self, order: &Order) -> anyhow::Result<Run> {
+        let Some(printed) = self.printed(order).await? else {
+            return Ok(Run::hung(order));
+        };
+        let run = Run::parse(&printed.text)?;
+        Ok(Run {
+            generator_share: Some(printed.generator_share),
+            ..run
+        })
+    }
+
+    /// Runs one load of [`Load::Recorded`], and tells every single request.
+    ///
+    /// # Errors
+    /// As [`Oha::run`].
+    pub async fn record(&self, order: &Order) -> anyhow::Result<(Run, Vec<Request>)> {
+        let Some(printed) = self.printed(order).await? else {
+            return Ok((Run::hung(order), Vec::new()));
+        };
+        let requests = recording::parse(&printed.text)?;
+        let run = Run::of(&requests, order);
+        Ok((
+            Run {
+                generator_share: Some(printed.generator_share),
+                ..run
+            },
+            requests,
+        ))
+    }
+
+    /// What oha printed; none when it had to be ended.
+    async fn printed(&self, order: &Order) -> anyhow::Result<Option<Printed>> {
+        // A group of its own: Ctrl-C reaches the tool alone, which then ends the load in order.
+        let mut command = tokio::process::Command::new(&self.program);
+        command
+            .args(order.arguments())
+            .env_remove("TOKIO_WORKER_THREADS")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        let cpu_before = process::children_cpu();
+        let started = Instant::now();
+        let child = command
+            .spawn()
+            .with_context(|| format!("{} cannot be run", self.program.display()))?;
+        let group = child.id();
+        let limit = order.duration + GRACE;
+        let output = match tokio::time::timeout(limit, child.wait_with_output()).await {
+            Ok(output) => output.context("cannot wait for oha")?,
+            Err(_) => {
+                if let Some(group) = group {
+                    let _ = killpg(Pid::from_raw(group.cast_signed()), Signal::SIGKILL);
+                }
+                return Ok(None);
+            }
+        };
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(
+                Trouble::new(format!("oha ended with {}: {}", output.status, said.trim()))
+                    .expected("a run to its end")
+                    .next(format!("run it by hand: {}", order.typed()))
+                    .into(),
+            );
+        }
+        let cpu = process::children_cpu().saturating_sub(cpu_before);
+        Ok(Some(Printed {
+            text: String::from_utf8_lossy(&output.stdout).into_owned(),
+            generator_share: cpu.as_secs_f64()
+                / (started.elapsed().as_secs_f64() * process::cores() as f64),
+        }))
+    }
+}
+
+/// What oha left behind.
+struct Printed {
+    text: String,
+    generator_share: f64,
+}
+
+impl Run {
+    /// A recording as a run. An answer that is missing was an error; which one, CSV does not say.
+    fn of(requests: &[Request], order: &Order) -> Run {
+        let answers = requests.len() as u64;
+        let mut statuses = BTreeMap::new();
+        for request in requests {
+            *statuses.entry(request.status.to_string()).or_default() += 1;
+        }
+        let missing = order.recorded().unwrap_or_default().saturating_sub(answers);
+        let errors = (missing > 0).then(|| ("no answer".to_owned(), missing));
+        let took_s = requests
+            .iter()
+            .map(|request| request.answered_s)
+            .fold(0.0, f64::max);
+        let mut latencies: Vec<f64> = requests.iter().map(Request::corrected_ms).collect();
+        latencies.sort_by(f64::total_cmp);
+        Run {
+            rate: answers as f64 / took_s.max(f64::MIN_POSITIVE),
+            answers,
+            took_s,
+            mean_ms: (answers > 0).then(|| mean(latencies.iter().copied())),
+            p50_ms: quantile(&latencies, 0.5),
+            p99_ms: quantile(&latencies, 0.99),
+            success: None,
+            statuses,
+            errors: errors.into_iter().collect(),
+            generator_share: None,
+        }
+    }
+
+    /// The run of a service that never answered what was under way.
+    fn hung(order: &Order) -> Run {
+        let error = format!(
+            "no answer within {} s after the last request",
+            GRACE.as_secs()
+        );
+        Run {
+            rate: 0.0,
+            answers: 0,
+            took_s: (order.duration + GRACE).as_secs_f64(),
+            mean_ms: None,
+            p50_ms: None,
+            p99_ms: None,
+            success: None,
+            statuses: BTreeMap::new(),
+            errors: BTreeMap::from([(error, u64::from(order.connections))]),
+            generator_share: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(load: Load) -> Order {
+        Order {
+            url: "http://127.0.0.1:4711/read/[1-9][0-9]{3}".to_owned(),
+            key: "valid_key".to_owned(),
+            connections: 32,
+            duration: Duration::from_millis(2500),
+            load,
+        }
+    }
+
+    fn json(statuses: &str, errors: &str, total: f64) -> String {
+        format!(
+            r#"{{"summary":{{"successRate":1.0,"total":{total},"slowest":0.02,"fastest":0.0002,"average":0.0016,
+                "requestsPerSec":1241.9,"totalData":3729,"sizePerRequest":3,"sizePerSec":3719.9}},
+                "responseTimeHistogram":{{"0.000249603":1}},
+                "latencyPercentiles":{{"p50":0.0008,"p95":0.005,"p99":0.008,"p99.9":0.0186}},
+                "statusCodeDistribution":{{{statuses}}},"errorDistribution":{{{errors}}}}}"#
+        )
+    }
+
+    #[test]
+    fn seconds_become_milliseconds_and_the_rate_counts_answers_only() {
+        let run = Run::parse(&json(r#""200":2000"#, r#""timeout":500"#, 2.0)).unwrap();
+        assert_eq!(
+            (run.p50_ms, run.p99_ms, run.mean_ms),
+            (Some(0.8), Some(8.0), Some(1.6))
+        );
+        assert_eq!((run.rate, run.answers), (1000.0, 2000));
+    }
+
+    #[test]
+    fn a_run_without_any_answer_parses_and_fails_its_gate() {
+        let text = json("", r#""Connection refused (os error 111)":2664"#, 1.0)
+            .replace("0.0016", "null")
+            .replace("\"p50\":0.0008", "\"p50\":null");
+        let run = Run::parse(&text).unwrap();
+        assert_eq!(run.p50_ms, None);
+        let reason = run.gate(&order(Load::Closed)).unwrap_err();
+        assert!(reason.contains("Connection refused"), "{reason}");
+    }
+
+    #[test]
+    fn what_oha_counts_as_a_success_the_gate_refuses() {
+        let run = Run::parse(&json(r#""401":38000"#, "", 1.0)).unwrap();
+        assert_eq!(run.success, Some(1.0));
+        assert_eq!(
+            run.gate(&order(Load::Closed)),
+            Err("38000 of 38000 answers had status 401, not 200".to_owned())
+        );
+    }
+
+    #[test]
+    fn any_other_status_than_200_breaks_the_gate() {
+        let run = Run::parse(&json(r#""200":999,"503":1"#, "", 1.0)).unwrap();
+        assert_eq!(
+            run.gate(&order(Load::Closed)),
+            Err("1 of 1000 answers had status 503, not 200".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_rate_that_was_not_reached_breaks_the_gate_of_an_open_loop_only() {
+        let run = Run::parse(&json(r#""200":980"#, "", 1.0)).unwrap();
+        assert_eq!(run.gate(&order(Load::Closed)), Ok(()));
+        assert_eq!(run.gate(&order(Load::Open(985.0))), Ok(()));
+        assert!(
+            run.gate(&order(Load::Open(1000.0)))
+                .unwrap_err()
+                .contains("980 of 1000")
+        );
+    }
+
+    #[test]
+    fn a_generator_that_is_the_bottleneck_breaks_the_gate() {
+        let mut run = Run::parse(&json(r#""200":1000"#, "", 1.0)).unwrap();
+        run.generator_share = Some(0.8);
+        assert!(
+            run.gate(&order(Load::Closed))
+                .unwrap_err()
+                .contains("80 % of all cores")
+        );
+    }
+
+    #[test]
+    fn an_open_loop_is_corrected_and_random_ids_are_asked_for() {
+        let typed = order(Load::Open(1234.4)).typed();
+        assert!(
+            typed.contains("-z 2500ms -c 32 -q 1234 --latency-correction"),
+            "{typed}"
+        );
+        assert!(
+            typed.ends_with("--rand-regex-url 'http://127.0.0.1:4711/read/[1-9][0-9]{3}'"),
+            "{typed}"
+        );
+        assert!(!order(Load::Closed).typed().contains("-q"));
+    }
+
+    #[test]
+    fn a_recording_asks_for_an_exact_number_and_misses_each_answer() {
+        let order = order(Load::Recorded(2.0));
+        let typed = order.typed();
+        assert!(
+            typed.starts_with("oha --no-tui --output-format csv -n 5 -c 32 -q 2 --latency"),
+            "{typed}"
+        );
+        let request = |second: f64, status| Request {
+            due_s: second,
+            sent_s: second,
+            answered_s: second + 0.001,
+            status,
+        };
+        let mut requests: Vec<Request> =
+            [0.0, 0.5, 1.0, 1.5, 2.0].map(|at| request(at, 200)).into();
+        assert_eq!(Run::of(&requests, &order).gate(&order), Ok(()));
+        requests[2].status = 503;
+        assert_eq!(
+            Run::of(&requests, &order).gate(&order),
+            Err("1 of 5 answers had status 503, not 200".to_owned())
+        );
+        requests.remove(2);
+        assert_eq!(
+            Run::of(&requests, &order).gate(&order),
+            Err("1 requests failed: no answer".to_owned())
+        );
+    }
+
+    #[test]
+    fn something_else_than_json_is_told_with_its_beginning() {
+        let error = Run::parse("Usage: oha").unwrap_err().to_string();
+        assert!(
+            error.contains("Usage: oha") && error.contains("./justw --bring oha"),
+            "{error}"
+        );
+    }
+}

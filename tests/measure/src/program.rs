@@ -1,0 +1,194 @@
+//! The program (exercise 9): by itself, timed by hyperfine beside a program that does nothing; then the service that starts
+//! it for each request, beside the one that draws in Kotlin.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::hyperfine::Hyperfine;
+
+use crate::hyperfine::Runs;
+use crate::lab::Lab;
+use crate::load::Wanted;
+use crate::progress::Progress;
+use crate::protocol;
+use crate::protocol::Plan;
+use crate::qrcode;
+use crate::subject::Subject;
+use workshop_harness::qr;
+use workshop_results::file::Mode;
+use workshop_results::file::ProgramTime;
+use workshop_results::file::ProgramTimes;
+use workshop_results::file::ResultFile;
+use workshop_results::file::TextTime;
+use workshop_results::metrics;
+use workshop_results::statistics::geometric_mean;
+use workshop_results::statistics::median;
+
+/// The lengths of the texts that the program is timed with.
+const TIMED: [usize; 3] = [32, 128, 512];
+/// The program that does nothing.
+const NOTHING: &str = "true";
+/// Runs of each command in a round; each takes about a millisecond.
+const RUNS: usize = 60;
+/// What a round of all commands takes, roughly.
+const A_ROUND: Duration = Duration::from_secs(1);
+
+/// Measures the program of the second subject, and both subjects' answers to `/qrcode`; the first is Kotlin.
+///
+/// # Errors
+/// As [`qrcode::measure`]; also when hyperfine is missing.
+pub async fn measure(
+    lab: &Lab<'_>,
+    subjects: &[Subject; 2],
+    wanted: &Wanted,
+) -> anyhow::Result<ResultFile> {
+    let hyperfine = Hyperfine::find(lab.workspace)?;
+    let program = subjects[1].launch.parts.first();
+    let program = program.context("there is no program to time")?;
+    let rounds = rounds(wanted.mode);
+    let stopwatch = Stopwatch {
+        hyperfine,
+        cases: cases(lab, program.clone())?,
+    };
+    println!(
+        "the program by itself:  {}",
+        stopwatch.cases[1].runs.typed()
+    );
+    let takes = A_ROUND * rounds as u32;
+    let by_itself = async |progress: &Progress| stopwatch.time(lab, rounds, progress).await;
+    let plan = Plan::codes(wanted.mode);
+    let (mut result, program) =
+        qrcode::measure(lab, subjects, wanted, plan, takes, by_itself).await?;
+    result.notes.push("the CPU time of a program counts as its caller's once it has ended; the time in which the system starts it counts as well".to_owned());
+    Ok(ResultFile {
+        program: Some(program),
+        ..result
+    })
+}
+
+/// How many rounds of hyperfine a mode has.
+fn rounds(mode: Mode) -> usize {
+    match mode {
+        Mode::Quick => 3,
+        Mode::Standard => 10,
+        Mode::Thorough => 20,
+    }
+}
+
+/// A command that is timed. The first of all cases is the program that does nothing.
+struct Case {
+    text_bytes: usize,
+    runs: Runs,
+}
+
+fn cases(lab: &Lab<'_>, program: PathBuf) -> anyhow::Result<Vec<Case>> {
+    let nothing = Case {
+        text_bytes: 0,
+        runs: Runs {
+            program: NOTHING.into(),
+            input: None,
+            runs: RUNS,
+        },
+    };
+    let mut cases = vec![nothing];
+    for text_bytes in TIMED {
+        let input = lab.scratch().join(format!("{text_bytes}.txt"));
+        std::fs::write(&input, qrcode::text(text_bytes)).context("cannot write a text")?;
+        let runs = Runs {
+            program: program.clone(),
+            input: Some(input),
+            runs: RUNS,
+        };
+        cases.push(Case { text_bytes, runs });
+    }
+    Ok(cases)
+}
+
+struct Stopwatch {
+    hyperfine: Hyperfine,
+    cases: Vec<Case>,
+}
+
+impl Stopwatch {
+    /// Times all cases in every round, in random order.
+    async fn time(
+        &self,
+        lab: &Lab<'_>,
+        rounds: usize,
+        progress: &Progress,
+    ) -> anyhow::Result<ProgramTimes> {
+        let mut medians: Vec<Vec<f64>> = vec![Vec::new(); self.cases.len()];
+        for round in 1..=rounds {
+            progress.part(&format!("the program by itself, round {round} of {rounds}"));
+            for case in protocol::shuffled(self.cases.len()) {
+                let times = self.hyperfine.runs(&self.cases[case].runs, lab.scratch());
+                let times: Vec<f64> = times
+                    .await?
+                    .iter()
+                    .map(|time| time.as_secs_f64() * 1e3)
+                    .collect();
+                medians[case].extend(median(&times));
+            }
+        }
+        let mut texts = Vec::new();
+        for (case, of_case) in self.cases.iter().zip(&medians).skip(1) {
+            texts.push(TextTime {
+                text_bytes: case.text_bytes,
+                image_bytes: case.image_bytes().await?,
+                time: time_of(of_case)?,
+                against_nothing: metrics::compared_times("program", of_case, NOTHING, &medians[0]),
+            });
+        }
+        let scratch = format!("{}/", lab.scratch().display());
+        let folder = self.cases[1].runs.program.parent();
+        let folder = format!("{}/", folder.unwrap_or(lab.scratch()).display());
+        Ok(ProgramTimes {
+            command: self.cases[1]
+                .runs
+                .typed()
+                .replace(&scratch, "")
+                .replace(&folder, ""),
+            runs: RUNS,
+            nothing: time_of(&medians[0])?,
+            texts,
+        })
+    }
+}
+
+impl Case {
+    /// The size of the image, once it was seen to hold a code.
+    async fn image_bytes(&self) -> anyhow::Result<usize> {
+        let input = self.runs.input.as_ref().context("there is no text")?;
+        let output = tokio::process::Command::new(&self.runs.program)
+            .stdin(std::fs::File::open(input)?)
+            .kill_on_drop(true)
+            .output()
+            .await
+            .context("the program cannot be started")?;
+        qr::decode(&output.stdout).map_err(|fault| anyhow::anyhow!("the program drew {fault}"))?;
+        Ok(output.stdout.len())
+    }
+}
+
+fn time_of(medians: &[f64]) -> anyhow::Result<ProgramTime> {
+    Ok(ProgramTime {
+        ms: geometric_mean(medians).context("hyperfine measured no time")?,
+        least_ms: medians.iter().copied().fold(f64::INFINITY, f64::min),
+        most_ms: medians.iter().copied().fold(0.0, f64::max),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_its_extremes() {
+        let time = time_of(&[1.0, 4.0]).unwrap();
+        assert!((time.ms - 2.0).abs() < 1e-9);
+        assert_eq!((time.least_ms, time.most_ms), (1.0, 4.0));
+        assert!(time_of(&[]).is_err());
+    }
+}

@@ -1,0 +1,211 @@
+//! What is measured: a built service, and how it is named in the results.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Context;
+
+use crate::front::FrontLaunch;
+use crate::machine;
+use crate::protocol::POOL_SIZE;
+use workshop_base::target::Target;
+use workshop_harness::build;
+use workshop_harness::build::Launch;
+use workshop_results::file::Language;
+use workshop_results::file::Side;
+
+/// A service under measurement.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// How it is named in the results.
+    pub side: Side,
+    /// The language of its process. That of the side is another where a service in Kotlin calls Rust.
+    pub runs_as: Language,
+    /// How it is started.
+    pub launch: Launch,
+    /// What is shipped, in bytes: the binary without its symbols, or the jar with what it calls.
+    pub size: u64,
+    /// `DATABASE_POOL_SIZE`.
+    pub pool_size: u16,
+    /// The path whose first 200 ends its start; none for that of a record.
+    pub first_path: Option<String>,
+    /// What clients reach it through; none where they ask it directly.
+    pub front: Option<FrontLaunch>,
+}
+
+impl Subject {
+    /// A built target.
+    ///
+    /// # Errors
+    /// When what was built cannot be read.
+    pub fn of(target: Target, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
+        let label = match target {
+            Target::Kotlin => "Kotlin",
+            Target::Exercise(_) => "your Rust",
+            Target::Solution(_) => "Rust (reference)",
+        };
+        Subject::named(&target.to_string(), label, launch, scratch)
+    }
+
+    /// A built service under a name of its own.
+    ///
+    /// # Errors
+    /// When what was built cannot be read.
+    pub fn named(id: &str, label: &str, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
+        let runs_as = match launch.language {
+            build::Language::Kotlin => Language::Kotlin,
+            build::Language::Rust => Language::Rust,
+        };
+        let language = launch.calls.map_or(runs_as, |_| Language::Rust);
+        let runtime = match language {
+            Language::Kotlin => machine::said(&launch.program.to_string_lossy(), &["-version"]),
+            Language::Rust => machine::said("rustc", &["--version"]),
+        };
+        let size = shipped_size(&launch, scratch)?;
+        let side = Side {
+            id: id.to_owned(),
+            label: label.to_owned(),
+            language,
+            command: command_line(&launch),
+            runtime: runtime.unwrap_or_else(|| "unknown".to_owned()),
+        };
+        Ok(Subject {
+            side,
+            runs_as,
+            launch,
+            size,
+            pool_size: POOL_SIZE,
+            first_path: None,
+            front: None,
+        })
+    }
+
+    /// The same under another id and label.
+    #[must_use]
+    pub fn renamed(mut self, id: &str, label: &str) -> Self {
+        id.clone_into(&mut self.side.id);
+        self.labelled(label)
+    }
+
+    /// The same under another label.
+    #[must_use]
+    pub fn labelled(mut self, label: &str) -> Self {
+        label.clone_into(&mut self.side.label);
+        self
+    }
+
+    /// The same, its start ending with the first 200 of another path.
+    #[must_use]
+    pub fn first_asked(mut self, path: String) -> Self {
+        self.first_path = Some(path);
+        self
+    }
+
+    /// The same, reached through this.
+    #[must_use]
+    pub fn behind(mut self, front: FrontLaunch) -> Self {
+        self.front = Some(front);
+        self
+    }
+
+    /// The side's id.
+    pub fn id(&self) -> &str {
+        &self.side.id
+    }
+}
+
+/// The command line, variables first, with every path reduced to its last part: what matters is the flags.
+fn command_line(launch: &Launch) -> String {
+    let last = |text: &str| {
+        let (option, value) = match text.split_once('=') {
+            Some((option, value)) => (format!("{option}="), value),
+            None => (String::new(), text),
+        };
+        match value.rsplit_once('/') {
+            Some((folder, file)) if folder.is_empty() || folder.starts_with('/') => {
+                format!("{option}{file}")
+            }
+            _ => text.to_owned(),
+        }
+    };
+    let variables = launch
+        .env
+        .iter()
+        .map(|(name, value)| last(&format!("{name}={value}")));
+    let arguments = launch
+        .args
+        .iter()
+        .map(|argument| last(&argument.to_string_lossy()));
+    variables
+        .chain([last(&launch.program.to_string_lossy())])
+        .chain(arguments)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The size of what is shipped: the binary, or the jar with the parts that it calls.
+fn shipped_size(launch: &Launch, scratch: &Path) -> anyhow::Result<u64> {
+    let mut shipped = match launch.language {
+        build::Language::Kotlin => size(&launch.artifact)?,
+        build::Language::Rust => stripped_size(&launch.artifact, scratch)?,
+    };
+    for part in &launch.parts {
+        shipped += stripped_size(part, scratch)?;
+    }
+    Ok(shipped)
+}
+
+/// The size of a binary without its symbols, as a release would be; where there is no `strip`, it counts as it is.
+fn stripped_size(binary: &Path, scratch: &Path) -> anyhow::Result<u64> {
+    let stripped = scratch.join("stripped");
+    let done = Command::new("strip")
+        .arg("-o")
+        .arg(&stripped)
+        .arg(binary)
+        .output();
+    let stripped_size = match done {
+        Ok(output) if output.status.success() => size(&stripped).ok(),
+        _ => None,
+    };
+    let _ = std::fs::remove_file(&stripped);
+    stripped_size.map_or_else(|| size(binary), Ok)
+}
+
+fn size(path: &Path) -> anyhow::Result<u64> {
+    let metadata =
+        std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(metadata.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_shows_flags_but_no_folders() {
+        let launch = Launch {
+            program: "/opt/jdk/bin/java".into(),
+            args: [
+                "-Xmx96m",
+                "-XX:HeapDumpPath=a/b",
+                "-XX:AOTCache=/home/somebody/kotlin.aot",
+                "-jar",
+                "/home/somebody/kotlin-service.jar",
+            ]
+            .map(Into::into)
+            .into(),
+            env: vec![("RECORD_REPOSITORY".to_owned(), "jdbc".to_owned())],
+            directory: "/".into(),
+            label: "kotlin".to_owned(),
+            limits: build::Limits::of(build::Language::Kotlin),
+            language: build::Language::Kotlin,
+            artifact: "/home/somebody/kotlin-service.jar".into(),
+            parts: Vec::new(),
+            calls: None,
+        };
+        assert_eq!(
+            command_line(&launch),
+            "RECORD_REPOSITORY=jdbc java -Xmx96m -XX:HeapDumpPath=a/b -XX:AOTCache=kotlin.aot -jar kotlin-service.jar"
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! The measuring tools: where they are, and how to get them when they are nowhere.
+
+use std::path::{Path, PathBuf};
+
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+
+/// Finds a tool on `PATH`, else among the tools that `justw` brings.
+///
+/// # Errors
+/// When it is in neither place; the error names the command that brings it.
+pub fn find(workspace: &Workspace, tool: &str) -> anyhow::Result<PathBuf> {
+    look(workspace, tool).ok_or_else(|| {
+        Trouble::new(format!(
+            "{tool} is not on PATH and not among the course's tools"
+        ))
+        .expected(format!(
+            "{tool} in a folder of PATH, or in {}",
+            workspace.tools().join("bin").display()
+        ))
+        .next("./justw --bring oha hyperfine")
+        .into()
+    })
+}
+
+/// Finds a tool that is nice to have.
+pub fn look(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain([workspace.tools().join("bin")])
+        .map(|folder| folder.join(tool))
+        .find(|file| runs(file))
+}
+
+fn runs(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_is_nowhere_is_told_with_the_command_that_brings_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = find(&Workspace::at(folder.path()), "no-such-tool")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("no-such-tool") && error.contains("./justw --bring oha hyperfine"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_tool_that_was_brought_is_found() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::at(folder.path());
+        let bin = workspace.tools().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        let tool = bin.join("brought-tool");
+        std::fs::write(&tool, "").unwrap();
+        assert_eq!(
+            look(&workspace, "brought-tool"),
+            None,
+            "a file that cannot be run is no tool"
+        );
+        std::fs::set_permissions(&tool, PermissionsExt::from_mode(0o755)).unwrap();
+        assert_eq!(look(&workspace, "brought-tool"), Some(tool));
+    }
+}

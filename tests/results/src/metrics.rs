@@ -1,0 +1,881 @@
+//! From blocks to metrics: what each metric is called, and how the sides' values and ratios come out of the rounds.
+
+use crate::file::Better;
+
+use crate::file::BlockRecord;
+
+use crate::file::Comparison;
+
+use crate::file::Metric;
+
+use crate::file::SideValue;
+
+use crate::file::Verdict;
+use crate::statistics::Interval;
+use crate::statistics::geometric_mean;
+use crate::statistics::mean;
+use crate::statistics::ratio_interval;
+
+/// What is said of a metric wherever it appears.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// The stable key.
+    pub key: String,
+    /// For people.
+    pub name: String,
+    /// The unit of the values.
+    pub unit: &'static str,
+    /// How it is taken, in half a sentence.
+    pub how: String,
+    /// Which way is better.
+    pub better: Better,
+    /// Shown first.
+    pub headline: bool,
+    /// How blocks become one value, and whether ratios make sense.
+    pub kind: Kind,
+}
+
+/// The end of a key whose metric counts from when a request was sent.
+pub const UNCORRECTED: &str = "_uncorrected";
+/// The key of the share of requests that took longer than [`SLOW_MS`].
+pub const SLOW: &str = "slow";
+/// What a person begins to notice, in milliseconds.
+pub const SLOW_MS: f64 = 100.0;
+
+/// The nature of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Positive, and it varies from block to block.
+    Varying,
+    /// Positive, and the same in every block: a file's size. An interval would say nothing.
+    Constant,
+    /// It can be zero, so there is an arithmetic mean and no ratio.
+    MayBeZero,
+}
+
+impl Definition {
+    fn new(
+        key: impl Into<String>,
+        name: impl Into<String>,
+        unit: &'static str,
+        how: impl Into<String>,
+    ) -> Self {
+        Definition {
+            key: key.into(),
+            name: name.into(),
+            unit,
+            how: how.into(),
+            better: Better::Lower,
+            headline: false,
+            kind: Kind::Varying,
+        }
+    }
+
+    fn headline(self) -> Self {
+        Definition {
+            headline: true,
+            ..self
+        }
+    }
+
+    fn kind(self, kind: Kind) -> Self {
+        Definition { kind, ..self }
+    }
+}
+
+/// The metrics of a measurement by load, at these rates in percent of the slower side's saturation.
+pub fn of_load(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Definition> {
+    let throughput = Definition::new(
+        "throughput",
+        "Throughput",
+        "requests/s",
+        format!("closed loop, {connections} connections, random ids"),
+    );
+    let mut definitions = vec![
+        Definition {
+            better: Better::Higher,
+            ..throughput
+        }
+        .headline(),
+        Definition::new(
+            "start_up",
+            "Start-up",
+            "ms",
+            "from spawn to the first 200 with a row of the database",
+        )
+        .headline(),
+        Definition::new(
+            "memory",
+            "Memory",
+            "MB",
+            "the most that was ever resident (VmHWM), after all loads",
+        )
+        .headline(),
+        Definition::new(
+            "cpu_per_request",
+            "CPU per request",
+            "µs",
+            "user and system, closed loop, children included",
+        )
+        .headline(),
+        Definition::new(
+            "threads",
+            "Threads",
+            "threads",
+            "the most that were seen under saturation",
+        )
+        .headline(),
+        Definition::new(
+            "size",
+            "Size",
+            "MB",
+            "what is shipped: the stripped binary, or the jar without the JVM",
+        )
+        .headline()
+        .kind(Kind::Constant),
+    ];
+    for rate in rates {
+        let at = format!("open loop at {rate} % of the slower side's saturation, corrected");
+        if *rate == headline_rate {
+            // Beside the throughput, since the two belong together.
+            definitions.insert(
+                1,
+                Definition::new("p99", format!("p99 at {rate} %"), "ms", at.clone()).headline(),
+            );
+        } else {
+            definitions.push(Definition::new(
+                format!("p99_at_{rate}"),
+                format!("p99 at {rate} %"),
+                "ms",
+                at.clone(),
+            ));
+        }
+        definitions.push(Definition::new(
+            format!("p50_at_{rate}"),
+            format!("Median at {rate} %"),
+            "ms",
+            at.clone(),
+        ));
+        definitions.push(Definition::new(
+            format!("cpu_per_request_at_{rate}"),
+            format!("CPU per request at {rate} %"),
+            "µs",
+            at,
+        ));
+    }
+    definitions.extend([
+        Definition::new(
+            "pss",
+            "Memory, its share",
+            "MB",
+            "the proportional set size (Pss) after all loads",
+        ),
+        Definition::new("warm_up", "Warm-up", "s", "under full load until steady")
+            .kind(Kind::MayBeZero),
+        Definition::new(
+            "start_up_cpu",
+            "CPU to the first answer",
+            "ms",
+            "user and system, from spawn to the first 200",
+        ),
+        Definition::new(
+            "warm_up_cpu",
+            "CPU of the warm-up",
+            "ms",
+            "beyond what the same requests cost once the service is steady",
+        )
+        .kind(Kind::MayBeZero),
+        Definition::new(
+            "database_per_request",
+            "Database per request",
+            "µs",
+            "execution time by pg_stat_statements, closed loop",
+        ),
+    ]);
+    definitions
+}
+
+/// The metrics of a constant rate while the database stalls, each counted in both ways.
+pub fn of_stall(rate: u32) -> Vec<Definition> {
+    let corrected = format!("open loop at {rate} % of the slower side's saturation, from when due");
+    let uncorrected = "the same requests, from when sent";
+    let percentile = |key: &str, name: &str| {
+        [
+            Definition::new(key, name, "ms", corrected.clone()),
+            Definition::new(
+                format!("{key}{UNCORRECTED}"),
+                format!("{name}, uncorrected"),
+                "ms",
+                uncorrected,
+            ),
+        ]
+    };
+    let [p99, p99_uncorrected] = percentile("p99_stalled", "p99");
+    let mut definitions = vec![p99.headline(), p99_uncorrected.headline()];
+    definitions.extend(percentile("p50_stalled", "Median"));
+    definitions.extend(percentile("p999_stalled", "p99.9"));
+    definitions.extend(percentile("slowest_stalled", "Slowest"));
+    definitions.extend([
+        Definition::new(SLOW, format!("Above {SLOW_MS} ms"), "%", corrected).kind(Kind::MayBeZero),
+        Definition::new(
+            format!("{SLOW}{UNCORRECTED}"),
+            format!("Above {SLOW_MS} ms, uncorr."),
+            "%",
+            uncorrected,
+        )
+        .kind(Kind::MayBeZero),
+    ]);
+    definitions
+}
+
+/// The metrics of pools of several sizes under a closed loop; each key ends in [`pool_end`]. None is a headline: what
+/// counts is the knee of each side, not one side held against the other.
+pub fn of_pools(sizes: &[u16], connections: u32) -> Vec<Definition> {
+    let mut definitions = Vec::new();
+    for size in sizes {
+        let at = format!("closed loop, {connections} connections, a pool of {size}");
+        let end = pool_end(*size);
+        let throughput = Definition::new(
+            format!("throughput{end}"),
+            format!("Pool {size}"),
+            "requests/s",
+            at.clone(),
+        );
+        definitions.push(Definition {
+            better: Better::Higher,
+            ..throughput
+        });
+        definitions.push(Definition::new(
+            format!("p99{end}"),
+            format!("Pool {size}, p99"),
+            "ms",
+            at,
+        ));
+        definitions.push(
+            Definition::new(
+                format!("connections{end}"),
+                format!("Pool {size}, opened"),
+                "connections",
+                "client backends in pg_stat_activity at the end of the load",
+            )
+            .kind(Kind::MayBeZero),
+        );
+    }
+    definitions
+}
+
+/// The end of the keys of a pool of this size.
+pub fn pool_end(size: u16) -> String {
+    format!("_pool_{size}")
+}
+
+/// The metrics of a knob that is on or off, under a closed loop.
+pub fn of_knob(connections: u32) -> Vec<Definition> {
+    let p99 = Definition::new(
+        "p99_saturated",
+        "p99, saturated",
+        "ms",
+        format!("closed loop, {connections} connections"),
+    );
+    of_load(&[], 0, connections)
+        .into_iter()
+        .filter(|definition| ["throughput", "cpu_per_request"].contains(&definition.key.as_str()))
+        .chain([p99.headline()])
+        .collect()
+}
+
+/// The key of what a service needs once, whatever it is asked: the `a` of `a + b · requests`, in milliseconds of CPU time.
+pub const CPU_ONCE: &str = "cpu_once";
+/// The key of what the database alone reads, without any service.
+pub const DATABASE: &str = "pgbench";
+
+/// The metrics of the article's table that come from rounds of blocks, at these rates in percent of the slowest side's
+/// saturation.
+pub fn of_article(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Definition> {
+    let database = Definition::new(
+        DATABASE,
+        "pgbench",
+        "records/s",
+        "the same query without any service, prepared, as many clients as a pool has connections",
+    );
+    of_load(rates, headline_rate, connections)
+        .into_iter()
+        .chain([
+            Definition::new(
+                CPU_ONCE,
+                "CPU once",
+                "ms",
+                "to the first answer, and what the warm-up took beyond what its requests cost later",
+            ),
+            Definition {
+                better: Better::Higher,
+                ..database
+            },
+        ])
+        .collect()
+}
+
+/// The end of the keys of what is measured under the article's load, of ten requests a second.
+pub const AT_TEN: &str = "_at_ten";
+
+/// The metrics of the article's minute.
+pub fn of_minute() -> Vec<Definition> {
+    let peak = "the most that was ever resident (VmHWM)";
+    let share = "the proportional set size (Pss)";
+    let first = "after the first answer";
+    let end = "at the end of the article's load";
+    let during = "under the article's load";
+    let at_ten = |key: &str, name: &str, unit, how: String| {
+        Definition::new(format!("{key}{AT_TEN}"), name, unit, how)
+    };
+    vec![
+        Definition::new(
+            "memory_at_idle",
+            "Memory, idle",
+            "MB",
+            format!("{peak}, {first}"),
+        ),
+        Definition::new(
+            "pss_at_idle",
+            "Its share, idle",
+            "MB",
+            format!("{share}, {first}"),
+        ),
+        at_ten("memory", "Memory, 10/s", "MB", format!("{peak}, {end}")),
+        at_ten("pss", "Its share, 10/s", "MB", format!("{share}, {end}")),
+        at_ten("p50", "Median, 10/s", "ms", during.to_owned()),
+        at_ten("p99", "p99, 10/s", "ms", during.to_owned()),
+        at_ten(
+            "threads",
+            "Threads, 10/s",
+            "threads",
+            format!("the most that were seen {during}"),
+        ),
+        at_ten(
+            "cpu_load",
+            "CPU load, 10/s",
+            "%",
+            format!("of one core, {during}, without the start"),
+        ),
+        at_ten(
+            "cpu_per_request",
+            "CPU per request, 10/s",
+            "µs",
+            format!("{during}, without the start"),
+        ),
+        at_ten(
+            "cpu_in_all",
+            "CPU in all, 10/s",
+            "s",
+            format!("from spawn to {}", end.trim_start_matches("at ")),
+        ),
+    ]
+}
+
+/// The metrics of QR codes: those of a load with texts of the first length, and what is looked at besides.
+pub fn of_codes(
+    lengths: &[usize],
+    rates: &[u32],
+    headline_rate: u32,
+    connections: u32,
+) -> Vec<Definition> {
+    let first = lengths.first().copied().unwrap_or_default();
+    let mut definitions = of_load(rates, headline_rate, connections);
+    definitions.retain(|definition| definition.key != "database_per_request");
+    for definition in &mut definitions {
+        if definition.how.contains("loop") {
+            let how = definition.how.replace(", random ids", "");
+            definition.how = format!("{how}, texts of {first} bytes");
+        }
+    }
+    for length in &lengths[1..] {
+        let at = format!("closed loop, {connections} connections, texts of {length} bytes");
+        let throughput = Definition::new(
+            format!("throughput{}", text_end(*length)),
+            format!("Throughput, {length} B"),
+            "requests/s",
+            at.clone(),
+        );
+        definitions.push(
+            Definition {
+                better: Better::Higher,
+                ..throughput
+            }
+            .headline(),
+        );
+        definitions.push(
+            Definition::new(
+                format!("cpu_per_request{}", text_end(*length)),
+                format!("CPU per request, {length} B"),
+                "µs",
+                format!("user and system, {at}, children included"),
+            )
+            .headline(),
+        );
+    }
+    definitions.push(
+        Definition::new(
+            PSS_LOADED,
+            "Memory, all processes",
+            "MB",
+            "the most proportional set size (Pss) of the service and its children that was seen under load",
+        )
+        .headline(),
+    );
+    for length in lengths {
+        definitions.push(
+            Definition::new(
+                format!("image{}", text_end(*length)),
+                format!("Image of {length} B"),
+                "bytes",
+                "the mean size of the same texts' images",
+            )
+            .headline()
+            .kind(Kind::Constant),
+        );
+    }
+    definitions
+}
+
+/// The key of the memory of the service and its children.
+pub const PSS_LOADED: &str = "pss_at_load";
+
+/// The end of the keys of texts of this length.
+pub fn text_end(bytes: usize) -> String {
+    format!("_at_{bytes}_bytes")
+}
+
+/// The metrics of the cold start.
+pub fn of_cold_start() -> Vec<Definition> {
+    vec![
+        Definition::new(
+            "start_up",
+            "Start-up",
+            "ms",
+            "hyperfine: helper started, service spawned, first 200 of /ready",
+        )
+        .headline(),
+        Definition::new(
+            "start_up_inside",
+            "Start-up, inside",
+            "ms",
+            "the helper's own clock: spawn to the first 200",
+        ),
+        Definition::new(
+            "memory",
+            "Memory",
+            "MB",
+            "the most that was ever resident (VmHWM), at the first 200",
+        )
+        .headline(),
+        Definition::new("threads", "Threads", "threads", "at the first 200").headline(),
+        Definition::new(
+            "start_up_cpu",
+            "CPU to the first answer",
+            "ms",
+            "user and system, from spawn to the first 200",
+        )
+        .headline(),
+        Definition::new(
+            "size",
+            "Size",
+            "MB",
+            "what is shipped: the stripped binary, or the jar without the JVM",
+        )
+        .headline()
+        .kind(Kind::Constant),
+    ]
+}
+
+/// The key of a metric at this number of rows.
+pub fn at_rows(key: &str, rows: u32) -> String {
+    format!("{key}_at_{rows}_rows")
+}
+
+/// The metrics of exports of these numbers of rows.
+pub fn of_export(sizes: &[u32]) -> Vec<Definition> {
+    let headline = sizes.iter().flat_map(|rows| {
+        let size = rows_in_words(*rows);
+        [
+            Definition::new(
+                at_rows("export_time", *rows),
+                format!("Time, {size}"),
+                "s",
+                "from the request to the last byte, by curl",
+            )
+            .headline(),
+            Definition::new(
+                at_rows("memory", *rows),
+                format!("Memory, {size}"),
+                "MB",
+                "the most that was ever resident (VmHWM), after the exports",
+            )
+            .headline(),
+        ]
+    });
+    let detail = sizes.iter().flat_map(|rows| {
+        let size = rows_in_words(*rows);
+        let short = size.trim_end_matches(" rows");
+        [
+            Definition::new(
+                at_rows("cpu_per_row", *rows),
+                format!("CPU a row, {short}"),
+                "µs",
+                "user and system",
+            ),
+            Definition::new(
+                at_rows("first_byte", *rows),
+                format!("First byte, {short}"),
+                "ms",
+                "from the request to the first byte of the body, by curl",
+            ),
+            Definition::new(
+                at_rows("first_export_time", *rows),
+                format!("First time, {short}"),
+                "s",
+                "the first export of a fresh process",
+            ),
+            Definition::new(
+                at_rows("pss", *rows),
+                format!("Its share, {short}"),
+                "MB",
+                "the proportional set size (Pss) after the exports",
+            ),
+        ]
+    });
+    headline.chain(detail).collect()
+}
+
+/// `10 million rows`, `10 000 rows`.
+fn rows_in_words(rows: u32) -> String {
+    const MILLION: u32 = 1_000_000;
+    if rows.is_multiple_of(MILLION) && rows > 0 {
+        format!("{} million rows", rows / MILLION)
+    } else {
+        format!("{} rows", crate::table::figure(f64::from(rows)))
+    }
+}
+
+/// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first; `needed` is how many
+/// valid rounds a comparison needs. Metrics that no block speaks for are left out.
+pub fn from_blocks(
+    definitions: &[Definition],
+    blocks: &[BlockRecord],
+    sides: &[String],
+    pairs: &[(String, String)],
+    needed: usize,
+) -> Vec<Metric> {
+    let metrics = definitions.iter().filter_map(|definition| {
+        let values: Vec<SideValue> = sides
+            .iter()
+            .filter_map(|side| side_value(definition, blocks, side))
+            .collect();
+        let spoken_for = blocks.iter().any(|block| {
+            block.values.contains_key(&definition.key)
+                || block.invalid.contains_key(&definition.key)
+        });
+        let comparisons = pairs
+            .iter()
+            .filter(|_| definition.kind != Kind::MayBeZero)
+            .map(|(side, against)| compare(definition, blocks, side, against, needed))
+            .collect();
+        spoken_for.then(|| Metric {
+            key: definition.key.clone(),
+            name: definition.name.clone(),
+            unit: definition.unit.to_owned(),
+            how: definition.how.clone(),
+            better: definition.better,
+            headline: definition.headline,
+            values,
+            comparisons,
+        })
+    });
+    metrics.collect()
+}
+
+fn side_value(definition: &Definition, blocks: &[BlockRecord], side: &str) -> Option<SideValue> {
+    let values: Vec<f64> = blocks
+        .iter()
+        .filter(|block| block.side == side && !block.invalid.contains_key(&definition.key))
+        .filter_map(|block| block.values.get(&definition.key).copied())
+        .collect();
+    let value = match definition.kind {
+        Kind::MayBeZero if values.is_empty() => None,
+        Kind::MayBeZero => Some(mean(values.iter().copied())),
+        Kind::Varying | Kind::Constant => geometric_mean(&values),
+    }?;
+    Some(SideValue {
+        side: side.to_owned(),
+        value,
+        least: values.iter().copied().fold(f64::INFINITY, f64::min),
+        most: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        blocks: values.len(),
+    })
+}
+
+fn compare(
+    definition: &Definition,
+    blocks: &[BlockRecord],
+    side: &str,
+    against: &str,
+    needed: usize,
+) -> Comparison {
+    let rounds = blocks.iter().map(|block| block.round).max().unwrap_or(0);
+    let mut ratios = Vec::new();
+    let mut reasons = Vec::new();
+    for round in 1..=rounds {
+        let value = |wanted: &str| {
+            // A side may have several blocks in a round, each with other metrics.
+            let speaks = |block: &&BlockRecord| {
+                block.values.contains_key(&definition.key)
+                    || block.invalid.contains_key(&definition.key)
+            };
+            let block = blocks
+                .iter()
+                .filter(|block| block.round == round && block.side == wanted)
+                .find(speaks)?;
+            if let Some(reason) = block.invalid.get(&definition.key) {
+                return Some(Err(format!("round {round}, {wanted}: {reason}")));
+            }
+            block.values.get(&definition.key).copied().map(Ok)
+        };
+        match (value(side), value(against)) {
+            (Some(Ok(above)), Some(Ok(below))) if above > 0.0 && below > 0.0 => {
+                ratios.push(above / below)
+            }
+            (Some(Err(reason)), _) | (_, Some(Err(reason))) => reasons.push(reason),
+            _ => {}
+        }
+    }
+    let invalid = |reason: String| Comparison {
+        rounds: ratios.len(),
+        ..Comparison::invalid(side, against, reason)
+    };
+    let Some(ratio) = geometric_mean(&ratios).filter(|_| ratios.len() >= needed) else {
+        let reason = reasons
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| "it could not be measured on both sides".to_owned());
+        return invalid(format!(
+            "{} of {rounds} rounds count, {needed} are needed; {reason}",
+            ratios.len()
+        ));
+    };
+    let interval = match definition.kind {
+        Kind::Constant => Interval {
+            mean: ratio,
+            low: ratio,
+            high: ratio,
+        },
+        Kind::Varying | Kind::MayBeZero => match ratio_interval(&ratios) {
+            Some(interval) => interval,
+            None => return invalid("one round gives no interval".to_owned()),
+        },
+    };
+    let with_interval = definition.kind != Kind::Constant;
+    Comparison {
+        side: side.to_owned(),
+        against: against.to_owned(),
+        ratio: Some(ratio),
+        low: with_interval.then_some(interval.low),
+        high: with_interval.then_some(interval.high),
+        rounds: ratios.len(),
+        verdict: verdict(interval, definition.better),
+        reason: None,
+    }
+}
+
+/// One thing held against another by the times that both take, round by round.
+pub fn compared_times(side: &str, times: &[f64], against: &str, others: &[f64]) -> Comparison {
+    let ratios: Vec<f64> = times
+        .iter()
+        .zip(others)
+        .map(|(time, other)| time / other)
+        .collect();
+    compared(side, against, &ratios, Better::Lower)
+}
+
+/// What an interval of a ratio allows to say.
+pub fn verdict(interval: Interval, better: Better) -> Verdict {
+    // Ratios of equal numbers are 1 up to rounding.
+    const ROUNDING: f64 = 1e-9;
+    let larger = interval.low > 1.0 + ROUNDING;
+    let smaller = interval.high < 1.0 - ROUNDING;
+    match (better, larger, smaller) {
+        (Better::Higher, true, _) | (Better::Lower, _, true) => Verdict::Faster,
+        (Better::Higher, _, true) | (Better::Lower, true, _) => Verdict::Slower,
+        _ => Verdict::NoDifferenceShown,
+    }
+}
+
+/// One side held against another by ratios of their own, where the rounds are not those of blocks.
+pub fn compared(side: &str, against: &str, ratios: &[f64], better: Better) -> Comparison {
+    let Some(interval) = ratio_interval(ratios) else {
+        return Comparison::invalid(side, against, "fewer than two pairs count");
+    };
+    Comparison {
+        side: side.to_owned(),
+        against: against.to_owned(),
+        ratio: Some(interval.mean),
+        low: Some(interval.low),
+        high: Some(interval.high),
+        rounds: ratios.len(),
+        verdict: verdict(interval, better),
+        reason: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn block(round: usize, side: &str, values: &[(&str, f64)]) -> BlockRecord {
+        let values = values
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), *value))
+            .collect();
+        BlockRecord {
+            round,
+            place: 0,
+            side: side.to_owned(),
+            values,
+            invalid: BTreeMap::new(),
+        }
+    }
+
+    fn rounds(kotlin: &[f64], rust: &[f64]) -> Vec<BlockRecord> {
+        let pairs = kotlin.iter().zip(rust).enumerate();
+        pairs
+            .flat_map(|(round, (kotlin, rust))| {
+                [
+                    block(
+                        round + 1,
+                        "kotlin",
+                        &[("throughput", *kotlin), ("size", 20.0)],
+                    ),
+                    block(round + 1, "rust", &[("throughput", *rust), ("size", 5.0)]),
+                ]
+            })
+            .collect()
+    }
+
+    fn metrics(blocks: &[BlockRecord], needed: usize) -> Vec<Metric> {
+        let sides = ["kotlin".to_owned(), "rust".to_owned()];
+        let pairs = [("rust".to_owned(), "kotlin".to_owned())];
+        from_blocks(&of_load(&[60], 60, 32), blocks, &sides, &pairs, needed)
+    }
+
+    fn comparison<'a>(metrics: &'a [Metric], key: &str) -> &'a Comparison {
+        &metrics
+            .iter()
+            .find(|metric| metric.key == key)
+            .unwrap()
+            .comparisons[0]
+    }
+
+    #[test]
+    fn three_times_the_throughput_is_faster() {
+        let metrics = metrics(
+            &rounds(&[5000.0, 5100.0, 4900.0], &[15000.0, 15400.0, 14800.0]),
+            3,
+        );
+        let comparison = comparison(&metrics, "throughput");
+        assert_eq!(comparison.verdict, Verdict::Faster);
+        assert!((comparison.ratio.unwrap() - 3.0).abs() < 0.05);
+        assert!(comparison.low.unwrap() <= comparison.ratio.unwrap());
+    }
+
+    #[test]
+    fn less_of_what_should_be_small_is_better_and_its_interval_is_left_out_where_nothing_varies() {
+        let metrics = metrics(&rounds(&[1.0; 3], &[1.0; 3]), 3);
+        let size = comparison(&metrics, "size");
+        assert_eq!(
+            (size.verdict, size.ratio, size.low),
+            (Verdict::Faster, Some(0.25), None)
+        );
+        assert_eq!(size.verdict.words("size"), "less");
+    }
+
+    #[test]
+    fn an_interval_that_holds_one_shows_no_difference() {
+        let metrics = metrics(&rounds(&[100.0, 102.0, 98.0], &[101.0, 99.0, 100.0]), 3);
+        assert_eq!(
+            comparison(&metrics, "throughput").verdict,
+            Verdict::NoDifferenceShown
+        );
+    }
+
+    #[test]
+    fn a_slower_port_is_called_slower() {
+        let metrics = metrics(&rounds(&[100.0, 101.0, 99.0], &[50.0, 51.0, 49.0]), 3);
+        assert_eq!(comparison(&metrics, "throughput").verdict, Verdict::Slower);
+    }
+
+    #[test]
+    fn a_round_with_a_broken_gate_is_left_out_and_too_few_rounds_are_invalid_with_the_reason() {
+        let mut blocks = rounds(&[100.0, 101.0, 99.0], &[300.0, 310.0, 290.0]);
+        blocks[1].invalid.insert(
+            "throughput".to_owned(),
+            "12 of 900 answers had status 503, not 200".to_owned(),
+        );
+        let kept = metrics(&blocks, 2);
+        assert_eq!(comparison(&kept, "throughput").rounds, 2);
+        assert_eq!(kept[0].values[1].blocks, 2);
+        let refused = metrics(&blocks, 3);
+        let refused = comparison(&refused, "throughput");
+        assert_eq!(refused.verdict, Verdict::Invalid);
+        assert_eq!(refused.ratio, None);
+        let reason = refused.reason.as_deref().unwrap();
+        assert!(
+            reason.contains("2 of 3 rounds") && reason.contains("status 503"),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_is_left_out() {
+        let metrics = metrics(&rounds(&[1.0; 2], &[1.0; 2]), 2);
+        assert!(metrics.iter().all(|metric| metric.key != "memory"));
+    }
+
+    #[test]
+    fn no_two_metrics_of_the_article_share_a_key() {
+        let mut definitions = of_article(&[30, 60, 90], 60, 32);
+        definitions.extend(of_minute());
+        let mut keys: Vec<&str> = definitions.iter().map(|one| one.key.as_str()).collect();
+        keys.sort_unstable();
+        let all = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), all);
+        assert!(keys.contains(&"memory_at_ten") && keys.contains(&"p99"));
+    }
+
+    #[test]
+    fn what_may_be_zero_has_a_mean_and_no_ratio() {
+        let blocks = [
+            block(1, "kotlin", &[("warm_up", 6.0)]),
+            block(1, "rust", &[("warm_up", 0.0)]),
+            block(2, "rust", &[("warm_up", 1.0)]),
+        ];
+        let metrics = metrics(&blocks, 1);
+        assert_eq!(metrics[0].values[1].value, 0.5);
+        assert!(metrics[0].comparisons.is_empty());
+    }
+
+    #[test]
+    fn times_are_held_against_others_round_by_round() {
+        let comparison = compared_times("program", &[1.5, 1.6, 3.2], "true", &[1.0, 1.0, 2.0]);
+        let ratio = comparison.ratio.unwrap_or_default();
+        assert!((1.5..1.6).contains(&ratio), "{ratio}");
+        assert_eq!(
+            (comparison.rounds, comparison.verdict),
+            (3, Verdict::Slower)
+        );
+        assert_eq!(
+            compared_times("program", &[1.5], "true", &[1.0]).verdict,
+            Verdict::Invalid
+        );
+    }
+}

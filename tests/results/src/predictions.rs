@@ -1,0 +1,211 @@
+//! The reader's predictions of exercise 1: read from `predictions.toml`, and held against what was measured.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use toml::{Table, Value};
+
+use crate::file::JudgedPrediction;
+
+use crate::file::Language;
+
+use crate::file::Metric;
+
+use crate::file::Mode;
+
+use crate::file::ResultFile;
+use workshop_base::exercise::Catalogue;
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+
+/// The metrics that are predicted, in the order of the file.
+pub const KEYS: [&str; 6] = [
+    "start_up",
+    "throughput",
+    "p99",
+    "memory",
+    "cpu_per_request",
+    "size",
+];
+/// A prediction has held when it was within this factor of the truth.
+pub const FACTOR: f64 = 2.0;
+
+/// One prediction, filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// The metric's key.
+    pub key: String,
+    /// Rust divided by Kotlin.
+    pub ratio: f64,
+    /// How sure the reader is that the truth is within a factor of two, in percent.
+    pub confidence: f64,
+}
+
+/// Where the reader writes predictions: `exercises/01-predict/predictions.toml`.
+///
+/// # Errors
+/// When the catalogue has no exercise 1.
+pub fn path(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    Ok(Catalogue::read(workspace)?
+        .get(1)?
+        .starter(workspace)
+        .join("predictions.toml"))
+}
+
+/// Reads those predictions that are filled in with numbers; a `"?"` is none.
+///
+/// # Errors
+/// When the file cannot be read or is not TOML.
+pub fn read(path: &Path) -> anyhow::Result<Vec<Prediction>> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    parse(&text).map_err(|error| {
+        Trouble::new(format!("{} is malformed: {error}", path.display()))
+            .expected("a table like [throughput] with ratio and confidence for each metric")
+            .next("just check exercise-1")
+            .into()
+    })
+}
+
+fn parse(text: &str) -> Result<Vec<Prediction>, toml::de::Error> {
+    let file: Table = toml::from_str(text)?;
+    let predictions = KEYS.iter().filter_map(|key| {
+        let table = file.get(*key)?.as_table()?;
+        let ratio =
+            number(table.get("ratio")?).filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
+        let confidence =
+            number(table.get("confidence")?).filter(|percent| (0.0..=100.0).contains(percent))?;
+        Some(Prediction {
+            key: (*key).to_owned(),
+            ratio,
+            confidence,
+        })
+    });
+    Ok(predictions.collect())
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value
+        .as_float()
+        .or_else(|| value.as_integer().map(|whole| whole as f64))
+}
+
+/// Holds predictions against a measurement. One that is invalid judges nobody, nor does a quick one, which is too rough, nor
+/// one of a single language.
+pub fn judged_by(predictions: &[Prediction], result: &ResultFile) -> Vec<JudgedPrediction> {
+    match (result.side(Language::Rust), result.side(Language::Kotlin)) {
+        (Some(rust), Some(kotlin)) if result.mode != Mode::Quick && result.invalid.is_empty() => {
+            judge(predictions, &result.metrics, &rust.id, &kotlin.id)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Holds predictions against the ratios of two sides; metrics that were not measured or are invalid judge nobody.
+fn judge(
+    predictions: &[Prediction],
+    metrics: &[Metric],
+    side: &str,
+    against: &str,
+) -> Vec<JudgedPrediction> {
+    predictions
+        .iter()
+        .filter_map(|prediction| {
+            let metric = metrics.iter().find(|metric| metric.key == prediction.key)?;
+            let measured = metric.comparison(side, against)?.ratio?;
+            let factor = (prediction.ratio / measured).max(measured / prediction.ratio);
+            Some(JudgedPrediction {
+                key: prediction.key.clone(),
+                predicted: prediction.ratio,
+                confidence: prediction.confidence,
+                measured,
+                factor,
+                held: factor <= FACTOR,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::Better;
+    use crate::file::Comparison;
+    use crate::file::Verdict;
+
+    fn metric(key: &str, ratio: Option<f64>) -> Metric {
+        let comparison = Comparison {
+            ratio,
+            verdict: Verdict::Slower,
+            ..Comparison::invalid("rust", "kotlin", "")
+        };
+        Metric {
+            key: key.to_owned(),
+            name: key.to_owned(),
+            unit: String::new(),
+            how: String::new(),
+            better: Better::Lower,
+            headline: true,
+            values: Vec::new(),
+            comparisons: vec![comparison],
+        }
+    }
+
+    #[test]
+    fn what_is_not_filled_in_is_no_prediction() {
+        let text = "[throughput]\nratio = 3\nconfidence = 80\n[memory]\nratio = \"?\"\nconfidence = \"?\"\n";
+        let predictions = parse(text).unwrap();
+        assert_eq!(
+            predictions,
+            [Prediction {
+                key: "throughput".to_owned(),
+                ratio: 3.0,
+                confidence: 80.0
+            }]
+        );
+    }
+
+    #[test]
+    fn nonsense_is_no_prediction_either() {
+        let text = "[p99]\nratio = -1.0\nconfidence = 80\n[size]\nratio = 0.3\nconfidence = 130\n";
+        assert_eq!(parse(text).unwrap(), []);
+    }
+
+    #[test]
+    fn a_prediction_holds_within_a_factor_of_two_in_either_direction() {
+        let predict = |ratio| Prediction {
+            key: "p99".to_owned(),
+            ratio,
+            confidence: 70.0,
+        };
+        let judged = judge(
+            &[predict(0.2), predict(0.05), predict(0.11), predict(0.21)],
+            &[metric("p99", Some(0.1))],
+            "rust",
+            "kotlin",
+        );
+        assert_eq!(
+            judged.iter().map(|judged| judged.held).collect::<Vec<_>>(),
+            [true, true, true, false]
+        );
+        assert_eq!(judged[1].factor, 2.0);
+    }
+
+    #[test]
+    fn an_invalid_metric_judges_nobody() {
+        let prediction = Prediction {
+            key: "p99".to_owned(),
+            ratio: 0.5,
+            confidence: 70.0,
+        };
+        assert_eq!(
+            judge(
+                &[prediction],
+                &[metric("p99", None), metric("size", Some(1.0))],
+                "rust",
+                "kotlin"
+            ),
+            []
+        );
+    }
+}

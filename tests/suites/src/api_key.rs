@@ -1,0 +1,152 @@
+//! Suite `api-key` (exercise 4): who may read, and in which order that is judged.
+
+use workshop_harness::contract::Context;
+
+use workshop_harness::contract::TestResult;
+
+use workshop_harness::contract_tests;
+use workshop_harness::failure::Failure;
+use workshop_harness::http::Answer;
+use workshop_harness::http::Client;
+
+contract_tests! {
+    steady: [
+        no_key_answers_401_with_a_challenge,
+        a_wrong_key_answers_401,
+        the_query_parameter_is_accepted_when_there_is_no_header,
+        a_wrong_header_is_not_rescued_by_a_right_query,
+        the_key_is_judged_before_the_id,
+        every_configured_key_is_accepted,
+        health_and_ready_need_no_key,
+        the_key_is_never_logged,
+    ],
+    outage: []
+}
+
+fn expect_unauthorized(answer: &Answer) -> Result<(), Failure> {
+    let detail =
+        "a valid API key is required, in the header X-API-Key or the query parameter api_key";
+    answer
+        .expect_problem(401, "Unauthorized", detail)?
+        .expect_header("WWW-Authenticate", "ApiKey")?;
+    Ok(())
+}
+
+fn a_right_key(context: &Context) -> &str {
+    context.settings.api_keys.first().map_or("", String::as_str)
+}
+
+fn with_wrong_key(context: &Context) -> Client {
+    context.client.with_key("wrong")
+}
+
+async fn no_key_answers_401_with_a_challenge(context: &Context) -> TestResult {
+    expect_unauthorized(&context.client.without_key().get("/read/1").await?)?;
+    Ok(())
+}
+
+async fn a_wrong_key_answers_401(context: &Context) -> TestResult {
+    expect_unauthorized(&with_wrong_key(context).get("/read/1").await?)?;
+    let right = a_right_key(context);
+    // A prefix, an extension, another case and nothing are all wrong.
+    let almost = [
+        &right[..right.len() - 1],
+        &format!("{right}x"),
+        &right.to_uppercase(),
+        "",
+    ];
+    for key in almost {
+        expect_unauthorized(&context.client.with_key(key).get("/read/1").await?)?;
+        expect_unauthorized(
+            &context
+                .client
+                .without_key()
+                .get(&format!("/read/1?api_key={key}"))
+                .await?,
+        )?;
+    }
+    Ok(())
+}
+
+async fn the_query_parameter_is_accepted_when_there_is_no_header(context: &Context) -> TestResult {
+    let path = format!("/read/1?api_key={}", a_right_key(context));
+    context
+        .client
+        .without_key()
+        .get(&path)
+        .await?
+        .expect_status(200)?;
+    Ok(())
+}
+
+async fn a_wrong_header_is_not_rescued_by_a_right_query(context: &Context) -> TestResult {
+    let path = format!("/read/1?api_key={}", a_right_key(context));
+    expect_unauthorized(&with_wrong_key(context).get(&path).await?)?;
+    Ok(())
+}
+
+async fn the_key_is_judged_before_the_id(context: &Context) -> TestResult {
+    for id in ["abc", "0", "2147483648"] {
+        expect_unauthorized(
+            &context
+                .client
+                .without_key()
+                .get(&format!("/read/{id}"))
+                .await?,
+        )?;
+    }
+    Ok(())
+}
+
+async fn every_configured_key_is_accepted(context: &Context) -> TestResult {
+    for key in &context.settings.api_keys {
+        context
+            .client
+            .with_key(key)
+            .get("/read/1")
+            .await?
+            .expect_status(200)?;
+    }
+    Ok(())
+}
+
+async fn health_and_ready_need_no_key(context: &Context) -> TestResult {
+    for path in ["/health", "/ready"] {
+        context
+            .client
+            .without_key()
+            .get(path)
+            .await?
+            .expect_status(200)?;
+    }
+    Ok(())
+}
+
+/// A key that nothing else in a log looks like. Refused keys count as well: most are right ones, mistyped or sent to the
+/// wrong service.
+const REFUSED: &str = "refused-7c1f0e";
+
+async fn the_key_is_never_logged(context: &Context) -> TestResult {
+    let (keyless, right) = (context.client.without_key(), a_right_key(context));
+    for key in [right, REFUSED] {
+        context.client.with_key(key).get("/read/1").await?;
+        // A path that answers, one with a bad id, one that does not exist: each with the key in the query.
+        for path in ["/read/1", "/read/abc", "/nothing-here"] {
+            let path = format!("{path}?api_key={key}");
+            keyless.get(&path).await?;
+            keyless.head(&path).await?;
+        }
+    }
+    let logged = context.logged()?;
+    let leak = logged
+        .lines()
+        .find(|line| [right, REFUSED].iter().any(|key| line.contains(key)));
+    match leak {
+        None => Ok(()),
+        Some(line) => Err(Failure::new(
+            "no key in the service's log, neither one that counts nor one that was refused",
+            format!("this line: {}", line.trim()),
+        )
+        .into()),
+    }
+}

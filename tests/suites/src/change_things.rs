@@ -1,0 +1,538 @@
+//! Suite `change-things` (exercise 6): one visit, many visits or none, bodies that cannot be used, and a service that
+//! brings its own schema.
+
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use rand::seq::SliceRandom;
+use serde_json::json;
+use sqlx::{Connection, PgConnection};
+
+use crate::row::Row;
+use workshop_harness::contract::Context;
+use workshop_harness::contract::TestResult;
+use workshop_harness::contract_tests;
+use workshop_harness::failure::Failure;
+use workshop_harness::first_start::FirstStart;
+use workshop_harness::first_start::SCHEMA;
+use workshop_harness::http::Answer;
+use workshop_harness::http::Body;
+
+contract_tests! {
+    steady: [
+        a_visit_is_stored_and_answers_the_record,
+        a_second_visit_answers_the_same,
+        a_visit_of_no_record_is_refused_like_a_read,
+        visits_mark_every_record_and_count_each_once,
+        up_to_1000_ids_are_accepted,
+        a_missing_id_is_named_and_nothing_changes,
+        a_body_that_is_not_said_to_be_json_answers_415,
+        a_body_over_the_limit_answers_413,
+        a_body_that_is_no_json_answers_400,
+        json_of_another_shape_answers_422,
+        the_body_is_judged_step_by_step,
+        visits_need_no_statement_for_each_id,
+        others_see_all_of_the_visits_or_none,
+        a_record_that_vanishes_meanwhile_counts_as_missing,
+        opposite_orders_do_not_lock_each_other_out,
+        many_visits_at_once_are_all_or_nothing,
+    ],
+    outage: [],
+    first_start: [
+        a_service_without_a_database_is_alive_and_not_ready,
+        it_is_ready_soon_after_its_database_has_come,
+        of_two_services_that_start_at_once_one_migrates,
+        both_become_ready_and_the_schema_is_there,
+        data_that_is_there_already_is_kept,
+    ]
+}
+
+/// The largest body that the service reads, in bytes.
+const LARGEST_BODY: usize = 32_768;
+/// How soon after its database has come a service must be ready.
+const READY_LIMIT: Duration = Duration::from_secs(2);
+/// The longest that a test waits for the service to wait for a lock.
+const WAITING_LIMIT: Duration = Duration::from_secs(1);
+/// Between two looks at the sessions of the database.
+const POLL: Duration = Duration::from_millis(2);
+
+async fn visit(context: &Context, ids: &[i32]) -> Result<Answer, Failure> {
+    let body = json!({ "ids": ids }).to_string();
+    context.client.post_body("/visits", Body::json(&body)).await
+}
+
+async fn send(context: &Context, body: &[u8]) -> Result<Answer, Failure> {
+    context.client.post_body("/visits", Body::json(body)).await
+}
+
+fn expect_visited(answer: &Answer, records: usize) -> Result<(), Failure> {
+    answer.expect_json(200, &json!({ "visited": records }))?;
+    Ok(())
+}
+
+fn expect_missing(answer: &Answer, ids: &str) -> Result<(), Failure> {
+    let detail = format!("there are no records with the ids {ids}");
+    answer.expect_problem(404, "Not Found", &detail)?;
+    Ok(())
+}
+
+/// The ids among these whose records are visited, in ascending order.
+async fn visited(database: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
+    sqlx::query_scalar("SELECT id FROM records WHERE id = ANY($1) AND visited ORDER BY id")
+        .bind(ids)
+        .fetch_all(database)
+        .await
+}
+
+async fn expect_untouched(
+    database: &mut PgConnection,
+    ids: &[i32],
+    when: &str,
+) -> Result<(), workshop_harness::failure::TestError> {
+    let visited = visited(database, ids).await?;
+    if visited.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!("none of the records {ids:?} marked as visited {when}"),
+        format!("these are: {visited:?}"),
+    )
+    .into())
+}
+
+/// Waits until this many sessions of the service wait for a lock. A service that never does is judged by its answers.
+async fn until_waiting(database: &mut PgConnection, sessions: i64) -> sqlx::Result<()> {
+    let began = Instant::now();
+    while began.elapsed() < WAITING_LIMIT {
+        // Within a transaction PostgreSQL would show the same list again.
+        sqlx::query("SELECT pg_stat_clear_snapshot()")
+            .execute(&mut *database)
+            .await?;
+        let waiting: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
+        .fetch_one(&mut *database)
+        .await?;
+        if waiting >= sessions {
+            return Ok(());
+        }
+        tokio::time::sleep(POLL).await;
+    }
+    Ok(())
+}
+
+async fn a_visit_is_stored_and_answers_the_record(context: &Context) -> TestResult {
+    let mut database = context.database.lock().await;
+    for id in [11, 12] {
+        let answer = context.client.post(&format!("/records/{id}/visit")).await?;
+        let mut row = Row::load(&mut database, id).await?;
+        row.visited = true;
+        answer.expect_json(200, &row.json())?;
+        context
+            .client
+            .get(&format!("/read/{id}"))
+            .await?
+            .expect_json(200, &row.json())?;
+    }
+    expect_untouched(&mut database, &[10, 13], "by a visit of 11 and 12").await
+}
+
+async fn a_second_visit_answers_the_same(context: &Context) -> TestResult {
+    let first = context.client.post("/records/14/visit").await?;
+    let second = context.client.post("/records/14/visit").await?;
+    first.expect_status(200)?;
+    second.expect_status(200)?;
+    if first.body() == second.body() {
+        return Ok(());
+    }
+    let [first, second] =
+        [first, second].map(|answer| String::from_utf8_lossy(answer.body()).into_owned());
+    Err(Failure::new(
+        format!("the same answer to a second visit: {first}"),
+        second,
+    )
+    .into())
+}
+
+async fn a_visit_of_no_record_is_refused_like_a_read(context: &Context) -> TestResult {
+    let unknown = context.rows + 1;
+    let answer = context
+        .client
+        .post(&format!("/records/{unknown}/visit"))
+        .await?;
+    let detail = format!("there is no record with id {unknown}");
+    answer.expect_problem(404, "Not Found", &detail)?;
+    for id in ["abc", "2147483648"] {
+        let path = format!("/records/{id}/visit");
+        let detail = "id must be a 32-bit integer";
+        let answer = context.client.post(&path).await?;
+        answer.expect_problem(400, "Bad Request", detail)?;
+        let answer = context.client.without_key().post(&path).await?;
+        answer.expect_status(401)?;
+    }
+    Ok(())
+}
+
+async fn visits_mark_every_record_and_count_each_once(context: &Context) -> TestResult {
+    let mut database = context.database.lock().await;
+    expect_visited(&visit(context, &[]).await?, 0)?;
+    // In no order, one of them twice, and the whole once more.
+    let ids = [23, 21, 25, 23];
+    expect_visited(&visit(context, &ids).await?, 3)?;
+    expect_visited(&visit(context, &ids).await?, 3)?;
+    let visited = visited(&mut database, &[20, 21, 22, 23, 24, 25, 26]).await?;
+    if visited != [21, 23, 25] {
+        return Err(Failure::new(
+            "the records 21, 23 and 25 marked as visited, and not their neighbours",
+            format!("these are: {visited:?}"),
+        )
+        .into());
+    }
+    let unknown_member = r#"{"from": "a test", "ids": [27]}"#;
+    expect_visited(&send(context, unknown_member.as_bytes()).await?, 1)?;
+    Ok(())
+}
+
+async fn up_to_1000_ids_are_accepted(context: &Context) -> TestResult {
+    let ids: Vec<i32> = (1001..=2001).collect();
+    expect_visited(&visit(context, &ids[..1000]).await?, 1000)?;
+    expect_unusable(&visit(context, &ids).await?)?;
+    // The list counts as it is sent.
+    expect_unusable(&visit(context, &[1; 1001]).await?)?;
+    Ok(())
+}
+
+async fn a_missing_id_is_named_and_nothing_changes(context: &Context) -> TestResult {
+    let mut database = context.database.lock().await;
+    let (there, last) = ([31, 32], i32::try_from(context.rows).unwrap_or(i32::MAX));
+    let answer = visit(context, &[last + 2, 32, last + 1, 31, last + 2]).await?;
+    expect_missing(&answer, &format!("{}, {}", last + 1, last + 2))?;
+    expect_untouched(&mut database, &there, "by a request that answers 404").await?;
+
+    // A transaction that is still open would show now: it keeps the records locked, or a later one commits it.
+    for _ in 0..2 * context.settings.pool_size {
+        expect_visited(&visit(context, &[33]).await?, 1)?;
+    }
+    expect_untouched(&mut database, &there, "by what comes after a 404").await?;
+    let mut transaction = database.begin().await?;
+    sqlx::query("SET LOCAL lock_timeout = '1s'")
+        .execute(&mut *transaction)
+        .await?;
+    let locked = sqlx::query("SELECT FROM records WHERE id = ANY($1) FOR UPDATE")
+        .bind(there)
+        .execute(&mut *transaction)
+        .await;
+    transaction.rollback().await?;
+    match locked {
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("55P03") => {
+            let expected = format!("the records {there:?} free for others after the 404");
+            Err(answer
+                .failure(expected, "they are locked: its transaction is still open")
+                .into())
+        }
+        other => Ok(other.map(|_| ())?),
+    }
+}
+
+async fn a_body_that_is_not_said_to_be_json_answers_415(context: &Context) -> TestResult {
+    let bytes = br#"{"ids": [41]}"#;
+    for content_type in [None, Some("text/plain"), Some("application/jsonx")] {
+        let body = Body {
+            content_type,
+            bytes,
+        };
+        let answer = context.client.post_body("/visits", body).await?;
+        answer.expect_problem(
+            415,
+            "Unsupported Media Type",
+            "the body must be application/json",
+        )?;
+    }
+    for content_type in ["application/json; charset=utf-8", "Application/JSON"] {
+        let body = Body {
+            content_type: Some(content_type),
+            bytes,
+        };
+        expect_visited(&context.client.post_body("/visits", body).await?, 1)?;
+    }
+    Ok(())
+}
+
+/// A list of ids, with spaces until it has this length.
+fn padded(length: usize) -> Vec<u8> {
+    let mut body = br#"{"ids": [42]}"#.to_vec();
+    body.resize(length, b' ');
+    body
+}
+
+async fn a_body_over_the_limit_answers_413(context: &Context) -> TestResult {
+    expect_visited(&send(context, &padded(LARGEST_BODY)).await?, 1)?;
+    let answer = send(context, &padded(LARGEST_BODY + 1)).await?;
+    answer.expect_problem(
+        413,
+        "Payload Too Large",
+        "the body must not be larger than 32768 bytes",
+    )?;
+    Ok(())
+}
+
+async fn a_body_that_is_no_json_answers_400(context: &Context) -> TestResult {
+    // Nothing, half of it, a bare word, something after it, a comma too many, and a byte that is no UTF-8.
+    let bodies: [&[u8]; 6] = [
+        b"",
+        br#"{"ids": [1"#,
+        b"ids",
+        br#"{"ids": [1]} and more"#,
+        br#"{"ids": [1,]}"#,
+        b"{\"ids\": [\"\xff\"]}",
+    ];
+    for body in bodies {
+        let answer = send(context, body).await?;
+        answer.expect_problem(400, "Bad Request", "the body must be JSON")?;
+    }
+    Ok(())
+}
+
+fn expect_unusable(answer: &Answer) -> Result<(), Failure> {
+    let detail = "the body must be {\"ids\": […]} with at most 1000 32-bit integers";
+    answer.expect_problem(422, "Unprocessable Entity", detail)?;
+    Ok(())
+}
+
+async fn json_of_another_shape_answers_422(context: &Context) -> TestResult {
+    for body in [
+        "{}",
+        "42",
+        r#"{"ids": null}"#,
+        r#"{"ids": 1}"#,
+        r#"{"ids": ["1"]}"#,
+        r#"{"ids": [1.0]}"#,
+        r#"{"ids": [2147483648]}"#,
+        r#"{"ids": [1], "ids": [2]}"#,
+        "[[1]]",
+    ] {
+        expect_unusable(&send(context, body.as_bytes()).await?)?;
+    }
+    Ok(())
+}
+
+async fn the_body_is_judged_step_by_step(context: &Context) -> TestResult {
+    // Each request has two faults, and the earlier one in the contract's order is answered.
+    let nothing_right = Body {
+        content_type: Some("text/plain"),
+        bytes: &padded(LARGEST_BODY + 1),
+    };
+    let (client, keyless) = (&context.client, context.client.without_key());
+    let answer = keyless.post_body("/visits", nothing_right).await?;
+    answer.expect_status(401)?;
+    let answer = client.post_body("/visits", nothing_right).await?;
+    answer.expect_status(415)?;
+    let answer = send(context, &[b'x'; LARGEST_BODY + 1]).await?;
+    answer.expect_status(413)?;
+    let answer = visit(context, &[-1; 1001]).await?;
+    answer.expect_status(422)?;
+    Ok(())
+}
+
+async fn visits_need_no_statement_for_each_id(context: &Context) -> TestResult {
+    const IDS: usize = 100;
+    const MOST_ROUND_TRIPS: u64 = 20;
+    let ids: Vec<i32> = (501..).take(IDS).collect();
+    let before = context.proxy.round_trips();
+    let answer = visit(context, &ids).await?;
+    let round_trips = context.proxy.round_trips() - before;
+    expect_visited(&answer, IDS)?;
+    if round_trips <= MOST_ROUND_TRIPS {
+        return Ok(());
+    }
+    let expected = format!("at most {MOST_ROUND_TRIPS} round trips to PostgreSQL for {IDS} ids");
+    Err(answer
+        .failure(expected, format!("{round_trips} round trips"))
+        .into())
+}
+
+async fn others_see_all_of_the_visits_or_none(context: &Context) -> TestResult {
+    let mut database = context.database.lock().await;
+    let ids: Vec<i32> = (51..=60).collect();
+    // While somebody else has the last record, the request cannot be done.
+    let mut held = hold(&mut database, 60).await?;
+    let (answer, seen) = tokio::join!(visit(context, &ids), async {
+        until_waiting(&mut held, 1).await?;
+        let seen = expect_untouched(&mut held, &ids, "before all of them can be").await;
+        held.rollback().await?;
+        seen
+    });
+    seen?;
+    expect_visited(&answer?, ids.len())?;
+    let visited = visited(&mut database, &ids).await?;
+    if visited == ids {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "all of the records 51 to 60 marked as visited",
+        format!("these are: {visited:?}"),
+    )
+    .into())
+}
+
+/// Begins a transaction that keeps this record from everybody else.
+async fn hold(
+    database: &mut PgConnection,
+    id: i32,
+) -> sqlx::Result<sqlx::Transaction<'_, sqlx::Postgres>> {
+    let mut transaction = database.begin().await?;
+    sqlx::query("SELECT FROM records WHERE id = $1 FOR UPDATE")
+        .bind(id)
+        .execute(&mut *transaction)
+        .await?;
+    Ok(transaction)
+}
+
+async fn a_record_that_vanishes_meanwhile_counts_as_missing(context: &Context) -> TestResult {
+    let mut database = context.database.lock().await;
+    let (stays, vanishes) = (61, -61);
+    sqlx::query(
+        "INSERT INTO records (id, value, odd, divisible_by_3) VALUES ($1, '', true, false)",
+    )
+    .bind(vanishes)
+    .execute(&mut *database)
+    .await?;
+    let mut transaction = database.begin().await?;
+    sqlx::query("DELETE FROM records WHERE id = $1")
+        .bind(vanishes)
+        .execute(&mut *transaction)
+        .await?;
+    let ids = [stays, vanishes];
+    let (answer, deleted) = tokio::join!(visit(context, &ids), async {
+        until_waiting(&mut transaction, 1).await?;
+        transaction.commit().await
+    });
+    deleted?;
+    expect_missing(&answer?, "-61")?;
+    expect_untouched(&mut database, &[stays], "by a request that answers 404").await
+}
+
+async fn opposite_orders_do_not_lock_each_other_out(context: &Context) -> TestResult {
+    let mut database = context.database.lock().await;
+    let ascending: Vec<i32> = (71..=99).collect();
+    let descending: Vec<i32> = ascending.iter().rev().copied().collect();
+    // Both come as far as the record in the middle, or wait for each other's before.
+    let mut held = hold(&mut database, 85).await?;
+    let (up, down, released) = tokio::join!(
+        visit(context, &ascending),
+        visit(context, &descending),
+        async {
+            until_waiting(&mut held, 2).await?;
+            held.rollback().await
+        }
+    );
+    released?;
+    expect_visited(&up?, ascending.len())?;
+    expect_visited(&down?, ascending.len())?;
+    Ok(())
+}
+
+/// Some of these ids, in no order.
+fn some_of(range: RangeInclusive<i32>) -> Vec<i32> {
+    let mut ids: Vec<i32> = range.collect();
+    ids.shuffle(&mut rand::rng());
+    ids.truncate(ids.len() / 2);
+    ids
+}
+
+async fn many_visits_at_once_are_all_or_nothing(context: &Context) -> TestResult {
+    const EACH: usize = 12;
+    let good: Vec<Vec<i32>> = (0..EACH).map(|_| some_of(2001..=2040)).collect();
+    let bad: Vec<Vec<i32>> = (0..EACH)
+        .map(|_| [some_of(2041..=2080), vec![0]].concat())
+        .collect();
+    let requests = good.iter().zip(&bad).flat_map(|(good, bad)| [good, bad]);
+    let answers = join_all(requests.map(|ids| visit(context, ids))).await;
+    for (index, answer) in answers.into_iter().enumerate() {
+        match index % 2 {
+            0 => expect_visited(&answer?, good[index / 2].len())?,
+            _ => expect_missing(&answer?, "0")?,
+        }
+    }
+
+    let mut expected: Vec<i32> = good.into_iter().flatten().collect();
+    expected.sort_unstable();
+    expected.dedup();
+    let all: Vec<i32> = (2001..=2080).collect();
+    let visited = visited(&mut *context.database.lock().await, &all).await?;
+    if visited == expected {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!(
+            "{} records marked as visited, those that the requests with 200 have named",
+            expected.len()
+        ),
+        format!("{} records: {visited:?}", visited.len()),
+    )
+    .into())
+}
+
+fn a_service_without_a_database_is_alive_and_not_ready(watched: &FirstStart) -> TestResult {
+    watched.alone.health_without.clone()?.expect_status(200)?;
+    let answer = watched.alone.ready_without.clone()?;
+    answer.expect_problem(503, "Service Unavailable", "the database does not answer")?;
+    Ok(())
+}
+
+fn it_is_ready_soon_after_its_database_has_come(watched: &FirstStart) -> TestResult {
+    let answer = watched.alone.ready.clone()?;
+    answer.expect_status(200)?;
+    let took = watched.alone.took;
+    if took <= READY_LIMIT {
+        return Ok(());
+    }
+    let expected = format!(
+        "ready {} s after the database has come",
+        READY_LIMIT.as_secs()
+    );
+    Err(answer
+        .failure(expected, format!("ready after {:.1} s", took.as_secs_f64()))
+        .into())
+}
+
+fn of_two_services_that_start_at_once_one_migrates(watched: &FirstStart) -> TestResult {
+    match watched.together.creating_at_once {
+        1 => Ok(()),
+        0 => Err(Failure::new(
+            "one of two services that start at once with an empty database creates the table",
+            "none does",
+        )
+        .into()),
+        _ => Err(Failure::new(
+            "of two services that start at once, one migrates, and the other waits for it",
+            "both were creating the table records at the same time",
+        )
+        .into()),
+    }
+}
+
+fn both_become_ready_and_the_schema_is_there(watched: &FirstStart) -> TestResult {
+    for ready in &watched.together.ready {
+        ready.clone()?.expect_status(200)?;
+    }
+    let columns = &watched.together.columns;
+    if columns == &SCHEMA {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!("the table records with these columns: {SCHEMA:?}"),
+        format!("{columns:?}"),
+    )
+    .into())
+}
+
+fn data_that_is_there_already_is_kept(watched: &FirstStart) -> TestResult {
+    let answer = watched.together.read_by_the_next.clone()?;
+    let record =
+        json!({"id": 1, "value": "kept", "odd": true, "divisible_by_3": false, "visited": true});
+    answer.expect_json(200, &record)?;
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! What `faulty_qr.rs` does when a suite has put it in the place of a crate's `src/qr.rs`: the text says what.
+
+use crate::qrcode::path;
+use workshop_harness::failure::TestError;
+use workshop_harness::http::Client;
+
+/// The file that takes the place of `src/qr.rs`.
+pub const DRAWING: &str = include_str!("faulty_qr.rs");
+
+/// The texts at which it panics, does not end, and takes 100 MB.
+pub const PANIC: &str = "panic";
+pub const HANG: &str = "hang";
+pub const MUCH: &str = "much";
+/// The texts that it answers with how many calls there were since it was loaded, with how many bytes Rust holds, and with whether
+/// no other call was in it.
+pub const CALLS: &str = "calls";
+pub const HELD: &str = "held";
+pub const ALONE: &str = "alone";
+/// The size of the image of every other text, in bytes.
+pub const IMAGE: usize = 100_000;
+
+/// A number that it answers instead of an image.
+pub async fn number(client: &Client, text: &str) -> Result<i64, TestError> {
+    let answer = client.get(&path(text)).await?;
+    answer.expect_status(200)?;
+    let printed = String::from_utf8_lossy(answer.body());
+    printed.parse().map_err(|_| {
+        answer
+            .failure("what qr::png returned, byte for byte", "other bytes")
+            .into()
+    })
+}

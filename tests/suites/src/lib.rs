@@ -1,0 +1,137 @@
+//! The contract suites, one module each. They speak HTTP and know a service by its base URL, so the same tests judge
+//! the Kotlin service, a learner's crate, a reference and a planted mistake.
+
+mod api_key;
+mod change_things;
+mod fail_the_same_way;
+mod faulty;
+mod first_route;
+mod qrcode;
+mod qrcode_library;
+mod qrcode_module;
+mod qrcode_process;
+mod qrcode_routes;
+mod read_a_record;
+mod row;
+mod ship_it;
+mod ten_million_rows;
+
+use std::time::Duration;
+
+use workshop_harness::contract::Suite;
+
+/// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// All suites that judge a running service, in the order of the exercises.
+pub fn all() -> Vec<Suite> {
+    vec![
+        Suite {
+            name: "first-route",
+            tests: first_route::tests(),
+        },
+        Suite {
+            name: "read-a-record",
+            tests: read_a_record::tests(),
+        },
+        Suite {
+            name: "api-key",
+            tests: api_key::tests(),
+        },
+        Suite {
+            name: "fail-the-same-way",
+            tests: fail_the_same_way::tests(),
+        },
+        Suite {
+            name: "change-things",
+            tests: change_things::tests(),
+        },
+        Suite {
+            name: "ten-million-rows",
+            tests: ten_million_rows::tests(),
+        },
+        Suite {
+            name: "ship-it",
+            tests: ship_it::tests(),
+        },
+        Suite {
+            name: "qrcode",
+            tests: qrcode::tests(),
+        },
+        Suite {
+            name: "qrcode-process",
+            tests: qrcode_process::tests(),
+        },
+        Suite {
+            name: "qrcode-module",
+            tests: qrcode_module::tests(),
+        },
+        Suite {
+            name: "qrcode-library",
+            tests: qrcode_library::tests(),
+        },
+        Suite {
+            name: "qrcode-routes",
+            tests: qrcode_routes::tests(),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::all;
+    use workshop_harness::contract::ContractTest;
+    use workshop_harness::plan::phases;
+
+    fn names_of(suite_names: &[&str], new: &[&str]) -> Vec<Vec<&'static str>> {
+        let phases = phases(all(), suite_names, new).unwrap_or_default();
+        let names = phases
+            .iter()
+            .map(|phase| phase.tests().map(|test| test.name).collect());
+        names.collect()
+    }
+
+    #[test]
+    fn every_test_of_the_suites_is_in_one_phase() {
+        let all = all();
+        let suite_names: Vec<&str> = all.iter().map(|suite| suite.name).collect();
+        let mut planned = names_of(&suite_names, &["ship-it"]).concat();
+        let tests = all.iter().flat_map(|suite| &suite.tests);
+        let mut expected: Vec<&str> = tests.map(|test: &ContractTest| test.name).collect();
+        planned.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(planned, expected);
+    }
+
+    #[test]
+    fn one_outage_does_not_make_a_phase_of_its_own() {
+        let two = ["first-route", "read-a-record"];
+        assert_eq!(names_of(&two, &["read-a-record"]).len(), 1);
+        let three = ["first-route", "read-a-record", "fail-the-same-way"];
+        let with_other_trouble = names_of(&three, &["fail-the-same-way"]);
+        assert_eq!(with_other_trouble.len(), 2);
+        assert!(with_other_trouble[1].contains(&"reads_work_again_when_the_database_is_back"));
+    }
+
+    #[test]
+    fn the_questions_of_earlier_exercises_wait_where_there_are_many() {
+        let all = all();
+        let suite_names: Vec<&str> = all.iter().map(|suite| suite.name).collect();
+        let names = names_of(&suite_names, &["ship-it"]);
+        assert!(names[0].contains(&"every_answer_has_a_request_id"));
+        assert!(!names[0].contains(&"a_known_id_answers_its_record"));
+        assert!(names[1].contains(&"a_known_id_answers_its_record"));
+    }
+
+    #[test]
+    fn an_unknown_suite_is_named_with_those_that_there_are() {
+        let error = phases(all(), &["first-rout"], &[])
+            .err()
+            .map(|error| format!("{error:#}"));
+        let error = error.unwrap_or_default();
+        assert!(
+            error.contains("first-rout") && error.contains("first-route"),
+            "{error}"
+        );
+    }
+}

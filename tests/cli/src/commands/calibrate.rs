@@ -3,10 +3,10 @@
 use crate::cli::CalibrateArgs;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
-use workshop_measure::calibration;
-use workshop_measure::lab;
-use workshop_measure::lab::Lab;
-use workshop_measure::oha::Oha;
+use workshop_measure::protocol::lab;
+use workshop_measure::protocol::lab::Lab;
+use workshop_measure::tasks::calibration;
+use workshop_measure::tools::oha::Oha;
 use workshop_results::file::CalibrationFile;
 
 /// Runs the calibration and writes it down.

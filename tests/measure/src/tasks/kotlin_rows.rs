@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::block;
-use crate::oha::Load;
-use crate::session::Session;
-use crate::subject::Subject;
+use crate::protocol::block;
+use crate::protocol::session::Session;
+use crate::protocol::subject::Subject;
+use crate::tools::oha::Load;
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_harness::build::Launch;

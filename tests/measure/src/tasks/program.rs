@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::hyperfine::Hyperfine;
+use crate::tools::hyperfine::Hyperfine;
 
-use crate::hyperfine::Runs;
-use crate::lab::Lab;
-use crate::load::Wanted;
-use crate::progress::Progress;
-use crate::protocol;
-use crate::protocol::Plan;
-use crate::qrcode;
-use crate::subject::Subject;
+use crate::protocol::lab::Lab;
+use crate::protocol::plan;
+use crate::protocol::plan::Plan;
+use crate::protocol::progress::Progress;
+use crate::protocol::subject::Subject;
+use crate::tasks::load::Wanted;
+use crate::tasks::qrcode;
+use crate::tools::hyperfine::Runs;
 use workshop_harness::qr;
 use workshop_results::file::Mode;
 use workshop_results::file::ProgramTime;
@@ -122,7 +122,7 @@ impl Stopwatch {
         let mut medians: Vec<Vec<f64>> = vec![Vec::new(); self.cases.len()];
         for round in 1..=rounds {
             progress.part(&format!("the program by itself, round {round} of {rounds}"));
-            for case in protocol::shuffled(self.cases.len()) {
+            for case in plan::shuffled(self.cases.len()) {
                 let times = self.hyperfine.runs(&self.cases[case].runs, lab.scratch());
                 let times: Vec<f64> = times
                     .await?

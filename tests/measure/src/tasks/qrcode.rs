@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use rand::RngExt;
 
-use crate::block;
+use crate::protocol::block;
 
-use crate::block::Loads;
+use crate::protocol::block::Loads;
 
-use crate::block::Observed;
-use crate::gates;
-use crate::gates::SameWork;
-use crate::lab;
-use crate::lab::Lab;
-use crate::load;
-use crate::load::Wanted;
-use crate::oha::Load;
-use crate::oha::Oha;
-use crate::oha::Order;
-use crate::progress::Progress;
-use crate::protocol::CONNECTIONS;
-use crate::protocol::HEADLINE_RATE;
-use crate::protocol::Plan;
-use crate::session::Session;
-use crate::session::sides_of;
-use crate::subject::Subject;
+use crate::protocol::block::Observed;
+use crate::protocol::gates;
+use crate::protocol::gates::SameWork;
+use crate::protocol::lab;
+use crate::protocol::lab::Lab;
+use crate::protocol::plan::CONNECTIONS;
+use crate::protocol::plan::HEADLINE_RATE;
+use crate::protocol::plan::Plan;
+use crate::protocol::progress::Progress;
+use crate::protocol::session::Session;
+use crate::protocol::session::sides_of;
+use crate::protocol::subject::Subject;
+use crate::tasks::load;
+use crate::tasks::load::Wanted;
+use crate::tools::oha::Load;
+use crate::tools::oha::Oha;
+use crate::tools::oha::Order;
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_harness::http::Answer;

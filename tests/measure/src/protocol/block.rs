@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::first_answer;
-use crate::front;
-use crate::ids;
-use crate::oha::Load;
-use crate::oha::Order;
-use crate::oha::Run;
-use crate::protocol::CONNECTIONS;
-use crate::protocol::HEADLINE_RATE;
-use crate::protocol::POOL_SIZE;
-use crate::session::Session;
-use crate::subject::Subject;
-use crate::warmup;
-use crate::warmup::Limits;
-use crate::warmup::WarmedUp;
+use crate::protocol::front;
+use crate::protocol::ids;
+use crate::protocol::plan::CONNECTIONS;
+use crate::protocol::plan::HEADLINE_RATE;
+use crate::protocol::plan::POOL_SIZE;
+use crate::protocol::session::Session;
+use crate::protocol::subject::Subject;
+use crate::protocol::warmup;
+use crate::protocol::warmup::Limits;
+use crate::protocol::warmup::WarmedUp;
+use crate::tools::first_answer;
+use crate::tools::oha::Load;
+use crate::tools::oha::Order;
+use crate::tools::oha::Run;
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_harness::front::Front;
@@ -72,12 +72,12 @@ impl Observed {
 
 /// A service that has given its first answer.
 pub struct Started {
-    pub(super) service: Service,
+    pub(crate) service: Service,
     /// What clients reach it through.
     front: Option<Front>,
     start_up: Duration,
     /// CPU time until then.
-    pub(super) cpu: Option<Duration>,
+    pub(crate) cpu: Option<Duration>,
 }
 
 /// Starts a fresh process and waits for its first answer: a record, where the subject asks for nothing else.
@@ -390,7 +390,7 @@ async fn saturate(
 }
 
 /// Puts an open loop at this percentage of the slower side's saturation on a service.
-pub(super) async fn offer(
+pub(crate) async fn offer(
     session: &Session<'_>,
     order: &Order,
     service: &Service,
@@ -411,7 +411,7 @@ pub(super) async fn offer(
 }
 
 /// The metrics that the open loop at this rate speaks for: p99, median, CPU.
-pub(super) fn keys_at(percent: u32) -> [String; 3] {
+pub(crate) fn keys_at(percent: u32) -> [String; 3] {
     let p99 = if percent == HEADLINE_RATE {
         "p99".to_owned()
     } else {
@@ -425,7 +425,7 @@ pub(super) fn keys_at(percent: u32) -> [String; 3] {
 }
 
 /// Runs a load with an eye on the processes: their CPU time meanwhile, and the most threads that were seen.
-pub(super) async fn watched(
+pub(crate) async fn watched(
     session: &Session<'_>,
     order: &Order,
     pids: &[u32],
@@ -447,7 +447,7 @@ pub(super) async fn watched(
     Ok((run, cpu, threads))
 }
 
-pub(super) fn per_request_us(time: Option<Duration>, run: &Run) -> Option<f64> {
+pub(crate) fn per_request_us(time: Option<Duration>, run: &Run) -> Option<f64> {
     let time = time.filter(|_| run.answers > 0)?;
     Some(time.as_secs_f64() * 1e6 / run.answers as f64)
 }

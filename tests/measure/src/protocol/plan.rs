@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 
 use workshop_results::file::Language;
 
-use crate::warmup;
+use crate::protocol::warmup;
 use workshop_results::file::Mode;
 
 /// Connections of the load generator.

@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-use crate::block::Reads;
-use crate::database::CEILING_SHARE;
-use crate::gates;
-use crate::gates::SameWork;
-use crate::ids;
-use crate::lab;
-use crate::lab::Lab;
-use crate::machine;
-use crate::oha::Load;
-use crate::oha::Oha;
-use crate::oha::Order;
-use crate::progress;
-use crate::progress::Progress;
-use crate::protocol::CONNECTIONS;
-use crate::protocol::HEADLINE_RATE;
-use crate::protocol::POOL_SIZE;
-use crate::protocol::Plan;
-use crate::session::Blocks;
-use crate::session::Session;
-use crate::session::sides_of;
-use crate::subject::Subject;
+use crate::protocol::block::Reads;
+use crate::protocol::gates;
+use crate::protocol::gates::SameWork;
+use crate::protocol::ids;
+use crate::protocol::lab;
+use crate::protocol::lab::Lab;
+use crate::protocol::machine;
+use crate::protocol::plan::CONNECTIONS;
+use crate::protocol::plan::HEADLINE_RATE;
+use crate::protocol::plan::POOL_SIZE;
+use crate::protocol::plan::Plan;
+use crate::protocol::progress;
+use crate::protocol::progress::Progress;
+use crate::protocol::session::Blocks;
+use crate::protocol::session::Session;
+use crate::protocol::session::sides_of;
+use crate::protocol::subject::Subject;
+use crate::tools::database::CEILING_SHARE;
+use crate::tools::oha::Load;
+use crate::tools::oha::Oha;
+use crate::tools::oha::Order;
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_base::terminal::Style;
@@ -106,7 +106,7 @@ pub async fn measure(
 }
 
 /// Says what is about to happen.
-pub(super) fn announce(subjects: &[Subject], rounds: usize, expected: Duration) {
+pub(crate) fn announce(subjects: &[Subject], rounds: usize, expected: Duration) {
     let names: Vec<&str> = subjects.iter().map(Subject::id).collect();
     println!(
         "measuring {} in {rounds} rounds of fresh processes, about {}",
@@ -116,7 +116,7 @@ pub(super) fn announce(subjects: &[Subject], rounds: usize, expected: Duration) 
 }
 
 /// Shows the raw command of the load.
-pub(super) fn show_load(lab: &Lab<'_>, plan: &Plan) {
+pub(crate) fn show_load(lab: &Lab<'_>, plan: &Plan) {
     let order = Order {
         url: format!(
             "http://127.0.0.1:PORT/read/{}",
@@ -134,7 +134,7 @@ pub(super) fn show_load(lab: &Lab<'_>, plan: &Plan) {
 }
 
 /// The same-work gate, its failure as an error for people.
-pub(super) async fn same_work(
+pub(crate) async fn same_work(
     lab: &Lab<'_>,
     subjects: &[Subject],
     exercise: u8,
@@ -203,7 +203,7 @@ fn against_the_ceiling(result: &ResultFile, ceiling: f64) -> Vec<String> {
     notes
 }
 
-pub(super) fn standing_notes(subjects: &[Subject], mode: Mode, same: &SameWork) -> Vec<String> {
+pub(crate) fn standing_notes(subjects: &[Subject], mode: Mode, same: &SameWork) -> Vec<String> {
     let mut notes = Vec::new();
     if mode == Mode::Quick {
         notes.push("a quick run is for orientation: few short blocks, wide intervals, predictions are not judged".to_owned());
@@ -222,7 +222,7 @@ pub(super) fn standing_notes(subjects: &[Subject], mode: Mode, same: &SameWork) 
 }
 
 /// What is true of these subjects in every measurement.
-pub(super) fn notes_on(subjects: &[Subject]) -> Vec<String> {
+pub(crate) fn notes_on(subjects: &[Subject]) -> Vec<String> {
     let kotlin = subjects
         .iter()
         .find(|subject| subject.side.language == Language::Kotlin);
@@ -238,14 +238,14 @@ pub(super) fn notes_on(subjects: &[Subject]) -> Vec<String> {
 }
 
 /// Every subject held against the first one.
-pub(super) fn against_the_first(subjects: &[Subject]) -> Vec<(String, String)> {
+pub(crate) fn against_the_first(subjects: &[Subject]) -> Vec<(String, String)> {
     let mut sides = subjects.iter().map(|subject| subject.id().to_owned());
     let first = sides.next().unwrap_or_default();
     sides.map(|side| (side, first.clone())).collect()
 }
 
 /// Turns blocks into a result; `pairs` names the comparisons, the side above the fraction bar first. A metric is invalid by its own reason; the whole is when no comparison of throughput is left.
-pub(super) fn result(
+pub(crate) fn result(
     subjects: &[Subject],
     pairs: &[(String, String)],
     wanted: &Wanted,
@@ -272,7 +272,7 @@ pub(super) fn result(
 }
 
 /// A result with these metrics, of which nothing is invalid as a whole.
-pub(super) fn assembled(
+pub(crate) fn assembled(
     subjects: &[Subject],
     wanted: &Wanted,
     manifest: Manifest,
@@ -311,7 +311,7 @@ pub(super) fn assembled(
 }
 
 /// Why the whole is invalid: the metric that everything else hangs on has no value for a side, or cannot be compared.
-pub(super) fn invalid(metrics: &[Metric], key: &str, sides: &[String]) -> Vec<String> {
+pub(crate) fn invalid(metrics: &[Metric], key: &str, sides: &[String]) -> Vec<String> {
     let decides = metrics.iter().find(|metric| metric.key == key);
     let missing = sides
         .iter()

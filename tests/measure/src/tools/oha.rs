@@ -12,9 +12,9 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::Deserialize;
 
-use crate::recording;
-use crate::recording::Request;
 use crate::tools;
+use crate::tools::recording;
+use crate::tools::recording::Request;
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_base::workspace::Workspace;

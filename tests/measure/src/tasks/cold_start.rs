@@ -8,21 +8,21 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::hyperfine::Hyperfine;
+use crate::tools::hyperfine::Hyperfine;
 
-use crate::block;
-use crate::gates;
-use crate::hyperfine::Timing;
-use crate::lab;
-use crate::lab::Lab;
-use crate::load::Wanted;
-use crate::load::notes_on;
-use crate::machine;
-use crate::progress::Progress;
-use crate::protocol;
-use crate::start_helper::Order;
-use crate::start_helper::Seen;
-use crate::subject::Subject;
+use crate::protocol::block;
+use crate::protocol::gates;
+use crate::protocol::lab;
+use crate::protocol::lab::Lab;
+use crate::protocol::machine;
+use crate::protocol::plan;
+use crate::protocol::progress::Progress;
+use crate::protocol::subject::Subject;
+use crate::tasks::load::Wanted;
+use crate::tasks::load::notes_on;
+use crate::tasks::start_helper::Order;
+use crate::tasks::start_helper::Seen;
+use crate::tools::hyperfine::Timing;
 use workshop_base::outcome::Trouble;
 use workshop_base::terminal::Style;
 use workshop_base::terminal::paint;
@@ -162,7 +162,7 @@ pub async fn measure(
     for round in 1..=rounds {
         progress.expect(progress.gone() / round as u32 * (rounds - round + 1) as u32);
         progress.part(&format!("round {round} of {rounds}"));
-        for side in protocol::shuffled(starters.len()) {
+        for side in plan::shuffled(starters.len()) {
             let (time, seen) = starters[side].once(&hyperfine, lab.scratch()).await?;
             records.push(record(
                 round,

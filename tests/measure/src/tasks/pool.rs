@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::block;
+use crate::protocol::block;
 
-use crate::block::Loads;
+use crate::protocol::block::Loads;
 
-use crate::block::Observed;
-use crate::database::Activity;
-use crate::lab;
-use crate::lab::Lab;
-use crate::load;
-use crate::load::Wanted;
-use crate::oha::Load;
-use crate::oha::Oha;
-use crate::progress::Progress;
-use crate::protocol::CONNECTIONS;
-use crate::protocol::POOL_SIZE;
-use crate::protocol::Plan;
-use crate::session::Session;
-use crate::session::sides_of;
-use crate::subject::Subject;
+use crate::protocol::block::Observed;
+use crate::protocol::lab;
+use crate::protocol::lab::Lab;
+use crate::protocol::plan::CONNECTIONS;
+use crate::protocol::plan::POOL_SIZE;
+use crate::protocol::plan::Plan;
+use crate::protocol::progress::Progress;
+use crate::protocol::session::Session;
+use crate::protocol::session::sides_of;
+use crate::protocol::subject::Subject;
+use crate::tasks::load;
+use crate::tasks::load::Wanted;
+use crate::tools::database::Activity;
+use crate::tools::oha::Load;
+use crate::tools::oha::Oha;
 use workshop_base::process;
 use workshop_base::target::Target;
 use workshop_harness::service::Service;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use rand::RngExt;
 
-use crate::protocol::POOL_SIZE;
-use crate::subject::Subject;
+use crate::protocol::plan::POOL_SIZE;
+use crate::protocol::subject::Subject;
 use workshop_base::workspace::Workspace;
 use workshop_harness::http::Answer;
 use workshop_harness::http::Client;
@@ -50,8 +50,8 @@ impl SameWork {
 }
 
 /// One service behind its own database proxy.
-pub(super) struct Stage {
-    pub(super) id: String,
+pub(crate) struct Stage {
+    pub(crate) id: String,
     proxy: DatabaseProxy,
     service: Service,
     client: Client,
@@ -100,7 +100,7 @@ async fn judge_probes(stages: &[Stage]) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) async fn start(
+pub(crate) async fn start(
     workspace: &Workspace,
     subjects: &[&Subject],
     database_url: &str,
@@ -129,7 +129,7 @@ pub(super) async fn start(
     Ok(stages)
 }
 
-pub(super) async fn stop(stages: Vec<Stage>) {
+pub(crate) async fn stop(stages: Vec<Stage>) {
     join_all(stages.into_iter().map(|stage| {
         // The client's idle connections go first: a graceful shutdown waits for connections.
         drop(stage.client);
@@ -209,7 +209,7 @@ fn random_ids(data_set: DataSet) -> Vec<u32> {
         .collect()
 }
 
-pub(super) async fn ask_all(stages: &[Stage], path: &str) -> Result<Vec<Answer>, String> {
+pub(crate) async fn ask_all(stages: &[Stage], path: &str) -> Result<Vec<Answer>, String> {
     let answers = join_all(stages.iter().map(|stage| stage.client.get(path))).await;
     let answers = stages.iter().zip(answers).map(|(stage, answer)| {
         answer.map_err(|failure| format!("{} did not answer {path}: {}", stage.id, failure.actual))

@@ -6,26 +6,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::block;
+use crate::protocol::block;
 
-use crate::block::Loads;
+use crate::protocol::block::Loads;
 
-use crate::block::Observed;
+use crate::protocol::block::Observed;
 
-use crate::block::Reads;
-use crate::lab;
-use crate::lab::Lab;
-use crate::load;
-use crate::load::Wanted;
-use crate::oha::Load;
-use crate::oha::Oha;
-use crate::oha::Order;
-use crate::progress::Progress;
-use crate::protocol::Plan;
-use crate::recording::Request;
-use crate::session::Session;
-use crate::session::sides_of;
-use crate::subject::Subject;
+use crate::protocol::block::Reads;
+use crate::protocol::lab;
+use crate::protocol::lab::Lab;
+use crate::protocol::plan::Plan;
+use crate::protocol::progress::Progress;
+use crate::protocol::session::Session;
+use crate::protocol::session::sides_of;
+use crate::protocol::subject::Subject;
+use crate::tasks::load;
+use crate::tasks::load::Wanted;
+use crate::tools::oha::Load;
+use crate::tools::oha::Oha;
+use crate::tools::oha::Order;
+use crate::tools::recording::Request;
 use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::Service;
 use workshop_results::file::Better;

@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgrp};
 use serde::{Deserialize, Serialize};
 
-use crate::first_answer;
+use crate::tools::first_answer;
 
 use workshop_base::process;
 use workshop_harness::build::Launch;

@@ -8,7 +8,7 @@ use anyhow::Context;
 use reqwest::Url;
 use sqlx::{Connection, PgConnection};
 
-use crate::ids::Ids;
+use crate::protocol::ids::Ids;
 use workshop_base::process;
 
 /// Above this share of pgbench's throughput, a service's throughput is the database's.
@@ -228,7 +228,9 @@ mod tests {
 
     #[test]
     fn pgbench_reads_the_same_ids_as_the_services() {
-        let script = read_script(crate::ids::of(workshop_postgres::datasets::DataSet::Small));
+        let script = read_script(crate::protocol::ids::of(
+            workshop_postgres::datasets::DataSet::Small,
+        ));
         assert!(
             script.starts_with("\\set id random(1000, 9999)\nSELECT id, value,"),
             "{script}"

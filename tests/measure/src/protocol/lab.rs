@@ -7,15 +7,15 @@ use std::process::Command;
 use anyhow::Context;
 use tempfile::TempDir;
 
-use crate::database;
+use crate::tools::database;
 
-use crate::ceiling;
-use crate::database::Statements;
-use crate::ids;
-use crate::machine;
-use crate::subject::Subject;
+use crate::protocol::ceiling;
+use crate::protocol::ids;
+use crate::protocol::machine;
+use crate::protocol::subject::Subject;
+use crate::protocol::variant;
 use crate::tools;
-use crate::variant;
+use crate::tools::database::Statements;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
@@ -223,7 +223,7 @@ impl<'a> Lab<'a> {
             data_set: self.seeded.set.to_string(),
             rows: u64::from(self.seeded.rows),
             fingerprint: self.seeded.fingerprint.clone(),
-            pool_size: crate::protocol::POOL_SIZE,
+            pool_size: crate::protocol::plan::POOL_SIZE,
             connections: 0,
             blocks: 0,
             order: Vec::new(),

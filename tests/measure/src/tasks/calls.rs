@@ -7,7 +7,7 @@ use std::process::Stdio;
 use anyhow::Context;
 use serde::Deserialize;
 
-use crate::subject::Subject;
+use crate::protocol::subject::Subject;
 use workshop_base::outcome::Trouble;
 use workshop_results::file::CallTime;
 use workshop_results::file::CallTimes;

@@ -4,22 +4,22 @@
 //! every read (`tests/variants/slowdown.patch`). How many is found out first, so that throughput falls by 15 %.
 //! A 95 % interval misses the truth once in twenty times: so will a calibration of a sound machine.
 
-use crate::block;
+use crate::protocol::block;
 
-use crate::block::Reads;
-use crate::lab;
-use crate::lab::Lab;
-use crate::load;
-use crate::load::Wanted;
-use crate::load::same_work;
-use crate::oha::Oha;
-use crate::progress;
-use crate::progress::Progress;
-use crate::protocol::CONNECTIONS;
-use crate::protocol::Plan;
-use crate::protocol::Sides;
-use crate::session::Session;
-use crate::subject::Subject;
+use crate::protocol::block::Reads;
+use crate::protocol::lab;
+use crate::protocol::lab::Lab;
+use crate::protocol::plan::CONNECTIONS;
+use crate::protocol::plan::Plan;
+use crate::protocol::plan::Sides;
+use crate::protocol::progress;
+use crate::protocol::progress::Progress;
+use crate::protocol::session::Session;
+use crate::protocol::subject::Subject;
+use crate::tasks::load;
+use crate::tasks::load::Wanted;
+use crate::tasks::load::same_work;
+use crate::tools::oha::Oha;
 use workshop_base::process;
 use workshop_base::target::Target;
 use workshop_base::terminal::Style;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::front::FrontLaunch;
-use crate::lab::Lab;
-use crate::load::Wanted;
-use crate::progress::Progress;
-use crate::protocol::Plan;
-use crate::qrcode;
-use crate::subject::Subject;
+use crate::protocol::front::FrontLaunch;
+use crate::protocol::lab::Lab;
+use crate::protocol::plan::Plan;
+use crate::protocol::progress::Progress;
+use crate::protocol::subject::Subject;
+use crate::tasks::load::Wanted;
+use crate::tasks::qrcode;
 use workshop_base::exercise::Catalogue;
 use workshop_base::exercise::Part;
 use workshop_base::target::Target;

@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::block;
+use crate::protocol::block;
 
-use crate::block::Loads;
-use crate::database::Statements;
-use crate::lab::Lab;
-use crate::oha::Oha;
-use crate::progress::Progress;
-use crate::protocol;
-use crate::protocol::POOL_SIZE;
-use crate::protocol::Plan;
-use crate::protocol::Sides;
-use crate::protocol::TIMEOUT;
-use crate::subject::Subject;
-use crate::warmup::Limits;
+use crate::protocol::block::Loads;
+use crate::protocol::lab::Lab;
+use crate::protocol::plan;
+use crate::protocol::plan::POOL_SIZE;
+use crate::protocol::plan::Plan;
+use crate::protocol::plan::Sides;
+use crate::protocol::plan::TIMEOUT;
+use crate::protocol::progress::Progress;
+use crate::protocol::subject::Subject;
+use crate::protocol::warmup::Limits;
+use crate::tools::database::Statements;
+use crate::tools::oha::Oha;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::DataSet;
 use workshop_results::file::BlockRecord;
@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
                 ));
                 break;
             }
-            let order = protocol::shuffled(subjects.len());
+            let order = plan::shuffled(subjects.len());
             for (place, side) in order.iter().enumerate() {
                 let of_this_round =
                     Sides::of(order[place..].iter().map(|side| subjects[*side].runs_as));

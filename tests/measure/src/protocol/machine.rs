@@ -108,7 +108,7 @@ fn read(path: &str) -> Option<String> {
 }
 
 /// The first line that a command says, if it is there and succeeds.
-pub(super) fn said(program: &str, arguments: &[&str]) -> Option<String> {
+pub(crate) fn said(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     if !output.status.success() {
         return None;

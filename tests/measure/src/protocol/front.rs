@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::session::Session;
+use crate::protocol::session::Session;
 use workshop_base::outcome::Trouble;
 use workshop_harness::build::Launch;
 use workshop_harness::front::Front;

@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::calls;
-use crate::lab::Lab;
-use crate::load::Wanted;
-use crate::progress::Progress;
-use crate::protocol::Plan;
-use crate::qrcode;
-use crate::subject::Subject;
+use crate::protocol::lab::Lab;
+use crate::protocol::plan::Plan;
+use crate::protocol::progress::Progress;
+use crate::protocol::subject::Subject;
+use crate::tasks::calls;
+use crate::tasks::load::Wanted;
+use crate::tasks::qrcode;
 use workshop_results::file::ResultFile;
 
 /// What it takes, roughly.

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::block;
-use crate::kotlin_rows::heap_flags;
-use crate::kotlin_rows::with_flags;
-use crate::oha::Load;
-use crate::protocol::Plan;
-use crate::session::Session;
-use crate::subject::Subject;
-use crate::warmup;
-use crate::warmup::Limits;
+use crate::protocol::block;
+use crate::protocol::plan::Plan;
+use crate::protocol::session::Session;
+use crate::protocol::subject::Subject;
+use crate::protocol::warmup;
+use crate::protocol::warmup::Limits;
+use crate::tasks::kotlin_rows::heap_flags;
+use crate::tasks::kotlin_rows::with_flags;
+use crate::tools::oha::Load;
 use workshop_base::outcome::Trouble;
 use workshop_results::file::HeapSearch;
 use workshop_results::file::HeapTrial;

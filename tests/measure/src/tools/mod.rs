@@ -1,5 +1,11 @@
 //! The measuring tools: where they are, and how to get them when they are nowhere.
 
+pub mod database;
+pub mod first_answer;
+pub mod hyperfine;
+pub mod oha;
+pub mod recording;
+
 use std::path::{Path, PathBuf};
 
 use workshop_base::outcome::Trouble;

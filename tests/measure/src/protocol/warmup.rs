@@ -9,11 +9,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::oha::Load;
+use crate::tools::oha::Load;
 
-use crate::oha::Oha;
+use crate::tools::oha::Oha;
 
-use crate::oha::Order;
+use crate::tools::oha::Order;
 use workshop_base::process;
 
 /// The share of a service's CPU time that a JVM's compilers may take once it is steady. It is a quarter while they have work,

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::front::FrontLaunch;
-use crate::machine;
-use crate::protocol::POOL_SIZE;
+use crate::protocol::front::FrontLaunch;
+use crate::protocol::machine;
+use crate::protocol::plan::POOL_SIZE;
 use workshop_base::target::Target;
 use workshop_harness::build;
 use workshop_harness::build::Launch;

@@ -1,0 +1,15 @@
+//! How a comparison is made, whatever is compared.
+
+pub mod block;
+pub mod ceiling;
+pub mod front;
+pub mod gates;
+pub mod ids;
+pub mod lab;
+pub mod machine;
+pub mod plan;
+pub mod progress;
+pub mod session;
+pub mod subject;
+pub mod variant;
+pub mod warmup;

@@ -7,5 +7,6 @@ pub mod ladder_table;
 pub mod manifest;
 pub mod metrics;
 pub mod predictions;
+pub mod shown;
 pub mod statistics;
 pub mod table;

@@ -1,0 +1,245 @@
+//! What a measurement shows: tables and charts as data. A task attaches them to its [`crate::file::ResultFile`]; the writers
+//! make terminal text, HTML and Markdown of them, and know no task.
+
+use serde::{Deserialize, Serialize};
+
+use crate::file::{Comparison, SideValue, Verdict};
+
+/// A table: rows with a heading each, and cells under columns.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// The name by which a page asks for this table alone: `{{#results exercise-8 ceiling}}`. Unique within a result.
+    pub id: String,
+    /// The title, without whose figures they are; the writers add that.
+    pub title: String,
+    /// What is shown only where a page names it; other tables appear wherever the result does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_name_only: bool,
+    /// What the rows are: `Pool`, `Tier`; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub corner: String,
+    /// The columns after the rows' headings.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// Sentences below the table: findings, how to see it yourself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// The heading of a column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Column {
+    /// What neighboring columns have in common, as a heading above theirs: `Kotlin`; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// The heading; a unit at its end in parentheses: `p99 (ms)`.
+    pub heading: String,
+}
+
+/// One row of a table.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The heading; a unit at its end in parentheses: `Throughput (requests/s)`.
+    pub heading: String,
+    /// What published figures use to name this row; empty where none do.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// A cell per column; missing ones at the end are empty.
+    pub cells: Vec<Cell>,
+}
+
+/// One cell. In JSON: null, a whole number, a number with a point, a text, or an object.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// Not measured.
+    #[default]
+    Empty,
+    /// A count, shown in full: statuses, bytes, rows.
+    Count(u64),
+    /// A measured value, shown with three significant digits, in the unit of its column or row.
+    Number(f64),
+    /// Words.
+    Text(String),
+    /// A value with its spread.
+    Range {
+        /// The mean.
+        value: f64,
+        /// The least.
+        least: f64,
+        /// The most.
+        most: f64,
+    },
+    /// One side divided by another.
+    Ratio(Ratio),
+}
+
+/// A ratio with its 95 % interval and what can be said of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The ratio; none when it is invalid.
+    pub ratio: Option<f64>,
+    /// The lower end of the interval; none where nothing varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// The upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why it is invalid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A chart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Chart {
+    /// The name by which a page asks for this chart alone. Unique within a result, tables included.
+    pub id: String,
+    /// The caption.
+    pub title: String,
+    /// What is drawn.
+    pub drawing: Drawing,
+}
+
+/// What a chart draws.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Drawing {
+    /// Ratios with their intervals on a logarithmic axis with 1 in it.
+    Ratios(Vec<RatioRow>),
+    /// Bars in groups, all on one scale from 0.
+    Bars(Vec<Bars>),
+    /// The slowest request of each moment of a run.
+    Course(Course),
+}
+
+/// The ratios of one metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RatioRow {
+    /// The metric.
+    pub name: String,
+    /// `more is better` or `less is better`.
+    pub sense: String,
+    /// Whose they are, and the ratios: the reference's first, then the reader's.
+    pub marks: Vec<(String, Ratio)>,
+}
+
+/// Bars below one heading.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bars {
+    /// The heading: a side.
+    pub name: String,
+    /// The bars.
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bar {
+    /// What it is the value of.
+    pub label: String,
+    /// The value.
+    pub value: f64,
+    /// What is remarkable about it: `the knee`; empty for nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mark: String,
+}
+
+/// Runs over time, one panel each on one scale.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Course {
+    /// The length of the run, in seconds.
+    pub seconds: f64,
+    /// From when to when the gray band goes, in seconds.
+    pub band: (f64, f64),
+    /// The panels.
+    pub panels: Vec<Panel>,
+}
+
+/// One run over time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Panel {
+    /// The heading.
+    pub name: String,
+    /// True for the panels in the background's color.
+    pub faint: bool,
+    /// Milliseconds per moment of equal length; none when there was no request.
+    pub moments: Vec<Option<f64>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(id: &str, title: impl Into<String>, columns: Vec<Column>) -> Self {
+        Table {
+            id: id.to_owned(),
+            title: title.into(),
+            columns,
+            ..Table::default()
+        }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, heading: impl Into<String>, cells: Vec<Cell>) {
+        self.rows.push(Row {
+            heading: heading.into(),
+            key: String::new(),
+            cells,
+        });
+    }
+}
+
+impl Column {
+    /// Columns without groups.
+    pub fn list<'a>(headings: impl IntoIterator<Item = &'a str>) -> Vec<Column> {
+        headings.into_iter().map(Column::from).collect()
+    }
+}
+
+impl From<&str> for Column {
+    fn from(heading: &str) -> Self {
+        Column {
+            group: String::new(),
+            heading: heading.to_owned(),
+        }
+    }
+}
+
+impl Cell {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Cell::Text(text.into())
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Cell::Empty, Cell::Number)
+    }
+}
+
+impl From<Option<&SideValue>> for Cell {
+    fn from(value: Option<&SideValue>) -> Self {
+        value.map(|side| side.value).into()
+    }
+}
+
+impl From<&Comparison> for Ratio {
+    fn from(comparison: &Comparison) -> Self {
+        Ratio {
+            ratio: comparison.ratio,
+            low: comparison.low,
+            high: comparison.high,
+            verdict: comparison.verdict,
+            reason: comparison.reason.clone(),
+        }
+    }
+}
+
+impl From<Option<&Comparison>> for Cell {
+    fn from(comparison: Option<&Comparison>) -> Self {
+        comparison.map_or(Cell::Empty, |comparison| Cell::Ratio(comparison.into()))
+    }
+}

@@ -151,6 +151,21 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
+/// Removes a file, or a folder with all that is in it; no error when there is none.
+pub fn remove(path: &Path) -> anyhow::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(data) if data.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Waits until the disk has the names in a folder. Best effort: not every file system can.
 pub fn sync_folder(folder: &Path) {
     if let Ok(folder) = File::open(folder) {

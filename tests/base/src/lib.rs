@@ -2,6 +2,7 @@
 
 pub mod exercise;
 pub mod files;
+pub mod lock;
 pub mod mend;
 pub mod originals;
 pub mod outcome;
@@ -11,4 +12,5 @@ pub mod process;
 pub mod scratch;
 pub mod target;
 pub mod terminal;
+pub mod wait;
 pub mod workspace;

@@ -1,5 +1,5 @@
-//! Folders for temporary files outside the checkout, where other users' processes get at them. A tool that is killed cannot remove
-//! its own: whoever needs one next does, and `just clean`.
+//! Temporary files and their owners. A tool that is killed cannot remove its own files, so their names hold its process id, and
+//! the next command removes what belongs to processes that have ended; so does `just clean`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,42 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
+use crate::files;
+use crate::workspace::Workspace;
+
 /// What the names of these folders begin with; the process id of their owner follows.
 const PREFIX: &str = "kotlin-to-rust-workshop-";
 
-/// A folder of this process; it goes when it is dropped.
-///
-/// # Errors
-/// When there is no room for temporary files.
+/// The beginning of a name below `.workshop` for something that belongs to this process: `what.1234-`. Whatever has such a name
+/// in `.workshop/logs` or `.workshop/measure` is removed once the process has ended.
+pub fn owned(what: &str) -> String {
+    format!("{what}.{}-", std::process::id())
+}
+
+/// Removes the logs and folders that commands which were killed left below `.workshop`, and says which.
+pub fn sweep_checkout(workspace: &Workspace) -> Vec<PathBuf> {
+    let places = [workspace.logs(), workspace.state().join("measure")];
+    let entries = places
+        .iter()
+        .flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten());
+    let left = entries.filter(|entry| {
+        let name = entry.file_name();
+        let owner = name
+            .to_str()
+            .and_then(|name| name.split('.').find_map(leading_id));
+        owner.is_some_and(has_ended)
+    });
+    left.map(|entry| entry.path())
+        .filter(|path| files::remove(path).is_ok())
+        .collect()
+}
+
+/// The process id that a part of a name begins with: `1234-0`.
+fn leading_id(part: &str) -> Option<i32> {
+    part.split_once('-')?.0.parse().ok()
+}
+
+/// A folder of this process outside the checkout, where other users' processes get at it; it goes when it is dropped.
 pub fn folder() -> anyhow::Result<TempDir> {
     sweep();
     folder_in(&std::env::temp_dir(), std::process::id())
@@ -48,8 +77,7 @@ fn sweep_in(place: &Path) -> Vec<PathBuf> {
 
 /// The process id in a folder's name.
 fn owner(name: &str) -> Option<i32> {
-    let (owner, _) = name.strip_prefix(PREFIX)?.split_once('-')?;
-    owner.parse().ok()
+    leading_id(name.strip_prefix(PREFIX)?)
 }
 
 fn has_ended(process: i32) -> bool {
@@ -60,7 +88,34 @@ fn has_ended(process: i32) -> bool {
 mod tests {
     use std::process::Command;
 
-    use super::{folder_in, sweep_in};
+    use super::{folder_in, sweep_checkout, sweep_in};
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn a_living_command_keeps_its_log_and_its_folder() -> anyhow::Result<()> {
+        let checkout = tempfile::tempdir()?;
+        let workspace = Workspace::at(checkout.path());
+        let mut ended = Command::new("true").spawn()?;
+        ended.wait()?;
+        let paths = |pid: u32| {
+            let measure = workspace.state().join(format!("measure/run.{pid}-a1"));
+            (
+                workspace.logs().join(format!("exercise-3.{pid}-0.log")),
+                measure,
+            )
+        };
+        for (log, folder) in [paths(ended.id()), paths(std::process::id())] {
+            std::fs::create_dir_all(workspace.logs())?;
+            std::fs::write(log, "")?;
+            std::fs::create_dir_all(folder.join("oha"))?;
+        }
+        let (log, folder) = paths(ended.id());
+        assert_eq!(sweep_checkout(&workspace), [log.clone(), folder.clone()]);
+        assert!(!log.exists() && !folder.exists());
+        let (log, folder) = paths(std::process::id());
+        assert!(log.exists() && folder.exists());
+        Ok(())
+    }
 
     #[test]
     fn only_the_folders_of_ended_processes_go() -> anyhow::Result<()> {

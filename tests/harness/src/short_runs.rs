@@ -12,6 +12,7 @@ use crate::build::Launch;
 use crate::service;
 use crate::service::Service;
 use crate::service::Settings;
+use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 
 /// A setting that stops the start: a variable and its value; none when it is not set at all.
@@ -114,7 +115,7 @@ async fn run(
     address: SocketAddr,
     change: &dyn Fn(&mut Command),
 ) -> anyhow::Result<ShortRun> {
-    let output = NamedTempFile::new_in(workspace.logs())?;
+    let output = NamedTempFile::with_prefix_in(scratch::owned("short-run"), workspace.logs())?;
     let mut command = service::command(launch, settings, address, output.path())?;
     change(&mut command);
     let mut child = tokio::process::Command::from(command)

@@ -16,7 +16,8 @@ pub async fn run(workspace: &Workspace, image: bool) -> anyhow::Result<Outcome> 
     for line in &cleaned.left {
         println!("still there: {line}");
     }
-    let swept = scratch::sweep();
+    let mut swept = scratch::sweep();
+    swept.extend(scratch::sweep_checkout(workspace));
     for folder in &swept {
         println!("removed {}", folder.display());
     }

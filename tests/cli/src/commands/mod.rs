@@ -29,6 +29,7 @@ use workshop_base::exercise::Exercise;
 use workshop_base::outcome::Interrupted;
 use workshop_base::outcome::Outcome;
 use workshop_base::outcome::Trouble;
+use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 
@@ -37,6 +38,9 @@ use workshop_base::workspace::Workspace;
 /// # Errors
 /// Whatever the command could not get past.
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
+    if !matches!(command, Command::Clean { .. }) {
+        scratch::sweep_checkout(workspace);
+    }
     match command {
         Command::Tour => interruptible(tour::run(workspace)).await,
         Command::Doctor => doctor::run(workspace).await,

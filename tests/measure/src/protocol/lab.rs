@@ -18,6 +18,7 @@ use crate::tools;
 use crate::tools::database::Statements;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
+use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::terminal::Style;
 use workshop_base::terminal::paint;
@@ -71,7 +72,7 @@ impl<'a> Lab<'a> {
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("cannot make {}", folder.display()))?;
         let scratch = tempfile::Builder::new()
-            .prefix("run-")
+            .prefix(&scratch::owned("run"))
             .tempdir_in(&folder)?;
         Ok(Lab {
             workspace,

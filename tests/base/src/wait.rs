@@ -1,0 +1,53 @@
+//! Waiting for something that cannot be awaited: looked at again and again, until a deadline.
+
+use std::time::{Duration, Instant};
+
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Looks until there is something, at least once; `None` when the deadline has passed without it.
+///
+/// A look that can fail gives `Some(Err(…))` to stop; `transpose` turns the answer into a `Result<Option<_>, _>`.
+pub async fn until<T>(deadline: Instant, mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    loop {
+        if let Some(found) = look().await {
+            return Some(found);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+/// [`until`] this much time has passed from now on.
+pub async fn within<T>(limit: Duration, look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    until(Instant::now() + limit, look).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn it_looks_once_after_the_deadline_and_gives_up() {
+        let mut looks = 0;
+        let found: Option<()> = until(Instant::now(), async || {
+            looks += 1;
+            None
+        })
+        .await;
+        assert_eq!((found, looks), (None, 1));
+    }
+
+    #[tokio::test]
+    async fn it_ends_with_the_first_thing_found() {
+        let mut looks = 0;
+        let found = within(Duration::from_secs(60), async || {
+            looks += 1;
+            (looks == 3).then_some("here")
+        })
+        .await;
+        assert_eq!(found, Some("here"));
+    }
+}

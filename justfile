@@ -40,10 +40,10 @@ watch target: tool
 run target *options: tool
     {{ workshop }} run {{ quote(target) }} {{ options }}
 
-# The next hint, chosen by what failed last
+# The next hint, chosen by what failed last (--level 1 to 3: one of them again)
 [group('exercises')]
-hint target: tool
-    {{ workshop }} hint {{ quote(target) }}
+hint target *options: tool
+    {{ workshop }} hint {{ quote(target) }} {{ options }}
 
 # The difference between your files and the reference (--apply takes the reference over and keeps yours)
 [group('exercises')]

@@ -12,7 +12,7 @@ pub struct Workspace {
 
 impl Workspace {
     /// Finds the checkout: the folder `WORKSHOP_ROOT` names, else the nearest folder above the current one that holds
-    /// a `justfile` and `tests/Cargo.toml`.
+    /// a `justfile` and `tests/tools.toml`.
     ///
     /// # Errors
     /// When there is no such folder.
@@ -23,7 +23,7 @@ impl Workspace {
         let here = std::env::current_dir()?;
         here.ancestors()
             .find(|folder| {
-                folder.join("justfile").is_file() && folder.join("tests/Cargo.toml").is_file()
+                folder.join("justfile").is_file() && folder.join("tests/tools.toml").is_file()
             })
             .map(Workspace::at)
             .ok_or_else(|| {
@@ -31,7 +31,7 @@ impl Workspace {
                     "{} is not inside a checkout of the workshop",
                     here.display()
                 ))
-                .expected("a folder with a justfile and tests/Cargo.toml, here or above")
+                .expected("a folder with a justfile and tests/tools.toml, here or above")
                 .next("cd into the checkout and try again")
                 .into()
             })

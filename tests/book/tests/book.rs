@@ -25,7 +25,7 @@ impl Checkout {
             folder: tempfile::tempdir().expect("a temporary folder"),
         };
         checkout.write("justfile", "");
-        checkout.write("tests/Cargo.toml", "");
+        checkout.write("tests/tools.toml", "");
         checkout.write(
             "book.toml",
             "[book]\ntitle = \"Small\"\nsrc = \"book\"\n\

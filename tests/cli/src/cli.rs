@@ -34,6 +34,9 @@ pub enum Command {
     Hint {
         /// exercise-N
         target: Target,
+        /// One of the three levels, as often as you like
+        #[arg(long, value_parser = clap::value_parser!(u8).range(1..=3))]
+        level: Option<u8>,
     },
     /// The difference between your files and the reference
     Solution {

@@ -1,13 +1,29 @@
-//! The hints of an exercise: `hints.md`, one section a failure (a test's name or a compiler code), three levels each.
+//! The hints of an exercise: `hints.md`, one section per failure, three levels each. `exercises/hints.md` has those that fit
+//! every exercise.
+//!
+//! A heading lists the failures that its section is for, separated by commas: a test's name, a compiler's code (`E0277`,
+//! `error` where there is none, `kotlin`), [`DOES_NOT_COMPILE`] or [`DOES_NOT_START`]. `E0277: Executor` is only for an E0277
+//! whose words contain "Executor", and goes before `E0277`; the same holds for tests, with the words of the failure.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use workshop_base::exercise::Exercise;
 use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+
+use crate::state::{CheckOutcome, Fault, LastCheck};
 
 /// The number of levels of every section.
 pub const LEVELS: usize = 3;
 
-/// The key of the section for every failure that has none of its own.
+/// The key for compiler errors that have no section of their own.
+pub const DOES_NOT_COMPILE: &str = "does not compile";
+
+/// The key for a service that ends before it answers.
+pub const DOES_NOT_START: &str = "does not start";
+
+/// The key of the last section, for all that has none of its own.
 pub const ANYTHING_ELSE: &str = "anything else";
 
 /// One section.
@@ -20,146 +36,154 @@ pub struct Section {
 }
 
 impl Section {
-    /// The tests and compiler codes that the section is for.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.heading
-            .split(',')
-            .map(|key| key.trim().trim_matches('`'))
+    /// The failures that the section is for.
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        self.heading.split(',').map(str::trim)
+    }
+
+    fn is_for(&self, name: &str) -> bool {
+        self.keys().any(|key| key.trim_matches('`') == name)
+    }
+
+    /// True where a key names the failure and some of its words.
+    fn fits(&self, fault: &Fault) -> bool {
+        self.keys()
+            .filter_map(|key| key.split_once(": "))
+            .any(|(name, words)| name == fault.name && fault.said.contains(words))
     }
 }
 
-/// A parsed `hints.md`.
+/// A parsed `hints.md`; the last section is the one for anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hints {
     sections: Vec<Section>,
-    anything_else: Section,
 }
 
-/// Reads and parses a `hints.md`.
-///
-/// # Errors
-/// When it cannot be read, or is not written as the course writes it; the error names file and line.
-pub fn read(path: &Path) -> anyhow::Result<Hints> {
+/// The hints of an exercise, and after them those that fit every exercise.
+pub fn of(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<Hints>> {
+    let mut files = vec![read(&exercise.starter(workspace).join("hints.md"))?];
+    let common = workspace.exercises().join("hints.md");
+    if common.exists() {
+        files.push(read(&common)?);
+    }
+    Ok(files)
+}
+
+/// What went wrong first, and the section for it. Of several failures the first that has a section of its own counts: one
+/// mistake often draws others behind it. None where nothing is wrong.
+pub fn choose<'a>(files: &'a [Hints], check: &'a LastCheck) -> Option<(&'a Fault, &'a Section)> {
+    let own = |fault: &'a Fault| {
+        let section = files.iter().find_map(|hints| hints.for_fault(fault))?;
+        Some((fault, section))
+    };
+    let first = check.faults.first()?;
+    let general = match check.outcome {
+        CheckOutcome::DoesNotCompile => DOES_NOT_COMPILE,
+        _ => ANYTHING_ELSE,
+    };
+    check.faults.iter().find_map(own).or_else(|| {
+        let sections = || files.iter().flat_map(|hints| &hints.sections);
+        let section = sections().find(|section| section.is_for(general));
+        Some((
+            first,
+            section.or_else(|| sections().find(|section| section.is_for(ANYTHING_ELSE)))?,
+        ))
+    })
+}
+
+fn read(path: &Path) -> anyhow::Result<Hints> {
+    let next = format!("git restore {}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| {
         Trouble::new(format!("{} cannot be read ({error})", path.display()))
             .expected("the hints of the exercise")
-            .next(format!("git restore {}", path.display()))
+            .next(&next)
     })?;
     Hints::parse(&text).map_err(|(line, fault)| {
         Trouble::new(format!("{}, line {line}: {fault}", path.display()))
             .expected(format!(
                 "sections `## <test or compiler code>` with the items 1. to {LEVELS}., and a last one `## {ANYTHING_ELSE}`"
             ))
-            .next(format!("git restore {}", path.display()))
+            .next(&next)
             .into()
     })
 }
 
 impl Hints {
-    /// Parses the text of a `hints.md`.
-    ///
-    /// # Errors
-    /// The number of the line at fault, and the fault.
+    /// Parses the text of a `hints.md`; an error has the number of the line at fault.
     pub fn parse(text: &str) -> Result<Self, (usize, String)> {
         let mut sections: Vec<(usize, Section)> = Vec::new();
-        let mut lines = 0;
-        for (index, line) in text.lines().enumerate() {
-            lines = index + 1;
-            let fault = |fault: &str| Err((lines, fault.to_owned()));
+        for (number, line) in (1..).zip(text.lines()) {
+            let fault = |fault: &str| Err((number, fault.to_owned()));
+            let blank = line.trim().is_empty();
             if let Some(heading) = line.strip_prefix("## ") {
-                sections.push((
-                    lines,
-                    Section {
-                        heading: heading.trim().to_owned(),
-                        levels: Vec::new(),
-                    },
-                ));
+                let heading = heading.trim().to_owned();
+                let levels = Vec::new();
+                sections.push((number, Section { heading, levels }));
                 continue;
             }
             let Some((_, section)) = sections.last_mut() else {
-                if line.trim().is_empty() || line.starts_with("# ") {
+                if blank || line.starts_with("# ") {
                     continue;
                 }
                 return fault("text before the first section");
             };
-            if let Some((number, text)) = numbered(line) {
-                if number != section.levels.len() + 1 {
-                    return fault(&format!(
-                        "item {number} where {} comes next",
-                        section.levels.len() + 1
-                    ));
+            let next = section.levels.len() + 1;
+            if let Some((item, text)) = numbered(line) {
+                if item != next {
+                    return fault(&format!("item {item} where {next} comes next"));
                 }
                 section.levels.push(text.to_owned());
             } else if let Some(level) = section.levels.last_mut() {
-                if !line.trim().is_empty() && !line.starts_with(' ') {
+                if !blank && !line.starts_with(' ') {
                     return fault("text that belongs to no item; indent it by three spaces");
                 }
                 level.push('\n');
                 level.push_str(unindented(line));
-            } else if !line.trim().is_empty() {
+            } else if !blank {
                 return fault("text before the item 1.");
             }
         }
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for (line, section) in &mut sections {
+            let fault = |fault: String| Err((*line, format!("{:?} {fault}", section.heading)));
             if section.levels.len() != LEVELS {
-                let count = section.levels.len();
-                return Err((
-                    *line,
-                    format!("{} has {count} items, not {LEVELS}", section.heading),
-                ));
+                return fault(format!("has {} items, not {LEVELS}", section.levels.len()));
+            }
+            if !section
+                .keys()
+                .all(|key| !key.is_empty() && seen.insert(key.to_owned()))
+            {
+                return fault("has no key, or one that was there before".to_owned());
             }
             for level in &mut section.levels {
                 *level = level.trim().to_owned();
             }
-            for key in section.keys() {
-                if key.is_empty() || !seen.insert(key.to_owned()) {
-                    return Err((
-                        *line,
-                        format!(
-                            "{:?} has no key, or one that was there before",
-                            section.heading
-                        ),
-                    ));
-                }
+        }
+        let sections: Vec<Section> = sections.into_iter().map(|(_, section)| section).collect();
+        match sections.last() {
+            Some(last) if last.heading == ANYTHING_ELSE => Ok(Hints { sections }),
+            _ => {
+                let fault = format!("the last section is not {ANYTHING_ELSE:?}");
+                Err((text.lines().count(), fault))
             }
         }
-        let mut sections: Vec<Section> = sections.into_iter().map(|(_, section)| section).collect();
-        match sections.pop() {
-            Some(anything_else) if anything_else.heading == ANYTHING_ELSE => Ok(Hints {
-                sections,
-                anything_else,
-            }),
-            _ => Err((lines, format!("the last section is not {ANYTHING_ELSE:?}"))),
-        }
     }
 
-    /// The section for a test or a compiler code; the one for anything else when it has none of its own.
-    pub fn for_key(&self, key: &str) -> &Section {
-        self.own(key).unwrap_or(&self.anything_else)
+    /// The section for a failure: one that names its words, else one that names it.
+    fn for_fault(&self, fault: &Fault) -> Option<&Section> {
+        let mut fitting = self.sections.iter().filter(|section| section.fits(fault));
+        fitting.next().or_else(|| self.named(&fault.name))
     }
 
-    /// The section of the first of these keys that has one of its own; else the one for anything else.
-    pub fn for_keys<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> &Section {
-        keys.into_iter()
-            .find_map(|key| self.own(key))
-            .unwrap_or(&self.anything_else)
+    fn named(&self, name: &str) -> Option<&Section> {
+        self.sections.iter().find(|section| section.is_for(name))
     }
 
     /// Those of the tests that have no section of their own.
-    pub fn missing<S: AsRef<str>>(&self, tests: &[S]) -> Vec<String> {
-        tests
-            .iter()
-            .map(AsRef::as_ref)
-            .filter(|test| self.own(test).is_none())
-            .map(str::to_owned)
-            .collect()
-    }
-
-    fn own(&self, key: &str) -> Option<&Section> {
-        self.sections
-            .iter()
-            .find(|section| section.keys().any(|own| own == key))
+    pub fn missing(&self, tests: &[String]) -> Vec<String> {
+        let mut missing = tests.to_vec();
+        missing.retain(|test| self.named(test).is_none());
+        missing
     }
 }
 
@@ -201,28 +225,53 @@ mod tests {
 2. two
 3. three
 
+## E0277: Executor
+1. one
+2. two
+3. three
+
+## does not compile
+1. one
+2. two
+3. three
+
 ## anything else
 1. first
 2. second
 3. third
 ";
 
+    fn heading(errors: &[(&str, &str)]) -> Result<String, (usize, String)> {
+        let fault = |(name, said): &(&str, &str)| Fault {
+            name: (*name).to_owned(),
+            said: (*said).to_owned(),
+        };
+        let check = LastCheck::does_not_compile(errors.iter().map(fault).collect());
+        let files = [Hints::parse(TEXT)?];
+        Ok(choose(&files, &check).map_or(String::new(), |(_, section)| section.heading.clone()))
+    }
+
     #[test]
-    fn a_section_is_found_by_each_of_its_keys() -> Result<(), (usize, String)> {
-        let hints = Hints::parse(TEXT)?;
-        assert_eq!(hints.for_key("test_a"), hints.for_key("test_b"));
-        assert_eq!(hints.for_key("E0277").levels, ["one", "two", "three"]);
-        assert_eq!(hints.for_key("E9999").heading, "anything else");
-        assert_eq!(hints.for_keys(["E9999", "E0277"]).heading, "E0277");
-        assert_eq!(hints.missing(&["test_a", "test_c"]), ["test_c"]);
+    fn a_failure_finds_its_section_by_its_words_then_by_its_name() -> Result<(), (usize, String)> {
+        assert_eq!(heading(&[("test_b", "")])?, "test_a, `test_b`");
+        assert_eq!(
+            heading(&[("E0277", "no Executor here")])?,
+            "E0277: Executor"
+        );
+        assert_eq!(heading(&[("E0277", "no Decode here")])?, "E0277");
+        assert_eq!(heading(&[("E9999", ""), ("E0277", "")])?, "E0277");
+        assert_eq!(heading(&[("E9999", "")])?, "does not compile");
+        assert_eq!(
+            Hints::parse(TEXT)?.missing(&["test_a".to_owned(), "test_c".to_owned()]),
+            ["test_c"]
+        );
         Ok(())
     }
 
     #[test]
     fn items_keep_their_paragraphs_and_code() -> Result<(), (usize, String)> {
-        let hints = Hints::parse(TEXT)?;
         assert_eq!(
-            hints.for_key("test_a").levels[1],
+            Hints::parse(TEXT)?.sections[0].levels[1],
             "Use this:\n\n```rust\nfn main() {\n    1. // looks like an item\n}\n```\n\nAnd a second paragraph."
         );
         Ok(())
@@ -235,8 +284,8 @@ mod tests {
         };
         assert_eq!(faulty("3. three\n", ""), Err(17));
         assert_eq!(faulty("2. two", "4. two"), Err(19));
-        assert_eq!(faulty("## E0277", "## test_a"), Err(17));
-        assert_eq!(faulty("## anything else", "## something else"), Err(25));
+        assert_eq!(faulty("## E0277\n", "## test_a\n"), Err(17));
+        assert_eq!(faulty("## anything else", "## something else"), Err(35));
         assert_eq!(faulty("2. two", "two"), Err(19));
         assert_eq!(Hints::parse("").map_err(|(line, _)| line), Err(0));
     }

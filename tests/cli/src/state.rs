@@ -11,7 +11,7 @@ use workshop_base::exercise::Exercise;
 use workshop_base::files;
 use workshop_base::workspace::Workspace;
 
-/// How a check ended. A check that could not judge says nothing about the work and is not remembered.
+/// How a check ended. One that could not judge says nothing about the work and is not remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
@@ -21,6 +21,27 @@ pub enum CheckOutcome {
     Failed,
     /// The compiler refused the crate.
     DoesNotCompile,
+    /// The service ended before it answered.
+    DoesNotStart,
+}
+
+/// One thing that a check found wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// The test, or the compiler's code: `E0277`, `error` where it has none, `kotlin`.
+    pub name: String,
+    /// The words that came with it; the compiler's message is their first line.
+    #[serde(default)]
+    pub said: String,
+}
+
+impl From<&str> for Fault {
+    /// Without any words.
+    fn from(name: &str) -> Self {
+        let name = name.to_owned();
+        let said = String::new();
+        Fault { name, said }
+    }
 }
 
 /// What the last check of an exercise found.
@@ -30,45 +51,41 @@ pub struct LastCheck {
     pub outcome: CheckOutcome,
     /// When it ended.
     pub at: Timestamp,
-    /// The names of the tests that failed, in the order of the suites.
+    /// What was wrong, in the order in which it was printed.
     #[serde(default)]
-    pub failed: Vec<String>,
-    /// The compiler's error codes (`E0277`), in the order they were printed.
-    #[serde(default)]
-    pub compiler_codes: Vec<String>,
+    pub faults: Vec<Fault>,
 }
 
 impl LastCheck {
     /// Every test passed, now.
     pub fn passed() -> Self {
-        LastCheck::now(CheckOutcome::Passed)
+        LastCheck::now(CheckOutcome::Passed, Vec::new())
     }
 
     /// These tests failed, now.
-    pub fn failed(failed: Vec<String>) -> Self {
-        LastCheck {
-            failed,
-            ..LastCheck::now(CheckOutcome::Failed)
-        }
+    pub fn failed(tests: Vec<Fault>) -> Self {
+        LastCheck::now(CheckOutcome::Failed, tests)
     }
 
-    /// The compiler refused the crate with these codes, now.
-    pub fn does_not_compile(compiler_codes: Vec<String>) -> Self {
-        LastCheck {
-            compiler_codes,
-            ..LastCheck::now(CheckOutcome::DoesNotCompile)
-        }
+    /// The compiler refused the crate with these errors, now.
+    pub fn does_not_compile(errors: Vec<Fault>) -> Self {
+        LastCheck::now(CheckOutcome::DoesNotCompile, errors)
     }
 
-    fn now(outcome: CheckOutcome) -> Self {
+    /// The service ended before it answered, now; what it wrote until then.
+    pub fn does_not_start(said: String) -> Self {
+        let name = crate::hints::DOES_NOT_START.to_owned();
+        LastCheck::now(CheckOutcome::DoesNotStart, vec![Fault { name, said }])
+    }
+
+    fn now(outcome: CheckOutcome, faults: Vec<Fault>) -> Self {
         // Whole seconds: people read this file.
         let at =
             Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);
         LastCheck {
             outcome,
             at,
-            failed: Vec::new(),
-            compiler_codes: Vec::new(),
+            faults,
         }
     }
 }
@@ -76,6 +93,9 @@ impl LastCheck {
 /// The hint that was shown last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastHint {
+    /// The failure that it was for: the test, or the compiler's code and message.
+    #[serde(default)]
+    pub failure: String,
     /// The heading of its section in `hints.md`.
     pub section: String,
     /// Its level, from 1.
@@ -95,9 +115,6 @@ pub struct Memory {
 }
 
 /// Remembers a check, and the first one that passed.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn record(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) -> anyhow::Result<()> {
     let mut memory = recall(workspace, exercise);
     if check.outcome == CheckOutcome::Passed {
@@ -141,9 +158,6 @@ pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Memory {
 }
 
 /// Writes the memory, atomically.
-///
-/// # Errors
-/// When the file cannot be written.
 pub fn remember(workspace: &Workspace, exercise: &Exercise, memory: &Memory) -> anyhow::Result<()> {
     let text = format!(
         "# What the tool remembers of {}. Deleting this file loses the memory, nothing else.\n{}",

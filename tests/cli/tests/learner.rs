@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use folder::{Folder, assert_says, everything, exercise_toml};
 use workshop::state;
-use workshop::state::LastCheck;
+use workshop::state::{Fault, LastCheck};
 use workshop_base::exercise::Catalogue;
 use workshop_base::workspace::Workspace;
 
@@ -74,6 +74,7 @@ impl Course {
         course.write("solutions/01-predict/exercise.toml", &form);
         course.write("exercises/01-predict/exercise.toml", &form);
         course.write("exercises/01-predict/hints.md", HINTS);
+        course.write("exercises/hints.md", COMMON_HINTS);
         course.write(
             "solutions/01-predict/predictions.toml",
             "[size]\nratio = 0.5\n",
@@ -172,11 +173,39 @@ const HINTS: &str = "# Hints
 2. Trait, two.
 3. Trait, three.
 
+## E0277: Decode
+
+1. Decode, one.
+2. Decode, two.
+3. Decode, three.
+
 ## anything else
 
 1. Else, one.
 2. Else, two.
 3. Else, three.
+";
+
+/// The hints that fit every exercise.
+const COMMON_HINTS: &str = "# Hints
+
+## does not compile
+
+1. Compiler, one.
+2. Compiler, two.
+3. Compiler, three.
+
+## does not start
+
+1. Start, one: {exercise}.
+2. Start, two.
+3. Start, three.
+
+## anything else
+
+1. Nothing.
+2. Fits.
+3. Here.
 ";
 
 /// What a learner has done: edited a file, written the missing one, added some, changed one that is not theirs.
@@ -589,8 +618,8 @@ fn a_hint_without_a_check_asks_for_one() {
 fn hints_go_through_their_levels_and_end_at_the_solution() {
     let course = Course::new();
     course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".to_owned(),
-        "an_unknown_id_answers_404_and_names_it".to_owned(),
+        "a_known_id_answers_its_record".into(),
+        "an_unknown_id_answers_404_and_names_it".into(),
     ]));
     let hint = || course.passes(&["hint", "exercise-3"]);
     assert_says(
@@ -618,19 +647,19 @@ fn hints_go_through_their_levels_and_end_at_the_solution() {
 fn a_new_failure_starts_at_the_first_level_again() {
     let course = Course::new();
     course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".to_owned(),
+        "a_known_id_answers_its_record".into(),
     ]));
     course.passes(&["hint", "exercise-3"]);
     course.passes(&["hint", "exercise-3"]);
     course.last_check(&LastCheck::failed(vec![
-        "an_unknown_id_answers_404_and_names_it".to_owned(),
+        "an_unknown_id_answers_404_and_names_it".into(),
     ]));
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
         &["hint 1 of 3", "Unknown, one."],
     );
     course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".to_owned(),
+        "a_known_id_answers_its_record".into(),
     ]));
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
@@ -642,23 +671,75 @@ fn a_new_failure_starts_at_the_first_level_again() {
 fn a_compiler_code_has_its_hint_and_an_unknown_one_the_general() {
     let course = Course::new();
     course.last_check(&LastCheck::does_not_compile(vec![
-        "E9999".to_owned(),
-        "E0277".to_owned(),
+        "E9999".into(),
+        "E0277".into(),
     ]));
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
         &["for the error E0277", "Trait, one."],
     );
-    course.last_check(&LastCheck::does_not_compile(vec!["E9999".to_owned()]));
+    course.last_check(&LastCheck::does_not_compile(vec!["E9999".into()]));
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
-        &["for the error E9999", "Else, one."],
+        &["for the error E9999", "Compiler, one."],
     );
-    course.last_check(&LastCheck::does_not_compile(Vec::new()));
+    course.last_check(&LastCheck::does_not_compile(vec!["error".into()]));
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
-        &["for code that does not compile", "Else, two."],
+        &["for code that does not compile", "Compiler, one."],
     );
+}
+
+#[test]
+fn another_error_with_the_same_code_starts_at_the_first_level_again() {
+    let course = Course::new();
+    let error = |message: &str| {
+        course.last_check(&LastCheck::does_not_compile(vec![Fault {
+            name: "E0277".to_owned(),
+            said: format!("the trait bound `{message}` is not satisfied\na label\n"),
+        }]));
+        course.passes(&["hint", "exercise-3"])
+    };
+    assert_says(&error("Pool: Executor"), &["hint 1 of 3", "Trait, one."]);
+    assert_says(&error("Pool: Executor"), &["hint 2 of 3"]);
+    assert_says(&error("Row: FromRow"), &["hint 1 of 3", "Trait, one."]);
+    // This one has a section for its words.
+    assert_says(&error("i32: Decode"), &["hint 1 of 3", "Decode, one."]);
+}
+
+#[test]
+fn a_level_that_was_shown_is_shown_again_when_asked_for() {
+    let course = Course::new();
+    course.last_check(&LastCheck::failed(vec![
+        "a_known_id_answers_its_record".into(),
+    ]));
+    for _ in 0..3 {
+        course.passes(&["hint", "exercise-3"]);
+    }
+    let second = course.passes(&["hint", "exercise-3", "--level", "2"]);
+    assert_says(&second, &["hint 2 of 3", "Use `query_as`."]);
+    let next = course.passes(&["hint", "exercise-3"]);
+    assert_says(&next, &["hint 3 of 3", "--level 1"]);
+    assert_says(
+        &course.fails(&["hint", "exercise-3", "--level", "4"], 2),
+        &["1..=3"],
+    );
+}
+
+#[test]
+fn a_service_that_does_not_start_has_hints_of_its_own() {
+    let course = Course::new();
+    course.last_check(&LastCheck::passed());
+    course.last_check(&LastCheck::does_not_start("asks for state\n".to_owned()));
+    assert_says(
+        &course.passes(&["hint", "exercise-3"]),
+        &[
+            "hint 1 of 3 for a service that does not start",
+            "Start, one: exercise-3.",
+        ],
+    );
+    let progress = course.passes(&["progress"]);
+    assert_says(&progress, &["red at the last check"]);
 }
 
 #[test]
@@ -676,7 +757,7 @@ fn after_a_reset_the_old_failure_is_forgotten() {
     let course = Course::new();
     learner_s_work(&course);
     course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".to_owned(),
+        "a_known_id_answers_its_record".into(),
     ]));
     course.passes(&["reset", "exercise-3"]);
     assert_says(
@@ -726,7 +807,7 @@ fn progress_tells_what_is_not_started_started_and_passed() {
     assert_says(&passed, &["passed on 2", "yes"]);
 
     course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".to_owned(),
+        "a_known_id_answers_its_record".into(),
     ]));
     let red = line(&course.passes(&["progress"]), "exercise-3");
     assert_says(&red, &["passed on 2", "red at the last check"]);

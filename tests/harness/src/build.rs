@@ -102,12 +102,21 @@ pub enum BuildError {
     DoesNotCompile {
         /// The target.
         label: String,
-        /// The compiler's error codes, each once, in the order they came.
-        codes: Vec<String>,
+        /// The compiler's errors, each once, in the order they came.
+        errors: Vec<CompilerError>,
     },
     /// The build could not run or is not the learner's to mend.
     #[error(transparent)]
     CouldNotBuild(#[from] anyhow::Error),
+}
+
+/// An error of the compiler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompilerError {
+    /// Its code, as in `E0277`; `error` where it has none, `kotlin` where it is the Kotlin compiler's.
+    pub code: String,
+    /// Its message, and below it the labels and notes that came with it.
+    pub said: String,
 }
 
 /// Builds a target, printing what the compiler prints.
@@ -260,9 +269,9 @@ pub(super) fn made_by(
     let status = child.wait().context("cannot wait for cargo")?;
     match told.artifact {
         Some(artifact) if status.success() => Ok(artifact),
-        _ if told.errors > 0 => Err(BuildError::DoesNotCompile {
+        _ if !told.errors.is_empty() => Err(BuildError::DoesNotCompile {
             label: krate.package.clone(),
-            codes: told.codes,
+            errors: told.errors,
         }),
         _ => {
             let trouble =
@@ -299,12 +308,11 @@ pub(super) fn cargo_at(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What cargo's JSON lines say: the compiler's words are passed on untouched, its codes and the binary are kept.
+/// What cargo's JSON lines say: the compiler's words are passed on untouched, its errors and the binary are kept.
 #[derive(Debug, Default)]
 struct CompilerOutput {
     artifact: Option<PathBuf>,
-    codes: Vec<String>,
-    errors: usize,
+    errors: Vec<CompilerError>,
 }
 
 #[derive(Deserialize)]
@@ -325,8 +333,18 @@ struct CargoTarget {
 #[derive(Deserialize)]
 struct Diagnostic {
     level: String,
+    message: String,
     rendered: Option<String>,
     code: Option<Code>,
+    #[serde(default)]
+    spans: Vec<Span>,
+    #[serde(default)]
+    children: Vec<Diagnostic>,
+}
+
+#[derive(Deserialize)]
+struct Span {
+    label: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -351,13 +369,29 @@ impl CompilerOutput {
         if let Some(rendered) = &message.rendered {
             eprint!("{rendered}");
         }
-        if message.level.starts_with("error") {
-            self.errors += 1;
-            if let Some(code) = message.code.map(|code| code.code)
-                && !self.codes.contains(&code)
-            {
-                self.codes.push(code);
+        // At the end it says how many there were.
+        if message.level.starts_with("error") && !message.message.starts_with("aborting due to") {
+            let error = CompilerError::from(message);
+            if !self.errors.contains(&error) {
+                self.errors.push(error);
             }
+        }
+    }
+}
+
+impl From<Diagnostic> for CompilerError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        let labels = diagnostic.spans.into_iter().filter_map(|span| span.label);
+        let notes = diagnostic.children.into_iter().map(|note| note.message);
+        let lines: Vec<String> = std::iter::once(diagnostic.message)
+            .chain(labels)
+            .chain(notes)
+            .collect();
+        CompilerError {
+            code: diagnostic
+                .code
+                .map_or_else(|| "error".to_owned(), |code| code.code),
+            said: lines.join("\n"),
         }
     }
 }

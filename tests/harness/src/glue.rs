@@ -17,6 +17,8 @@ use crate::build;
 
 use crate::build::BuildError;
 
+use crate::build::CompilerError;
+
 use crate::build::Crate;
 
 use crate::build::Language;
@@ -181,12 +183,20 @@ fn not_compiled(krate: &Crate, said: &str) -> BuildError {
         .next("git status; just doctor");
         return BuildError::CouldNotBuild(trouble.into());
     }
-    for complaint in complaints {
+    for complaint in &complaints {
         eprintln!("error: {complaint}");
     }
+    let error = |complaint: &&str| CompilerError {
+        code: KOTLIN.to_owned(),
+        // Without the place, which moves with every edit.
+        said: complaint
+            .split_once(' ')
+            .map_or(*complaint, |(_, message)| message)
+            .to_owned(),
+    };
     BuildError::DoesNotCompile {
         label: krate.package.clone(),
-        codes: vec![KOTLIN.to_owned()],
+        errors: complaints.iter().map(error).collect(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::cli::CheckArgs;
 use crate::predict;
 use crate::state;
+use crate::state::Fault;
 use crate::state::LastCheck;
 use workshop_base::exercise::Catalogue;
 use workshop_base::exercise::Exercise;
@@ -16,12 +17,14 @@ use workshop_base::terminal::paint;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build;
 use workshop_harness::build::BuildError;
+use workshop_harness::build::CompilerError;
 use workshop_harness::build::Launch;
 use workshop_harness::build::Profile;
 use workshop_harness::contract::Suite;
 use workshop_harness::failure::TestError;
 use workshop_harness::plan;
 use workshop_harness::plan::Phase;
+use workshop_harness::report::Judged;
 use workshop_harness::report::Report;
 use workshop_harness::report::Verdict;
 use workshop_harness::run::judge;
@@ -46,8 +49,8 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
             let started = Instant::now();
             let launch = match build::build(workspace, args.target, Profile::Check).await {
                 Ok(launch) => launch,
-                Err(BuildError::DoesNotCompile { label, codes }) => {
-                    return does_not_compile(workspace, exercise, args.target, &label, codes);
+                Err(BuildError::DoesNotCompile { label, errors }) => {
+                    return does_not_compile(workspace, exercise, args.target, &label, errors);
                 }
                 Err(BuildError::CouldNotBuild(error)) => return Err(error),
             };
@@ -78,8 +81,18 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
 fn last_check(report: &Report) -> LastCheck {
     match report.outcome() {
         Outcome::Passed => LastCheck::passed(),
-        _ => LastCheck::failed(report.failed()),
+        _ => LastCheck::failed(report.tests.iter().filter_map(fault).collect()),
     }
+}
+
+fn fault(judged: &Judged) -> Option<Fault> {
+    let Verdict::Failed { failure, log } = &judged.verdict else {
+        return None;
+    };
+    Some(Fault {
+        name: judged.test.clone(),
+        said: format!("{failure}\n{log}"),
+    })
 }
 
 /// The exercise a target belongs to; none for the Kotlin service.
@@ -192,18 +205,23 @@ fn does_not_compile(
     exercise: Option<&Exercise>,
     target: Target,
     label: &str,
-    codes: Vec<String>,
+    errors: Vec<CompilerError>,
 ) -> anyhow::Result<Outcome> {
     let trouble = Trouble::new(format!(
         "{label} does not compile; the compiler's words stand above"
     ))
     .failed();
     if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
-        let of_rustc = codes.iter().find(|code| code.starts_with('E'));
-        let explain = of_rustc.map_or(String::new(), |code| {
-            format!("; rustc --explain {code} tells more")
+        let of_rustc = errors.iter().find(|error| error.code.starts_with('E'));
+        let explain = of_rustc.map_or(String::new(), |error| {
+            format!("; rustc --explain {} tells more", error.code)
         });
-        state::record(workspace, exercise, &LastCheck::does_not_compile(codes))?;
+        let faults = errors.into_iter().map(|error| Fault {
+            name: error.code,
+            said: error.said,
+        });
+        let check = LastCheck::does_not_compile(faults.collect());
+        state::record(workspace, exercise, &check)?;
         return Err(trouble.next(format!("just hint {target}{explain}")).into());
     }
     Err(trouble

@@ -4,12 +4,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::hints;
-use crate::hints::Hints;
 use crate::hints::LEVELS;
-use crate::hints::Section;
 use crate::state;
 use crate::state::CheckOutcome;
-use crate::state::LastCheck;
+use crate::state::Fault;
 use crate::state::LastHint;
 use workshop_base::exercise::Exercise;
 use workshop_base::outcome::Outcome;
@@ -17,101 +15,86 @@ use workshop_base::terminal::Style;
 use workshop_base::terminal::paint;
 use workshop_base::workspace::Workspace;
 
-/// Prints the next hint and remembers that it was shown.
-///
-/// # Errors
-/// When the hints cannot be read, or the memory cannot be written.
-pub fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
+/// Prints the next hint, or the one at `level`, and remembers that it was shown.
+pub fn run(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    level: Option<u8>,
+) -> anyhow::Result<Outcome> {
     let name = exercise.name();
-    let hints = hints::read(&exercise.starter(workspace).join("hints.md"))?;
+    let hints = hints::of(workspace, exercise)?;
     let mut memory = state::recall(workspace, exercise);
     let Some(check) = memory.last_check.clone() else {
         println!("A hint fits what failed last, and {name} has not been checked yet.");
-        next(&format!("just check {name}"));
+        println!("next: just check {name}");
         return Ok(Outcome::Passed);
     };
-    let Some((failure, section)) = failure(&hints, &check) else {
+    let Some((fault, section)) = hints::choose(&hints, &check) else {
+        let at = when(check.at);
         println!(
-            "Everything in {name} passed at the last check ({}); there is nothing to hint at.",
-            when(check.at)
+            "Everything in {name} passed at the last check ({at}); there is nothing to hint at."
         );
-        next(&format!(
-            "just measure {name}, or just solution {name} to compare yours with the reference"
-        ));
+        println!(
+            "next: just measure {name}, or just solution {name} to compare yours with the reference"
+        );
         return Ok(Outcome::Passed);
     };
 
-    let level = match &memory.last_hint {
-        Some(last) if last.section == section.heading => (last.level + 1).clamp(1, LEVELS),
-        _ => 1,
-    };
-    println!(
-        "{}",
-        paint(
-            Style::Strong,
-            format!("{name}: hint {level} of {LEVELS} for {failure}")
-        )
+    let failure = identity(check.outcome, fault);
+    let shown = memory.last_hint.as_ref().map_or(0, |last| {
+        let again = last.section == section.heading && last.failure == failure;
+        if again { last.level } else { 0 }
+    });
+    let level = level.map_or((shown + 1).min(LEVELS), usize::from);
+    let title = format!(
+        "{name}: hint {level} of {LEVELS} for {}",
+        in_words(check.outcome, fault)
     );
+    println!("{}", paint(Style::Strong, title));
     let changed = if changed_since(workspace, exercise, check.at) {
         "; your files have changed since"
     } else {
         ""
     };
-    println!(
-        "{}",
-        paint(
-            Style::Faint,
-            format!("chosen by the check of {}{changed}", when(check.at))
-        )
-    );
-    println!("\n{}\n", section.levels[level - 1]);
+    let chosen = format!("chosen by the check of {}{changed}", when(check.at));
+    println!("{}", paint(Style::Faint, chosen));
+    let text = section.levels[level - 1].replace("{exercise}", &name);
+    println!("\n{text}\n");
     if level < LEVELS {
-        next(&format!(
-            "just check {name}, or just hint {name} for the next level"
-        ));
+        println!("next: just check {name}, or just hint {name} for the next level");
     } else {
-        next(&format!(
-            "just check {name}, or just solution {name}: this was the last level"
-        ));
+        println!(
+            "next: just check {name}, or just solution {name}: this was the last level (just hint {name} --level 1 shows the first again)"
+        );
     }
 
     memory.last_hint = Some(LastHint {
+        failure,
         section: section.heading.clone(),
-        level,
+        level: level.max(shown),
     });
     state::remember(workspace, exercise, &memory)?;
     Ok(Outcome::Passed)
 }
 
-/// What went wrong first, in words, and the section for it. Of several compiler codes the first that has a section
-/// of its own counts: one mistake often draws others behind it.
-fn failure<'a>(hints: &'a Hints, check: &LastCheck) -> Option<(String, &'a Section)> {
-    match check.outcome {
-        CheckOutcome::Passed => None,
-        CheckOutcome::Failed => {
-            let test = check
-                .failed
-                .first()
-                .map_or("the failed check", String::as_str);
-            Some((test.to_owned(), hints.for_key(test)))
-        }
+/// What tells a failure from the next one. A test's words change with every run, a compiler's message does not.
+fn identity(outcome: CheckOutcome, fault: &Fault) -> String {
+    match outcome {
         CheckOutcome::DoesNotCompile => {
-            let section = hints.for_keys(check.compiler_codes.iter().map(String::as_str));
-            let code = section
-                .keys()
-                .find(|key| check.compiler_codes.iter().any(|code| code == key))
-                .or_else(|| check.compiler_codes.first().map(String::as_str));
-            let what = code.map_or_else(
-                || "code that does not compile".into(),
-                |code| format!("the error {code}"),
-            );
-            Some((what, section))
+            let message = fault.said.lines().next().unwrap_or_default();
+            format!("{}: {message}", fault.name)
         }
+        _ => fault.name.clone(),
     }
 }
 
-fn next(what: &str) {
-    println!("next: {what}");
+fn in_words(outcome: CheckOutcome, fault: &Fault) -> String {
+    match (outcome, fault.name.as_str()) {
+        (CheckOutcome::DoesNotStart, _) => "a service that does not start".to_owned(),
+        (CheckOutcome::DoesNotCompile, "error") => "code that does not compile".to_owned(),
+        (CheckOutcome::DoesNotCompile, code) => format!("the error {code}"),
+        (_, test) => test.to_owned(),
+    }
 }
 
 fn when(at: Timestamp) -> String {
@@ -121,18 +104,10 @@ fn when(at: Timestamp) -> String {
 }
 
 fn changed_since(workspace: &Workspace, exercise: &Exercise, at: Timestamp) -> bool {
-    exercise
-        .edit
-        .iter()
-        .filter_map(|path| {
-            exercise
-                .starter(workspace)
-                .join(path)
-                .metadata()
-                .ok()?
-                .modified()
-                .ok()
-        })
+    let folder = exercise.starter(workspace);
+    let modified = |path| folder.join(path).metadata().ok()?.modified().ok();
+    let times = exercise.edit.iter().filter_map(modified);
+    times
         .filter_map(|time| Timestamp::try_from(time).ok())
         // The check's time is rounded down to a second.
         .any(|time| time.as_second() > at.as_second())

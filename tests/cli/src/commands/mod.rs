@@ -47,7 +47,9 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Check(args) => interruptible(check::run(workspace, &args)).await,
         Command::Run(args) => run::run(workspace, &args).await,
         Command::Watch { target } => watch::run(workspace, &exercise(workspace, target)?).await,
-        Command::Hint { target } => hint::run(workspace, &exercise(workspace, target)?),
+        Command::Hint { target, level } => {
+            hint::run(workspace, &exercise(workspace, target)?, level)
+        }
         Command::Solution { target, apply } => {
             solution::run(workspace, &exercise(workspace, target)?, apply)
         }

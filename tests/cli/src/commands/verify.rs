@@ -192,8 +192,8 @@ impl Gate<'_> {
     }
 
     fn missing_hints(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
-        let hints = hints::read(&exercise.starter(self.workspace).join("hints.md"))?;
-        Ok(hints.missing(&exercise.red))
+        let hints = hints::of(self.workspace, exercise)?;
+        Ok(hints[0].missing(&exercise.red))
     }
 
     async fn judged(&self, target: Target, exercise: &Exercise) -> anyhow::Result<Report> {

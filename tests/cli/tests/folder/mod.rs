@@ -18,7 +18,7 @@ impl Folder {
             folder: tempfile::tempdir().expect("a temporary folder"),
         };
         folder.write("justfile", "");
-        folder.write("tests/Cargo.toml", "");
+        folder.write("tests/tools.toml", "");
         folder
     }
 

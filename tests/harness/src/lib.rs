@@ -1,28 +1,18 @@
-//! The harness: targets built and started, requests made, the database taken away in three ways and given back, failures told.
+//! The harness: targets built and started, requests made, the database taken away and given back, failures told.
+//!
+//! `build` makes a launch of a target, `service` runs it and what surrounds it, `request` asks it, `scenarios` are what the tests
+//! of a suite need around it.
 
 pub mod build;
-pub mod container;
 pub mod contract;
-pub mod copies;
-pub mod failure;
-pub mod first_start;
-pub mod front;
-pub mod glue;
-pub mod http;
-pub mod jdk;
-pub mod nginx;
-pub mod outage;
 pub mod plan;
-pub mod proxy;
-pub mod qr;
 pub mod report;
-pub mod restart;
+pub mod request;
 pub mod run;
+pub mod scenarios;
 pub mod service;
-pub mod short_runs;
-pub mod shutdown;
-pub mod silence;
-pub mod sockets;
-pub mod stand_in;
-pub mod wasm;
-pub mod workbench;
+
+pub use build::{copies, glue, image as container, jdk, wasm};
+pub use request::{failure, http, qr};
+pub use scenarios::{first_start, outage, restart, short_runs, shutdown, silence, workbench};
+pub use service::{front, nginx, proxy, sockets, stand_in};

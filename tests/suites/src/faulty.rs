@@ -5,7 +5,7 @@ use workshop_harness::failure::TestError;
 use workshop_harness::http::Client;
 
 /// The file that takes the place of `src/qr.rs`.
-pub const DRAWING: &str = include_str!("faulty_qr.rs");
+pub const DRAWING: &str = include_str!("../payloads/faulty_qr.rs");
 
 /// The texts at which it panics, does not end, and takes 100 MB.
 pub const PANIC: &str = "panic";

@@ -59,7 +59,7 @@ contract_tests! {
 const STAGES: [&str; 4] = ["off", "mirror", "ten-percent", "all"];
 
 /// Takes the place of the crate's `src/qr.rs`.
-const STALLING: &str = include_str!("stalling_qr.rs");
+const STALLING: &str = include_str!("../payloads/stalling_qr.rs");
 
 /// An nginx in front of these two, with the crate's configuration.
 async fn in_front_of(

@@ -1,5 +1,11 @@
 //! Building a target: cargo for Rust, Maven for Kotlin; what comes out is a launch that can be started.
 
+pub mod copies;
+pub mod glue;
+pub mod image;
+pub mod jdk;
+pub mod wasm;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -11,11 +17,8 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::glue;
-
-use crate::jdk;
-use crate::jdk::Jdk;
 use crate::nginx;
+use jdk::Jdk;
 use workshop_base::exercise::Calls;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;

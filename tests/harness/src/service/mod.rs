@@ -1,5 +1,11 @@
 //! A service under test: started on a free port, awaited, and stopped whatever way the command ends.
 
+pub mod front;
+pub mod nginx;
+pub mod proxy;
+pub mod sockets;
+pub mod stand_in;
+
 use std::collections::VecDeque;
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

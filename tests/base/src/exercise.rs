@@ -65,16 +65,19 @@ pub struct Measure {
     pub task: MeasureTask,
 }
 
-/// The parts of the course whose exercises are crates. Suites add up and starters grow within a part.
+/// What a learner makes in an exercise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
-    /// One service, moved piece by piece.
+pub enum Kind {
+    /// A crate: the service, or what the Kotlin service calls.
     #[default]
-    Port,
-    /// One function, brought into the Kotlin service at one depth after the other.
-    Ladder,
+    Crate,
+    /// A form to fill in.
+    Form,
 }
+
+/// The part of the course in which the service is ported, piece by piece.
+pub const PORT: &str = "port";
 
 /// How the Kotlin service calls the crate of an exercise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,16 +114,20 @@ pub struct GrowsFrom {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exercise {
-    /// The exercise's number, from 1.
+    /// The exercise's number.
     pub number: u8,
     /// The end of its folder's name: `read-a-record` in `03-read-a-record`.
     pub slug: String,
     /// The title as the book prints it.
     pub title: String,
-    /// The part of the course that it belongs to.
+    /// What the learner makes.
     #[serde(default)]
-    pub part: Part,
-    /// The suites of this exercise. In the port they add up: those of earlier exercises are run as well.
+    pub kind: Kind,
+    /// The part of the course that it belongs to.
+    #[serde(default = "port")]
+    pub part: String,
+    /// The suites of this exercise. Those of the exercise that it grows from are run as well.
+    #[serde(default)]
     pub suites: Vec<String>,
     /// The files that the learner edits, relative to the exercise's folder.
     pub edit: Vec<PathBuf>,
@@ -130,8 +137,8 @@ pub struct Exercise {
     pub grows_from: Option<GrowsFrom>,
     /// The planned minutes.
     pub minutes: Minutes,
-    /// The measurement at the end.
-    pub measure: Measure,
+    /// The measurement at the end; none where there is nothing to measure.
+    pub measure: Option<Measure>,
     /// There when the Kotlin service calls the crate; else the crate is the service.
     pub kotlin: Option<Glue>,
 }
@@ -152,9 +159,19 @@ impl Exercise {
         format!("solution-{}", self.number)
     }
 
-    /// True when the exercise is a Rust crate (exercise 1 is a form to fill in).
+    /// True when the exercise is a Rust crate.
     pub fn is_crate(&self) -> bool {
-        self.number > 1
+        self.kind == Kind::Crate
+    }
+
+    /// True when the exercise is a piece of the port.
+    pub fn is_port(&self) -> bool {
+        self.part == PORT
+    }
+
+    /// What is measured at the end.
+    pub fn task(&self) -> Option<MeasureTask> {
+        self.measure.map(|measure| measure.task)
     }
 
     /// How the Kotlin service calls the crate; `None` where the crate is the service.
@@ -181,9 +198,6 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// Reads every `solutions/NN-*/exercise.toml`: the references are the originals, since learners edit beside the copies.
-    ///
-    /// # Errors
-    /// When a file is missing or malformed; the error names file, line and column.
     pub fn read(workspace: &Workspace) -> anyhow::Result<Self> {
         let folder = workspace.solutions();
         let mut exercises = Vec::new();
@@ -205,9 +219,6 @@ impl Catalogue {
     }
 
     /// The exercise with this number.
-    ///
-    /// # Errors
-    /// When there is none; the error lists what exists.
     pub fn get(&self, number: u8) -> anyhow::Result<&Exercise> {
         self.exercises
             .iter()
@@ -225,19 +236,22 @@ impl Catalogue {
         self.exercises.iter().map(Exercise::name).collect()
     }
 
-    /// The suites that judge an exercise: in the port its own and those of all earlier crates, else (the form of exercise 1,
-    /// the ladder) its own only.
+    /// The suites that judge an exercise: those of the exercises that it grows from, and its own.
     pub fn suites_for<'a>(&'a self, exercise: &'a Exercise) -> Vec<&'a str> {
-        if !exercise.is_crate() || exercise.part != Part::Port {
-            return exercise.suites.iter().map(String::as_str).collect();
-        }
-        self.exercises
-            .iter()
-            .filter(|earlier| earlier.is_crate() && earlier.part == Part::Port)
-            .filter(|earlier| earlier.number <= exercise.number)
-            .flat_map(|earlier| earlier.suites.iter().map(String::as_str))
-            .collect()
+        // An exercise grows from an earlier one: a wrong number cannot lead in a circle.
+        let before = exercise
+            .grows_from
+            .as_ref()
+            .filter(|before| before.exercise < exercise.number)
+            .and_then(|before| self.get(before.exercise).ok());
+        let mut suites = before.map_or_else(Vec::new, |before| self.suites_for(before));
+        suites.extend(exercise.suites.iter().map(String::as_str));
+        suites
     }
+}
+
+fn port() -> String {
+    PORT.to_owned()
 }
 
 fn read_exercise(path: &std::path::Path) -> anyhow::Result<Exercise> {
@@ -245,11 +259,45 @@ fn read_exercise(path: &std::path::Path) -> anyhow::Result<Exercise> {
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     toml::from_str(&text).map_err(|error| {
         Trouble::new(format!("{} is malformed: {error}", path.display()))
-            .expected("number, slug, title, suites, edit, red, [minutes] and [measure]; in the ladder part and [kotlin]")
+            .expected(
+                "number, slug, title, edit, red and [minutes], as the other exercises have them",
+            )
             .next(format!(
                 "git diff -- {0}; git restore {0} brings the file back",
                 path.display()
             ))
             .into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_add_up_along_what_an_exercise_grows_from() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        for (number, rest) in [
+            (0, "kind = \"form\"\n"),
+            (2, ""),
+            (3, "[grows_from]\nexercise = 2\n"),
+            (9, "part = \"ladder\"\n"),
+            (13, "part = \"under-load\"\n[grows_from]\nexercise = 3\n"),
+        ] {
+            let place = folder.path().join(format!("solutions/{number}"));
+            std::fs::create_dir_all(&place)?;
+            let text = format!(
+                "number = {number}\nslug = \"a\"\ntitle = \"A\"\nsuites = [\"suite-{number}\"]\nedit = []\nred = []\n{rest}\
+                 [minutes]\nreading = 1\ndoing = 1\nreviewing = 1\n"
+            );
+            std::fs::write(place.join("exercise.toml"), text)?;
+        }
+        let catalogue = Catalogue::read(&Workspace::at(folder.path()))?;
+        let suites = |number| Ok::<_, anyhow::Error>(catalogue.suites_for(catalogue.get(number)?));
+        assert_eq!(suites(3)?, ["suite-2", "suite-3"]);
+        assert_eq!(suites(9)?, ["suite-9"]);
+        assert_eq!(suites(13)?, ["suite-2", "suite-3", "suite-13"]);
+        assert!(!catalogue.get(0)?.is_crate() && catalogue.get(0)?.task().is_none());
+        Ok(())
+    }
 }

@@ -31,16 +31,34 @@ impl FromStr for Target {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = |digits: &str| digits.parse::<u8>().ok().filter(|number| *number > 0);
-        let target = match text.split_once('-') {
-            None if text == "kotlin" => Some(Target::Kotlin),
-            Some(("exercise", digits)) => number(digits).map(Target::Exercise),
-            Some(("solution", digits)) => number(digits).map(Target::Solution),
-            _ => None,
-        };
-        target.ok_or_else(|| {
-            format!("{text} is no target; a target is exercise-N, solution-N or kotlin")
-        })
+        let target = meant(text);
+        match target {
+            Some(target) if target.to_string() == text => Ok(target),
+            Some(target) => Err(format!("{text} is no target; did you mean {target}?")),
+            None => Err(format!(
+                "{text} is no target; a target is exercise-N, solution-N or kotlin"
+            )),
+        }
+    }
+}
+
+/// What somebody means who writes `exercise3`, `3`, `Solution-3` or the name of a folder.
+fn meant(text: &str) -> Option<Target> {
+    let text = text.to_lowercase();
+    if text == "kotlin" {
+        return Some(Target::Kotlin);
+    }
+    let digits = text.find(|letter: char| letter.is_ascii_digit())?;
+    let (word, rest) = text.split_at(digits);
+    let end = rest.find(|letter: char| !letter.is_ascii_digit());
+    let number = rest[..end.unwrap_or(rest.len())].parse().ok()?;
+    let word = word.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    if "exercises".starts_with(word) {
+        Some(Target::Exercise(number))
+    } else if "solutions".starts_with(word) {
+        Some(Target::Solution(number))
+    } else {
+        None
     }
 }
 
@@ -50,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_target_reads_as_it_is_written() {
-        for text in ["exercise-3", "solution-12", "kotlin"] {
+        for text in ["exercise-0", "exercise-3", "solution-12", "kotlin"] {
             assert_eq!(
                 text.parse::<Target>().map(|target| target.to_string()),
                 Ok(text.to_owned())
@@ -59,8 +77,26 @@ mod tests {
     }
 
     #[test]
+    fn a_slip_is_answered_with_what_was_meant() {
+        for (text, meant) in [
+            ("exercise3", "exercise-3"),
+            ("3", "exercise-3"),
+            ("Exercise-3", "exercise-3"),
+            ("ex 3", "exercise-3"),
+            ("exercise-03", "exercise-3"),
+            ("exercises/03-read-a-record", "exercise-3"),
+            ("solution_12", "solution-12"),
+            ("Kotlin", "kotlin"),
+        ] {
+            let refusal = text.parse::<Target>().expect_err(text);
+            let question = format!("did you mean {meant}?");
+            assert!(refusal.contains(&question), "{refusal}");
+        }
+    }
+
+    #[test]
     fn anything_else_is_refused_with_what_would_be_right() {
-        for text in ["exercise-", "exercise-0", "exercise-x", "rust", "solution3"] {
+        for text in ["exercise-", "exercise-x", "exercise-300", "rust", "rust-3"] {
             let refusal = text.parse::<Target>().expect_err(text);
             assert!(
                 refusal.contains("exercise-N, solution-N or kotlin"),

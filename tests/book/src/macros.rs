@@ -54,7 +54,6 @@ impl Call {
         argument
             .strip_prefix("exercise-")
             .and_then(|digits| digits.parse().ok())
-            .filter(|number| *number > 0)
             .ok_or_else(|| {
                 Problem::new(
                     format!("{argument} names no exercise"),
@@ -227,7 +226,6 @@ mod tests {
         for wrong in [
             "{{#minutes 3}}",
             "{{#minutes}}",
-            "{{#minutes exercise-0}}",
             "{{#minutes exercise-3 exercise-4}}",
         ] {
             let problem = call(wrong).exercise().expect_err(wrong);

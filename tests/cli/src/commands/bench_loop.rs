@@ -14,7 +14,6 @@ use anyhow::Context;
 use crate::commands::check;
 use workshop_base::exercise::Catalogue;
 use workshop_base::exercise::Exercise;
-use workshop_base::exercise::Part;
 use workshop_base::outcome::Outcome;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
@@ -55,8 +54,8 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let mut held = Vec::new();
     let port = catalogue
         .iter()
-        .filter(|exercise| exercise.part == Part::Port);
-    for exercise in port.filter(|exercise| exercise.is_crate()) {
+        .filter(|exercise| exercise.is_port() && exercise.is_crate());
+    for exercise in port {
         let copy = Copy::of(workspace, &exercise.solution(workspace), "bench-loop")?;
         let mut loops = Vec::new();
         for round in 0..=LOOPS {

@@ -238,7 +238,14 @@ fn next_step(catalogue: &Catalogue, target: Target, report: &Report) -> String {
             let following = following.map_or(String::new(), |exercise| {
                 format!("; then {}", exercise.name())
             });
-            format!("just measure {target}{following}")
+            let measured = catalogue
+                .get(number)
+                .is_ok_and(|exercise| exercise.task().is_some());
+            if measured {
+                format!("just measure {target}{following}")
+            } else {
+                format!("just progress{following}")
+            }
         }
         Target::Exercise(_) => {
             format!("just hint {target}; just run {target} to try the request by hand")

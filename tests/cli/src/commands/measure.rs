@@ -4,7 +4,6 @@ use crate::cli::MeasureArgs;
 use workshop_base::exercise::Catalogue;
 use workshop_base::exercise::Exercise;
 use workshop_base::exercise::MeasureTask;
-use workshop_base::exercise::Part;
 use workshop_base::outcome::Outcome;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
@@ -48,7 +47,7 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
     };
     let mut result = measure(workspace, exercise, args, mode).await?;
     // The predictions are about the port.
-    if !args.reference && exercise.part == Part::Port {
+    if !args.reference && exercise.is_port() {
         result.predictions = judged(workspace, &result)?;
     }
     let path = if args.reference {
@@ -77,7 +76,7 @@ fn exercise(catalogue: &Catalogue, target: Target) -> anyhow::Result<&Exercise> 
         Target::Exercise(number) | Target::Solution(number) => catalogue.get(number),
         Target::Kotlin => catalogue
             .iter()
-            .find(|exercise| exercise.measure.task == MeasureTask::Baseline)
+            .find(|exercise| exercise.task() == Some(MeasureTask::Baseline))
             .ok_or_else(|| {
                 Trouble::new("no exercise measures the Kotlin service alone")
                     .next("just progress")
@@ -98,7 +97,11 @@ async fn measure(
         target: args.target.to_string(),
         mode,
     };
-    match exercise.measure.task {
+    let task = exercise.task().ok_or_else(|| {
+        let name = exercise.name();
+        Trouble::new(format!("{name} has no measurement")).next(format!("just check {name}"))
+    })?;
+    match task {
         MeasureTask::Baseline => {
             let lab = under_load(workspace, args).await?;
             let subjects = [lab.subject(Target::Kotlin).await?];

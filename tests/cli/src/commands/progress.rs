@@ -23,34 +23,28 @@ enum Stage {
     Passed { on: Timestamp, red_since: bool },
 }
 
-struct Row {
-    name: String,
-    title: String,
-    minutes: String,
+/// One exercise of the table.
+struct Row<'a> {
+    exercise: &'a Exercise,
     stage: Stage,
     measured: bool,
 }
 
 /// Prints the table.
-///
-/// # Errors
-/// When the exercises cannot be read.
 pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let mut rows = Vec::new();
     let mut faults = Vec::new();
-    for exercise in catalogue.iter() {
-        rows.push(Row {
-            name: exercise.name(),
-            title: exercise.title.clone(),
-            minutes: exercise.minutes.total().to_string(),
+    let rows: Vec<Row> = catalogue
+        .iter()
+        .map(|exercise| Row {
+            exercise,
             stage: stage(workspace, exercise, &mut faults),
             measured: workspace
                 .results()
                 .join(format!("{}.json", exercise.name()))
                 .is_file(),
-        });
-    }
+        })
+        .collect();
     print(&rows);
     for fault in faults {
         eprintln!("warning: {fault}");
@@ -61,22 +55,20 @@ pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
 
 fn stage(workspace: &Workspace, exercise: &Exercise, faults: &mut Vec<anyhow::Error>) -> Stage {
     let memory = state::recall(workspace, exercise);
-    let red = memory
-        .last_check
-        .as_ref()
-        .is_some_and(|check| check.outcome != CheckOutcome::Passed);
+    let red = |check: &state::LastCheck| check.outcome != CheckOutcome::Passed;
     if let Some(on) = memory.first_passed {
-        return Stage::Passed { on, red_since: red };
+        let red_since = memory.last_check.as_ref().is_some_and(red);
+        return Stage::Passed { on, red_since };
     }
-    if memory.last_check.is_some()
-        || !is_starter(workspace, exercise).unwrap_or_else(|fault| {
-            faults.push(fault);
-            true
-        })
-    {
-        return Stage::Started;
+    let untouched = is_starter(workspace, exercise).unwrap_or_else(|fault| {
+        faults.push(fault);
+        true
+    });
+    if memory.last_check.is_some() || !untouched {
+        Stage::Started
+    } else {
+        Stage::NotStarted
     }
-    Stage::NotStarted
 }
 
 fn is_starter(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<bool> {
@@ -86,69 +78,57 @@ fn is_starter(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<bool
 }
 
 fn print(rows: &[Row]) {
-    let words = |stage: Stage| match stage {
+    let titles = rows.iter().map(|row| row.exercise.title.chars().count());
+    let width = titles.max().unwrap_or(0);
+    let line = |name: &str, title: &str, minutes: &str, state: &str, measured: &str| {
+        format!("{name:<11}  {title:<width$}  {minutes:>7}  {state:<41}  {measured}")
+    };
+    let head = line("exercise", "title", "minutes", "state", "measured");
+    println!("{}", paint(Style::Strong, head));
+    for Row {
+        exercise,
+        stage,
+        measured,
+    } in rows
+    {
+        let measured = match (measured, exercise.task()) {
+            (true, _) => "yes",
+            (false, Some(_)) => "no",
+            (false, None) => "-",
+        };
+        let minutes = exercise.minutes.total().to_string();
+        let state = in_words(*stage);
+        let line = line(
+            &exercise.name(),
+            &exercise.title,
+            &minutes,
+            &state,
+            measured,
+        );
+        let green = matches!(stage, Stage::Passed { red_since, .. } if !red_since);
+        println!(
+            "{}",
+            if green {
+                paint(Style::Good, line)
+            } else {
+                line
+            }
+        );
+    }
+}
+
+fn in_words(stage: Stage) -> String {
+    match stage {
         Stage::NotStarted => "not started".to_owned(),
         Stage::Started => "started".to_owned(),
         Stage::Passed { on, red_since } => {
             let day = on.to_zoned(TimeZone::system()).strftime("%Y-%m-%d");
-            format!(
-                "passed on {day}{}",
-                if red_since {
-                    ", red at the last check"
-                } else {
-                    ""
-                }
-            )
-        }
-    };
-    let head = ["exercise", "title", "minutes", "state", "measured"].map(str::to_owned);
-    let table: Vec<[String; 5]> = rows
-        .iter()
-        .map(|row| {
-            let measured = if row.measured { "yes" } else { "no" };
-            [
-                row.name.clone(),
-                row.title.clone(),
-                row.minutes.clone(),
-                words(row.stage),
-                measured.to_owned(),
-            ]
-        })
-        .collect();
-    let widths: Vec<usize> = (0..head.len())
-        .map(|column| {
-            table
-                .iter()
-                .chain([&head])
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let line = |cells: &[String; 5]| {
-        let cell = |column: usize| {
-            let text = &cells[column];
-            let space = " ".repeat(widths[column] - text.chars().count());
-            if column == 2 {
-                format!("{space}{text}")
+            let since = if red_since {
+                ", red at the last check"
             } else {
-                format!("{text}{space}")
-            }
-        };
-        (0..cells.len())
-            .map(cell)
-            .collect::<Vec<_>>()
-            .join("  ")
-            .trim_end()
-            .to_owned()
-    };
-    println!("{}", paint(Style::Strong, line(&head)));
-    for (row, cells) in rows.iter().zip(&table) {
-        match row.stage {
-            Stage::Passed {
-                red_since: false, ..
-            } => println!("{}", paint(Style::Good, line(cells))),
-            _ => println!("{}", line(cells)),
+                ""
+            };
+            format!("passed on {day}{since}")
         }
     }
 }
@@ -156,10 +136,15 @@ fn print(rows: &[Row]) {
 /// The first thing in the order of the course that is not done.
 fn next(rows: &[Row]) -> String {
     for row in rows {
+        let name = row.exercise.name();
         match row.stage {
-            Stage::Passed { .. } if row.measured => {}
-            Stage::Passed { .. } => return format!("just measure {}", row.name),
-            Stage::Started | Stage::NotStarted => return format!("just check {}", row.name),
+            Stage::Passed {
+                red_since: false, ..
+            } if row.measured || row.exercise.task().is_none() => {}
+            Stage::Passed {
+                red_since: false, ..
+            } => return format!("just measure {name}"),
+            _ => return format!("just check {name}"),
         }
     }
     "everything is done and measured; just serve shows your figures in the book".to_owned()

@@ -97,7 +97,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
 
 /// The newest exercise that measures reads.
 fn measured_exercise(catalogue: &Catalogue) -> anyhow::Result<&Exercise> {
-    let reads = |exercise: &&Exercise| exercise.measure.task == MeasureTask::Reads;
+    let reads = |exercise: &&Exercise| exercise.task() == Some(MeasureTask::Reads);
     catalogue
         .iter()
         .filter(reads)

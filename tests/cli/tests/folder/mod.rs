@@ -88,8 +88,9 @@ pub fn assert_says(text: &str, words: &[&str]) {
 
 /// An `exercise.toml`; lists are given as they stand between the quotes: `a", "b`.
 pub fn exercise_toml(number: u8, slug: &str, title: &str, edit: &str, red: &str) -> String {
+    let kind = if number == 1 { "form" } else { "crate" };
     format!(
-        "number = {number}\nslug = \"{slug}\"\ntitle = \"{title}\"\nsuites = [\"{slug}\"]\nedit = [\"{edit}\"]\n\
+        "number = {number}\nkind = \"{kind}\"\nslug = \"{slug}\"\ntitle = \"{title}\"\nsuites = [\"{slug}\"]\nedit = [\"{edit}\"]\n\
          red = [\"{red}\"]\n[minutes]\nreading = 8\ndoing = 25\nreviewing = 7\n[measure]\ntask = \"reads\"\n"
     )
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Part;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build;
@@ -99,9 +98,7 @@ impl Site {
 /// The last state of the port: the newest reference that answers everything.
 pub fn newest_reference(workspace: &Workspace) -> anyhow::Result<Target> {
     let catalogue = Catalogue::read(workspace)?;
-    let of_the_port = catalogue
-        .iter()
-        .filter(|exercise| exercise.part == Part::Port);
+    let of_the_port = catalogue.iter().filter(|exercise| exercise.is_port());
     let newest = of_the_port.map(|exercise| exercise.number).max();
     Ok(Target::Solution(newest.context("there is no reference")?))
 }

@@ -10,7 +10,6 @@ use crate::protocol::subject::Subject;
 use crate::tasks::load::Wanted;
 use crate::tasks::qrcode;
 use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Part;
 use workshop_base::target::Target;
 use workshop_harness::nginx;
 use workshop_results::file::Ladder;
@@ -63,9 +62,10 @@ async fn subjects(
     let kotlin = lab.subject(Target::Kotlin).await?;
     let beside = kotlin.launch.clone();
     let mut subjects = vec![(0, kotlin.labelled("Kotlin alone"))];
+    let part = &catalogue.get(exercise)?.part;
     let below = catalogue
         .iter()
-        .filter(|step| step.part == Part::Ladder && step.number < exercise);
+        .filter(|step| step.part == *part && step.number < exercise);
     for (step, tier) in below.zip(1..) {
         let reference = lab.subject(Target::Solution(step.number)).await?;
         subjects.push((tier, reference.labelled(&step.title)));

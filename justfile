@@ -15,7 +15,7 @@ default:
 tour: tool (bring "mdbook" "oha" "hyperfine")
     {{ workshop }} tour
 
-# What is here, what is missing, and the exact command that mends it
+# What is here, what is missing, and the exact command that fixes it
 [group('start here')]
 doctor: tool
     {{ workshop }} doctor
@@ -98,8 +98,13 @@ test: tool (bring "mdbook")
     cd exercises/kotlin-service && mvn --batch-mode --no-transfer-progress test
     cargo test --package "workshop*"
     {{ workshop }} verify all --after-tests
-    cargo run --quiet --package workshop-book -- check
+    just book-check
     mdbook build
+
+# What is wrong in the book: includes, links, minutes, images, what it loads; with file and line
+[group('authors')]
+book-check: (bring "mdbook")
+    cargo run --quiet --package workshop-book -- check
 
 # The author's gate for exercise-N, or all: starter red as declared, reference green, each mistake caught
 [group('authors')]

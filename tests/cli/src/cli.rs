@@ -19,7 +19,7 @@ pub struct Cli {
 pub enum Command {
     /// Database, data, both services side by side: checked, measured, shown in the book
     Tour,
-    /// What is here, what is missing, and the command that mends it
+    /// What is here, what is missing, and the command that fixes it
     Doctor,
     /// Build, start and test one target
     Check(CheckArgs),

@@ -1,0 +1,185 @@
+//! The wrapper `justw`, called twice at the same time in one checkout, with a fake cargo that finishes when a test says so.
+
+#![expect(
+    clippy::expect_used,
+    reason = "the helpers of a test may fail as the test itself may"
+)]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use notify::{RecursiveMode, Watcher};
+use tempfile::TempDir;
+
+/// Only a hanging wrapper takes this long.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// What the fake cargo does: it says that it was called, waits for the file `go`, and then makes what it was asked for.
+const CARGO: &str = r#"#!/bin/sh
+: >"$FAKE/called.$$"
+while ! [ -e "$FAKE/go" ]; do sleep 0.05; done
+case $1 in
+    build) mkdir -p target/debug; : >target/debug/workshop; chmod +x target/debug/workshop ;;
+    install)
+        mkdir -p .workshop/tools/bin "$CARGO_TARGET_DIR"
+        printf '#!/bin/sh\necho oha 1.16.0\n' >.workshop/tools/bin/oha
+        chmod +x .workshop/tools/bin/oha ;;
+esac
+"#;
+
+struct Checkout {
+    folder: TempDir,
+}
+
+impl Checkout {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let checkout = Checkout { folder };
+        let justw = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../justw");
+        fs::copy(justw, checkout.path("justw")).expect("a copy of the wrapper");
+        checkout.write("tests/tools.toml", "oha = \"1.16.0\"\n");
+        for source in ["Cargo.toml", "Cargo.lock", "tests/cli/Cargo.toml"] {
+            checkout.write(source, "");
+        }
+        checkout.write("tests/cli/src/main.rs", "");
+        checkout.write("datasets/records/data.sql", "");
+        checkout.write("fake/cargo", CARGO);
+        fs::set_permissions(
+            checkout.path("fake/cargo"),
+            fs::Permissions::from_mode(0o755),
+        )
+        .expect("made executable");
+        checkout
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    fn start(&self, arguments: &[&str]) -> Wrapper {
+        let mut child = Command::new("sh")
+            .arg(self.path("justw"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_remove("CARGO_TARGET_DIR")
+            .env("FAKE", self.path("fake"))
+            .env(
+                "PATH",
+                format!("{}:/usr/bin:/bin", self.path("fake").display()),
+            )
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the wrapper starts");
+        let stderr = child.stderr.take().expect("its words");
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            // Nobody listens any more when the test is over.
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Wrapper { child, lines }
+    }
+
+    fn calls(&self) -> usize {
+        let entries = fs::read_dir(self.path("fake")).expect("the folder");
+        let names = entries.flatten().map(|entry| entry.file_name());
+        names
+            .filter(|name| name.to_string_lossy().starts_with("called"))
+            .count()
+    }
+
+    /// Starts the wrapper twice, the second while the first is inside cargo; cargo ends when the second has come as far as it
+    /// can. Returns how both ended and what the second said.
+    fn twice(&self, arguments: &[&str]) -> (bool, bool, Vec<String>) {
+        let (sender, events) = channel();
+        let mut watcher = notify::recommended_watcher(move |_| {
+            let _ = sender.send(());
+        })
+        .expect("a watcher");
+        watcher
+            .watch(&self.path("fake"), RecursiveMode::NonRecursive)
+            .expect("watched");
+        let mut first = self.start(arguments);
+        while self.calls() < 1 {
+            events.recv_timeout(HANGS).expect("the first calls cargo");
+        }
+        let mut second = self.start(arguments);
+        let mut said = Vec::new();
+        let waits = |said: &[String]| said.iter().any(|line| line.contains("waiting"));
+        while self.calls() < 2 && !waits(&said) {
+            // Its words and its calls come by different ways: both are looked for.
+            match second.lines.recv_timeout(Duration::from_millis(20)) {
+                Ok(line) => said.push(line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        self.write("fake/go", "");
+        let ended = (first.ended_well(), second.ended_well());
+        said.extend(second.lines.try_iter());
+        (ended.0, ended.1, said)
+    }
+}
+
+struct Wrapper {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Wrapper {
+    fn ended_well(&mut self) -> bool {
+        self.child.wait().expect("its end").success()
+    }
+}
+
+#[test]
+fn two_wrappers_build_the_tool_once() {
+    let checkout = Checkout::new();
+    let (first, second, said) = checkout.twice(&["--tool"]);
+    assert!(first && second, "{first} {second} {said:?}");
+    assert_eq!(checkout.calls(), 1, "{said:?}");
+    assert!(
+        said.iter()
+            .any(|line| line.contains("waiting for another ./justw")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn two_wrappers_bring_a_tool_once() {
+    let checkout = Checkout::new();
+    let (first, second, said) = checkout.twice(&["--bring", "oha"]);
+    assert!(first && second, "{first} {second} {said:?}");
+    assert_eq!(checkout.calls(), 1, "{said:?}");
+}
+
+#[test]
+fn what_a_killed_wrapper_left_behind_stops_nobody() {
+    let checkout = Checkout::new();
+    let mut ended = Command::new("true").spawn().expect("a process");
+    ended.wait().expect("its end");
+    fs::create_dir(checkout.path(".workshop")).expect("made");
+    symlink(
+        ended.id().to_string(),
+        checkout.path(".workshop/justw.lock"),
+    )
+    .expect("a lock");
+    checkout.write("fake/go", "");
+    assert!(checkout.start(&["--tool"]).ended_well());
+    assert!(
+        fs::symlink_metadata(checkout.path(".workshop/justw.lock")).is_err(),
+        "the lock is left"
+    );
+}

@@ -90,16 +90,23 @@ image *target: tool
 clean *options: tool
     {{ workshop }} clean {{ options }}
 
-# Everything that CI runs
+# Everything that is to be tested
 [group('authors')]
 test: tool (bring "mdbook")
-    cargo fmt --all --check
-    cargo clippy --quiet --workspace --all-targets -- --deny warnings
-    cd exercises/kotlin-service && mvn --batch-mode --no-transfer-progress test
-    cargo test --package "workshop*"
-    {{ workshop }} verify all --after-tests
-    just book-check
-    mdbook build
+    @./justw --part "formatting" cargo fmt --all --check
+    @./justw --part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
+    @./justw --part "the Kotlin service's own tests" mvn --batch-mode --no-transfer-progress --file exercises/kotlin-service test
+    @./justw --part "building the tests" cargo test --quiet --package "workshop*" --no-run
+    @./justw --part "cargo test" cargo test --package "workshop*"
+    @./justw --part "verify" {{ workshop }} verify all --after-tests
+    @./justw --part "the book's check" just book-check
+    @./justw --part "the book" mdbook build
+
+# What another provider of PostgreSQL can break: the contract, the server itself, seeding, faults
+[group('authors')]
+test-provider: tool
+    @./justw --part "contract, other provider" cargo test --package workshop --test contract
+    @./justw --part "server, seeding, faults, other provider" cargo test --package workshop --test postgres --test seeding --test faults
 
 # What is wrong in the book: includes, links, minutes, images, what it loads; with file and line
 [group('authors')]

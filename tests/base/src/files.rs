@@ -6,62 +6,57 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use walkdir::WalkDir;
 
 use crate::workspace::Workspace;
 
 /// The files of a folder, by their paths relative to it.
 pub type Tree = BTreeMap<PathBuf, Vec<u8>>;
 
-/// The end of the names of files that are being written.
-const UNFINISHED: &str = ".workshop-unfinished";
+/// The end of the names of files that are being written. The process id before it tells whether somebody still writes them.
+const UNFINISHED: &str = "-.workshop-unfinished";
 
-/// Reads every file below `folder`. Left out are Cargo's `target` folder, files that were being written when the tool
-/// died, and links that lead nowhere (some editors lock files with such links).
-///
-/// # Errors
-/// When a folder or a file cannot be read. A folder that does not exist has no files.
+/// Reads every file below `folder`; one that does not exist has none. Left out are Cargo's `target` folder, files that were
+/// being written when the tool died, and links that lead nowhere (some editors lock files with such links).
 pub fn read_tree(folder: &Path) -> anyhow::Result<Tree> {
     let mut tree = Tree::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(relative) = folders.pop() {
-        let here = folder.join(&relative);
-        let entries = match fs::read_dir(&here) {
-            Ok(entries) => entries,
-            Err(error)
-                if error.kind() == ErrorKind::NotFound && relative.as_os_str().is_empty() =>
-            {
-                break;
-            }
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot list {}", here.display()));
-            }
+    if !folder.exists() {
+        return Ok(tree);
+    }
+    let built = folder.join("target");
+    let entries = WalkDir::new(folder).into_iter();
+    for entry in entries.filter_entry(|entry| entry.path() != built) {
+        let path = match entry {
+            Ok(entry) => entry.into_path(),
+            // Editors make and remove files of their own all the time.
+            Err(error) if error.io_error().is_some_and(is_missing) => continue,
+            Err(error) => return Err(error).with_context(|| listing(folder)),
         };
-        for entry in entries {
-            let entry = entry.with_context(|| format!("cannot list {}", here.display()))?;
-            let name = relative.join(entry.file_name());
-            let kind = entry
-                .file_type()
-                .with_context(|| format!("cannot look at {}", entry.path().display()))?;
-            if kind.is_dir() {
-                if name != Path::new("target") {
-                    folders.push(name);
-                }
-            } else if !is_unfinished(&name) && entry.path().is_file() {
-                match fs::read(entry.path()) {
-                    Ok(bytes) => {
-                        tree.insert(name, bytes);
-                    }
-                    // Editors make and remove files of their own all the time.
-                    Err(error) if error.kind() == ErrorKind::NotFound => {}
-                    Err(error) => {
-                        return Err(error)
-                            .with_context(|| format!("cannot read {}", entry.path().display()));
-                    }
-                }
-            }
+        if path.to_string_lossy().ends_with(UNFINISHED) || !path.is_file() {
+            continue;
+        }
+        if let Some(bytes) = read_if_there(&path)? {
+            tree.insert(path.strip_prefix(folder)?.to_path_buf(), bytes);
         }
     }
     Ok(tree)
+}
+
+fn listing(folder: &Path) -> String {
+    format!("cannot list {}", folder.display())
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound
+}
+
+/// The content of a file, or `None` when there is no such file.
+pub fn read_if_there(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
 }
 
 /// The paths that are in one tree only, or with another content in the other.
@@ -77,74 +72,66 @@ pub fn differing(one: &Tree, other: &Tree) -> Vec<PathBuf> {
     paths
 }
 
-fn is_unfinished(path: &Path) -> bool {
-    path.to_string_lossy().ends_with(UNFINISHED)
-}
-
 /// Writes a file beside its place, makes it durable and moves it there: whoever reads the path, also after a crash or
 /// a power cut, finds the old content or the new one, nothing between. Missing folders are made.
-///
-/// # Errors
-/// When the disk refuses; the old content is in place then.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let context = || format!("cannot write {}", path.display());
-    let folder = path.parent().with_context(context)?;
-    fs::create_dir_all(folder).with_context(context)?;
-    let mut name = path.file_name().with_context(context)?.to_owned();
+    let folder = path.parent().unwrap_or(Path::new("."));
+    write_by_way_of(folder, path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Writes the file in the folder `way` first; beside its place where that is on another file system.
+fn write_by_way_of(way: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    fs::create_dir_all(way)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}{UNFINISHED}", std::process::id()));
-    let unfinished = folder.join(name);
-    let written = write_durably(&unfinished, bytes).and_then(|()| {
+    let unfinished = way.join(name);
+    let moved = write_durably(&unfinished, bytes).and_then(|()| {
         if let Ok(old) = fs::metadata(path) {
             fs::set_permissions(&unfinished, old.permissions())?;
         }
         crash_point();
         fs::rename(&unfinished, path)
     });
-    if written.is_err() {
+    if let Err(error) = moved {
         // The error that matters is the one above.
         let _ = fs::remove_file(&unfinished);
+        return match error.kind() {
+            ErrorKind::CrossesDevices if way != folder => write_by_way_of(folder, path, bytes),
+            _ => Err(error),
+        };
     }
-    written.with_context(context)?;
     sync_folder(folder);
     crash_point();
     Ok(())
 }
 
-/// Puts a file in place of the one that was read before, or removes it when there is no new content.
-///
-/// # Errors
-/// When somebody (an editor) wrote the file meanwhile, or the disk refuses; the file is left alone then.
+/// Puts a file in place of the one that was read before, or removes it when there is no new content. When somebody (an editor)
+/// wrote it meanwhile, it is left alone. Unfinished files are in the folder `way`.
 pub fn replace(
+    way: &Path,
     path: &Path,
     before: Option<&Vec<u8>>,
     after: Option<&Vec<u8>>,
 ) -> anyhow::Result<()> {
-    let now = match fs::read(path) {
-        Ok(bytes) => Some(bytes),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => {
-            return Err(error).with_context(|| format!("cannot read {}", path.display()));
-        }
-    };
     anyhow::ensure!(
-        now.as_ref() == before,
+        read_if_there(path)?.as_ref() == before,
         "{} was written by somebody else meanwhile and was left alone",
         path.display()
     );
     match after {
-        Some(bytes) => write_atomically(path, bytes)?,
+        Some(bytes) => write_by_way_of(way, path, bytes)
+            .with_context(|| format!("cannot write {}", path.display())),
         None => {
             fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
             crash_point();
+            Ok(())
         }
     }
-    Ok(())
 }
 
 /// Writes a file and waits until the disk has it.
-///
-/// # Errors
-/// When the disk refuses.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(bytes)?;

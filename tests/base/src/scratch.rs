@@ -17,14 +17,20 @@ use crate::workspace::Workspace;
 const PREFIX: &str = "kotlin-to-rust-workshop-";
 
 /// The beginning of a name below `.workshop` for something that belongs to this process: `what.1234-`. Whatever has such a name
-/// in `.workshop/logs` or `.workshop/measure` is removed once the process has ended.
+/// in `.workshop/logs`, `.workshop/measure` or `.workshop/unfinished` is removed once the process has ended.
 pub fn owned(what: &str) -> String {
     format!("{what}.{}-", std::process::id())
 }
 
 /// Removes the logs and folders that commands which were killed left below `.workshop`, and says which.
 pub fn sweep_checkout(workspace: &Workspace) -> Vec<PathBuf> {
-    let places = [workspace.logs(), workspace.state().join("measure")];
+    let below = |name| workspace.state().join(name);
+    let places = [
+        workspace.logs(),
+        workspace.unfinished(),
+        below("measure"),
+        below("state"),
+    ];
     let entries = places
         .iter()
         .flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten());

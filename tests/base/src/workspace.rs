@@ -94,6 +94,11 @@ impl Workspace {
         self.state().join("attempts")
     }
 
+    /// Where files are while they are being written.
+    pub fn unfinished(&self) -> PathBuf {
+        self.state().join("unfinished")
+    }
+
     /// The logs of the services that were started.
     pub fn logs(&self) -> PathBuf {
         self.state().join("logs")

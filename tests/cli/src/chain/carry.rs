@@ -137,13 +137,17 @@ pub fn starter_by_hand<'a>(
 pub fn write(workspace: &Workspace, step: &Step) -> anyhow::Result<()> {
     record::keep(workspace, &step.reference)?;
     for change in &step.changes {
-        files::replace(&change.path, change.before.as_ref(), change.after.as_ref()).with_context(
-            || {
-                Trouble::new(format!("{} is carried in part only", step.exercise.name()))
-                    .expected("files that nobody else writes meanwhile, and room on the disk")
-                    .next("the same command again finishes it")
-            },
-        )?;
+        files::replace(
+            &workspace.unfinished(),
+            &change.path,
+            change.before.as_ref(),
+            change.after.as_ref(),
+        )
+        .with_context(|| {
+            Trouble::new(format!("{} is carried in part only", step.exercise.name()))
+                .expected("files that nobody else writes meanwhile, and room on the disk")
+                .next("the same command again finishes it")
+        })?;
     }
     Ok(())
 }

@@ -79,6 +79,7 @@ impl Copy {
         })?;
         for path in files::differing(&before, &after) {
             files::replace(
+                &self.krate.folder,
                 &self.krate.folder.join(&path),
                 before.get(&path),
                 after.get(&path),
@@ -118,7 +119,12 @@ impl Copy {
             files::read_tree(&self.krate.folder)?,
         );
         for path in files::differing(&before, &after) {
-            files::replace(&folder.join(&path), before.get(&path), after.get(&path))?;
+            files::replace(
+                &folder,
+                &folder.join(&path),
+                before.get(&path),
+                after.get(&path),
+            )?;
         }
         Ok(Crate {
             folder,

@@ -1,6 +1,6 @@
 //! Files handled so that nothing is ever half-written: whole trees read into memory, single files replaced atomically.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -60,16 +60,16 @@ pub fn read_if_there(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
 }
 
 /// The paths that are in one tree only, or with another content in the other.
-pub fn differing(one: &Tree, other: &Tree) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> = one
-        .iter()
-        .filter(|(path, bytes)| other.get(*path) != Some(bytes))
-        .map(|(path, _)| path)
-        .chain(other.keys().filter(|path| !one.contains_key(*path)))
-        .cloned()
-        .collect();
-    paths.sort();
+pub fn differing<C: PartialEq>(
+    one: &BTreeMap<PathBuf, C>,
+    other: &BTreeMap<PathBuf, C>,
+) -> Vec<PathBuf> {
+    let paths: BTreeSet<&PathBuf> = one.keys().chain(other.keys()).collect();
     paths
+        .into_iter()
+        .filter(|path| one.get(*path) != other.get(*path))
+        .cloned()
+        .collect()
 }
 
 /// Writes a file beside its place, makes it durable and moves it there: whoever reads the path, also after a crash or

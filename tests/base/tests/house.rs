@@ -93,7 +93,9 @@ fn modules(source: &Path) -> BTreeMap<Vec<String>, String> {
                 }
                 let text = std::fs::read_to_string(&path).expect("readable");
                 let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-                let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+                let lines = code
+                    .lines()
+                    .filter(|line| !line.trim_start().starts_with("//"));
                 found.insert(module, lines.collect::<Vec<_>>().join("\n"));
             }
         }
@@ -155,8 +157,14 @@ fn imports(source: &Path) -> Graph {
         text.split("pub use ").skip(1).find_map(|rest| {
             let mut names = Vec::new();
             let rest = rest.trim_start();
-            expand(rest.strip_prefix("crate::").unwrap_or(rest), &[], &mut names);
-            let hit = names.into_iter().find(|path| path.last().is_some_and(|last| last == name))?;
+            expand(
+                rest.strip_prefix("crate::").unwrap_or(rest),
+                &[],
+                &mut names,
+            );
+            let hit = names
+                .into_iter()
+                .find(|path| path.last().is_some_and(|last| last == name))?;
             Some(if rest.starts_with("crate::") {
                 hit
             } else {
@@ -167,7 +175,9 @@ fn imports(source: &Path) -> Graph {
     let resolve = |path: &[String]| {
         let mut path = path.to_vec();
         for _ in 0..8 {
-            let length = (0..=path.len()).rev().find(|n| modules.contains_key(&path[..*n]))?;
+            let length = (0..=path.len())
+                .rev()
+                .find(|n| modules.contains_key(&path[..*n]))?;
             let (module, rest) = path.split_at(length);
             match rest.first().and_then(|name| given_on(module, name)) {
                 Some(origin) => path = [origin.as_slice(), &rest[1..]].concat(),
@@ -198,8 +208,13 @@ fn imports(source: &Path) -> Graph {
             let path = [module.as_slice(), found.first()?.as_slice()].concat();
             modules.contains_key(&path[..=module.len()]).then_some(path)
         });
-        let targets = absolute.chain(relative).chain(inner).filter_map(|path| resolve(&path));
-        let others = targets.filter(|target| target != module).map(|target| name(&target));
+        let targets = absolute
+            .chain(relative)
+            .chain(inner)
+            .filter_map(|path| resolve(&path));
+        let others = targets
+            .filter(|target| target != module)
+            .map(|target| name(&target));
         graph.insert(name(module), others.collect());
     }
     graph
@@ -219,7 +234,10 @@ fn no_file_imports_in_a_circle() {
             writeln!(circles, "tests/{name}/src: {}", circle.join(" -> ")).expect("text");
         }
     }
-    assert!(circles.is_empty(), "files that import in a circle:\n{circles}");
+    assert!(
+        circles.is_empty(),
+        "files that import in a circle:\n{circles}"
+    );
 }
 
 #[test]
@@ -243,21 +261,37 @@ fn the_picture_of_the_crates_is_true() {
     // Those at the top that nothing left imports.
     while !left.is_empty() {
         let imported: BTreeSet<&String> = left.iter().flat_map(|name| &graph[*name]).collect();
-        let row: Vec<&String> = left.iter().copied().filter(|name| !imported.contains(name)).collect();
+        let row: Vec<&String> = left
+            .iter()
+            .copied()
+            .filter(|name| !imported.contains(name))
+            .collect();
         for name in row {
             left.remove(name);
             let imports: Vec<&str> = graph[name].iter().map(String::as_str).collect();
             let line = format!("{name:<9} ──▶  {}", imports.join("  "));
-            writeln!(picture, "{}", line.trim_end_matches("  ").trim_end_matches("──▶").trim_end()).expect("text");
+            writeln!(
+                picture,
+                "{}",
+                line.trim_end_matches("  ")
+                    .trim_end_matches("──▶")
+                    .trim_end()
+            )
+            .expect("text");
         }
     }
     let path = root().join("CONTRIBUTING.md");
     let page = std::fs::read_to_string(&path).expect("CONTRIBUTING.md");
-    let (before, rest) = page.split_once(BEGIN).expect("the beginning of the picture");
+    let (before, rest) = page
+        .split_once(BEGIN)
+        .expect("the beginning of the picture");
     let (drawn, after) = rest.split_once(END).expect("the end of the picture");
     if std::env::var_os("WRITE_PICTURE").is_some() {
         std::fs::write(&path, format!("{before}{BEGIN}{picture}{END}{after}")).expect("written");
         return;
     }
-    assert_eq!(drawn, picture, "WRITE_PICTURE=1 cargo test -p workshop-base --test house writes it anew");
+    assert_eq!(
+        drawn, picture,
+        "WRITE_PICTURE=1 cargo test -p workshop-base --test house writes it anew"
+    );
 }

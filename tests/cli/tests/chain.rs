@@ -129,6 +129,23 @@ impl Course {
         faults.join("\n")
     }
 
+    /// The copies that wait for a decision about a file, newest last.
+    fn copies(&self, file: &str) -> Vec<String> {
+        let desk = std::fs::read_dir(self.path(".workshop/carry")).expect("a folder");
+        let copies = desk.map(|entry| entry.expect("an entry").path().join(file));
+        let mut copies: Vec<PathBuf> = copies.filter(|copy| copy.exists()).collect();
+        copies.sort_by_key(|copy| copy.metadata().and_then(|data| data.modified()).ok());
+        let shown = |copy: &PathBuf| {
+            copy.strip_prefix(self.root())
+                .map(|copy| copy.display().to_string())
+        };
+        copies
+            .iter()
+            .map(shown)
+            .collect::<Result<_, _>>()
+            .expect("inside")
+    }
+
     #[track_caller]
     fn assert_chain_holds(&self) {
         for number in 2..=4 {
@@ -275,7 +292,7 @@ fn a_conflict_shows_both_sides_and_writes_nothing_until_it_is_decided() {
     course.edit("solutions/02-first/src/settings.rs", "8080", "2222");
     let before = course.files();
     let said = course.fails(&["carry", "exercise-2"], 1);
-    let copy = ".workshop/carry/solutions/04-third/src/settings.rs";
+    let copy = &course.copies("solutions/04-third/src/settings.rs")[0];
     assert_says(
         &said,
         &[
@@ -315,16 +332,14 @@ fn a_decision_is_for_the_contents_that_it_was_made_of() {
     course.passes(&["carry", "exercise-3"]);
     course.edit("solutions/02-first/src/settings.rs", "8080", "2222");
     course.fails(&["carry", "exercise-2"], 1);
-    let copy = ".workshop/carry/solutions/03-second/src/settings.rs";
-    course.write(copy, "// decided\n");
-    course.edit("solutions/03-second/src/settings.rs", "second", "newer");
+    let settings = "solutions/03-second/src/settings.rs";
+    course.write(&course.copies(settings)[0], "// decided\n");
+    course.edit(settings, "second", "newer");
     course.fails(&["carry", "exercise-2"], 1);
-    assert_says(&course.read(copy), &["newer", "<<<<<<<"]);
-    let kept = std::fs::read_dir(course.path(".workshop/carry/solutions/03-second/src"))
-        .expect("a folder")
-        .map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).expect("text"))
-        .any(|text| text == "// decided\n");
-    assert!(kept, "the older decision is set aside, not lost");
+    let copies = course.copies(settings);
+    assert_eq!(copies.len(), 2, "the older decision is kept");
+    assert_eq!(course.read(&copies[0]), "// decided\n");
+    assert_says(&course.read(&copies[1]), &["newer", "<<<<<<<"]);
 }
 
 #[test]
@@ -392,10 +407,8 @@ fn a_starter_follows_the_reference_before_in_lines_that_the_lesson_replaces() {
     course.edit("solutions/02-first/src/main.rs", "start();", "begin();");
     course.fails(&["carry", "exercise-2"], 1);
     let reference = course.read("solutions/03-second/src/main.rs");
-    course.write(
-        ".workshop/carry/solutions/03-second/src/main.rs",
-        &reference,
-    );
+    let copy = &course.copies("solutions/03-second/src/main.rs")[0];
+    course.write(copy, &reference);
     let said = course.passes(&["carry", "exercise-2"]);
     assert_eq!(course.read("solutions/03-second/src/main.rs"), reference);
     assert_says(

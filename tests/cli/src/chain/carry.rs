@@ -1,19 +1,14 @@
 //! Carrying: from a changed reference to its starter and its mistakes, to the next reference, and so on to the end.
 //!
-//! Everything is merged in memory first. Files are written when all of it goes together; until then the only place that
-//! is written to is `.workshop/carry`.
+//! Everything is merged in memory first. Files are written when all of it goes together; until then the only place that is
+//! written to is `.workshop/carry`.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::chain::conflicts::Decision;
-
-use crate::chain::conflicts::Desk;
 use crate::chain::merge;
-use crate::chain::merge::Conflict;
-use crate::chain::merge::Version;
+use crate::chain::merge::{Change, Decision};
 use crate::chain::record;
 use crate::chain::record::Record;
 use crate::chain::without_description;
@@ -30,317 +25,175 @@ use workshop_base::workspace::Workspace;
 /// What is to be written for one exercise.
 #[derive(Debug)]
 pub struct Step<'a> {
+    workspace: &'a Workspace,
     /// The exercise.
     pub exercise: &'a Exercise,
     /// The files, in the order in which they are written: a step that was cut short is begun again without harm.
-    pub changes: Vec<Change>,
-    /// The exercises whose contents are recorded for the first time: they are taken to be carried already.
-    pub trusted: Vec<String>,
-    /// The files of the starter and the mistakes that keep lines of their own where the reference has changed.
-    pub kept: Vec<String>,
+    pub writes: Vec<Write>,
+    /// What the author should know about it.
+    pub notes: Vec<String>,
+    /// The copies in which the author has to decide first, each with the file that it is about.
+    pub open: Vec<(String, PathBuf)>,
+    record: Record,
     /// The reference as it will be.
     reference: Tree,
 }
 
 /// One file to be written.
 #[derive(Debug)]
-pub struct Change {
+pub struct Write {
     /// The file.
     pub path: PathBuf,
     before: Option<Vec<u8>>,
     after: Option<Vec<u8>>,
 }
 
-/// A file that the author has to decide about.
-#[derive(Debug)]
-pub struct Open {
-    /// The file, relative to the checkout.
-    pub file: String,
-    /// Its copy with both sides, to be edited.
-    pub copy: PathBuf,
-}
-
-/// What carrying has come to.
-#[derive(Debug)]
-pub enum Carried<'a> {
-    /// Everything goes together.
-    Ready(Vec<Step<'a>>, Desk),
-    /// The author has to decide first.
-    Stuck(Vec<Open>),
-}
-
-/// Merges the change to one reference into all that grows from it. Nothing is written but for what goes to the desk.
-///
-/// # Errors
-/// When files cannot be read, or a patch or a record does not fit.
+/// Merges the change to one reference into all that grows from it. Where the author has to decide, the last step says so; what
+/// comes after it would be merged with what may not stay.
 pub fn plan<'a>(
-    workspace: &Workspace,
+    workspace: &'a Workspace,
     catalogue: &'a Catalogue,
     origin: &'a Exercise,
-) -> anyhow::Result<Carried<'a>> {
-    let mut carrier = Carrier::new(workspace)?;
-    let mut references: BTreeMap<u8, (&Exercise, Tree)> = BTreeMap::new();
-    let mut steps = Vec::new();
+) -> anyhow::Result<Vec<Step<'a>>> {
+    let mut steps: Vec<Step> = Vec::new();
     for exercise in catalogue.iter() {
-        let before = exercise
-            .grows_from
-            .as_ref()
-            .and_then(|grows_from| references.get(&grows_from.exercise));
+        let grows_from = exercise.grows_from.as_ref().map(|before| before.exercise);
+        let before = steps
+            .iter()
+            .find(|step| Some(step.exercise.number) == grows_from);
         if exercise != origin && before.is_none() {
             continue;
         }
-        let step = carrier.step(exercise, before)?;
-        // Whatever comes after an open decision would be merged with what may not stay.
-        if !carrier.open.is_empty() {
-            return Ok(Carried::Stuck(carrier.open));
-        }
-        references.insert(exercise.number, (exercise, step.reference.clone()));
+        let mut step = Step::new(workspace, exercise)?;
+        step.carry(before)?;
+        let stuck = !step.open.is_empty();
         steps.push(step);
+        if stuck {
+            break;
+        }
     }
-    Ok(Carried::Ready(steps, carrier.desk))
+    Ok(steps)
 }
 
 /// For an author who has made the starter by hand: what lies in its folder is the starter of the reference as it is. The
 /// mistakes follow the reference as when it is carried.
-///
-/// # Errors
-/// When starter and reference differ outside the edit list, a mistake does not fit, or files cannot be read.
 pub fn starter_by_hand<'a>(
-    workspace: &Workspace,
+    workspace: &'a Workspace,
     exercise: &'a Exercise,
 ) -> anyhow::Result<Step<'a>> {
-    let carrier = Carrier::new(workspace)?;
-    let mut record = Record::read(workspace, exercise)?;
-    let mut step = Step::new(exercise);
-    step.reference = originals::reference_files(workspace, exercise)?;
-    if let Some(change) = carrier.change(&record, exercise, step.reference.clone())? {
-        carrier.mistakes(&mut step, &change)?;
+    let mut step = Step::new(workspace, exercise)?;
+    if let Some(change) = step.change(exercise, step.reference.clone())? {
+        step.mistakes(&change)?;
     }
-    let patch = originals::make_patch(
-        exercise,
-        &originals::reference(workspace, exercise)?,
-        &originals::in_place(workspace, exercise)?,
-    )?;
-    step.write_text(
-        exercise.solution(workspace).join(originals::STARTER_PATCH),
-        patch,
-    )?;
-    record.take(exercise, &step.reference);
-    step.write_text(record::place(workspace, exercise), record.text()?)?;
+    let reference = originals::reference(workspace, exercise)?;
+    let starter = originals::in_place(workspace, exercise)?;
+    step.patch(&reference, &starter)?;
+    step.record.take(exercise, &step.reference);
+    step.write(record::place(workspace, exercise), step.record.text()?)?;
     Ok(step)
 }
 
-/// Writes a step's files.
-///
-/// # Errors
-/// When a file was written by somebody else meanwhile, or the disk refuses; the same command again finishes it.
-pub fn write(workspace: &Workspace, step: &Step) -> anyhow::Result<()> {
-    record::keep(workspace, &step.reference)?;
-    for change in &step.changes {
-        files::replace(
-            &workspace.unfinished(),
-            &change.path,
-            change.before.as_ref(),
-            change.after.as_ref(),
-        )
-        .with_context(|| {
-            Trouble::new(format!("{} is carried in part only", step.exercise.name()))
-                .expected("files that nobody else writes meanwhile, and room on the disk")
-                .next("the same command again finishes it")
-        })?;
-    }
-    Ok(())
-}
-
-/// The files of a folder before and after a change.
-struct Changed {
-    folder: PathBuf,
-    old: Tree,
-    new: Tree,
-}
-
-impl Changed {
-    /// The same change under another package name.
-    fn under_name(self, from: &str, to: &str) -> Changed {
-        Changed {
-            folder: self.folder,
-            old: originals::under_name(self.old, from, to),
-            new: originals::under_name(self.new, from, to),
-        }
-    }
-
-    /// The same change in these files only.
-    fn only(self, paths: &[PathBuf]) -> Changed {
-        let some = |mut tree: Tree| {
-            tree.retain(|path, _| paths.contains(path));
-            tree
-        };
-        Changed {
-            folder: self.folder,
-            old: some(self.old),
-            new: some(self.new),
-        }
-    }
-
-    fn touches(&self, path: &PathBuf) -> bool {
-        self.old.get(path) != self.new.get(path)
-    }
-}
-
-struct Carrier<'a> {
-    workspace: &'a Workspace,
-    desk: Desk,
-    open: Vec<Open>,
-}
-
-impl<'w> Carrier<'w> {
-    fn new(workspace: &'w Workspace) -> anyhow::Result<Self> {
-        Ok(Carrier {
+impl<'a> Step<'a> {
+    fn new(workspace: &'a Workspace, exercise: &'a Exercise) -> anyhow::Result<Self> {
+        Ok(Step {
             workspace,
-            desk: Desk::open(workspace)?,
+            exercise,
+            writes: Vec::new(),
+            notes: Vec::new(),
             open: Vec::new(),
+            record: Record::read(workspace, exercise)?,
+            reference: originals::reference_files(workspace, exercise)?,
         })
     }
 
-    /// One exercise: its reference takes over what has changed in the one before, its starter and its mistakes what has
-    /// changed in the reference.
-    fn step<'a>(
-        &mut self,
-        exercise: &'a Exercise,
-        before: Option<&(&Exercise, Tree)>,
-    ) -> anyhow::Result<Step<'a>> {
-        let mut record = Record::read(self.workspace, exercise)?;
-        let mut step = Step::new(exercise);
+    /// The reference takes over what has changed in the one before, its starter and its mistakes what has changed in it.
+    fn carry(&mut self, before: Option<&Step>) -> anyhow::Result<()> {
+        let exercise = self.exercise;
         let folder = exercise.solution(self.workspace);
-        let in_place = originals::reference_files(self.workspace, exercise)?;
-        let mut reference = in_place.clone();
-
+        let in_place = self.reference.clone();
         let mut change_before = None;
-        if let Some((source, files)) = before {
-            let new = without_description(files.clone());
-            let change = self.change(&record, source, new.clone())?.map(|change| {
-                change.under_name(&source.reference_name(), &exercise.reference_name())
-            });
-            match &change {
-                Some(change) => reference = self.reference(&folder, &in_place, change)?,
-                None => step.trusted.push(source.name()),
+        if let Some(before) = before {
+            let (source, new) = (
+                before.exercise,
+                without_description(before.reference.clone()),
+            );
+            if let Some(change) = self.change(source, new.clone())? {
+                let change = named(change, &source.reference_name(), &exercise.reference_name());
+                self.merge_reference(&folder, &change)?;
+                change_before = Some(change);
             }
-            change_before = change;
-            record.take(source, &new);
+            self.record.take(source, &new);
         }
         // While the author has to decide about the reference, nothing can follow it; a reference that is new has no
         // starter yet.
         if self.open.is_empty() && folder.join(originals::STARTER_PATCH).exists() {
-            match self.change(&record, exercise, reference.clone())? {
-                Some(change) => {
-                    self.mistakes(&mut step, &change)?;
-                    self.starter(&mut step, change, change_before)?;
-                }
-                None => step.trusted.push(exercise.name()),
+            if let Some(change) = self.change(exercise, self.reference.clone())? {
+                self.mistakes(&change)?;
+                self.starter(change, change_before)?;
             }
-            record.take(exercise, &reference);
+            self.record.take(exercise, &self.reference);
         }
-
-        step.write_all(&folder, &in_place, &reference);
-        step.write_text(record::place(self.workspace, exercise), record.text()?)?;
-        step.reference = reference;
-        Ok(step)
+        let reference = self.reference.clone();
+        self.write_all(&folder, &in_place, &reference);
+        self.write(record::place(self.workspace, exercise), self.record.text()?)
     }
 
     /// What has changed in a reference since it was last taken over; none when it never was.
-    fn change(
-        &self,
-        record: &Record,
-        source: &Exercise,
-        new: Tree,
-    ) -> anyhow::Result<Option<Changed>> {
-        let Some(taken) = record.taken_from(source) else {
+    fn change(&mut self, source: &Exercise, new: Tree) -> anyhow::Result<Option<Change>> {
+        let Some(taken) = self.record.taken_from(source) else {
+            let note = "is recorded as it is; what grows from it is taken to have it already";
+            self.notes.push(format!("{} {note}", source.name()));
             return Ok(None);
         };
         let now = originals::reference_files(self.workspace, source)?;
-        Ok(Some(Changed {
-            folder: source.solution(self.workspace),
-            old: record::files_of(self.workspace, source, taken, &now)?,
-            new,
-        }))
+        let old = record::files_of(self.workspace, source, taken, &now)?;
+        Ok(Some(Change { old, new }))
     }
 
-    /// A reference with the change in the one before; where both sides have changed, the author decides.
-    fn reference(
-        &mut self,
-        folder: &Path,
-        in_place: &Tree,
-        change: &Changed,
-    ) -> anyhow::Result<Tree> {
-        let (mut merged, conflicts) = merged(self.workspace, folder, in_place, change)?;
+    /// The change in the reference before; where both sides have changed, the author decides.
+    fn merge_reference(&mut self, folder: &Path, change: &Change) -> anyhow::Result<()> {
+        let (merged, conflicts) = merge::merge(&self.reference, change)?;
+        self.reference = merged;
         for conflict in conflicts {
             let file = files::shown(self.workspace, &folder.join(&conflict.path));
-            match self.desk.decide(Path::new(&file), &conflict)? {
-                Decision::Made(content) => merge::set(&mut merged, &conflict.path, content),
-                Decision::Open(copy) => self.open.push(Open { file, copy }),
+            match merge::decide(self.workspace, &file, &conflict)? {
+                Decision::Made(content) => merge::set(&mut self.reference, &conflict.path, content),
+                Decision::Open(copy) => self.open.push((file, copy)),
             }
         }
-        Ok(merged)
+        Ok(())
     }
 
     /// The starter follows its reference and, in the files that the learner edits, the reference before, whose lines it
     /// has where the exercise has not begun. First the course's own, and so the patch; then what lies in the folder,
     /// where somebody may be at work.
-    fn starter(
-        &self,
-        step: &mut Step,
-        change: Changed,
-        change_before: Option<Changed>,
-    ) -> anyhow::Result<()> {
-        let exercise = step.exercise;
-        let (reference_name, name) = (exercise.reference_name(), exercise.name());
-        let change = change.under_name(&reference_name, &name);
+    fn starter(&mut self, change: Change, change_before: Option<Change>) -> anyhow::Result<()> {
+        let exercise = self.exercise;
+        let change = named(change, &exercise.reference_name(), &exercise.name());
         let folder = exercise.starter(self.workspace);
-
         let old = originals::starter_from(self.workspace, exercise, change.old.clone())?;
-        let (mut new, mut kept) = self.follow(&folder, &old, &change)?;
+        let (mut new, mut kept) = follow(&old, &change)?;
         if let Some(before) = change_before {
-            let before = before.only(&exercise.edit);
-            let (newer, kept_from_before) = self.follow(&folder, &new, &before)?;
+            let before = before.map(|mut tree| {
+                tree.retain(|path, _| exercise.edit.contains(path));
+                tree
+            });
+            let (newer, kept_from_before) = follow(&new, &before)?;
             new = newer;
-            kept.retain(|path| !before.touches(path));
+            kept.retain(|path| !before.touched().contains(path));
             kept.extend(kept_from_before);
         }
-        step.kept.extend(
-            kept.iter()
-                .map(|path| files::shown(self.workspace, &folder.join(path))),
-        );
-
-        let patch = originals::make_patch(exercise, &change.new, &new)?;
-        let patch_file = exercise
-            .solution(self.workspace)
-            .join(originals::STARTER_PATCH);
+        for path in kept {
+            self.keeps(&files::shown(self.workspace, &folder.join(path)));
+        }
+        let reference = change.new;
+        let course = Change { old, new };
         let in_place = originals::in_place(self.workspace, exercise)?;
-        let course = Changed {
-            folder: patch_file.clone(),
-            old,
-            new,
-        };
-        let with_change = self.beside_work(exercise, &in_place, &course)?;
-        step.write_all(&folder, &in_place, &with_change);
-        step.write_text(patch_file, patch)
-    }
-
-    /// What lies in the starter's folder, with the change. Somebody's own work there stays; where the change runs into
-    /// it, it is theirs to put aside first.
-    fn beside_work(
-        &self,
-        exercise: &Exercise,
-        in_place: &Tree,
-        change: &Changed,
-    ) -> anyhow::Result<Tree> {
-        let folder = exercise.starter(self.workspace);
-        let (merged, conflicts) = merged(self.workspace, &folder, in_place, change)?;
-        match conflicts.first() {
-            None => Ok(merged),
-            Some(conflict) => Err(Trouble::new(format!(
-                "{} holds somebody's work, and the change runs into it",
-                files::shown(self.workspace, &folder.join(&conflict.path))
+        let (with_change, conflicts) = merge::merge(&in_place, &course)?;
+        if let Some(conflict) = conflicts.first() {
+            let file = files::shown(self.workspace, &folder.join(&conflict.path));
+            return Err(Trouble::new(format!(
+                "{file} holds somebody's work, and the change runs into it"
             ))
             .expected("the starter, or work in other places than the change")
             .next(format!(
@@ -348,88 +201,70 @@ impl<'w> Carrier<'w> {
                 exercise.name()
             ))
             .failed()
-            .into()),
+            .into());
         }
+        self.write_all(&folder, &in_place, &with_change);
+        self.patch(&reference, &course.new)
     }
 
     /// Each mistake follows the reference that it is planted in.
-    fn mistakes(&self, step: &mut Step, change: &Changed) -> anyhow::Result<()> {
-        for mistake in Mistake::all(&change.folder)? {
+    fn mistakes(&mut self, change: &Change) -> anyhow::Result<()> {
+        let touched = change.touched();
+        for mistake in Mistake::all(&self.exercise.solution(self.workspace))? {
             let file = files::shown(self.workspace, &mistake.file);
             let mut planted = change.old.clone();
             if patches::apply(&mut planted, &mistake.patch).is_err() {
                 // Its author may have made it anew already.
-                patches::apply(&mut change.new.clone(), &mistake.patch)
-                    .map_err(|misfit| unfit(&file, &misfit))?;
+                patches::apply(&mut change.new.clone(), &mistake.patch).map_err(|misfit| {
+                    Trouble::new(format!("{file} {misfit}"))
+                        .expected("a patch of the reference as it is, or as it was when it was last carried")
+                        .next("make the patch again, then the same command again")
+                        .failed()
+                })?;
                 continue;
             }
-            let touched = files::differing(&change.old, &planted);
-            if !touched.iter().any(|path| change.touches(path)) {
+            let differing = files::differing(&change.old, &planted);
+            if !differing.iter().any(|path| touched.contains(path)) {
                 continue;
             }
-            let (planted, kept) = self.follow(&mistake.file, &planted, change)?;
-            let kept = kept
-                .iter()
-                .map(|path| format!("{file}, {}", path.display()));
-            step.kept.extend(kept);
+            let (planted, kept) = follow(&planted, change)?;
+            for path in kept {
+                self.keeps(&format!("{file}, {}", path.display()));
+            }
             let patch = patches::between(&change.new, &planted);
-            step.write_text(mistake.file.clone(), mistake.header().to_owned() + &patch)?;
+            let text = mistake.header().to_owned() + &patch;
+            self.write(mistake.file, text)?;
         }
         Ok(())
     }
 
-    /// A starter or a mistake with a change, and the files in which it keeps lines of its own: the change is about lines
-    /// that it does not have. The gate tells whether it still does what it is there for.
-    fn follow(
-        &self,
-        folder: &Path,
-        files: &Tree,
-        change: &Changed,
-    ) -> anyhow::Result<(Tree, Vec<PathBuf>)> {
-        let (mut merged, conflicts) = merged(self.workspace, folder, files, change)?;
-        let mut kept = Vec::new();
-        for conflict in conflicts {
-            merge::set(&mut merged, &conflict.path, conflict.keeping_ours);
-            kept.push(conflict.path);
-        }
-        Ok((merged, kept))
+    fn keeps(&mut self, file: &str) {
+        let note = "kept lines of its own where the reference has changed";
+        self.notes.push(format!("{note}: {file}"));
     }
-}
 
-impl<'a> Step<'a> {
-    fn new(exercise: &'a Exercise) -> Self {
-        Step {
-            exercise,
-            changes: Vec::new(),
-            trusted: Vec::new(),
-            kept: Vec::new(),
-            reference: Tree::new(),
-        }
+    fn patch(&mut self, reference: &Tree, starter: &Tree) -> anyhow::Result<()> {
+        let patch = originals::make_patch(self.exercise, reference, starter)?;
+        let folder = self.exercise.solution(self.workspace);
+        self.write(folder.join(originals::STARTER_PATCH), patch)
     }
 
     /// Notes the files of a folder that differ.
     fn write_all(&mut self, folder: &Path, before: &Tree, after: &Tree) {
-        for path in files::differing(before, after) {
-            self.changes.push(Change {
-                path: folder.join(&path),
-                before: before.get(&path).cloned(),
-                after: after.get(&path).cloned(),
-            });
-        }
+        let differing = files::differing(before, after).into_iter();
+        self.writes.extend(differing.map(|path| Write {
+            path: folder.join(&path),
+            before: before.get(&path).cloned(),
+            after: after.get(&path).cloned(),
+        }));
     }
 
     /// Notes one file, unless it has this text already.
-    fn write_text(&mut self, path: PathBuf, text: String) -> anyhow::Result<()> {
-        let before = match std::fs::read(&path) {
-            Ok(content) => Some(content),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", path.display()));
-            }
-        };
+    fn write(&mut self, path: PathBuf, text: String) -> anyhow::Result<()> {
+        let before = files::read_if_there(&path)?;
         let after = Some(text.into_bytes());
         if before != after {
-            self.changes.push(Change {
+            self.writes.push(Write {
                 path,
                 before,
                 after,
@@ -437,29 +272,32 @@ impl<'a> Step<'a> {
         }
         Ok(())
     }
+
+    /// Writes the files.
+    pub fn finish(&self) -> anyhow::Result<()> {
+        record::keep(self.workspace, &self.reference)?;
+        let way = self.workspace.unfinished();
+        for write in &self.writes {
+            let (before, after) = (write.before.as_ref(), write.after.as_ref());
+            files::replace(&way, &write.path, before, after).with_context(|| {
+                Trouble::new(format!("{} is carried in part only", self.exercise.name()))
+                    .expected("files that nobody else writes meanwhile, and room on the disk")
+                    .next("the same command again finishes it")
+            })?;
+        }
+        Ok(())
+    }
 }
 
-/// Merges a change into a folder's files; the two folders name the sides of a conflict.
-fn merged(
-    workspace: &Workspace,
-    folder: &Path,
-    files: &Tree,
-    change: &Changed,
-) -> anyhow::Result<(Tree, Vec<Conflict>)> {
-    let ours = Version {
-        files,
-        name: &files::shown(workspace, folder),
-    };
-    let theirs = Version {
-        files: &change.new,
-        name: &files::shown(workspace, &change.folder),
-    };
-    merge::folders(ours, &change.old, theirs)
+/// The same change under another package name.
+fn named(change: Change, from: &str, to: &str) -> Change {
+    change.map(|tree| originals::under_name(tree, from, to))
 }
 
-fn unfit(file: &str, misfit: &patches::Misfit) -> Trouble {
-    Trouble::new(format!("{file} {misfit}"))
-        .expected("a patch of the reference as it is, or as it was when it was last carried")
-        .next("make the patch again, then the same command again")
-        .failed()
+/// A starter or a mistake with a change, and the files in which it keeps lines of its own: the change is about lines that it does
+/// not have. The gate tells whether it still does what it is there for.
+fn follow(files: &Tree, change: &Change) -> anyhow::Result<(Tree, Vec<PathBuf>)> {
+    let (merged, conflicts) = merge::merge(files, change)?;
+    let kept = conflicts.into_iter().map(|conflict| conflict.path);
+    Ok((merged, kept.collect()))
 }

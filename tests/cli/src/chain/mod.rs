@@ -5,21 +5,17 @@
 //! grow from a reference: its starter, its planted mistakes, and the next reference. `carried.toml` beside each
 //! reference records which contents were taken over ([`record`]). What differs from the record has not been carried:
 //! that is what `just verify` refuses, and where `just carry` begins ([`carry`]). Every step is a three-way merge
-//! ([`merge`]), and what it cannot decide is laid out for the author ([`conflicts`]).
+//! by git, and what that cannot decide is laid out for the author ([`merge`]).
 
 pub mod carry;
-pub mod conflicts;
-mod git;
 pub mod merge;
 pub mod record;
 
 use std::path::Path;
 
-use workshop_base::exercise::Catalogue;
-
-use workshop_base::exercise::Exercise;
-
 use record::Record;
+use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::Exercise;
 use workshop_base::exercise::GrowsFrom;
 use workshop_base::files;
 use workshop_base::files::Tree;
@@ -27,10 +23,7 @@ use workshop_base::originals;
 use workshop_base::workspace::Workspace;
 
 /// What of the reference before is not in this reference, and what of this reference is not in its starter and its
-/// mistakes, as far as the record says; one line a file.
-///
-/// # Errors
-/// When files cannot be read, or the exercise grows from one that is not there.
+/// mistakes, as far as the record says; one line per file.
 pub fn not_carried(
     workspace: &Workspace,
     catalogue: &Catalogue,
@@ -51,37 +44,31 @@ pub fn not_carried(
         }
     }
     for source in sources {
+        let name = source.name();
+        let Some(taken) = record.taken_from(source) else {
+            let record = originals::CARRIED;
+            faults.push(format!(
+                "{record} says nothing of {name}; run just carry {name}"
+            ));
+            continue;
+        };
         let now = record::ids(&what_is_carried(workspace, source, exercise)?);
         let taker = if source == exercise {
             "its starter and its mistakes"
         } else {
             &exercise.name()
         };
-        let Some(taken) = record.taken_from(source) else {
+        for path in files::differing(taken, &now) {
             faults.push(format!(
-                "{} says nothing of {}; run just carry {}",
-                originals::CARRIED,
-                source.name(),
-                source.name()
-            ));
-            continue;
-        };
-        for path in record::differing(taken, &now) {
-            faults.push(format!(
-                "{} of {} has changed since {taker} took it over; run just carry {}",
-                path.display(),
-                source.name(),
-                source.name()
+                "{} of {name} has changed since {taker} took it over; run just carry {name}",
+                path.display()
             ));
         }
     }
     Ok(faults)
 }
 
-/// Where the starter differs from the reference before it without saying so; one line a file.
-///
-/// # Errors
-/// When files cannot be read, or the exercise grows from one that is not there.
+/// Where the starter differs from the reference before it without saying so; one line per file.
 pub fn unannounced(
     workspace: &Workspace,
     catalogue: &Catalogue,

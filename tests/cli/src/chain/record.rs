@@ -1,15 +1,16 @@
-//! `carried.toml` beside a reference: which contents it has taken over from the reference before it, and which of its own
-//! its starter and its planted mistakes have taken over, each by the id that git gives a content.
+//! `carried.toml` beside a reference: which contents it has taken over from the reference before it, and which of its own its
+//! starter and its planted mistakes have taken over, each by the id that git gives a content.
 //!
-//! The ids make it a record and a way back at once: a content that is not there any more is found in the repository by
-//! its id, as the base of a merge.
+//! The ids are a record and a way back at once: git finds a content that has changed since by its id, as the base of a merge.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
+use sha1::{Digest, Sha1};
 
-use crate::chain::git;
 use workshop_base::exercise::Exercise;
 use workshop_base::files;
 use workshop_base::files::Tree;
@@ -26,34 +27,24 @@ const HEADER: &str = "\
 ";
 
 /// The record beside one reference: by the exercise that the contents are from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Record(BTreeMap<String, Ids>);
 
 impl Record {
     /// Reads the record; an empty one when there is none yet.
-    ///
-    /// # Errors
-    /// When it cannot be read or is malformed.
     pub fn read(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Record> {
         let path = place(workspace, exercise);
-        let fault = match std::fs::read_to_string(&path) {
-            Ok(text) => match toml::from_str(&text) {
-                Ok(record) => return Ok(record),
-                Err(error) => error.to_string(),
-            },
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Record::default());
-            }
-            Err(error) => error.to_string(),
-        };
-        let shown = files::shown(workspace, &path);
-        Err(Trouble::new(format!("{shown} cannot be understood: {fault}"))
-            .expected("a table an exercise, and in it a path and an id a line, as just carry writes them")
-            .next(format!(
-                "take the older of the two sides where a merge left both, or git restore {shown}; then just carry"
-            ))
-            .into())
+        let text = files::read_if_there(&path)?.unwrap_or_default();
+        toml::from_slice(&text).map_err(|error| {
+            let shown = files::shown(workspace, &path);
+            Trouble::new(format!("{shown} cannot be understood: {error}"))
+                .expected("one table per exercise, one path and id per line, as just carry writes them")
+                .next(format!(
+                    "take the older of the two sides where a merge left both, or git restore {shown}; then just carry"
+                ))
+                .into()
+        })
     }
 
     /// What was taken over from this exercise's reference; none when nothing was recorded yet.
@@ -72,51 +63,34 @@ impl Record {
     }
 
     /// The text of the file.
-    ///
-    /// # Errors
-    /// When a path is no UTF-8.
     pub fn text(&self) -> anyhow::Result<String> {
         Ok(format!("{HEADER}\n{}", toml::to_string(self)?))
     }
 }
 
-/// Where the record of an exercise lies.
+/// Where the record of an exercise is.
 pub fn place(workspace: &Workspace, exercise: &Exercise) -> PathBuf {
     exercise.solution(workspace).join(originals::CARRIED)
-}
-
-/// Has git keep the contents, committed or not, so that a later merge finds its base.
-///
-/// # Errors
-/// When git cannot be run.
-pub fn keep(workspace: &Workspace, files: &Tree) -> anyhow::Result<()> {
-    files
-        .values()
-        .try_for_each(|content| git::keep(workspace.root(), content))
 }
 
 /// The ids of all files.
 pub fn ids(files: &Tree) -> Ids {
     files
         .iter()
-        .map(|(path, content)| (path.clone(), git::id(content)))
+        .map(|(path, content)| (path.clone(), id(content)))
         .collect()
 }
 
-/// The paths that one has and the other has not, or with another content.
-pub fn differing(one: &Ids, other: &Ids) -> Vec<PathBuf> {
-    let paths: BTreeSet<&PathBuf> = one.keys().chain(other.keys()).collect();
-    paths
-        .into_iter()
-        .filter(|path| one.get(*path) != other.get(*path))
-        .cloned()
-        .collect()
+/// The id under which git keeps this content.
+pub fn id(content: &[u8]) -> String {
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", content.len()));
+    hash.update(content);
+    let hash = hash.finalize();
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The files with these ids; `now` is where most of them still are as they were.
-///
-/// # Errors
-/// When a content is neither there nor in the repository.
 pub fn files_of(
     workspace: &Workspace,
     source: &Exercise,
@@ -124,13 +98,14 @@ pub fn files_of(
     now: &Tree,
 ) -> anyhow::Result<Tree> {
     let mut tree = Tree::new();
-    for (path, id) in ids {
-        let there = now.get(path).filter(|content| git::id(content) == *id);
+    for (path, wanted) in ids {
+        let there = now.get(path).filter(|content| id(content) == *wanted);
         let content = match there {
-            Some(content) => Some(content.clone()),
-            None => git::content(workspace.root(), id)?,
+            Some(content) => content.clone(),
+            None => {
+                kept(workspace, wanted)?.ok_or_else(|| gone(workspace, source, path, wanted))?
+            }
         };
-        let content = content.ok_or_else(|| gone(workspace, source, path, id))?;
         tree.insert(path.clone(), content);
     }
     Ok(tree)
@@ -140,8 +115,67 @@ fn gone(workspace: &Workspace, source: &Exercise, path: &Path, id: &str) -> Trou
     let file = files::shown(workspace, &source.solution(workspace).join(path));
     Trouble::new(format!(
         "{file} has changed, and its content before (git's {}) is not in this repository",
-        &id[..id.len().min(12)]
+        id.get(..12).unwrap_or(id)
     ))
     .expected("a clone with the whole history, for the base of the merge")
     .next("git fetch --unshallow where the clone is shallow; else make the change in each later state by hand, remove the carried.toml of those, and run just carry again")
+}
+
+/// Has git keep the contents, committed or not, so that a later merge finds its base. Outside a repository nothing happens.
+pub fn keep(workspace: &Workspace, files: &Tree) -> anyhow::Result<()> {
+    for content in files.values() {
+        let mut child = git(workspace.root())
+            .args(["hash-object", "-w", "--stdin"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(no_git)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // Where git refuses to listen, there is no repository.
+            let _ = stdin.write_all(content);
+        }
+        child.wait()?;
+    }
+    Ok(())
+}
+
+/// The content that git keeps under this id; none when the repository does not have it, or there is no repository.
+fn kept(workspace: &Workspace, id: &str) -> anyhow::Result<Option<Vec<u8>>> {
+    let output = git(workspace.root())
+        .args(["cat-file", "blob", id])
+        .output()
+        .map_err(no_git)?;
+    Ok(output.status.success().then_some(output.stdout))
+}
+
+/// A git that works in this folder.
+pub fn git(folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    command
+        .stdin(Stdio::null())
+        .env("LC_ALL", "C")
+        .current_dir(folder);
+    command
+}
+
+/// What to say where git cannot be started.
+pub fn no_git(error: std::io::Error) -> Trouble {
+    Trouble::new(format!("git cannot be run ({error})"))
+        .expected("git on the PATH")
+        .next("just doctor")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_one_that_git_gives() {
+        // From `printf 'fn main() {}\n' | git hash-object --stdin`.
+        assert_eq!(
+            id(b"fn main() {}\n"),
+            "f328e4d9d04c31d0d70d16d21a07d1613be9d577"
+        );
+    }
 }

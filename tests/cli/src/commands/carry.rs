@@ -1,14 +1,12 @@
-//! `just carry`: for the author, carries a change in one reference on to all that grows from it.
+//! `just carry` and `workshop starter-patch`: for the author, a change in one reference goes on to all that grows from it.
+
+use std::path::Path;
 
 use crate::chain::carry;
-
-use crate::chain::carry::Carried;
-
-use crate::chain::carry::Open;
-
 use crate::chain::carry::Step;
-use crate::chain::conflicts;
+use crate::chain::merge;
 use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::Exercise;
 use workshop_base::files;
 use workshop_base::outcome::Outcome;
 use workshop_base::outcome::Trouble;
@@ -18,9 +16,6 @@ use workshop_base::terminal::paint;
 use workshop_base::workspace::Workspace;
 
 /// Carries the change. With a conflict anywhere nothing is written but the copies to decide about.
-///
-/// # Errors
-/// When there is no such exercise, files cannot be read or written, or a patch or a record does not fit.
 pub fn run(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let (Target::Exercise(number) | Target::Solution(number)) = target else {
@@ -30,82 +25,67 @@ pub fn run(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
             .into());
     };
     let origin = catalogue.get(number)?;
-    match carry::plan(workspace, &catalogue, origin)? {
-        Carried::Ready(steps, desk) => {
-            for step in &steps {
-                carry::write(workspace, step)?;
-                tell(workspace, step);
-            }
-            desk.clear()?;
-            if steps.iter().any(|step| !step.changes.is_empty()) {
-                println!("next: git diff, then just verify all");
-            }
-            Ok(Outcome::Passed)
+    let steps = carry::plan(workspace, &catalogue, origin)?;
+    let open: Vec<_> = steps.iter().flat_map(|step| &step.open).collect();
+    if !open.is_empty() {
+        for (file, copy) in open {
+            show(workspace, file, copy)?;
         }
-        Carried::Stuck(open) => {
-            show(workspace, &open)?;
-            println!(
-                "\nNothing else was written. In each file named above, put what it shall be in place of the markers (an \
-                 empty file removes it).\nnext: just carry {}",
-                origin.name()
-            );
-            Ok(Outcome::Failed)
-        }
+        println!(
+            "\nNothing else was written. In each file named above, put what it shall be in place of the markers (an empty file \
+             removes it).\nnext: just carry {}",
+            origin.name()
+        );
+        return Ok(Outcome::Failed);
     }
+    for step in &steps {
+        finish(workspace, step)?;
+    }
+    files::remove(&merge::desk(workspace))?;
+    if steps.iter().any(|step| !step.writes.is_empty()) {
+        println!("next: git diff, then just verify all");
+    }
+    Ok(Outcome::Passed)
 }
 
-/// What a step has written.
-pub(super) fn tell(workspace: &Workspace, step: &Step) {
+/// Writes `starter.patch` beside the reference, from what lies in the starter's folder now.
+pub fn starter_patch(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
+    finish(workspace, &carry::starter_by_hand(workspace, exercise)?)?;
+    Ok(Outcome::Passed)
+}
+
+/// Writes what a step has to write, and says so.
+fn finish(workspace: &Workspace, step: &Step) -> anyhow::Result<()> {
+    step.finish()?;
     println!("{}", paint(Style::Strong, step.exercise.name()));
-    for source in &step.trusted {
-        println!("  {source} is recorded as it is; what grows from it is taken to have it already");
-    }
-    if step.changes.is_empty() {
+    if step.writes.is_empty() {
         println!("  has everything already");
     }
-    for change in &step.changes {
-        println!("  wrote {}", files::shown(workspace, &change.path));
+    for write in &step.writes {
+        println!("  wrote {}", files::shown(workspace, &write.path));
     }
-    for file in &step.kept {
-        println!("  kept lines of its own where the reference has changed: {file}");
-    }
-}
-
-/// The files to decide about: what stands at each place, and the change that does not fit there.
-fn show(workspace: &Workspace, open: &[Open]) -> anyhow::Result<()> {
-    for open in open {
-        let copy = files::shown(workspace, &open.copy);
-        println!(
-            "{} {}: it has changed here, and before",
-            paint(Style::Bad, "conflict"),
-            open.file
-        );
-        let text = String::from_utf8_lossy(&std::fs::read(&open.copy)?).into_owned();
-        for place in conflicts::disagreements(&text) {
-            println!(
-                "  {}",
-                paint(Style::Strong, format!("{copy}:{}", place.line))
-            );
-            println!(
-                "  here there is{}",
-                if place.ours.is_empty() {
-                    " nothing any more"
-                } else {
-                    ":"
-                }
-            );
-            print_indented(&place.ours);
-            println!("  the change is:");
-            let change = diffy::create_patch(&place.base, &place.theirs).to_string();
-            // Without the names of the two sides.
-            print_indented(change.splitn(3, '\n').last().unwrap_or_default());
-        }
+    for note in &step.notes {
+        println!("  {note}");
     }
     Ok(())
 }
 
-fn print_indented(text: &str) {
-    for line in text.lines() {
-        println!("    {line}");
+/// A file to decide about, with both sides of each disagreement as git shows them.
+fn show(workspace: &Workspace, file: &str, copy: &Path) -> anyhow::Result<()> {
+    let conflict = paint(Style::Bad, "conflict");
+    println!("{conflict} {file}: it has changed here, and in the reference before");
+    let text = String::from_utf8_lossy(&std::fs::read(copy)?).into_owned();
+    let copy = files::shown(workspace, copy);
+    let mut inside = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.starts_with("<<<<<<< ") {
+            inside = true;
+            println!("  {}", paint(Style::Strong, format!("{copy}:{number}")));
+        }
+        if inside {
+            println!("    {line}");
+        }
+        inside &= !line.starts_with(">>>>>>> ");
     }
+    Ok(())
 }

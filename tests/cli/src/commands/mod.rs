@@ -16,7 +16,6 @@ mod reset;
 mod run;
 mod seed;
 mod solution;
-mod starter_patch;
 mod tour;
 mod verify;
 mod watch;
@@ -56,7 +55,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Reset { target } => reset::run(workspace, &exercise(workspace, target)?),
         Command::Progress => progress::run(workspace),
         Command::StarterPatch { target } => {
-            starter_patch::run(workspace, &exercise(workspace, target)?)
+            carry::starter_patch(workspace, &exercise(workspace, target)?)
         }
         Command::Verify {
             target,

@@ -27,42 +27,12 @@ impl Minutes {
     }
 }
 
-/// What `just measure` does for an exercise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MeasureTask {
-    /// The Kotlin service alone.
-    Baseline,
-    /// Spawn to first answer, by hyperfine.
-    ColdStart,
-    /// Random reads, by oha.
-    Reads,
-    /// Random reads by oha, with and without the guard.
-    Guard,
-    /// All rows at once by curl, and pages by key and by OFFSET.
-    Export,
-    /// Random reads at a constant rate by oha, while the database stalls.
-    Stall,
-    /// Random reads by oha with pools of several sizes, and with and without the hidden ping.
-    Pool,
-    /// The article's table: both sides in several set-ups, by oha.
-    Article,
-    /// The program that draws QR codes alone, by hyperfine; then the endpoint that calls it, by oha.
-    Process,
-    /// What a call of a WebAssembly module costs, inside of the JVM; then the endpoint that calls it, by oha.
-    Module,
-    /// What a call of a native library costs, inside of the JVM; then the endpoint that calls it, by oha.
-    Library,
-    /// The endpoint that draws QR codes at every depth, from the Kotlin service alone to one in Rust, by oha.
-    Ladder,
-}
-
 /// The `[measure]` table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
-    /// Which measurement belongs to the exercise.
-    pub task: MeasureTask,
+    /// The name of the task that `just measure` does; the measuring knows the names.
+    pub task: String,
 }
 
 /// What a learner makes in an exercise.
@@ -170,8 +140,8 @@ impl Exercise {
     }
 
     /// What is measured at the end.
-    pub fn task(&self) -> Option<MeasureTask> {
-        self.measure.map(|measure| measure.task)
+    pub fn task(&self) -> Option<&str> {
+        self.measure.as_ref().map(|measure| measure.task.as_str())
     }
 
     /// How the Kotlin service calls the crate; `None` where the crate is the service.

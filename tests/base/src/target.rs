@@ -17,6 +17,25 @@ pub enum Target {
     Kotlin,
 }
 
+/// What a service is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Language {
+    /// Runs on the JVM.
+    Kotlin,
+    /// A native binary.
+    Rust,
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Language::Kotlin => "Kotlin",
+            Language::Rust => "Rust",
+        })
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -20,22 +20,18 @@ use crate::tests_list;
 use workshop_base::exercise::Catalogue;
 use workshop_base::exercise::Exercise;
 use workshop_base::workspace::Workspace;
+use workshop_results::file::CALIBRATION;
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 16] = [
+pub const MACROS: [&str; 11] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
     "{{#schedule}}",
     "{{#minutes exercise-3}}",
     "{{#results exercise-3}}",
-    "{{#calibration}}",
+    "{{#published published-article}}",
     "{{#report}}",
-    "{{#profile}}",
-    "{{#ceiling}}",
-    "{{#published}}",
-    "{{#article}}",
-    "{{#ladder}}",
     "{{#diff exercise-3}}",
     "{{#tests exercise-3}}",
     "{{#instructor}} … {{#/instructor}}",
@@ -119,34 +115,21 @@ impl<'a> Expander<'a> {
                 call.no_arguments()?;
                 Ok(schedule::table(self.site, &page.path, self.catalogue()?))
             }
-            "results" => results::render(self.workspace, self.exercise(call)?.number),
-            "calibration" => {
-                call.no_arguments()?;
-                results::calibration(self.workspace)
+            "results" => {
+                let (of, ids) = self.measured(call, "{{#results exercise-3}}")?;
+                results::render(self.workspace, of, ids)
             }
+            "published" => match call.arguments.as_slice() {
+                [file] => results::published(self.workspace, file, None),
+                [file, beside] => results::published(self.workspace, file, Some(beside)),
+                _ => Err(Problem::new(
+                    "{{#published}} takes a file, and perhaps an exercise to put beside it",
+                    "write it as {{#published published-article exercise-8}}",
+                )),
+            },
             "report" => {
                 call.no_arguments()?;
                 results::report(self.workspace)
-            }
-            "profile" => {
-                call.no_arguments()?;
-                results::profile(self.workspace)
-            }
-            "ceiling" => {
-                call.no_arguments()?;
-                results::ceiling(self.workspace)
-            }
-            "published" => {
-                call.no_arguments()?;
-                results::published(self.workspace)
-            }
-            "article" => {
-                call.no_arguments()?;
-                results::article(self.workspace)
-            }
-            "ladder" => {
-                call.no_arguments()?;
-                results::ladder(self.workspace)
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
             "tests" => Ok(tests_list::render(self.catalogue()?, self.exercise(call)?)),
@@ -216,6 +199,28 @@ impl<'a> Expander<'a> {
             .get_or_init(read)
             .as_ref()
             .map_err(Clone::clone)
+    }
+
+    /// What was measured, an exercise or the calibration, and the arguments after it.
+    fn measured<'c>(
+        &self,
+        call: &'c Call,
+        example: &str,
+    ) -> Result<(&'c str, &'c [String]), Problem> {
+        let Some((of, ids)) = call.arguments.split_first() else {
+            return Err(Problem::new(
+                format!("{{{{#{}}}}} names nothing that is measured", call.name),
+                format!("write it as {example}"),
+            ));
+        };
+        let exercises = self.catalogue()?.names();
+        if of != CALIBRATION && !exercises.contains(of) {
+            return Err(Problem::new(
+                format!("there is no {of}"),
+                format!("name one of: {}, {CALIBRATION}", exercises.join(", ")),
+            ));
+        }
+        Ok((of, ids))
     }
 
     fn exercise(&self, call: &Call) -> Result<&Exercise, Problem> {

@@ -8,16 +8,8 @@ use toml::{Table, Value};
 use workshop_harness::failure::Failure;
 
 use workshop_harness::failure::TestError;
+use workshop_results::predictions::KEYS;
 
-/// What is predicted, as the form's tables are named.
-pub const QUANTITIES: [&str; 6] = [
-    "start_up",
-    "throughput",
-    "p99",
-    "memory",
-    "cpu_per_request",
-    "size",
-];
 /// No ratio of two services that do the same work is smaller, or its reciprocal larger, than this.
 const SMALLEST_PLAUSIBLE: f64 = 0.001;
 
@@ -111,7 +103,7 @@ fn each(
     expected: &str,
     holds: impl Fn(&Value) -> bool,
 ) -> Result<(), Failure> {
-    for quantity in QUANTITIES {
+    for quantity in KEYS {
         match value(form, quantity, key) {
             Some(value) if holds(value) => {}
             Some(value) => {
@@ -173,7 +165,7 @@ mod tests {
     use super::*;
 
     fn form(ratio: &str, confidence: &str) -> Form {
-        let tables = QUANTITIES
+        let tables = KEYS
             .map(|quantity| format!("[{quantity}]\nratio = {ratio}\nconfidence = {confidence}\n"));
         Form::Read(tables.concat().parse().unwrap_or_default())
     }

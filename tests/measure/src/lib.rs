@@ -5,5 +5,6 @@
 //! what it says.
 
 pub mod protocol;
+pub mod tables;
 pub mod tasks;
 pub mod tools;

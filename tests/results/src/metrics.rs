@@ -60,12 +60,17 @@ impl Definition {
         unit: &'static str,
         how: impl Into<String>,
     ) -> Self {
+        let key = key.into();
         Definition {
-            key: key.into(),
             name: name.into(),
             unit,
             how: how.into(),
-            better: Better::Lower,
+            better: if is_amount(&key) {
+                Better::Less
+            } else {
+                Better::Lower
+            },
+            key,
             headline: false,
             kind: Kind::Varying,
         }
@@ -81,6 +86,25 @@ impl Definition {
     fn kind(self, kind: Kind) -> Self {
         Definition { kind, ..self }
     }
+}
+
+/// True for what there is less of, rather than what is faster.
+fn is_amount(key: &str) -> bool {
+    matches!(
+        key.split("_at_").next().unwrap_or(key),
+        "memory"
+            | "pss"
+            | "threads"
+            | "size"
+            | "cpu_per_request"
+            | "cpu_per_row"
+            | "start_up_cpu"
+            | "image"
+            | "database_per_request"
+            | "cpu_load"
+            | "cpu_in_all"
+            | CPU_ONCE
+    )
 }
 
 /// The metrics of a measurement by load, at these rates in percent of the slower side's saturation.
@@ -229,7 +253,7 @@ pub fn of_stall(rate: u32) -> Vec<Definition> {
 }
 
 /// The metrics of pools of several sizes under a closed loop; each key ends in [`pool_end`]. None is a headline: what
-/// counts is the knee of each side, not one side held against the other.
+/// counts is the knee of each side, not one side compared with the other.
 pub fn of_pools(sizes: &[u16], connections: u32) -> Vec<Definition> {
     let mut definitions = Vec::new();
     for size in sizes {
@@ -552,7 +576,7 @@ fn rows_in_words(rows: u32) -> String {
     if rows.is_multiple_of(MILLION) && rows > 0 {
         format!("{} million rows", rows / MILLION)
     } else {
-        format!("{} rows", crate::table::figure(f64::from(rows)))
+        format!("{} rows", crate::figures::count(u64::from(rows)))
     }
 }
 
@@ -685,7 +709,7 @@ fn compare(
     }
 }
 
-/// One thing held against another by the times that both take, round by round.
+/// One thing compared with another by the times that both take, round by round.
 pub fn compared_times(side: &str, times: &[f64], against: &str, others: &[f64]) -> Comparison {
     let ratios: Vec<f64> = times
         .iter()
@@ -695,20 +719,27 @@ pub fn compared_times(side: &str, times: &[f64], against: &str, others: &[f64]) 
     compared(side, against, &ratios, Better::Lower)
 }
 
-/// What an interval of a ratio allows to say.
+/// The smallest difference that counts, as a share. The layout of a program in memory alone moves it by a percent or two, and
+/// nobody decides anything on as little; what is nearer to 1 is no difference, however narrow its interval.
+pub const COUNTS: f64 = 0.02;
+
+/// What a ratio and its interval allow to say.
 pub fn verdict(interval: Interval, better: Better) -> Verdict {
-    // Ratios of equal numbers are 1 up to rounding.
-    const ROUNDING: f64 = 1e-9;
-    let larger = interval.low > 1.0 + ROUNDING;
-    let smaller = interval.high < 1.0 - ROUNDING;
-    match (better, larger, smaller) {
-        (Better::Higher, true, _) | (Better::Lower, _, true) => Verdict::Faster,
-        (Better::Higher, _, true) | (Better::Lower, true, _) => Verdict::Slower,
+    let counts = interval.mean.max(1.0 / interval.mean) >= 1.0 + COUNTS;
+    let more = counts && interval.low > 1.0;
+    let less = counts && interval.high < 1.0;
+    match better {
+        Better::Higher if more => Verdict::Faster,
+        Better::Higher if less => Verdict::Slower,
+        Better::Lower if less => Verdict::Faster,
+        Better::Lower if more => Verdict::Slower,
+        Better::Less if less => Verdict::Less,
+        Better::Less if more => Verdict::More,
         _ => Verdict::NoDifferenceShown,
     }
 }
 
-/// One side held against another by ratios of their own, where the rounds are not those of blocks.
+/// One side compared with another by ratios of their own, where the rounds are not those of blocks.
 pub fn compared(side: &str, against: &str, ratios: &[f64], better: Better) -> Comparison {
     let Some(interval) = ratio_interval(ratios) else {
         return Comparison::invalid(side, against, "fewer than two pairs count");
@@ -793,9 +824,8 @@ mod tests {
         let size = comparison(&metrics, "size");
         assert_eq!(
             (size.verdict, size.ratio, size.low),
-            (Verdict::Faster, Some(0.25), None)
+            (Verdict::Less, Some(0.25), None)
         );
-        assert_eq!(size.verdict.words("size"), "less");
     }
 
     #[test]
@@ -805,6 +835,14 @@ mod tests {
             comparison(&metrics, "throughput").verdict,
             Verdict::NoDifferenceShown
         );
+    }
+
+    #[test]
+    fn a_difference_that_is_too_small_to_count_is_none_however_sure() {
+        let close = metrics(&rounds(&[1000.0, 1001.0, 999.0], &[991.0, 992.0, 990.0]), 3);
+        let throughput = comparison(&close, "throughput");
+        assert!(throughput.high.unwrap() < 1.0, "{throughput:?}");
+        assert_eq!(throughput.verdict, Verdict::NoDifferenceShown);
     }
 
     #[test]

@@ -1,21 +1,14 @@
-//! The reader's predictions of exercise 1: read from `predictions.toml`, and held against what was measured.
+//! The reader's predictions of exercise 1: read from `predictions.toml`, and compared with what was measured.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use toml::{Table, Value};
 
-use crate::file::JudgedPrediction;
-
-use crate::file::Language;
-
-use crate::file::Metric;
-
-use crate::file::Mode;
-
-use crate::file::ResultFile;
+use crate::file::{JudgedPrediction, Metric, Mode, ResultFile};
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
+use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 
 /// The metrics that are predicted, in the order of the file.
@@ -42,9 +35,6 @@ pub struct Prediction {
 }
 
 /// Where the reader writes predictions: `exercises/01-predict/predictions.toml`.
-///
-/// # Errors
-/// When the catalogue has no exercise 1.
 pub fn path(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(Catalogue::read(workspace)?
         .get(1)?
@@ -53,9 +43,6 @@ pub fn path(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 }
 
 /// Reads those predictions that are filled in with numbers; a `"?"` is none.
-///
-/// # Errors
-/// When the file cannot be read or is not TOML.
 pub fn read(path: &Path) -> anyhow::Result<Vec<Prediction>> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -90,18 +77,24 @@ fn number(value: &Value) -> Option<f64> {
         .or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
-/// Holds predictions against a measurement. One that is invalid judges nobody, nor does a quick one, which is too rough, nor
-/// one of a single language.
+/// Compares predictions with a measurement. An invalid one judges none, nor does a quick one, which is too rough, nor one
+/// without Kotlin. What was predicted is a service under load; a measurement without load speaks for the start alone.
 pub fn judged_by(predictions: &[Prediction], result: &ResultFile) -> Vec<JudgedPrediction> {
-    match (result.side(Language::Rust), result.side(Language::Kotlin)) {
-        (Some(rust), Some(kotlin)) if result.mode != Mode::Quick && result.invalid.is_empty() => {
-            judge(predictions, &result.metrics, &rust.id, &kotlin.id)
-        }
-        _ => Vec::new(),
+    let kotlin = result.sides_in(Language::Kotlin).next();
+    let (Some(rust), Some(kotlin)) = (result.asked_for(), kotlin) else {
+        return Vec::new();
+    };
+    if result.mode == Mode::Quick || !result.invalid.is_empty() {
+        return Vec::new();
     }
+    let mut judged = judge(predictions, &result.metrics, &rust.id, &kotlin.id);
+    if result.metric("throughput").is_none() {
+        judged.retain(|judged| judged.key == "start_up");
+    }
+    judged
 }
 
-/// Holds predictions against the ratios of two sides; metrics that were not measured or are invalid judge nobody.
+/// Compares predictions with the ratios of two sides; metrics that were not measured or are invalid judge nobody.
 fn judge(
     predictions: &[Prediction],
     metrics: &[Metric],

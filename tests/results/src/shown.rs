@@ -243,3 +243,14 @@ impl From<Option<&Comparison>> for Cell {
         comparison.map_or(Cell::Empty, |comparison| Cell::Ratio(comparison.into()))
     }
 }
+
+impl Course {
+    /// The highest of all moments; never 0.
+    pub fn most(&self) -> f64 {
+        let moments = self
+            .panels
+            .iter()
+            .flat_map(|panel| panel.moments.iter().flatten());
+        moments.fold(f64::MIN_POSITIVE, |most, latency| most.max(*latency))
+    }
+}

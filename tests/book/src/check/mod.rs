@@ -17,6 +17,7 @@ use crate::site::Site;
 use crate::site::normal;
 use workshop_base::exercise::Catalogue;
 use workshop_base::workspace::Workspace;
+use workshop_results::file::CALIBRATION;
 
 /// Everything wrong with the book's source.
 ///
@@ -150,22 +151,18 @@ fn missing_references(workspace: &Workspace, site: &Site) -> Vec<Fault> {
             .into_iter()
             .filter(|call| !call.escaped)
         {
-            let (name, command) = match call.name.as_str() {
-                "calibration" => (
-                    "calibration".to_owned(),
-                    "workshop calibrate --reference".to_owned(),
-                ),
-                "results" => match call.exercise() {
-                    Ok(1) => (
-                        "exercise-1".to_owned(),
-                        "workshop measure exercise-1 --reference".to_owned(),
-                    ),
-                    Ok(number) => (
-                        format!("exercise-{number}"),
-                        format!("workshop measure solution-{number} --reference"),
-                    ),
-                    Err(_) => continue,
-                },
+            let (name, command) = match (call.name.as_str(), call.arguments.first()) {
+                ("results", Some(name)) => {
+                    let command = match name.as_str() {
+                        CALIBRATION => "just calibrate --reference".to_owned(),
+                        "exercise-1" => "just measure exercise-1 --reference".to_owned(),
+                        other => format!(
+                            "just measure {} --reference",
+                            other.replace("exercise", "solution")
+                        ),
+                    };
+                    (name.clone(), command)
+                }
                 _ => continue,
             };
             if !workspace

@@ -3,7 +3,6 @@
 use crate::cli::MeasureArgs;
 use workshop_base::exercise::Catalogue;
 use workshop_base::exercise::Exercise;
-use workshop_base::exercise::MeasureTask;
 use workshop_base::outcome::Outcome;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
@@ -29,9 +28,9 @@ use workshop_postgres::datasets::DataSet;
 use workshop_results::file::JudgedPrediction;
 use workshop_results::file::Mode;
 use workshop_results::file::ResultFile;
-use workshop_results::file::Task;
 use workshop_results::predictions;
-use workshop_results::table;
+use workshop_results::view;
+use workshop_results::write::text;
 
 /// Measures one target against the Kotlin service; for exercise 1, the Kotlin service alone.
 ///
@@ -56,7 +55,7 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
         ResultFile::own_path(workspace, args.target)
     };
     result.write(&path)?;
-    table::print(&result);
+    text::print(&view::terminal(&result));
     println!(
         "\nwritten to {}",
         path.strip_prefix(workspace.root())
@@ -76,7 +75,7 @@ fn exercise(catalogue: &Catalogue, target: Target) -> anyhow::Result<&Exercise> 
         Target::Exercise(number) | Target::Solution(number) => catalogue.get(number),
         Target::Kotlin => catalogue
             .iter()
-            .find(|exercise| exercise.task() == Some(MeasureTask::Baseline))
+            .find(|exercise| exercise.task() == Some("baseline"))
             .ok_or_else(|| {
                 Trouble::new("no exercise measures the Kotlin service alone")
                     .next("just progress")
@@ -91,57 +90,51 @@ async fn measure(
     args: &MeasureArgs,
     mode: Mode,
 ) -> anyhow::Result<ResultFile> {
-    let wanted = |task| Wanted {
-        task,
-        exercise: exercise.number,
-        target: args.target.to_string(),
-        mode,
-    };
     let task = exercise.task().ok_or_else(|| {
         let name = exercise.name();
         Trouble::new(format!("{name} has no measurement")).next(format!("just check {name}"))
     })?;
+    let wanted = Wanted {
+        task: task.to_owned(),
+        exercise: exercise.number,
+        target: args.target.to_string(),
+        mode,
+    };
     match task {
-        MeasureTask::Baseline => {
+        "baseline" => {
             let lab = under_load(workspace, args).await?;
             let subjects = [lab.subject(Target::Kotlin).await?];
-            load::measure(
-                &lab,
-                &subjects,
-                &wanted(Task::Baseline),
-                Plan::baseline(mode),
-            )
-            .await
+            load::measure(&lab, &subjects, &wanted, Plan::baseline(mode)).await
         }
-        MeasureTask::Reads => {
+        "reads" => {
             let lab = under_load(workspace, args).await?;
             let subjects = [
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
             ];
-            load::measure(&lab, &subjects, &wanted(Task::Reads), Plan::reads(mode)).await
+            load::measure(&lab, &subjects, &wanted, Plan::reads(mode)).await
         }
-        MeasureTask::Guard => {
+        "guard" => {
             let lab = under_load(workspace, args).await?;
-            guard::measure(&lab, args.target, &wanted(Task::Guard)).await
+            guard::measure(&lab, args.target, &wanted).await
         }
-        MeasureTask::Stall => {
+        "stall" => {
             let lab = under_load(workspace, args).await?;
             let subjects = [
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
             ];
-            stall::measure(&lab, &subjects, &wanted(Task::Stall)).await
+            stall::measure(&lab, &subjects, &wanted).await
         }
-        MeasureTask::Pool => {
+        "pool" => {
             let lab = under_load(workspace, args).await?;
-            pool::measure(&lab, args.target, &wanted(Task::Pool)).await
+            pool::measure(&lab, args.target, &wanted).await
         }
-        MeasureTask::Article => {
+        "article" => {
             let lab = under_load(workspace, args).await?;
-            article::measure(&lab, args.target, &wanted(Task::Article)).await
+            article::measure(&lab, args.target, &wanted).await
         }
-        MeasureTask::Export => {
+        "export" => {
             Oha::find(workspace)?;
             let lab =
                 Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
@@ -149,32 +142,32 @@ async fn measure(
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
             ];
-            export::measure(&lab, &subjects, &wanted(Task::Export)).await
+            export::measure(&lab, &subjects, &wanted).await
         }
-        MeasureTask::Module => {
+        "module" => {
             Oha::find(workspace)?;
             let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
             let subjects = [
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
             ];
-            module::measure(&lab, &subjects, &wanted(Task::Module)).await
+            module::measure(&lab, &subjects, &wanted).await
         }
-        MeasureTask::Library => {
+        "library" => {
             Oha::find(workspace)?;
             let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
             let subjects = [
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
             ];
-            library::measure(&lab, &subjects, &wanted(Task::Library)).await
+            library::measure(&lab, &subjects, &wanted).await
         }
-        MeasureTask::Ladder => {
+        "ladder" => {
             Oha::find(workspace)?;
             let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
-            ladder::measure(&lab, args.target, &wanted(Task::Ladder)).await
+            ladder::measure(&lab, args.target, &wanted).await
         }
-        MeasureTask::Process => {
+        "process" => {
             Oha::find(workspace)?;
             Hyperfine::find(workspace)?;
             let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
@@ -182,17 +175,23 @@ async fn measure(
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
             ];
-            program::measure(&lab, &subjects, &wanted(Task::Process)).await
+            program::measure(&lab, &subjects, &wanted).await
         }
-        MeasureTask::ColdStart => {
+        "cold-start" => {
             Hyperfine::find(workspace)?;
             let lab = Lab::open(workspace, args.data_set.unwrap_or(DataSet::Small)).await?;
             let subjects = [
                 lab.subject(Target::Kotlin).await?,
                 lab.subject(args.target).await?,
             ];
-            cold_start::measure(&lab, &subjects, &wanted(Task::ColdStart)).await
+            cold_start::measure(&lab, &subjects, &wanted).await
         }
+        unknown => Err(Trouble::new(format!("nothing measures {unknown}"))
+            .expected(format!(
+                "a task that is known, in the exercise.toml of {}",
+                exercise.name()
+            ))
+            .into()),
     }
 }
 

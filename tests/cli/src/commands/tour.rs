@@ -12,7 +12,6 @@ use crate::cli::MeasureArgs;
 use crate::commands::measure;
 use workshop_base::exercise::Catalogue;
 use workshop_base::exercise::Exercise;
-use workshop_base::exercise::MeasureTask;
 use workshop_base::outcome::Outcome;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
@@ -97,7 +96,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
 
 /// The newest exercise that measures reads.
 fn measured_exercise(catalogue: &Catalogue) -> anyhow::Result<&Exercise> {
-    let reads = |exercise: &&Exercise| exercise.task() == Some(MeasureTask::Reads);
+    let reads = |exercise: &&Exercise| exercise.task() == Some("reads");
     catalogue
         .iter()
         .filter(reads)

@@ -21,7 +21,7 @@ use crate::build::CompilerError;
 
 use crate::build::Crate;
 
-use crate::build::Language;
+use workshop_base::target::Language;
 
 use crate::build::Launch;
 

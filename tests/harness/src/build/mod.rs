@@ -22,7 +22,7 @@ use jdk::Jdk;
 use workshop_base::exercise::Calls;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
-use workshop_base::target::Target;
+use workshop_base::target::{Language, Target};
 use workshop_base::terminal;
 use workshop_base::workspace::Workspace;
 
@@ -33,16 +33,6 @@ pub enum Profile {
     Check,
     /// As it would be shipped: cargo's `release`, the JVM's own defaults.
     Measure,
-}
-
-/// The language a target is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Language {
-    /// Runs on the JVM.
-    Kotlin,
-    /// A native binary.
-    Rust,
 }
 
 /// A built target, ready to be started.

@@ -23,12 +23,12 @@ use crate::tools::oha::Order;
 use crate::tools::oha::Run;
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
+use workshop_base::target::Language;
 use workshop_harness::front::Front;
 use workshop_harness::service::Service;
 use workshop_harness::service::Settings;
 use workshop_harness::service::Stopped;
 use workshop_harness::service::free_address;
-use workshop_results::file::Language;
 
 /// Between two looks at the number of threads.
 const SAMPLE: Duration = Duration::from_millis(200);

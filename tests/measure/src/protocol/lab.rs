@@ -19,6 +19,7 @@ use crate::tools::database::Statements;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::scratch;
+use workshop_base::target::Language;
 use workshop_base::target::Target;
 use workshop_base::terminal::Style;
 use workshop_base::terminal::paint;
@@ -32,7 +33,6 @@ use workshop_postgres::datasets;
 use workshop_postgres::datasets::DataSet;
 use workshop_postgres::datasets::Seeded;
 use workshop_results::file::BlockRecord;
-use workshop_results::file::Language;
 use workshop_results::manifest::Manifest;
 
 /// What a measurement works with. Dropping it removes the scratch folder.

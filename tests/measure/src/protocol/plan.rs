@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rand::seq::SliceRandom;
 
-use workshop_results::file::Language;
+use workshop_base::target::Language;
 
 use crate::protocol::warmup;
 use workshop_results::file::Mode;

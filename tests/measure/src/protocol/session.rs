@@ -17,10 +17,10 @@ use crate::protocol::subject::Subject;
 use crate::protocol::warmup::Limits;
 use crate::tools::database::Statements;
 use crate::tools::oha::Oha;
+use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::DataSet;
 use workshop_results::file::BlockRecord;
-use workshop_results::file::Language;
 use workshop_results::statistics;
 
 /// What blocks need.

@@ -8,10 +8,9 @@ use anyhow::Context;
 use crate::protocol::front::FrontLaunch;
 use crate::protocol::machine;
 use crate::protocol::plan::POOL_SIZE;
+use workshop_base::target::Language;
 use workshop_base::target::Target;
-use workshop_harness::build;
 use workshop_harness::build::Launch;
-use workshop_results::file::Language;
 use workshop_results::file::Side;
 
 /// A service under measurement.
@@ -52,10 +51,7 @@ impl Subject {
     /// # Errors
     /// When what was built cannot be read.
     pub fn named(id: &str, label: &str, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
-        let runs_as = match launch.language {
-            build::Language::Kotlin => Language::Kotlin,
-            build::Language::Rust => Language::Rust,
-        };
+        let runs_as = launch.language;
         let language = launch.calls.map_or(runs_as, |_| Language::Rust);
         let runtime = match language {
             Language::Kotlin => machine::said(&launch.program.to_string_lossy(), &["-version"]),
@@ -146,8 +142,8 @@ fn command_line(launch: &Launch) -> String {
 /// The size of what is shipped: the binary, or the jar with the parts that it calls.
 fn shipped_size(launch: &Launch, scratch: &Path) -> anyhow::Result<u64> {
     let mut shipped = match launch.language {
-        build::Language::Kotlin => size(&launch.artifact)?,
-        build::Language::Rust => stripped_size(&launch.artifact, scratch)?,
+        Language::Kotlin => size(&launch.artifact)?,
+        Language::Rust => stripped_size(&launch.artifact, scratch)?,
     };
     for part in &launch.parts {
         shipped += stripped_size(part, scratch)?;
@@ -197,8 +193,8 @@ mod tests {
             env: vec![("RECORD_REPOSITORY".to_owned(), "jdbc".to_owned())],
             directory: "/".into(),
             label: "kotlin".to_owned(),
-            limits: build::Limits::of(build::Language::Kotlin),
-            language: build::Language::Kotlin,
+            limits: workshop_harness::build::Limits::of(Language::Kotlin),
+            language: Language::Kotlin,
             artifact: "/home/somebody/kotlin-service.jar".into(),
             parts: Vec::new(),
             calls: None,

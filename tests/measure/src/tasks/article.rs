@@ -33,6 +33,8 @@ use crate::protocol::plan::shuffled;
 use crate::protocol::progress::Progress;
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
+use crate::tables;
+use crate::tables::article::{Article, Image, Knob};
 use crate::tasks::heap;
 use crate::tasks::kotlin_rows;
 use crate::tasks::load;
@@ -44,10 +46,7 @@ use workshop_base::process;
 use workshop_base::target::Target;
 use workshop_harness::container;
 use workshop_harness::service::Service;
-use workshop_results::file::Article;
 use workshop_results::file::BlockRecord;
-use workshop_results::file::Image;
-use workshop_results::file::Knob;
 use workshop_results::file::Metric;
 use workshop_results::file::Mode;
 use workshop_results::file::ResultFile;
@@ -202,7 +201,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     let result = load::assembled(&all, wanted, manifest, metrics, blocks, notes);
     Ok(ResultFile {
         invalid,
-        article: Some(article),
+        tables: tables::article::tables(&result, &article),
         ..result
     })
 }

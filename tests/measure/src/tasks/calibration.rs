@@ -1,4 +1,4 @@
-//! The measuring held against itself: two runs of one binary must show no difference, a planted slowdown must be found.
+//! The measuring compared with itself: two runs of one binary must show no difference, a planted slowdown must be found.
 //!
 //! Three sides share the rounds: the reference, the reference again, and a copy of it that is busy for some microseconds in
 //! every read (`tests/variants/slowdown.patch`). How many is found out first, so that throughput falls by 15 %.
@@ -16,21 +16,17 @@ use crate::protocol::progress;
 use crate::protocol::progress::Progress;
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
+use crate::tables::calibration::{self as tables, Claim};
 use crate::tasks::load;
 use crate::tasks::load::Wanted;
 use crate::tasks::load::same_work;
 use crate::tools::oha::Oha;
 use workshop_base::process;
 use workshop_base::target::Target;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
-use workshop_results::file::CalibrationClaim;
-use workshop_results::file::CalibrationFile;
+use workshop_results::file::CALIBRATION;
 use workshop_results::file::Comparison;
 use workshop_results::file::Mode;
 use workshop_results::file::ResultFile;
-use workshop_results::file::SCHEMA;
-use workshop_results::file::Task;
 use workshop_results::file::Verdict;
 
 /// The exercise whose reference is measured.
@@ -53,7 +49,7 @@ const SLOWED: &str = "slowed";
 ///
 /// # Errors
 /// When something does not build or start, or a tool is missing.
-pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
+pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<ResultFile> {
     let oha = Oha::find(lab.workspace)?;
     let reference = lab.subject(Target::Solution(EXERCISE)).await?;
     let again = reference.clone().renamed(AGAIN, "the same again");
@@ -86,17 +82,18 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
     manifest.round_trips = same.round_trips;
     lab::complete(&mut manifest, &blocks.records, session.progress.gone());
     let wanted = Wanted {
-        task: Task::Calibration,
+        task: CALIBRATION.to_owned(),
         exercise: EXERCISE,
-        target: "calibration".to_owned(),
+        target: CALIBRATION.to_owned(),
         mode: Mode::Thorough,
     };
     let notes = vec![
         "an interval of 95 % misses once in twenty times, so once in twenty times a sound calibration fails"
             .to_owned(),
+        format!("the slowed side waits busily for {planted_us:.1} µs in every read"),
         "throughput alone decides: of the other metrics, one in twenty lies apart by chance".to_owned(),
     ];
-    let result = load::result(
+    let mut result = load::result(
         &subjects,
         &load::against_the_first(&subjects),
         &wanted,
@@ -105,17 +102,14 @@ pub async fn measure(lab: &Lab<'_>) -> anyhow::Result<CalibrationFile> {
         blocks,
         notes,
     );
-    Ok(CalibrationFile {
-        schema: SCHEMA,
-        claims: claims(&result),
-        planted_us,
-        planted_share: PLANTED,
-        result,
-    })
+    result
+        .tables
+        .push(tables::claims(&claims(&result), "throughput"));
+    Ok(result)
 }
 
 /// The claims on throughput.
-fn claims(result: &ResultFile) -> Vec<CalibrationClaim> {
+fn claims(result: &ResultFile) -> Vec<Claim> {
     let decides = |side: &str| {
         let metric = result.metric("throughput");
         metric
@@ -124,14 +118,12 @@ fn claims(result: &ResultFile) -> Vec<CalibrationClaim> {
     };
     let (same, slowed) = (decides(AGAIN), decides(SLOWED));
     vec![
-        CalibrationClaim {
-            key: "same".to_owned(),
-            claim: "the reference held against itself shows no difference".to_owned(),
+        Claim {
+            claim: "the reference compared with itself shows no difference".to_owned(),
             holds: same.verdict == Verdict::NoDifferenceShown,
             decides: same,
         },
-        CalibrationClaim {
-            key: "slowed".to_owned(),
+        Claim {
             claim: format!("a planted slowdown of {:.0} % is found", PLANTED * 100.0),
             holds: slowed.verdict == Verdict::Slower,
             decides: slowed,
@@ -140,67 +132,8 @@ fn claims(result: &ResultFile) -> Vec<CalibrationClaim> {
 }
 
 /// True when every claim held.
-pub fn holds(file: &CalibrationFile) -> bool {
-    file.claims.iter().all(|claim| claim.holds)
-}
-
-/// Prints the claims, and every metric of both comparisons.
-pub fn print(file: &CalibrationFile) {
-    use workshop_results::table::figure;
-    println!("\n{}\n", file.result.machine);
-    println!(
-        "{}",
-        paint(
-            Style::Strong,
-            format!(
-                "{:29} {:>30} {:>30}",
-                "ratio to the reference", "the same again", "slowed"
-            )
-        )
-    );
-    for metric in &file.result.metrics {
-        let cell = |side: &str| match metric.comparison(side, REFERENCE) {
-            Some(Comparison {
-                ratio: Some(ratio),
-                low: Some(low),
-                high: Some(high),
-                ..
-            }) => {
-                format!("{} ({} to {})", figure(*ratio), figure(*low), figure(*high))
-            }
-            Some(Comparison {
-                ratio: Some(ratio), ..
-            }) => figure(*ratio),
-            Some(Comparison {
-                verdict: Verdict::Invalid,
-                ..
-            }) => "invalid".to_owned(),
-            _ => "-".to_owned(),
-        };
-        if !metric.comparisons.is_empty() {
-            println!(
-                "{:29} {:>30} {:>30}",
-                format!("{}, {}", metric.name, metric.unit),
-                cell(AGAIN),
-                cell(SLOWED)
-            );
-        }
-    }
-    println!();
-    for claim in &file.claims {
-        let (style, words) = if claim.holds {
-            (Style::Good, "holds")
-        } else {
-            (Style::Bad, "does not hold")
-        };
-        println!("{}: {}", claim.claim, paint(style, words));
-        if let Some(reason) = &claim.decides.reason {
-            println!("  {reason}");
-        }
-    }
-    for note in &file.result.notes {
-        println!("- {note}");
-    }
+pub fn holds(result: &ResultFile) -> bool {
+    claims(result).iter().all(|claim| claim.holds)
 }
 
 /// Finds the busy microseconds that take away the planned share of throughput: a first guess from what a request costs the

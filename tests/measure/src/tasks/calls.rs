@@ -8,9 +8,8 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::protocol::subject::Subject;
+use crate::tables::calls::CallTime;
 use workshop_base::outcome::Trouble;
-use workshop_results::file::CallTime;
-use workshop_results::file::CallTimes;
 use workshop_results::metrics;
 use workshop_results::statistics::geometric_mean;
 
@@ -34,7 +33,7 @@ struct Line {
 ///
 /// # Errors
 /// When java cannot be run, the calls fail, or they are told in a way that nobody understands.
-pub async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<CallTimes> {
+pub async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<CallTime>> {
     let launch = &subject.launch;
     let (_, options) = launch
         .args
@@ -62,7 +61,7 @@ pub async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<C
     parse(&String::from_utf8_lossy(&output.stdout))
 }
 
-fn parse(printed: &str) -> anyhow::Result<CallTimes> {
+fn parse(printed: &str) -> anyhow::Result<Vec<CallTime>> {
     let lines = printed.lines().map(serde_json::from_str);
     let lines: Vec<Line> = lines
         .collect::<Result<_, _>>()
@@ -87,9 +86,7 @@ fn parse(printed: &str) -> anyhow::Result<CallTimes> {
             rust_against_kotlin: metrics::compared_times(RUST, &rust.us, KOTLIN, &kotlin.us),
         })
     });
-    Ok(CallTimes {
-        calls: calls.collect::<anyhow::Result<_>>()?,
-    })
+    calls.collect()
 }
 
 #[cfg(test)]
@@ -104,7 +101,7 @@ mod tests {
 {"call":"code","by":"rust","bytes":32,"us":[50.0,50.0,51.0]}
 {"call":"code","by":"kotlin","bytes":32,"us":[100.0,100.0,103.0]}
 {"call":"code","by":"interpreter","bytes":32,"us":[900.0,900.0,900.0]}"#;
-        let calls = parse(printed).unwrap().calls;
+        let calls = parse(printed).unwrap();
         assert_eq!(calls.len(), 2);
         assert_eq!((calls[0].bytes, calls[0].call.as_str()), (0, "copy"));
         assert_eq!(calls[0].rust_against_kotlin.verdict, Verdict::Slower);

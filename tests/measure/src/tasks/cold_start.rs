@@ -27,13 +27,13 @@ use workshop_base::outcome::Trouble;
 use workshop_base::terminal::Style;
 use workshop_base::terminal::paint;
 use workshop_harness::build::Launch;
+use workshop_results::figures::figure;
 use workshop_results::file::BlockRecord;
 use workshop_results::file::Mode;
 use workshop_results::file::ResultFile;
 use workshop_results::file::SCHEMA;
 use workshop_results::metrics;
 use workshop_results::statistics;
-use workshop_results::table;
 
 /// The path that is asked for: a service that answers it has reached the database.
 const PATH: &str = "/ready";
@@ -252,7 +252,7 @@ fn notes(subjects: &[Subject], mode: Mode, floors: &[f64]) -> Vec<String> {
     if let Some(floor) = statistics::median(floors) {
         notes.push(format!(
             "the helper with a service that does nothing takes {} ms (median): that much of every start-up is not the service's",
-            table::figure(floor)
+            figure(floor)
         ));
     }
     notes.push("files are in the page cache: the first start after a boot takes longer".to_owned());
@@ -285,7 +285,7 @@ fn result(
     lab::complete(&mut manifest, &records, gone);
     ResultFile {
         schema: SCHEMA,
-        task: wanted.task,
+        task: wanted.task.clone(),
         exercise: format!("exercise-{}", wanted.exercise),
         target: wanted.target.clone(),
         mode: wanted.mode,
@@ -307,13 +307,7 @@ fn result(
         notes,
         invalid: Vec::new(),
         blocks: records,
-        wrong_key: None,
-        stall: None,
-        pool: None,
-        paging: None,
-        article: None,
-        program: None,
-        calls: None,
-        ladder: None,
+        tables: Vec::new(),
+        charts: Vec::new(),
     }
 }

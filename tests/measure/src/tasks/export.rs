@@ -24,6 +24,7 @@ use crate::protocol::progress::Progress;
 use crate::protocol::session::Blocks;
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
+use crate::tables;
 use crate::tasks::load;
 use crate::tasks::load::Wanted;
 use crate::tasks::paging;
@@ -115,7 +116,7 @@ pub async fn measure(
     let result = load::assembled(subjects, wanted, manifest, metrics, blocks, notes);
     Ok(ResultFile {
         invalid,
-        paging: Some(paging),
+        tables: vec![tables::export::paging(&paging)],
         ..result
     })
 }

@@ -16,6 +16,8 @@ use crate::protocol::progress::Progress;
 use crate::protocol::session::Session;
 use crate::protocol::session::sides_of;
 use crate::protocol::subject::Subject;
+use crate::tables;
+use crate::tables::guard::{KeyRun, WrongKey};
 use crate::tasks::load;
 use crate::tasks::load::Wanted;
 use crate::tools::oha::Load;
@@ -25,9 +27,7 @@ use crate::tools::oha::Run;
 use workshop_base::exercise::Catalogue;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_results::file::KeyRun;
 use workshop_results::file::ResultFile;
-use workshop_results::file::WrongKey;
 
 /// What the sides are called in a table, where both are Rust.
 const GUARDED: &str = "with guard";
@@ -86,7 +86,7 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
         notes,
     );
     Ok(ResultFile {
-        wrong_key: Some(wrong_key),
+        tables: vec![tables::guard::wrong_key(&wrong_key)],
         ..result
     })
 }

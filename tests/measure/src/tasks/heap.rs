@@ -8,13 +8,12 @@ use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::protocol::warmup;
 use crate::protocol::warmup::Limits;
+use crate::tables::article::{HeapSearch, HeapTrial};
 use crate::tasks::kotlin_rows::heap_flags;
 use crate::tasks::kotlin_rows::with_flags;
 use crate::tools::oha::Load;
 use workshop_base::outcome::Trouble;
-use workshop_results::file::HeapSearch;
-use workshop_results::file::HeapTrial;
-use workshop_results::file::Language;
+use workshop_base::target::Language;
 use workshop_results::file::Mode;
 
 /// The rate of the trials, as a share of what the default heap does at most.
@@ -120,7 +119,7 @@ fn refused(tried: &Result<Trial, String>, goal_p99_ms: f64) -> Option<String> {
         Err(reason) => Some(reason.clone()),
         Ok(tried) if tried.p99_ms > goal_p99_ms => Some(format!(
             "a p99 of {} ms",
-            workshop_results::table::figure(tried.p99_ms)
+            workshop_results::figures::figure(tried.p99_ms)
         )),
         Ok(_) => None,
     }

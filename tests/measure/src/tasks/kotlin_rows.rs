@@ -153,7 +153,7 @@ pub fn with_flags(launch: &Launch, flags: &[String]) -> Launch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workshop_harness::build::Language;
+    use workshop_base::target::Language;
     use workshop_harness::build::Limits;
 
     #[test]

@@ -7,14 +7,13 @@ use crate::protocol::lab::Lab;
 use crate::protocol::plan::Plan;
 use crate::protocol::progress::Progress;
 use crate::protocol::subject::Subject;
+use crate::tables::ladder::{self, Tier};
 use crate::tasks::load::Wanted;
 use crate::tasks::qrcode;
 use workshop_base::exercise::Catalogue;
 use workshop_base::target::Target;
 use workshop_harness::nginx;
-use workshop_results::file::Ladder;
 use workshop_results::file::ResultFile;
-use workshop_results::file::Tier;
 
 /// What ends the start of every tier alike: a service that stands for one route has no records.
 const FIRST_CODE: &str = "/qrcode?text=ladder";
@@ -44,10 +43,9 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
         tier,
         side: subject.id().to_owned(),
     });
+    let tiers: Vec<Tier> = tiers.collect();
     Ok(ResultFile {
-        ladder: Some(Ladder {
-            tiers: tiers.collect(),
-        }),
+        tables: ladder::tables(&result, &tiers),
         ..result
     })
 }

@@ -7,6 +7,7 @@ use crate::protocol::lab::Lab;
 use crate::protocol::plan::Plan;
 use crate::protocol::progress::Progress;
 use crate::protocol::subject::Subject;
+use crate::tables;
 use crate::tasks::calls;
 use crate::tasks::load::Wanted;
 use crate::tasks::qrcode;
@@ -32,7 +33,7 @@ pub async fn measure(
     let (mut result, calls) = qrcode::measure(lab, subjects, wanted, plan, TAKES, timed).await?;
     result.notes.push("a call of the library copies its bytes out of the heap and the result into it; a code of either side changes threads besides, as it does in the service".to_owned());
     Ok(ResultFile {
-        calls: Some(calls),
+        tables: vec![tables::calls::calls(&calls)],
         ..result
     })
 }

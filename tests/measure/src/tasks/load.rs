@@ -25,14 +25,13 @@ use crate::tools::oha::Oha;
 use crate::tools::oha::Order;
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
+use workshop_base::target::Language;
 use workshop_base::terminal::Style;
 use workshop_base::terminal::paint;
-use workshop_results::file::Language;
 use workshop_results::file::Metric;
 use workshop_results::file::Mode;
 use workshop_results::file::ResultFile;
 use workshop_results::file::SCHEMA;
-use workshop_results::file::Task;
 use workshop_results::manifest::Manifest;
 use workshop_results::metrics;
 
@@ -40,7 +39,7 @@ use workshop_results::metrics;
 #[derive(Debug, Clone)]
 pub struct Wanted {
     /// Which measurement.
-    pub task: Task,
+    pub task: String,
     /// The exercise it belongs to.
     pub exercise: u8,
     /// The target that was typed.
@@ -185,7 +184,7 @@ async fn measure_ceiling(
 fn against_the_ceiling(result: &ResultFile, ceiling: f64) -> Vec<String> {
     let mut notes = vec![format!(
         "pgbench alone reads {} records/s over {POOL_SIZE} connections: the ceiling of any service here",
-        workshop_results::table::figure(ceiling)
+        workshop_results::figures::figure(ceiling)
     )];
     let Some(throughput) = result.metric("throughput") else {
         return notes;
@@ -283,7 +282,7 @@ pub(crate) fn assembled(
     notes.extend(blocks.notes);
     ResultFile {
         schema: SCHEMA,
-        task: wanted.task,
+        task: wanted.task.clone(),
         exercise: format!("exercise-{}", wanted.exercise),
         target: wanted.target.clone(),
         mode: wanted.mode,
@@ -299,14 +298,8 @@ pub(crate) fn assembled(
         predictions: Vec::new(),
         notes,
         blocks: blocks.records,
-        wrong_key: None,
-        stall: None,
-        pool: None,
-        paging: None,
-        article: None,
-        program: None,
-        calls: None,
-        ladder: None,
+        tables: Vec::new(),
+        charts: Vec::new(),
     }
 }
 

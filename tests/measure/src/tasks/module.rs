@@ -8,6 +8,7 @@ use crate::protocol::lab::Lab;
 use crate::protocol::plan::Plan;
 use crate::protocol::progress::Progress;
 use crate::protocol::subject::Subject;
+use crate::tables;
 use crate::tasks::calls;
 use crate::tasks::load::Wanted;
 use crate::tasks::qrcode;
@@ -34,7 +35,7 @@ pub async fn measure(
     let (mut result, calls) = qrcode::measure(lab, subjects, wanted, plan, TAKES, timed).await?;
     result.notes.push("a copy of the module goes into its memory and out of it again; a code of either side changes threads besides, as it does in the service, which never interprets".to_owned());
     Ok(ResultFile {
-        calls: Some(calls),
+        tables: vec![tables::calls::calls(&calls)],
         ..result
     })
 }

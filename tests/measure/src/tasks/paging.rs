@@ -9,10 +9,9 @@ use anyhow::Context;
 use rand::seq::SliceRandom;
 use sqlx::{PgConnection, Row};
 
+use crate::tables::export::{PageTimes, Paging};
 use workshop_results::file::Better;
 use workshop_results::file::Mode;
-use workshop_results::file::PageTimes;
-use workshop_results::file::Paging;
 use workshop_results::metrics;
 use workshop_results::statistics::median;
 

@@ -18,19 +18,18 @@ use crate::protocol::progress::Progress;
 use crate::protocol::session::Session;
 use crate::protocol::session::sides_of;
 use crate::protocol::subject::Subject;
+use crate::tables::pool::{self, Knee, PoolSweep};
 use crate::tasks::load;
 use crate::tasks::load::Wanted;
 use crate::tools::database::Activity;
 use crate::tools::oha::Load;
 use crate::tools::oha::Oha;
 use workshop_base::process;
+use workshop_base::target::Language;
 use workshop_base::target::Target;
 use workshop_harness::service::Service;
-use workshop_results::file::Knee;
-use workshop_results::file::Language;
 use workshop_results::file::Metric;
 use workshop_results::file::Mode;
-use workshop_results::file::PoolSweep;
 use workshop_results::file::ResultFile;
 use workshop_results::metrics;
 use workshop_results::metrics::pool_end;
@@ -154,16 +153,16 @@ pub async fn measure(lab: &Lab<'_>, target: Target, wanted: &Wanted) -> anyhow::
     );
     invalid.extend(load::invalid(&metrics, "throughput", &ids(&knob)));
     let result = load::assembled(&all, wanted, manifest, metrics, blocks, notes);
+    let sweep = PoolSweep {
+        sizes: every_size.to_vec(),
+        enough: ENOUGH,
+        knees,
+        database,
+    };
     Ok(ResultFile {
         invalid,
-        pool: Some(PoolSweep {
-            sizes: every_size.to_vec(),
-            enough: ENOUGH,
-            knees,
-            database,
-            with_ping: WITH_PING.to_owned(),
-            without_ping: WITHOUT_PING.to_owned(),
-        }),
+        tables: vec![pool::pools(&result, &sweep)],
+        charts: vec![pool::throughput(&result, &sweep)],
         ..result
     })
 }

@@ -13,15 +13,13 @@ use crate::protocol::plan;
 use crate::protocol::plan::Plan;
 use crate::protocol::progress::Progress;
 use crate::protocol::subject::Subject;
+use crate::tables::program::{self, ProgramTime, ProgramTimes, TextTime};
 use crate::tasks::load::Wanted;
 use crate::tasks::qrcode;
 use crate::tools::hyperfine::Runs;
 use workshop_harness::qr;
 use workshop_results::file::Mode;
-use workshop_results::file::ProgramTime;
-use workshop_results::file::ProgramTimes;
 use workshop_results::file::ResultFile;
-use workshop_results::file::TextTime;
 use workshop_results::metrics;
 use workshop_results::statistics::geometric_mean;
 use workshop_results::statistics::median;
@@ -63,7 +61,7 @@ pub async fn measure(
         qrcode::measure(lab, subjects, wanted, plan, takes, by_itself).await?;
     result.notes.push("the CPU time of a program counts as its caller's once it has ended; the time in which the system starts it counts as well".to_owned());
     Ok(ResultFile {
-        program: Some(program),
+        tables: vec![program::by_itself(&program)],
         ..result
     })
 }
@@ -150,7 +148,6 @@ impl Stopwatch {
                 .typed()
                 .replace(&scratch, "")
                 .replace(&folder, ""),
-            runs: RUNS,
             nothing: time_of(&medians[0])?,
             texts,
         })

@@ -20,6 +20,7 @@ use crate::protocol::progress::Progress;
 use crate::protocol::session::Session;
 use crate::protocol::session::sides_of;
 use crate::protocol::subject::Subject;
+use crate::tables::stall::{self, Moments, Stall, StalledSide};
 use crate::tasks::load;
 use crate::tasks::load::Wanted;
 use crate::tools::oha::Load;
@@ -31,10 +32,7 @@ use workshop_harness::service::Service;
 use workshop_results::file::Better;
 use workshop_results::file::BlockRecord;
 use workshop_results::file::Comparison;
-use workshop_results::file::Course;
 use workshop_results::file::ResultFile;
-use workshop_results::file::Stall;
-use workshop_results::file::StalledSide;
 use workshop_results::metrics;
 use workshop_results::metrics::SLOW;
 use workshop_results::metrics::SLOW_MS;
@@ -123,7 +121,6 @@ pub async fn measure(
         seconds: session.plan.open.as_secs_f64(),
         began_s: begins(&session.plan).as_secs_f64(),
         lasted_s: STALL.as_secs_f64(),
-        timeout_ms: TIMEOUT.as_millis() as u64,
         sides: sides
             .iter()
             .filter_map(|side| {
@@ -141,7 +138,8 @@ pub async fn measure(
     let result = load::assembled(subjects, wanted, manifest, metrics, blocks, notes);
     Ok(ResultFile {
         invalid,
-        stall: Some(stall),
+        tables: vec![stall::counted_twice(&result, &stall)],
+        charts: vec![stall::course(&result, &stall)],
         ..result
     })
 }
@@ -179,7 +177,7 @@ struct Stalled<'a> {
 #[derive(Default)]
 struct Seen {
     statuses: BTreeMap<String, u64>,
-    course: Course,
+    course: Moments,
 }
 
 impl Loads for Stalled<'_> {
@@ -271,7 +269,7 @@ fn values(requests: &[Request]) -> Vec<(String, f64)> {
 }
 
 /// The slowest request of each moment, by both ways of counting.
-fn course(requests: &[Request], length: Duration) -> Course {
+fn course(requests: &[Request], length: Duration) -> Moments {
     let moments = (length.as_secs_f64() / MOMENT.as_secs_f64()).round() as usize;
     let slowest = |when: fn(&Request) -> f64, latency: Latency| {
         let mut slowest: Vec<Option<f64>> = vec![None; moments];
@@ -283,7 +281,7 @@ fn course(requests: &[Request], length: Duration) -> Course {
         }
         slowest
     };
-    Course {
+    Moments {
         moment_s: MOMENT.as_secs_f64(),
         uncorrected_ms: slowest(|request| request.sent_s, Request::uncorrected_ms),
         corrected_ms: slowest(|request| request.due_s, Request::corrected_ms),

@@ -202,7 +202,7 @@ pub fn answer() -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workshop_harness::build::Language;
+    use workshop_base::target::Language;
     use workshop_harness::build::Limits;
 
     fn order(folder: &Path, script: &str) -> Order {

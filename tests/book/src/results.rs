@@ -1,0 +1,267 @@
+//! `{{#results exercise-3}}` and its kin: measured and published values on the pages.
+
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Deserialize;
+
+use crate::fault::Problem;
+use crate::html::block;
+use workshop_base::target::Target;
+use workshop_base::workspace::Workspace;
+use workshop_results::file::{ResultFile, again};
+use workshop_results::report::{self, unreadable};
+use workshop_results::shown::{Cell, Column, Row, Table};
+use workshop_results::view::{self, Item, REFERENCE, Whose, YOURS};
+use workshop_results::write::html;
+
+/// `{{#results exercise-3}}`, `{{#results exercise-8 ceiling goals}}`: the committed measurement beside the reader's own, or
+/// those of its tables and charts that are named.
+pub fn render(workspace: &Workspace, of: &str, ids: &[String]) -> Result<String, Problem> {
+    let measured = Measured::read(workspace, of)?;
+    let files = measured.files();
+    for id in ids {
+        let known = |whose: &Whose<'_>| {
+            let mut tables = whose.result.tables.iter().map(|table| &table.id);
+            let mut charts = whose.result.charts.iter().map(|chart| &chart.id);
+            tables.any(|there| there == id) || charts.any(|there| there == id)
+        };
+        if !files.is_empty() && !files.iter().any(known) {
+            return Err(Problem::new(
+                format!("the results of {of} have no table or chart named {id}"),
+                "name one of those in book/reference-results",
+            ));
+        }
+    }
+    let mut items = if ids.is_empty() {
+        view::page(&files)
+    } else {
+        view::named(&files, ids)
+    };
+    items.extend(measured.missing(of));
+    Ok(block(&html::section(&format!("Measured: {of}"), &items)))
+}
+
+/// `{{#report}}`: all measurements of the reader on one page.
+pub fn report(workspace: &Workspace) -> Result<String, Problem> {
+    let Some(report) = report::gather(workspace)? else {
+        return Ok(format!(
+            "\n\nYou have measured nothing yet. Begin with `{}`; this page then shows what you have.\n\n",
+            report::FIRST
+        ));
+    };
+    let sections = report.sections.iter().map(|(heading, items)| {
+        let section = html::section(heading, items);
+        format!(
+            "\n\n## {}\n{}",
+            workshop_results::write::markdown::escaped(heading),
+            block(&section)
+        )
+    });
+    Ok(sections.collect())
+}
+
+/// `{{#published published-article}}`: a committed table of values that this course did not measure; with an exercise
+/// after it, beside what was measured there, and what lies between.
+pub fn published(
+    workspace: &Workspace,
+    file: &str,
+    beside: Option<&str>,
+) -> Result<String, Problem> {
+    let published = Published::read(workspace, file)?;
+    let mut items = vec![Item::Text(published.lead.clone(), published.about.clone())];
+    match beside {
+        None => items.push(Item::Table(published.table())),
+        Some(of) => {
+            let measured = Measured::read(workspace, of)?;
+            for whose in measured.files() {
+                items.extend(view::about(whose));
+                items.extend(published.beside(whose).map(Item::Table));
+            }
+            if measured.reference.is_none() && measured.own.is_none() {
+                items.push(Item::Table(published.table()));
+            }
+            items.extend(measured.missing(of));
+            let between = published.row.iter().filter(|row| !row.between.is_empty());
+            let between = between.map(|row| format!("{}: {}", row.heading, row.between));
+            items.push(Item::List(
+                "What lies between".to_owned(),
+                between.collect(),
+            ));
+        }
+    }
+    Ok(block(&html::section(&published.title, &items)))
+}
+
+/// The committed measurement and the reader's own, as far as they are there.
+struct Measured {
+    reference: Option<ResultFile>,
+    own: Option<ResultFile>,
+    /// Why the reader's own isn't shown, in one sentence.
+    why_not: Option<String>,
+}
+
+impl Measured {
+    /// A broken committed file is an error; whatever is wrong with the reader's own is said on the page.
+    fn read(workspace: &Workspace, of: &str) -> Result<Self, Problem> {
+        let path = ResultFile::reference_path(workspace, of);
+        let reference = path.is_file().then(|| ResultFile::read(&path)).transpose();
+        let reference = reference.map_err(|error| {
+            Problem::new(
+                format!("the reference's results cannot be shown: {error}"),
+                "measure the reference again, or git restore book/reference-results",
+            )
+        })?;
+        // The exercise's own, else that of the reference run on this machine; of exercise 1, that of Kotlin.
+        let number = of
+            .strip_prefix("exercise-")
+            .and_then(|number| number.parse().ok());
+        let mut names = vec![of.to_owned()];
+        names.extend(number.map(|number| Target::Solution(number).to_string()));
+        names.extend((number == Some(1)).then(|| Target::Kotlin.to_string()));
+        let paths = names
+            .iter()
+            .map(|name| ResultFile::own_path(workspace, name));
+        let (own, why_not) = match paths.into_iter().find(|path| path.is_file()) {
+            None => (None, None),
+            Some(path) => match ResultFile::read(&path) {
+                Ok(result) => (Some(result), None),
+                Err(error) => (None, Some(unreadable(workspace, &path, &error))),
+            },
+        };
+        Ok(Measured {
+            reference,
+            own,
+            why_not,
+        })
+    }
+
+    fn files(&self) -> Vec<Whose<'_>> {
+        let reference = self.reference.as_ref().map(|result| Whose {
+            name: REFERENCE,
+            result,
+        });
+        let own = self.own.as_ref().map(|result| Whose {
+            name: YOURS,
+            result,
+        });
+        reference.into_iter().chain(own).collect()
+    }
+
+    /// What isn't there, and how to get it.
+    fn missing(&self, of: &str) -> Vec<Item> {
+        let mut items = Vec::new();
+        if self.reference.is_none() {
+            let text = "no values are committed yet.".to_owned();
+            items.push(Item::Text(REFERENCE.to_owned(), text));
+        }
+        let command = again(Path::new(of));
+        if let Some(why) = &self.why_not {
+            let text = format!("{why} Type `{command}` to measure again.");
+            items.push(Item::Text(YOURS.to_owned(), text));
+        } else if self.own.is_none() {
+            let text = format!(
+                "not measured yet. Type `{command}`, and this page shows your values beside the reference."
+            );
+            items.push(Item::Text(YOURS.to_owned(), text));
+        }
+        items
+    }
+}
+
+/// A committed table of values that this course did not measure.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Published {
+    /// What begins the paragraph about it: `Published`, `Counted`.
+    lead: String,
+    /// Where the values are from, and how they were taken.
+    about: String,
+    title: String,
+    /// What the rows are.
+    corner: String,
+    columns: Vec<String>,
+    row: Vec<PublishedRow>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PublishedRow {
+    heading: String,
+    /// The key of the row that was measured here; empty for none.
+    #[serde(default)]
+    ours: String,
+    values: Vec<Cell>,
+    /// What lies between the published values and ours, in a few sentences.
+    #[serde(default)]
+    between: String,
+}
+
+impl Published {
+    fn read(workspace: &Workspace, file: &str) -> Result<Self, Problem> {
+        let name = format!("{file}.toml");
+        let path = workspace.reference_results().join(&name);
+        let read = || {
+            let text = std::fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))?;
+            toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+        };
+        read().map_err(|error: anyhow::Error| {
+            Problem::new(
+                format!("{file} cannot be shown: {error:#}"),
+                format!("git restore book/reference-results/{name}"),
+            )
+        })
+    }
+
+    fn table(&self) -> Table {
+        let columns = Column::list(self.columns.iter().map(String::as_str));
+        let mut table = Table::new("published", &self.title, columns);
+        table.corner.clone_from(&self.corner);
+        for row in &self.row {
+            table.row(&row.heading, row.values.clone());
+        }
+        table
+    }
+
+    /// Each measured row beside its published one, which the first of several has.
+    fn beside(&self, whose: Whose<'_>) -> Option<Table> {
+        let mut tables = whose.result.tables.iter();
+        let ours = tables.find(|table| table.id == "beside-published")?;
+        let group = |name: &str, heading: &str| Column {
+            group: name.to_owned(),
+            heading: heading.to_owned(),
+        };
+        let published = self
+            .columns
+            .iter()
+            .map(|heading| group("Published", heading));
+        let measured = ours
+            .columns
+            .iter()
+            .map(|column| group(whose.name, &column.heading));
+        let columns = published.chain(measured).collect();
+        let mut table = Table::new(
+            "beside-published",
+            format!("{}: {}", whose.name, ours.title),
+            columns,
+        );
+        table.corner.clone_from(&self.corner);
+        let mut seen = Vec::new();
+        for row in &ours.rows {
+            let published = self.row.iter().find(|published| published.ours == row.key);
+            let first = !seen.contains(&&row.key);
+            seen.push(&row.key);
+            let values = published.filter(|_| first).map(|row| row.values.clone());
+            let mut cells = values.unwrap_or_default();
+            cells.resize(self.columns.len(), Cell::Empty);
+            cells.extend(row.cells.iter().cloned());
+            table.rows.push(Row {
+                heading: row.heading.clone(),
+                cells,
+                ..Row::default()
+            });
+        }
+        Some(table)
+    }
+}

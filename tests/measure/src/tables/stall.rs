@@ -1,0 +1,145 @@
+//! Exercise 5: a stall of the database, counted from when requests were sent and from when they were due.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{see_it_yourself, statuses};
+use workshop_results::figures::{figure, interval};
+use workshop_results::file::{Comparison, ResultFile};
+use workshop_results::metrics::UNCORRECTED;
+use workshop_results::shown::{Cell, Chart, Column, Course, Drawing, Panel, Table};
+
+/// A load at a constant rate while the database stands still for a while, each request counted in both ways.
+#[derive(Debug, Deserialize)]
+pub struct Stall {
+    /// The load, as it is typed.
+    pub command: String,
+    /// The rate offered to every side, in requests per second.
+    pub rate: f64,
+    /// How long each run was, in seconds.
+    pub seconds: f64,
+    /// When the database stopped, in seconds from the beginning of the run.
+    pub began_s: f64,
+    /// For how many seconds it stood still.
+    pub lasted_s: f64,
+    /// What came out, by side.
+    pub sides: Vec<StalledSide>,
+}
+
+/// What the stall was to one side.
+#[derive(Debug, Deserialize)]
+pub struct StalledSide {
+    /// The side's id.
+    pub side: String,
+    /// How often each status came, over all runs that count.
+    pub statuses: BTreeMap<String, u64>,
+    /// The corrected p99 compared with the uncorrected one of the same runs.
+    pub p99: Comparison,
+    /// One of the runs, moment by moment.
+    pub course: Moments,
+}
+
+/// The slowest request of each moment of a run, by both ways of counting; none where there was no request.
+#[derive(Debug, Default, Deserialize)]
+pub struct Moments {
+    /// The length of a moment, in seconds.
+    pub moment_s: f64,
+    /// Milliseconds, of the requests sent in the moment, from then.
+    pub uncorrected_ms: Vec<Option<f64>>,
+    /// Milliseconds, of the requests due in the moment, from then.
+    pub corrected_ms: Vec<Option<f64>>,
+}
+
+/// The percentiles by both ways of counting, side by side.
+pub fn counted_twice(result: &ResultFile, stall: &Stall) -> Table {
+    let columns = stall.sides.iter().flat_map(|stalled| {
+        ["from sent", "from due"].map(|heading| Column {
+            group: result.label(&stalled.side).to_owned(),
+            heading: heading.to_owned(),
+        })
+    });
+    let title = format!(
+        "A stall of {} s: the same requests counted from when they were sent and from when they were due",
+        figure(stall.lasted_s)
+    );
+    let mut table = Table::new("counted-twice", title, columns.collect());
+    for metric in &result.metrics {
+        let Some(uncorrected) = result.metric(&format!("{}{UNCORRECTED}", metric.key)) else {
+            continue;
+        };
+        let of_side =
+            |stalled: &StalledSide| [uncorrected, metric].map(|of| of.value(&stalled.side).into());
+        table.row(
+            metric.heading(),
+            stall.sides.iter().flat_map(of_side).collect(),
+        );
+    }
+    let both = |cell: &dyn Fn(&StalledSide) -> Cell| {
+        let cells = stall
+            .sides
+            .iter()
+            .flat_map(|side| [Cell::Empty, cell(side)]);
+        cells.collect::<Vec<Cell>>()
+    };
+    table.row(
+        "p99 from due ÷ p99 from sent",
+        both(&|side| Some(&side.p99).into()),
+    );
+    table.row(
+        "Answers by status",
+        both(&|side| Cell::Text(statuses(&side.statuses))),
+    );
+    table.notes = stall
+        .sides
+        .iter()
+        .map(|side| finding(result, side))
+        .collect();
+    table.notes.push(see_it_yourself(&stall.command));
+    table
+}
+
+/// What the correction makes of a side's p99.
+fn finding(result: &ResultFile, stalled: &StalledSide) -> String {
+    let (label, p99) = (result.label(&stalled.side), &stalled.p99);
+    match p99.ratio.zip(interval(p99.low, p99.high)) {
+        Some((ratio, interval)) => format!(
+            "{label}: the corrected p99 is {} times the uncorrected one of the same runs (95 % interval {interval})",
+            figure(ratio)
+        ),
+        None => format!(
+            "{label}: no ratio of the two p99: {}",
+            p99.reason.as_deref().unwrap_or("unknown")
+        ),
+    }
+}
+
+/// One run of each side over time, a panel for each way of counting.
+pub fn course(result: &ResultFile, stall: &Stall) -> Chart {
+    let panels = stall.sides.iter().flat_map(|stalled| {
+        let label = result.label(&stalled.side);
+        let panel = |when: &str, faint, moments: &[Option<f64>]| Panel {
+            name: format!("{label}, from when it was {when}"),
+            faint,
+            moments: moments.to_vec(),
+        };
+        [
+            panel("sent", true, &stalled.course.uncorrected_ms),
+            panel("due", false, &stalled.course.corrected_ms),
+        ]
+    });
+    let moment_s = stall.sides.first().map_or(0.0, |side| side.course.moment_s);
+    Chart {
+        id: "course".to_owned(),
+        title: format!(
+            "The slowest request of each {} ms in one run at {} requests per second. The database stands still in the gray stretch. Where there is no bar, no request was sent.",
+            figure(moment_s * 1e3),
+            figure(stall.rate)
+        ),
+        drawing: Drawing::Course(Course {
+            seconds: stall.seconds,
+            band: (stall.began_s, stall.began_s + stall.lasted_s),
+            panels: panels.collect(),
+        }),
+    }
+}

@@ -1,0 +1,493 @@
+//! What is shown of a measurement, and in which order: the same for the terminal, the pages and the report.
+
+use crate::figures::{count, figure};
+use crate::file::{Better, JudgedPrediction, Metric, Mode, ResultFile, Side, Verdict};
+use crate::predictions::FACTOR;
+use crate::shown::{Cell, Chart, Column, Drawing, Ratio, RatioRow, Table};
+use workshop_base::target::Language;
+
+/// More sides than these have no room as columns; then the best of Kotlin and the target stand for all.
+const MOST_SIDES: usize = 4;
+
+/// What the committed measurements are called, and those of the reader.
+pub const REFERENCE: &str = "Reference";
+/// The reader's.
+pub const YOURS: &str = "Yours";
+const ON_YOUR_MACHINE: &str = "Yours (the reference's code on your machine)";
+
+/// A piece of what is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// A paragraph; what it begins with is emphasized.
+    Text(String, String),
+    /// Why something may not be believed.
+    Invalid(String),
+    /// A list below a title.
+    List(String, Vec<String>),
+    /// A table.
+    Table(Table),
+    /// A chart.
+    Chart(Chart),
+    /// What unfolds when it is asked for; the terminal leaves it out.
+    Folded(String, Vec<Item>),
+}
+
+/// A measurement, and whose it is: [`REFERENCE`] or [`YOURS`]; empty where nothing is beside it.
+#[derive(Debug, Clone, Copy)]
+pub struct Whose<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The measurement.
+    pub result: &'a ResultFile,
+}
+
+/// Everything, for the terminal.
+pub fn terminal(result: &ResultFile) -> Vec<Item> {
+    let whose = Whose { name: "", result };
+    let mut items = about(whose);
+    items.extend(headline(&[whose]).map(Item::Table));
+    items.extend(detail(result).map(Item::Table));
+    items.extend(attached(whose));
+    items.extend(judged(result));
+    items.extend(notes(result));
+    items
+}
+
+/// Everything, for a page: the reference's and the reader's side by side.
+pub fn page(files: &[Whose<'_>]) -> Vec<Item> {
+    let mut items: Vec<Item> = files.iter().flat_map(|whose| about(*whose)).collect();
+    items.extend(ratios(files).map(Item::Chart));
+    items.extend(headline(files).map(Item::Table));
+    items.extend(files.iter().flat_map(|whose| attached(*whose)));
+    items.extend(files.iter().filter_map(|whose| judged(whose.result)));
+    items.extend(files.iter().map(|whose| data(*whose)));
+    items
+}
+
+/// Only the tables and charts with these ids, with what they were taken on.
+pub fn named(files: &[Whose<'_>], ids: &[String]) -> Vec<Item> {
+    let mut items = Vec::new();
+    for whose in files {
+        items.extend(about(*whose));
+        for id in ids {
+            let charts = whose.result.charts.iter().filter(|chart| chart.id == *id);
+            items.extend(charts.map(|chart| Item::Chart(of_whom_chart(*whose, chart))));
+            let tables = whose.result.tables.iter().filter(|table| table.id == *id);
+            items.extend(tables.map(|table| Item::Table(of_whom(*whose, table))));
+        }
+    }
+    items
+}
+
+/// Whose measurement it is, what it was taken on, and why it may not be believed.
+pub fn about(whose: Whose<'_>) -> Vec<Item> {
+    let result = whose.result;
+    let name = match whose.name {
+        YOURS if result.target.starts_with("solution") => ON_YOUR_MACHINE,
+        name => name,
+    };
+    let mut items = vec![Item::Text(name.to_owned(), provenance(result))];
+    if result.sides_in(Language::Kotlin).count() > 1 {
+        items.push(Item::Text(
+            String::new(),
+            "Kotlin was measured in several set-ups; where one value stands for it, it is that of the best of them."
+                .to_owned(),
+        ));
+    }
+    items.extend(result.invalid.iter().cloned().map(Item::Invalid));
+    items
+}
+
+/// What a measurement was taken on and how, in one line.
+pub fn provenance(result: &ResultFile) -> String {
+    let manifest = &result.manifest;
+    let day = result.taken_at.get(..10).unwrap_or(&result.taken_at);
+    let mut parts = vec![result.machine.clone(), day.to_owned()];
+    if let Some(commit) = &manifest.commit {
+        let changed = manifest.dirty == Some(true);
+        let changes = if changed { " with changes" } else { "" };
+        parts.push(format!("commit {commit}{changes}"));
+    }
+    let blocks = manifest.blocks;
+    let plural = if blocks == 1 { "" } else { "s" };
+    let per_side = if result.sides.len() > 1 {
+        " per side"
+    } else {
+        ""
+    };
+    parts.push(format!("{blocks} block{plural}{per_side}"));
+    let rows = count(manifest.rows);
+    parts.push(format!("data set {} ({rows} rows)", manifest.data_set));
+    if result.mode == Mode::Quick {
+        parts.push("a quick run, for orientation".to_owned());
+    }
+    format!("{}.", parts.join(", "))
+}
+
+/// The columns and the cells of metrics in a table.
+struct Layout<'a> {
+    result: &'a ResultFile,
+    sides: Vec<&'a Side>,
+    pairs: Vec<(&'a str, &'a str)>,
+    /// The best of Kotlin and the target stand for all sides.
+    best: bool,
+}
+
+impl<'a> Layout<'a> {
+    fn of(result: &'a ResultFile, metrics: &[&'a Metric]) -> Self {
+        let mut pairs = Vec::new();
+        for comparison in metrics.iter().flat_map(|metric| &metric.comparisons) {
+            let pair = (comparison.side.as_str(), comparison.against.as_str());
+            if !pairs.contains(&pair) {
+                pairs.push(pair);
+            }
+        }
+        let has_value = |side: &&Side| {
+            metrics
+                .iter()
+                .any(|metric| metric.value(&side.id).is_some())
+        };
+        let compared = |side: &&Side| {
+            pairs
+                .iter()
+                .any(|pair| pair.0 == side.id || pair.1 == side.id)
+        };
+        Layout {
+            sides: result
+                .sides
+                .iter()
+                .filter(|side| has_value(side) || compared(side))
+                .collect(),
+            pairs,
+            best: result.sides.len() > MOST_SIDES,
+            result,
+        }
+    }
+
+    /// A side's language where that tells the sides apart, else its label.
+    fn heading(&self, id: &str) -> String {
+        let Some(side) = self.result.sides.iter().find(|side| side.id == id) else {
+            return id.to_owned();
+        };
+        match self.result.sides_in(side.language).count() {
+            1 => side.language.to_string(),
+            _ => side.label.clone(),
+        }
+    }
+
+    fn columns(&self) -> Vec<String> {
+        if self.best {
+            let rust = self.result.asked_for().map_or("Rust", |side| &side.label);
+            return ["Kotlin, the best", "which is", rust, "Rust ÷ Kotlin"]
+                .map(str::to_owned)
+                .into();
+        }
+        let sides = self.sides.iter().map(|side| self.heading(&side.id));
+        let pairs = self.pairs.iter();
+        let ratios = pairs
+            .map(|(side, against)| format!("{} ÷ {}", self.heading(side), self.heading(against)));
+        sides.chain(ratios).collect()
+    }
+
+    fn cells(&self, metric: Option<&Metric>) -> Vec<Cell> {
+        let Some(metric) = metric else {
+            return vec![Cell::Empty; self.columns().len()];
+        };
+        if self.best {
+            let kotlin = self.result.kotlin(metric);
+            let which = kotlin.map(|kotlin| Cell::text(self.result.label(&kotlin.side)));
+            return vec![
+                kotlin.into(),
+                which.unwrap_or_default(),
+                self.result.rust(metric).into(),
+                claim(self.result, self.result.rust_against_kotlin(metric).into()),
+            ];
+        }
+        let values = self.sides.iter().map(|side| metric.value(&side.id).into());
+        let ratios = self
+            .pairs
+            .iter()
+            .map(|(side, against)| claim(self.result, metric.comparison(side, against).into()));
+        values.chain(ratios).collect()
+    }
+}
+
+fn chosen(result: &ResultFile, headline: bool) -> Vec<&Metric> {
+    let metrics = result.metrics.iter();
+    metrics
+        .filter(|metric| metric.headline == headline)
+        .collect()
+}
+
+/// The headline metrics: the columns of one measurement, then those of the other.
+pub fn headline(files: &[Whose<'_>]) -> Option<Table> {
+    metrics_table("headline", "", files, true)
+}
+
+/// The other metrics.
+fn detail(result: &ResultFile) -> Option<Table> {
+    metrics_table("detail", "In detail", &[Whose { name: "", result }], false)
+}
+
+fn metrics_table(id: &str, title: &str, files: &[Whose<'_>], headline: bool) -> Option<Table> {
+    let mut columns = Vec::new();
+    let mut metrics: Vec<&Metric> = Vec::new();
+    let mut layouts = Vec::new();
+    for whose in files {
+        let of_file = chosen(whose.result, headline);
+        let layout = Layout::of(whose.result, &of_file);
+        let group = if files.len() > 1 { whose.name } else { "" };
+        columns.extend(layout.columns().into_iter().map(|heading| Column {
+            group: group.to_owned(),
+            heading,
+        }));
+        for metric in of_file {
+            if !metrics.iter().any(|there| there.key == metric.key) {
+                metrics.push(metric);
+            }
+        }
+        layouts.push(layout);
+    }
+    let mut table = Table::new(id, title, columns);
+    table.corner = "Metric".to_owned();
+    for metric in metrics {
+        let cells = layouts
+            .iter()
+            .flat_map(|layout| layout.cells(layout.result.metric(&metric.key)));
+        let cells: Vec<Cell> = cells.collect();
+        if cells.iter().any(|cell| *cell != Cell::Empty) {
+            table.row(metric.heading(), cells);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// The chart of the headline: Rust divided by Kotlin.
+pub fn ratios(files: &[Whose<'_>]) -> Option<Chart> {
+    let mut rows: Vec<(&str, RatioRow)> = Vec::new();
+    for whose in files.iter().filter(|whose| whose.result.invalid.is_empty()) {
+        for metric in chosen(whose.result, true) {
+            let Some(comparison) = whose.result.rust_against_kotlin(metric) else {
+                continue;
+            };
+            let mark = (whose.name.to_lowercase(), comparison.into());
+            match rows.iter_mut().find(|(key, _)| *key == metric.key) {
+                Some((_, row)) => row.marks.push(mark),
+                None => rows.push((
+                    &metric.key,
+                    RatioRow {
+                        name: metric.name.clone(),
+                        sense: match metric.better {
+                            Better::Higher => "more is better",
+                            Better::Lower | Better::Less => "less is better",
+                        }
+                        .to_owned(),
+                        marks: vec![mark],
+                    },
+                )),
+            }
+        }
+    }
+    let rows: Vec<RatioRow> = rows.into_iter().map(|(_, row)| row).collect();
+    (!rows.is_empty()).then(|| Chart {
+        id: "ratios".to_owned(),
+        title: "Rust divided by Kotlin, by metric; whiskers: 95 % interval.".to_owned(),
+        drawing: Drawing::Ratios(rows),
+    })
+}
+
+/// What the task attached, but for what waits to be asked for.
+pub fn attached(whose: Whose<'_>) -> Vec<Item> {
+    let charts = whose.result.charts.iter();
+    let charts = charts.map(|chart| Item::Chart(of_whom_chart(whose, chart)));
+    let tables = whose
+        .result
+        .tables
+        .iter()
+        .filter(|table| !table.by_name_only);
+    charts
+        .chain(tables.map(|table| Item::Table(of_whom(whose, table))))
+        .collect()
+}
+
+/// Nothing is claimed from a measurement that is invalid as a whole; its values stay.
+fn claim(result: &ResultFile, cell: Cell) -> Cell {
+    match cell {
+        Cell::Ratio(ratio) if !result.invalid.is_empty() => Cell::Ratio(Ratio {
+            ratio: None,
+            low: None,
+            high: None,
+            verdict: Verdict::Invalid,
+            reason: ratio.reason,
+        }),
+        cell => cell,
+    }
+}
+
+fn of_whom(whose: Whose<'_>, table: &Table) -> Table {
+    let mut table = table.clone();
+    for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
+        *cell = claim(whose.result, std::mem::take(cell));
+    }
+    if !whose.name.is_empty() {
+        table.title = format!("{}: {}", whose.name, table.title);
+    }
+    table
+}
+
+fn of_whom_chart(whose: Whose<'_>, chart: &Chart) -> Chart {
+    let mut chart = chart.clone();
+    if !whose.name.is_empty() {
+        chart.title = format!("{}: {}", whose.name, chart.title);
+    }
+    chart
+}
+
+/// The reader's predictions compared with what was measured; none where nothing was judged.
+pub fn predictions<'a>(
+    judged: impl IntoIterator<Item = (&'a ResultFile, &'a JudgedPrediction)>,
+) -> Option<Table> {
+    let title =
+        format!("Your predictions of exercise 1; one holds when it is within a factor of {FACTOR}");
+    let columns = [
+        "You said",
+        "You were sure (%)",
+        "Measured",
+        "Off by a factor of",
+        "Verdict",
+        "Measured in",
+    ];
+    let mut table = Table::new("predictions", title, Column::list(columns));
+    table.corner = "Rust ÷ Kotlin".to_owned();
+    for (result, prediction) in judged {
+        let metric = result.metric(&prediction.key);
+        let name = metric.map_or(prediction.key.as_str(), |metric| &metric.name);
+        let held = if prediction.held {
+            "held"
+        } else {
+            "did not hold"
+        };
+        let cells = vec![
+            Cell::Number(prediction.predicted),
+            Cell::Number(prediction.confidence),
+            Cell::Number(prediction.measured),
+            Cell::Number(prediction.factor),
+            Cell::text(held),
+            Cell::text(&result.exercise),
+        ];
+        table.row(name, cells);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn judged(result: &ResultFile) -> Option<Item> {
+    let judged = result.predictions.iter().map(|judged| (result, judged));
+    predictions(judged).map(Item::Table)
+}
+
+fn notes(result: &ResultFile) -> Option<Item> {
+    let title = "To read this rightly".to_owned();
+    (!result.notes.is_empty()).then(|| Item::List(title, result.notes.clone()))
+}
+
+/// Every metric with its spread, the notes and the conditions, folded away.
+pub fn data(whose: Whose<'_>) -> Item {
+    let result = whose.result;
+    let mut items = vec![Item::Table(spread(result))];
+    items.extend(notes(result));
+    items.push(Item::Table(conditions(result)));
+    let of = if whose.name.is_empty() { "" } else { ": " };
+    let name = whose.name.to_lowercase();
+    Item::Folded(
+        format!("All values with their spread, and the conditions{of}{name}"),
+        items,
+    )
+}
+
+fn spread(result: &ResultFile) -> Table {
+    let metrics: Vec<&Metric> = result.metrics.iter().collect();
+    let layout = Layout::of(result, &metrics);
+    let mut columns: Vec<Column> = layout
+        .columns()
+        .iter()
+        .map(|name| name.as_str().into())
+        .collect();
+    columns.extend(Column::list(["Blocks", "Rounds", "How"]));
+    let mut table = Table::new("all", "All values (least to most block)", columns);
+    table.corner = "Metric".to_owned();
+    for metric in metrics {
+        let mut cells = layout.cells(Some(metric));
+        let sides: Vec<&str> = match layout.best {
+            true => vec![],
+            false => layout.sides.iter().map(|side| side.id.as_str()).collect(),
+        };
+        for (cell, side) in cells.iter_mut().zip(sides) {
+            if let Some(value) = metric.value(side) {
+                *cell = Cell::Range {
+                    value: value.value,
+                    least: value.least,
+                    most: value.most,
+                };
+            }
+        }
+        let mut blocks: Vec<usize> = metric.values.iter().map(|value| value.blocks).collect();
+        let mut rounds: Vec<usize> = metric.comparisons.iter().map(|one| one.rounds).collect();
+        blocks.dedup();
+        rounds.dedup();
+        let list = |counts: Vec<usize>| {
+            let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
+            Cell::Text(counts.join(", "))
+        };
+        cells.extend([list(blocks), list(rounds), Cell::text(&metric.how)]);
+        table.row(metric.heading(), cells);
+    }
+    table
+}
+
+fn conditions(result: &ResultFile) -> Table {
+    let manifest = &result.manifest;
+    let machine = &manifest.machine;
+    let mut table = Table::new("conditions", "Conditions", vec![Column::default()]);
+    let mut row = |name: &str, text: String| table.row(name, vec![Cell::Text(text)]);
+    row("CPU", format!("{}, {} cores", machine.cpu, machine.cores));
+    row("Memory", format!("{} MB", count(machine.memory_mb)));
+    row("System", machine.kernel.clone());
+    let optional = [
+        ("Governor", &machine.governor),
+        ("Throttling", &machine.throttled),
+        ("Virtual", &machine.virtualised),
+    ];
+    for (name, text) in optional {
+        if let Some(text) = text {
+            row(name, text.clone());
+        }
+    }
+    row("Database", manifest.database.clone());
+    for (name, version) in &manifest.versions {
+        row(name, version.clone());
+    }
+    for (name, flag) in &manifest.flags {
+        let set = if flag.is_empty() { "not set" } else { flag };
+        row(name, set.to_owned());
+    }
+    row("Pool", format!("{} connections", manifest.pool_size));
+    row("Load", format!("{} connections", manifest.connections));
+    for (side, trips) in &manifest.round_trips {
+        row(
+            &format!("Database round trips per request, {side}"),
+            figure(*trips),
+        );
+    }
+    for (percent, rate) in &manifest.rates {
+        let percent = percent.trim_end_matches('%').trim();
+        row(
+            &format!("Offered rate at {percent} %"),
+            format!("{} requests/s", figure(*rate)),
+        );
+    }
+    row("Took", format!("{} s", figure(manifest.took_s)));
+    for side in &result.sides {
+        row(&side.label, format!("{} ({})", side.command, side.runtime));
+    }
+    table
+}

@@ -1,0 +1,50 @@
+//! The writers: what is shown as text for the terminal, as HTML, and as Markdown.
+
+pub mod html;
+pub mod markdown;
+pub mod svg;
+pub mod text;
+
+use crate::figures::{NONE, figure, interval};
+use crate::shown::{Cell, Ratio};
+
+/// A cell in words, for the writers that have no markup for its parts.
+fn plain(cell: &Cell) -> String {
+    match cell {
+        Cell::Empty => NONE.to_owned(),
+        Cell::Count(count) => crate::figures::count(*count),
+        Cell::Number(value) => figure(*value),
+        Cell::Text(text) => text.clone(),
+        Cell::Range { value, least, most } => {
+            format!(
+                "{} ({} to {})",
+                figure(*value),
+                figure(*least),
+                figure(*most)
+            )
+        }
+        Cell::Ratio(ratio) => in_words(ratio),
+    }
+}
+
+/// `0.29 (0.27 to 0.31), faster`; `invalid: why`.
+fn in_words(ratio: &Ratio) -> String {
+    let Some(value) = ratio.ratio else {
+        return verdict(ratio);
+    };
+    let interval = interval(ratio.low, ratio.high);
+    let interval = interval.map_or_else(String::new, |interval| format!(" ({interval})"));
+    format!("{}{interval}, {}", figure(value), verdict(ratio))
+}
+
+fn verdict(ratio: &Ratio) -> String {
+    match &ratio.reason {
+        Some(reason) => format!("{}: {reason}", ratio.verdict),
+        None => ratio.verdict.to_string(),
+    }
+}
+
+/// True for what stands at the right of its column.
+fn is_number(cell: &Cell) -> bool {
+    !matches!(cell, Cell::Text(_))
+}

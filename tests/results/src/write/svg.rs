@@ -1,0 +1,386 @@
+//! The charts as SVG.
+//!
+//! Everything across is in percent of the width and everything down in pixels, so that a chart fits a phone without its
+//! letters shrinking. Reference and own marks differ by shape and line, not by color alone.
+
+use std::fmt::Write;
+
+use super::html::escape;
+use super::text::tick_label;
+use super::{in_words, verdict};
+use crate::figures::figure;
+use crate::shown::{Bars, Chart, Course, Drawing, Panel, Ratio, RatioRow};
+
+/// A drawing that grows downwards.
+struct Drawn {
+    body: String,
+}
+
+/// How a text is anchored, and its class.
+type How = (&'static str, &'static str);
+const PLAIN: How = ("start", "chart-plain");
+const STRONG: How = ("start", "chart-strong");
+const FAINT: How = ("start", "chart-faint");
+
+impl Drawn {
+    fn text(&mut self, x: f64, y: f64, (anchor, class): How, words: &str) {
+        let words = escape(words);
+        let _ = writeln!(
+            self.body,
+            "<text x=\"{x:.2}%\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>"
+        );
+    }
+
+    fn line(&mut self, class: &str, (x1, x2): (f64, f64), (y1, y2): (f64, f64)) {
+        let _ = writeln!(
+            self.body,
+            "<line class=\"{class}\" x1=\"{x1:.2}%\" x2=\"{x2:.2}%\" y1=\"{y1:.1}\" y2=\"{y2:.1}\"></line>"
+        );
+    }
+
+    fn bar(&mut self, class: &str, (x, width): (f64, f64), (y, height): (f64, f64)) {
+        let _ = writeln!(
+            self.body,
+            "<rect class=\"{class}\" x=\"{x:.2}%\" width=\"{width:.2}%\" y=\"{y:.1}\" height=\"{height:.1}\"></rect>"
+        );
+    }
+
+    fn finished(self, height: f64, title: &str, description: &str) -> String {
+        format!(
+            "<svg role=\"img\" width=\"100%\" height=\"{height}\" class=\"chart-plot\">\n<title>{}</title>\n<desc>{}</desc>\n{}</svg>",
+            escape(title),
+            escape(description),
+            self.body
+        )
+    }
+}
+
+/// The chart, with itself in words for those who hear it.
+pub fn write(chart: &Chart) -> String {
+    match &chart.drawing {
+        Drawing::Ratios(rows) => ratios(rows),
+        Drawing::Bars(groups) => bars(&chart.title, groups),
+        Drawing::Course(course) => runs(&chart.title, course),
+    }
+}
+
+/// A logarithmic axis: from where to where, in decimal logarithms, and what is marked on it.
+pub struct Scale {
+    low: f64,
+    high: f64,
+    /// The marks.
+    pub ticks: Vec<f64>,
+}
+
+impl Scale {
+    /// An axis with all these ratios and 1 in it.
+    pub fn of_ratios(rows: &[RatioRow]) -> Self {
+        let ratios = rows.iter().flat_map(|row| &row.marks);
+        let values = ratios.flat_map(|(_, ratio)| [ratio.ratio, ratio.low, ratio.high]);
+        let usable = |value: &f64| value.is_finite() && (1e-9..1e9).contains(value);
+        let (mut least, mut most) = (1.0_f64, 1.0_f64);
+        for value in values.flatten().filter(usable) {
+            (least, most) = (least.min(value), most.max(value));
+        }
+        let steps =
+            || (-9..=9).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power)));
+        // A little air, and the line at 1 never on the very edge.
+        let low = steps()
+            .filter(|step| *step <= least / 1.15)
+            .last()
+            .unwrap_or(1e-9);
+        let high = steps().find(|step| *step >= most * 1.15).unwrap_or(1e9);
+        let decades = (high / low).log10();
+        // Up to two decades every 1, 2 and 5; beyond, powers of ten: more labels would touch on a phone.
+        let wanted =
+            |step: &f64| decades <= 2.05 || (step.log10() - step.log10().round()).abs() < 1e-9;
+        let inside = |step: &f64| *step >= low * 0.999 && *step <= high * 1.001;
+        Scale {
+            low: low.log10(),
+            high: high.log10(),
+            ticks: steps().filter(inside).filter(wanted).collect(),
+        }
+    }
+
+    /// How far along the axis a ratio is, 0 to 1.
+    pub fn share(&self, ratio: f64) -> f64 {
+        ((ratio.max(1e-12).log10() - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
+    }
+
+    /// In percent of the chart's width.
+    fn x(&self, ratio: f64) -> f64 {
+        3.0 + 94.0 * self.share(ratio)
+    }
+}
+
+fn ratios(rows: &[RatioRow]) -> String {
+    const TOP: f64 = 26.0;
+    const NAME: f64 = 22.0;
+    const LINE: f64 = 20.0;
+    const GAP: f64 = 12.0;
+    let scale = Scale::of_ratios(rows);
+    let marks: usize = rows.iter().map(|row| row.marks.len()).sum();
+    let bottom = TOP + (NAME + GAP) * rows.len() as f64 + LINE * marks as f64;
+    let mut drawn = Drawn {
+        body: String::new(),
+    };
+    for tick in &scale.ticks {
+        let (x, one) = (scale.x(*tick), (*tick - 1.0).abs() < 1e-9);
+        let class = if one { "chart-one" } else { "chart-grid" };
+        drawn.line(class, (x, x), (TOP - 6.0, bottom));
+        let anchor = match x {
+            x if x < 5.0 => "start",
+            x if x > 95.0 => "end",
+            _ => "middle",
+        };
+        let class = if one { "chart-strong" } else { "chart-plain" };
+        drawn.text(x, bottom + 16.0, (anchor, class), &tick_label(*tick));
+    }
+    let axis = "Rust ÷ Kotlin, logarithmic; at 1 they are equal";
+    drawn.text(50.0, bottom + 38.0, ("middle", "chart-faint"), axis);
+    if scale.x(1.0) > 22.0 {
+        drawn.text(3.0, 12.0, FAINT, "← Rust less");
+    }
+    if scale.x(1.0) < 78.0 {
+        drawn.text(97.0, 12.0, ("end", "chart-faint"), "Rust more →");
+    }
+    let mut y = TOP;
+    for row in rows {
+        let (name, sense) = (escape(&row.name), escape(&row.sense));
+        let _ = writeln!(
+            drawn.body,
+            "<text x=\"3%\" y=\"{}\"><tspan class=\"chart-strong\">{name}</tspan><tspan class=\"chart-faint\">, {sense}</tspan></text>",
+            y + 14.0
+        );
+        y += NAME;
+        for (whose, ratio) in &row.marks {
+            mark(&mut drawn, whose, ratio, &scale, y + LINE / 2.0);
+            y += LINE;
+        }
+        y += GAP;
+    }
+    let words = rows.iter().flat_map(|row| {
+        let mark = |(whose, ratio): &(String, Ratio)| match whose.as_str() {
+            "" => format!("{}: {}.", row.name, in_words(ratio)),
+            whose => format!("{} ({whose}): {}.", row.name, in_words(ratio)),
+        };
+        row.marks.iter().map(mark)
+    });
+    let words: Vec<String> = words.collect();
+    drawn.finished(
+        bottom + 46.0,
+        "Rust divided by Kotlin, by metric",
+        &words.join(" "),
+    )
+}
+
+/// The class of a mark by whose it is.
+fn class(whose: &str) -> &'static str {
+    if whose == "yours" { "own" } else { "reference" }
+}
+
+/// A ratio with its whiskers.
+fn mark(drawn: &mut Drawn, whose: &str, ratio: &Ratio, scale: &Scale, y: f64) {
+    let Some(value) = ratio.ratio else {
+        drawn.text(3.0, y + 4.0, FAINT, &verdict(ratio));
+        return;
+    };
+    let class = class(whose);
+    let _ = writeln!(drawn.body, "<g class=\"chart-{class}\">");
+    if let (Some(low), Some(high)) = (ratio.low, ratio.high) {
+        let (low, high) = (scale.x(low), scale.x(high));
+        drawn.line("chart-whisker", (low, high), (y, y));
+        for end in [low, high] {
+            drawn.line("chart-end", (end, end), (y - 5.0, y + 5.0));
+        }
+    }
+    let shape = if class == "own" {
+        "<path d=\"M0 -6L6 0L0 6L-6 0Z\"></path>"
+    } else {
+        "<circle r=\"5.5\"></circle>"
+    };
+    // A drawing of its own can be moved by percent, which a path cannot.
+    let x = scale.x(value);
+    let _ = writeln!(
+        drawn.body,
+        "<svg x=\"{x:.2}%\" y=\"{y}\" overflow=\"visible\">{shape}</svg></g>"
+    );
+}
+
+/// Which mark is whose; nothing where all are of one.
+pub fn legend(rows: &[RatioRow]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (whose, _) in rows.iter().flat_map(|row| &row.marks) {
+        if !whose.is_empty() && !names.contains(&whose.as_str()) {
+            names.push(whose);
+        }
+    }
+    let of = |whose: &&str| {
+        let class = class(whose);
+        let shape = if class == "own" {
+            "M18 3L24 9L18 15L12 9Z"
+        } else {
+            "M12.5 9a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0 -11 0Z"
+        };
+        format!(
+            "<span class=\"legend\"><svg class=\"legend-mark\" width=\"36\" height=\"18\" aria-hidden=\"true\"><g class=\"chart-{class}\"><line x1=\"1\" x2=\"35\" y1=\"9\" y2=\"9\"></line><path d=\"{shape}\"></path></g></svg> {}</span> ",
+            escape(whose)
+        )
+    };
+    names.iter().map(of).collect()
+}
+
+fn bars(title: &str, groups: &[Bars]) -> String {
+    const LEFT: f64 = 9.0;
+    const WIDTH: f64 = 72.0;
+    const NAME: f64 = 24.0;
+    const BAR: f64 = 20.0;
+    let all = groups.iter().flat_map(|group| &group.bars);
+    let most = all.fold(0.0, |most: f64, bar| most.max(bar.value));
+    let mut drawn = Drawn {
+        body: String::new(),
+    };
+    let mut words = Vec::new();
+    let mut y = 0.0;
+    for group in groups {
+        drawn.text(LEFT, y + 14.0, STRONG, &group.name);
+        y += NAME;
+        for bar in &group.bars {
+            let width = WIDTH * bar.value / most;
+            let class = if bar.mark.is_empty() {
+                "chart-bar-faint"
+            } else {
+                "chart-bar"
+            };
+            drawn.text(LEFT - 1.5, y + 13.0, ("end", "chart-plain"), &bar.label);
+            drawn.bar(class, (LEFT, width), (y, BAR - 4.0));
+            let comma = if bar.mark.is_empty() { "" } else { ", " };
+            let value = format!("{}{comma}{}", figure(bar.value), bar.mark);
+            drawn.text(LEFT + width + 1.0, y + 13.0, PLAIN, &value);
+            words.push(format!("{}, {}: {value}.", group.name, bar.label));
+            y += BAR;
+        }
+        y += 12.0;
+    }
+    drawn.finished(y, title, &words.join(" "))
+}
+
+fn runs(title: &str, course: &Course) -> String {
+    const LEFT: f64 = 9.0;
+    const WIDTH: f64 = 88.0;
+    const TITLE: f64 = 22.0;
+    const BARS: f64 = 72.0;
+    const PANEL: f64 = TITLE + BARS + 14.0;
+    let x = |second: f64| LEFT + WIDTH * (second / course.seconds).clamp(0.0, 1.0);
+    let most = course.most();
+    let bottom = PANEL * course.panels.len() as f64;
+    let mut drawn = Drawn {
+        body: String::new(),
+    };
+    let (began, ended) = (x(course.band.0), x(course.band.1));
+    drawn.bar("chart-band", (began, ended - began), (0.0, bottom));
+    for (place, panel) in course.panels.iter().enumerate() {
+        let top = place as f64 * PANEL + TITLE;
+        let ground = top + BARS;
+        drawn.text(LEFT, top - 8.0, STRONG, &panel.name);
+        for (y, label) in [
+            (top, format!("{} ms", figure(most.round()))),
+            (ground, "0".to_owned()),
+        ] {
+            drawn.line("chart-grid", (LEFT, LEFT + WIDTH), (y, y));
+            drawn.text(LEFT - 1.0, y + 4.0, ("end", "chart-faint"), &label);
+        }
+        let class = if panel.faint {
+            "chart-bar-faint"
+        } else {
+            "chart-bar"
+        };
+        let width = WIDTH / panel.moments.len().max(1) as f64;
+        for (moment, latency) in panel.moments.iter().enumerate() {
+            let Some(latency) = latency else { continue };
+            // A pixel at least: a fast request is not the same as none.
+            let height = (BARS * latency / most).max(1.0);
+            let left = LEFT + width * moment as f64;
+            drawn.bar(class, (left, width * 0.85), (ground - height, height));
+        }
+    }
+    for second in 0..=course.seconds as u32 {
+        let at = x(f64::from(second));
+        drawn.text(
+            at,
+            bottom + 14.0,
+            ("middle", "chart-plain"),
+            &second.to_string(),
+        );
+    }
+    let axis = "seconds from the beginning of the run";
+    drawn.text(50.0, bottom + 34.0, ("middle", "chart-faint"), axis);
+    let words: Vec<String> = course.panels.iter().map(panel_in_words).collect();
+    drawn.finished(bottom + 40.0, title, &words.join(" "))
+}
+
+fn panel_in_words(panel: &Panel) -> String {
+    let slow = panel
+        .moments
+        .iter()
+        .flatten()
+        .filter(|latency| **latency > 100.0)
+        .count();
+    let empty = panel
+        .moments
+        .iter()
+        .filter(|moment| moment.is_none())
+        .count();
+    format!(
+        "{}: a request took more than 100 ms in {slow} of {} moments; in {empty} there was none.",
+        panel.name,
+        panel.moments.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::Verdict;
+
+    fn scale(values: &[f64]) -> Scale {
+        let mark = |value: &f64| {
+            let ratio = Ratio {
+                ratio: Some(*value),
+                low: None,
+                high: None,
+                verdict: Verdict::NoDifferenceShown,
+                reason: None,
+            };
+            (String::new(), ratio)
+        };
+        Scale::of_ratios(&[RatioRow {
+            name: String::new(),
+            sense: String::new(),
+            marks: values.iter().map(mark).collect(),
+        }])
+    }
+
+    #[test]
+    fn the_axis_holds_every_ratio_and_one() {
+        let scale = scale(&[0.03, 3.4]);
+        assert!(scale.low <= 0.03f64.log10() && scale.high >= 3.4f64.log10());
+        assert!(scale.ticks.contains(&1.0), "{:?}", scale.ticks);
+    }
+
+    #[test]
+    fn a_wide_axis_is_marked_at_powers_of_ten() {
+        let labels: Vec<_> = scale(&[0.001, 30.0])
+            .ticks
+            .iter()
+            .map(|tick| tick_label(*tick))
+            .collect();
+        assert_eq!(labels, ["0.001", "0.01", "0.1", "1", "10"]);
+    }
+
+    #[test]
+    fn ratios_that_cannot_be_drawn_do_not_break_the_axis() {
+        let scale = scale(&[0.0, f64::INFINITY, f64::NAN, -1.0]);
+        assert!(scale.x(0.0).is_finite() && scale.x(f64::INFINITY).is_finite());
+    }
+}

@@ -132,9 +132,6 @@ pub struct SeedArgs {
     /// Make it anew even when it is there
     #[arg(long)]
     pub again: bool,
-    /// Compare with one INSERT … SELECT and the primary key by psql; what is seeded stays as it is
-    #[arg(long, hide = true, conflicts_with = "again")]
-    pub against_psql: bool,
 }
 
 /// Options of `measure`.

@@ -8,17 +8,18 @@ use std::process::Command;
 
 use anyhow::Context;
 use nix::unistd::{Gid, Uid, User};
+use walkdir::WalkDir;
 
 /// The user that PostgreSQL's programs run as.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Account {
+pub(crate) struct Account {
     /// Set when the tool is root: the user to become.
     other: Option<(Uid, Gid)>,
 }
 
 impl Account {
     /// The tool's own user; as root the user `postgres`, else `nobody`.
-    pub(super) fn pick() -> Self {
+    pub(crate) fn pick() -> Self {
         if !Uid::effective().is_root() {
             return Account { other: None };
         }
@@ -33,7 +34,7 @@ impl Account {
 
     /// A command that runs as this user, with English messages and without the variables that libpq and the server
     /// listen to.
-    pub(super) fn command(&self, program: impl AsRef<OsStr>, folder: &Path) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>, folder: &Path) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("PG") {
@@ -52,43 +53,31 @@ impl Account {
     }
 
     /// Gives a file or folder to this user.
-    ///
-    /// # Errors
-    /// When the owner cannot be changed.
-    pub(super) fn own(&self, path: &Path) -> anyhow::Result<()> {
+    pub(crate) fn own(&self, path: &Path) -> anyhow::Result<()> {
         if let Some((uid, gid)) = self.other {
-            std::os::unix::fs::chown(path, Some(uid.as_raw()), Some(gid.as_raw()))
+            std::os::unix::fs::lchown(path, Some(uid.as_raw()), Some(gid.as_raw()))
                 .with_context(|| format!("cannot give {} to another user", path.display()))?;
         }
         Ok(())
     }
 
     /// Gives a folder and all that is in it to this user.
-    ///
-    /// # Errors
-    /// When a folder cannot be listed or an owner cannot be changed.
-    pub(super) fn own_all(&self, path: &Path) -> anyhow::Result<()> {
-        if let Some((uid, gid)) = self.other {
-            std::os::unix::fs::lchown(path, Some(uid.as_raw()), Some(gid.as_raw()))
-                .with_context(|| format!("cannot give {} to another user", path.display()))?;
-            if path.symlink_metadata()?.is_dir() {
-                for entry in std::fs::read_dir(path)? {
-                    self.own_all(&entry?.path())?;
-                }
-            }
+    pub(crate) fn own_all(&self, path: &Path) -> anyhow::Result<()> {
+        for entry in WalkDir::new(path) {
+            self.own(entry?.path())?;
         }
         Ok(())
     }
 
     /// True when this user owns the path itself (a symbolic link is not followed).
-    pub(super) fn owns(&self, path: &Path) -> bool {
+    pub(crate) fn owns(&self, path: &Path) -> bool {
         let uid = self.other.map_or_else(Uid::effective, |(uid, _)| uid);
         path.symlink_metadata()
             .is_ok_and(|metadata| metadata.uid() == uid.as_raw())
     }
 
     /// True when this user may pass through every folder down to the path.
-    pub(super) fn can_enter(&self, path: &Path) -> bool {
+    pub(crate) fn can_enter(&self, path: &Path) -> bool {
         let Some((uid, gid)) = self.other else {
             return true;
         };

@@ -1,15 +1,11 @@
-//! PostgreSQL's programs on this machine: found where systems keep them, or brought by Maven before.
+//! PostgreSQL's programs on this machine: found where systems keep them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::BinariesFrom;
-
 use crate::connection;
-
-use crate::maven;
-use workshop_base::workspace::Workspace;
+use crate::settings::BinariesFrom;
 
 /// A version as `postgres --version` says it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,13 +34,8 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// The programs on this machine: the system's newest, else those that Maven brought before. Fetches nothing.
-    pub fn find(workspace: &Workspace) -> Option<Binaries> {
-        Self::system().or_else(|| maven::present(workspace))
-    }
-
     /// The newest of the system's: the folder that `pg_config` names, Debian's, Homebrew's and Fedora's folders, PATH.
-    pub(super) fn system() -> Option<Binaries> {
+    pub(crate) fn system() -> Option<Binaries> {
         let mut found: Vec<Binaries> = Vec::new();
         for folder in system_folders() {
             // A link on the PATH leads to the folder that the other programs and the libraries are next to.
@@ -68,7 +59,7 @@ impl Binaries {
 
     /// The programs in this folder, when `postgres`, `initdb` and `pg_ctl` are there and not too old: a package of
     /// client programs has a `pg_config` and no server.
-    pub(super) fn at(bin: &Path, from: BinariesFrom) -> Option<Binaries> {
+    pub(crate) fn at(bin: &Path, from: BinariesFrom) -> Option<Binaries> {
         if !["postgres", "initdb", "pg_ctl"]
             .iter()
             .all(|name| bin.join(name).is_file())
@@ -93,7 +84,7 @@ impl Binaries {
     }
 
     /// The folder of the server's loadable libraries.
-    pub(super) fn libraries(&self) -> Option<PathBuf> {
+    pub(crate) fn libraries(&self) -> Option<PathBuf> {
         let beside = self.bin.parent()?.join("lib");
         let asked = self.pg_config("--pkglibdir");
         asked
@@ -103,7 +94,7 @@ impl Binaries {
     }
 
     /// The folder of the server's shared files.
-    pub(super) fn share(&self) -> Option<PathBuf> {
+    pub(crate) fn share(&self) -> Option<PathBuf> {
         let beside = self.bin.parent()?.join("share");
         let asked = self.pg_config("--sharedir");
         asked
@@ -113,7 +104,7 @@ impl Binaries {
     }
 
     /// True when `pg_stat_statements` can be preloaded.
-    pub(super) fn can_count_statements(&self) -> bool {
+    pub(crate) fn can_count_statements(&self) -> bool {
         self.libraries()
             .is_some_and(|folder| library(&folder, "pg_stat_statements").is_some())
     }

@@ -5,17 +5,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
-
 use crate::docker;
-
-use crate::Provide;
-use crate::Provider;
-use crate::Server;
-use crate::Settings;
-use crate::docker::Containers;
-use crate::embedded::Embedded;
-use crate::url::Url;
+use crate::embedded;
+use crate::server::Server;
+use crate::settings::{Provider, Settings};
+use crate::url;
+use workshop_base::files;
+use workshop_base::lock::Lock;
 use workshop_base::workspace::Workspace;
 
 /// Where the choice is kept: the provider's name, and on the next line why it was not Docker.
@@ -23,72 +19,55 @@ pub fn file(workspace: &Workspace) -> PathBuf {
     workspace.state().join("postgres/choice")
 }
 
-/// The server of this checkout, from the provider that the settings lead to.
-///
-/// # Errors
-/// When that provider cannot give one.
-pub(super) async fn ensure(workspace: &Workspace, settings: &Settings) -> anyhow::Result<Server> {
-    match (settings.provider, &settings.url) {
-        (Some(Provider::Url) | None, Some(url)) => Url::new(url).ensure(workspace).await,
-        (Some(Provider::Docker), _) => Containers::new(settings).ensure(workspace).await,
-        (Some(Provider::Embedded | Provider::Url), _) => {
-            Embedded::new(settings).ensure(workspace).await
+impl Server {
+    /// The server of this checkout: found running, restarted, or made.
+    pub async fn ensure(workspace: &Workspace) -> anyhow::Result<Server> {
+        Self::ensure_with(workspace, &Settings::from_env()?).await
+    }
+
+    /// As [`Server::ensure`], with settings from elsewhere than the environment.
+    pub async fn ensure_with(workspace: &Workspace, settings: &Settings) -> anyhow::Result<Server> {
+        let _turn = turn(workspace).await?;
+        match (settings.provider, &settings.url) {
+            (Some(Provider::Url) | None, Some(url)) => url::ensure(url, workspace).await,
+            (Some(Provider::Docker), _) => docker::ensure(settings, workspace).await,
+            (Some(Provider::Embedded | Provider::Url), _) => {
+                embedded::ensure(settings, workspace).await
+            }
+            (None, None) => first_that_can(workspace, settings).await,
         }
-        (None, None) => first_that_can(workspace, settings).await,
     }
 }
 
+/// One command at a time starts or removes servers.
+pub(crate) async fn turn(workspace: &Workspace) -> anyhow::Result<Lock> {
+    let path = workspace.state().join("postgres.lock");
+    Lock::take(&path, "starts the database").await
+}
+
 async fn first_that_can(workspace: &Workspace, settings: &Settings) -> anyhow::Result<Server> {
-    let kept = std::fs::read_to_string(file(workspace)).unwrap_or_default();
+    let path = file(workspace);
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
     let mut lines = kept.lines();
     let why = match lines.next() {
         Some("embedded") => {
             let why = lines.next().unwrap_or_default();
             format!("chosen earlier because {why}; just clean chooses again")
         }
-        before => match docker(workspace, settings).await {
+        before => match docker::ensure(settings, workspace).await {
             Ok(server) => {
-                keep(workspace, "docker\n")?;
+                files::write_atomically(&path, b"docker\n")?;
                 return Ok(server);
             }
-            Err(why) => {
+            Err(error) => {
+                let why = format!("{error:#}");
+                let why = why.lines().next().unwrap_or_default();
                 if before.is_none() {
-                    keep(workspace, &format!("embedded\n{why}\n"))?;
+                    files::write_atomically(&path, format!("embedded\n{why}\n").as_bytes())?;
                 }
                 format!("because {why}")
             }
         },
     };
-    let mut server = Embedded::new(settings).ensure(workspace).await?;
-    server.notes.push(why);
-    Ok(server)
-}
-
-/// The container's server, or in one line why not.
-async fn docker(workspace: &Workspace, settings: &Settings) -> Result<Server, String> {
-    let containers = Containers::new(settings);
-    let engine = docker::engine()
-        .await
-        .map_err(|unusable| unusable.to_string())?;
-    let image = containers
-        .image(&engine)
-        .await
-        .map_err(|unusable| unusable.to_string())?;
-    let server = containers.ensure_on(&engine, workspace, &image).await;
-    server.map_err(|error| {
-        format!("{error:#}")
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned()
-    })
-}
-
-fn keep(workspace: &Workspace, choice: &str) -> anyhow::Result<()> {
-    let path = file(workspace);
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
-    }
-    std::fs::write(&path, choice).with_context(|| format!("cannot write {}", path.display()))
+    Ok(embedded::ensure(settings, workspace).await?.noted(why))
 }

@@ -5,7 +5,7 @@
 /// Durability stays as PostgreSQL ships it (`fsync`, `synchronous_commit`, `full_page_writes`), since a measurement on
 /// a server that may lose data says nothing. `wal_level = minimal` changes no promise on a server without replicas,
 /// and spares bulk loads the log. `statements` loads `pg_stat_statements`.
-pub(super) fn parameters(statements: bool) -> Vec<(&'static str, String)> {
+pub(crate) fn parameters(statements: bool) -> Vec<(&'static str, String)> {
     let shared_buffers = match memory_bytes() {
         Some(bytes) if bytes >= 4 << 30 => "512MB",
         Some(bytes) if bytes >= 2 << 30 => "256MB",

@@ -1,42 +1,120 @@
-//! Connecting: without TLS, with a limit on the wait, and with the errors that people meet put into words.
+//! Where a server is, and connecting to it: without TLS, with a limit on the wait, and with the errors that people meet put into
+//! words.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use reqwest::Url;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 
-use crate::server::Address;
 use workshop_base::outcome::Trouble;
+use workshop_base::wait;
 
 /// The oldest major version that the course runs on: `bit_xor` and `DROP DATABASE … WITH (FORCE)` are there from it on.
-pub(super) const OLDEST_MAJOR: u32 = 14;
+pub(crate) const OLDEST_MAJOR: u32 = 14;
 
 /// How long one attempt to connect may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
 /// How long a server that was just started may need; an SD card in a Raspberry Pi is slow.
-pub(super) const START_LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const START_LIMIT: Duration = Duration::from_secs(120);
 
-/// The options to connect to a database; no TLS, since the services of the course are built without it.
-pub(super) fn options(address: &Address, database: &str) -> PgConnectOptions {
-    let options = PgConnectOptions::new_without_pgpass()
-        .host(&address.host)
-        .port(address.port)
-        .username(&address.user)
-        .database(database)
-        .ssl_mode(PgSslMode::Disable)
-        .application_name("workshop");
-    if address.password.is_empty() {
-        options
-    } else {
-        options.password(&address.password)
+/// Where a server is and who may enter: a URL with user, password and the database that is there anyway.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Address(Url);
+
+impl Address {
+    /// The address in a URL; the error is the end of a sentence that begins with who gave the URL.
+    pub(crate) fn parse(text: &str) -> Result<Address, String> {
+        let mut url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
+        if !matches!(url.scheme(), "postgres" | "postgresql") {
+            return Err(format!("begins with {}://", url.scheme()));
+        }
+        if url
+            .host_str()
+            .is_none_or(|host| host.is_empty() || host.starts_with("%2F"))
+        {
+            return Err(
+                "names no host; a socket's folder will not do, services connect by TCP".to_owned(),
+            );
+        }
+        if url.username().is_empty() {
+            return Err("names no user".to_owned());
+        }
+        PgConnectOptions::from_url(&url).map_err(|_| "is no UTF-8 after decoding".to_owned())?;
+        // What follows a `?` is for other clients.
+        url.set_query(None);
+        let _ = url.set_scheme("postgres");
+        let _ = url.set_port(Some(url.port().unwrap_or(5432)));
+        if url.path().trim_start_matches('/').is_empty() {
+            let database = format!("/{}", url.username());
+            url.set_path(&database);
+        }
+        Ok(Address(url))
+    }
+
+    /// The address of a server that we have started.
+    pub(crate) fn ours(
+        host: &str,
+        port: u16,
+        user: &str,
+        password: &str,
+    ) -> anyhow::Result<Address> {
+        Address::parse(&format!(
+            "postgres://{user}:{password}@{host}:{port}/postgres"
+        ))
+        .map_err(|why| anyhow::anyhow!("the address of the server on {host} {why}"))
+    }
+
+    /// The URL of one of the server's databases, with user and password.
+    pub(crate) fn url(&self, database: &str) -> String {
+        let mut url = self.0.clone();
+        url.set_path(database);
+        url.to_string()
+    }
+
+    /// The URL of the database that is there anyway; databases are made and dropped from it.
+    pub(crate) fn maintenance_url(&self) -> String {
+        self.0.to_string()
+    }
+
+    /// The role that makes the databases, as the URL has it.
+    pub(crate) fn user(&self) -> &str {
+        self.0.username()
+    }
+
+    /// Host and port, without anything secret.
+    pub(crate) fn place(&self) -> String {
+        format!(
+            "{}:{}",
+            self.0.host_str().unwrap_or_default(),
+            self.0.port().unwrap_or(5432)
+        )
     }
 }
 
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}{}", self.user(), self.place(), self.0.path())
+    }
+}
+
+/// The options for a connection; no TLS, since the services of the course are built without it.
+fn options(url: &str) -> Result<PgConnectOptions, sqlx::Error> {
+    let options: PgConnectOptions = url.parse()?;
+    // A URL has an IPv6 address in brackets.
+    let host = options.get_host().trim_matches(['[', ']']).to_owned();
+    Ok(options
+        .host(&host)
+        .ssl_mode(PgSslMode::Disable)
+        .application_name("workshop"))
+}
+
 /// Connects, or gives up after ten seconds.
-pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
-    match tokio::time::timeout(ATTEMPT, options.connect()).await {
+pub(crate) async fn connect(url: &str) -> Result<PgConnection, sqlx::Error> {
+    match tokio::time::timeout(ATTEMPT, options(url)?.connect()).await {
         Ok(result) => result,
         Err(_) => Err(sqlx::Error::Io(std::io::Error::new(
             std::io::ErrorKind::TimedOut,
@@ -49,43 +127,33 @@ pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
 /// message appears when it takes longer than a few seconds.
 ///
 /// Log lines are no sign of readiness: an image that is already initialised prints others than a new one.
-///
-/// # Errors
-/// What `alive` says, or a trouble after [`START_LIMIT`].
-pub(super) async fn wait_until_it_answers(
-    options: &PgConnectOptions,
+pub(crate) async fn wait_until_it_answers(
+    address: &Address,
     mut alive: impl AsyncFnMut() -> anyhow::Result<()>,
 ) -> anyhow::Result<PgConnection> {
     let start = Instant::now();
-    let mut said = false;
-    loop {
-        let last = match connect(options).await {
-            Ok(connection) => return Ok(connection),
-            Err(error) if is_refusal(&error) => {
-                return Err(error).context("the database refuses the tool");
-            }
-            Err(error) => error,
-        };
-        alive().await?;
-        if start.elapsed() > START_LIMIT {
-            return Err(Trouble::new(format!(
-                "the database does not answer after {} s: {}",
-                START_LIMIT.as_secs(),
-                words(&last)
-            ))
-            .expected("an answer to a connection")
-            .next("just clean, then try again; just doctor shows what is here")
-            .into());
+    let (mut said, mut last) = (false, String::new());
+    let found = wait::within(START_LIMIT, async || {
+        match connect(&address.maintenance_url()).await {
+            Err(error) if !is_refusal(&error) => last = words(&error),
+            result => return Some(result.context("the database refuses the tool")),
         }
         if !said && start.elapsed() > Duration::from_secs(3) {
             said = true;
-            eprintln!(
-                "waiting for the database, up to {} s",
-                START_LIMIT.as_secs()
-            );
+            let limit = START_LIMIT.as_secs();
+            eprintln!("waiting for the database, up to {limit} s");
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        alive().await.err().map(Err)
+    })
+    .await;
+    found.unwrap_or_else(|| {
+        let limit = START_LIMIT.as_secs();
+        let what = format!("the database does not answer after {limit} s: {last}");
+        Err(Trouble::new(what)
+            .expected("an answer to a connection")
+            .next("just clean, then try again; just doctor shows what is here")
+            .into())
+    })
 }
 
 /// True for answers that waiting does not change: wrong password, unknown role, no permission.
@@ -98,7 +166,7 @@ fn is_refusal(error: &sqlx::Error) -> bool {
 
 /// What a server says of itself.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(crate) struct Facts {
     /// `15.18`.
     pub version: String,
     /// The folder of its data, where it tells (superusers and members of `pg_read_all_settings`).
@@ -108,10 +176,7 @@ pub(super) struct Facts {
 }
 
 /// Asks a server who it is, and refuses one that is too old.
-///
-/// # Errors
-/// When it is too old or does not answer.
-pub(super) async fn facts(connection: &mut PgConnection) -> anyhow::Result<Facts> {
+pub(crate) async fn facts(connection: &mut PgConnection) -> anyhow::Result<Facts> {
     let (version, number, data_directory, preloaded): (String, String, Option<String>, Option<String>) =
         sqlx::query_as(
             "SELECT split_part(current_setting('server_version'), ' ', 1),
@@ -141,7 +206,7 @@ pub(super) async fn facts(connection: &mut PgConnection) -> anyhow::Result<Facts
 }
 
 /// Makes the view of `pg_stat_statements` available in the connection's database; false when that is not possible.
-pub(super) async fn count_statements(connection: &mut PgConnection) -> bool {
+pub(crate) async fn count_statements(connection: &mut PgConnection) -> bool {
     let there = sqlx::query_scalar::<_, bool>(
         "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_stat_statements')",
     )
@@ -156,7 +221,7 @@ pub(super) async fn count_statements(connection: &mut PgConnection) -> bool {
 }
 
 /// What the server said, without the place in its source that said it.
-pub fn words(error: &sqlx::Error) -> String {
+pub(crate) fn words(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(refusal) => refusal.message().to_owned(),
         sqlx::Error::Io(error) => error.to_string(),
@@ -165,6 +230,55 @@ pub fn words(error: &sqlx::Error) -> String {
 }
 
 /// Says goodbye; a connection that is lost already is as good.
-pub(super) async fn close(connection: PgConnection) {
+pub(crate) async fn close(connection: PgConnection) {
     let _ = connection.close().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_survives_a_password_with_the_signs_of_a_url() {
+        let address = Address::parse(
+            "postgresql://anna%40home:p%40ss%3Aw%2Frd%3F@db.example:6543/course?sslmode=require",
+        )
+        .expect("a good URL");
+        let url = "postgres://anna%40home:p%40ss%3Aw%2Frd%3F@db.example:6543/small";
+        assert_eq!(address.url("small"), url);
+        let options = options(url).expect("options");
+        assert_eq!(
+            (options.get_username(), options.get_port()),
+            ("anna@home", 6543)
+        );
+    }
+
+    #[test]
+    fn port_and_database_have_postgresqls_defaults() {
+        let address = Address::parse("postgresql://anna@[::1]").expect("a good URL");
+        assert_eq!(address.maintenance_url(), "postgres://anna@[::1]:5432/anna");
+        let options = options(&address.maintenance_url()).expect("options");
+        assert_eq!(options.get_host(), "::1");
+    }
+
+    #[test]
+    fn anything_else_is_refused_without_repeating_the_password() {
+        for text in [
+            "localhost:5432",
+            "mysql://anna:secret@host/db",
+            "postgres://host/db",
+            "postgres:///db",
+            "postgres://a:secret@%2Fvar%2Frun/db",
+            "postgres://a:secret%FF@host/db",
+        ] {
+            let refusal = Address::parse(text).expect_err(text);
+            assert!(!refusal.contains("secret"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn an_address_can_be_printed_without_its_password() {
+        let address = Address::ours("127.0.0.1", 5432, "workshop", "secret").expect("an address");
+        assert_eq!(format!("{address:?}"), "workshop@127.0.0.1:5432/postgres");
+    }
 }

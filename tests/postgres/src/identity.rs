@@ -24,14 +24,14 @@ pub fn checkout_id(workspace: &Workspace) -> String {
 
 /// The first ten hexadecimal digits of the parts' SHA-256.
 pub fn short_hash(parts: &[&str]) -> String {
-    let mut digits = hex(&Sha256::digest(parts.join("\n")));
+    let mut digits = hex::encode(Sha256::digest(parts.join("\n")));
     digits.truncate(10);
     digits
 }
 
-/// Bytes as lower-case hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// A new password.
+pub(crate) fn password() -> String {
+    hex::encode(rand::random::<[u8; 16]>())
 }
 
 #[cfg(test)]

@@ -2,38 +2,33 @@
 //!
 //! The image holds the server, its libraries as `ldd` names them, a shell (busybox where there is one), and an entry
 //! point that understands the variables of the official image as far as the course uses them. No registry, no
-//! Dockerfile, no download: the engine imports a tar.
+//! Dockerfile, no download: the files are laid out in a folder, and `tar` hands them to `docker import`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
-use std::io::{BufWriter, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use futures_util::StreamExt;
-use testcontainers::bollard::query_parameters::{
-    CreateImageOptionsBuilder, ListImagesOptionsBuilder, RemoveImageOptionsBuilder,
-};
-use testcontainers::bollard::{Docker, body_try_stream};
+use walkdir::WalkDir;
 
-use crate::BinariesFrom;
-use crate::Settings;
 use crate::binaries::Binaries;
-use crate::docker;
+use crate::docker::STATEMENTS;
+use crate::engine;
+use crate::engine::OFFICIAL;
 use crate::maven;
+use crate::settings::{BinariesFrom, Settings};
 use workshop_base::outcome::Trouble;
+use workshop_base::probe::on_path;
+use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 
 /// The name of the images that `just image` builds; the tag is PostgreSQL's major version.
-pub const NAME: &str = "kotlin-to-rust-workshop-postgres";
+pub const NAME: &str = engine::LOCAL;
 
 /// Where programs that Maven brought stand in the image: they find their files from their own place.
 const PREFIX: &str = "/usr/local/pgsql";
-
-/// The user and group that the server runs as, as in Debian's official image.
-const POSTGRES: u64 = 999;
 
 /// The programs of the server that the image has, where this machine has them.
 const PROGRAMS: [&str; 7] = [
@@ -49,6 +44,28 @@ const PROGRAMS: [&str; 7] = [
 /// What the entry point and the tool call in the container.
 const TOOLS: [&str; 11] = [
     "sh", "df", "id", "mkdir", "mv", "rm", "cat", "ls", "sleep", "kill", "ps",
+];
+
+/// Small files of the image. The server runs as the user 999, as in Debian's official image.
+const TEXTS: [(&str, &str); 3] = [
+    (
+        "etc/passwd",
+        "root:x:0:0::/:/bin/sh\npostgres:x:999:999::/var/lib/postgresql:/bin/sh\n",
+    ),
+    ("etc/group", "root:x:0:\npostgres:x:999:\n"),
+    (
+        "etc/nsswitch.conf",
+        "passwd: files\ngroup: files\nhosts: files dns\n",
+    ),
+];
+
+/// Folders that the server writes to. They belong to root like everything else here, so anybody may write to them.
+const WRITABLE: [&str; 5] = [
+    "tmp",
+    "var/run/postgresql",
+    "run/postgresql",
+    "var/lib/postgresql",
+    "var/lib/postgresql/data",
 ];
 
 /// The entry point. It makes the cluster at the first start, aside and renamed, so that an interrupted start counts
@@ -99,24 +116,18 @@ pub struct Built {
 }
 
 /// Builds the image. Says what it does.
-///
-/// # Errors
-/// When there is no engine, this is no Linux, there are no programs, or a library cannot be found.
 pub async fn build(workspace: &Workspace) -> anyhow::Result<Built> {
     if !cfg!(target_os = "linux") {
         return Err(Trouble::new("an image needs programs for Linux, which this machine has not")
             .expected("a machine with Linux, of the same kind of processor as the one that runs the image")
             .next(format!(
-                "docker save {NAME} on such a machine, docker load on this one; or docker pull {}",
-                docker::OFFICIAL
+                "docker save {NAME} on such a machine, docker load on this one; or docker pull {OFFICIAL}"
             ))
             .into());
     }
-    let engine = docker::engine()
-        .await
-        .map_err(|unusable| unusable.trouble())?;
+    engine::answers().await?;
     let found = match Settings::from_env()?.binaries {
-        None => Binaries::find(workspace),
+        None => maven::find_binaries(workspace),
         Some(BinariesFrom::System) => Binaries::system(),
         Some(BinariesFrom::Maven) => maven::present(workspace),
     };
@@ -133,71 +144,34 @@ pub async fn build(workspace: &Workspace) -> anyhow::Result<Built> {
         binaries.version,
         binaries.bin.display()
     );
-    let tag = binaries.version.major.to_string();
-    let bin = binaries.bin.clone();
-    let (tar, libraries, bytes) = tokio::task::spawn_blocking(move || pack(&binaries)).await??;
-    eprintln!("{} MB of files", bytes / 1_000_000);
-    let changes = changes(&in_image(&bin, &bin), &libraries);
-    let options = CreateImageOptionsBuilder::new()
-        .from_src("-")
-        .repo(NAME)
-        .tag(&tag)
-        .changes(changes)
-        .build();
-    let file = tokio::fs::File::from_std(tar);
-    // In pieces: the tool stays small whatever the image weighs.
-    let pieces = futures_util::stream::try_unfold(file, async |mut file| {
-        let mut piece = vec![0; 1 << 18];
-        let length = tokio::io::AsyncReadExt::read(&mut file, &mut piece).await?;
-        piece.truncate(length);
-        Ok((length > 0).then(|| (piece.into(), file)))
-    });
-    let mut answers =
-        std::pin::pin!(engine.create_image(Some(options), Some(body_try_stream(pieces)), None));
-    while let Some(answer) = answers.next().await {
-        answer.context("the Docker engine does not import the image")?;
-    }
-    let name = format!("{NAME}:{tag}");
-    engine
-        .inspect_image(&name)
-        .await
-        .with_context(|| format!("the Docker engine has no {name} after importing it"))?;
-    Ok(Built { name, bytes, bin })
+    tokio::task::spawn_blocking(move || {
+        let name = format!("{NAME}:{}", binaries.version.major);
+        let layout = Layout::of(&binaries)?;
+        eprintln!("{} MB of files", layout.bytes / 1_000_000);
+        import(&layout, &binaries, &name)?;
+        Ok(Built {
+            name,
+            bytes: layout.bytes,
+            bin: binaries.bin,
+        })
+    })
+    .await?
 }
 
-/// The images that `just image` built on this engine.
-pub(super) async fn local(engine: &Docker) -> Vec<String> {
-    let filters = HashMap::from([("reference".to_owned(), vec![NAME.to_owned()])]);
-    let options = ListImagesOptionsBuilder::new().filters(&filters).build();
-    let images = engine.list_images(Some(options)).await.unwrap_or_default();
-    images
-        .into_iter()
-        .flat_map(|image| image.repo_tags)
-        .filter(|tag| tag.starts_with(NAME))
-        .collect()
-}
-
-/// Removes an image.
-///
-/// # Errors
-/// When a container still uses it.
-pub(super) async fn remove(engine: &Docker, name: &str) -> anyhow::Result<()> {
-    let options = RemoveImageOptionsBuilder::new().build();
-    engine
-        .remove_image(name, Some(options), None)
-        .await
-        .with_context(|| format!("cannot remove the image {name}"))?;
-    Ok(())
-}
-
-/// What the image says about itself, in the words of a Dockerfile.
-fn changes(bin: &Path, libraries: &BTreeSet<PathBuf>) -> Vec<String> {
-    let search: Vec<_> = libraries
+/// Has `tar` pack the files and `docker` import them.
+fn import(layout: &Layout, binaries: &Binaries, name: &str) -> anyhow::Result<()> {
+    let search: Vec<_> = layout
+        .search
         .iter()
         .map(|folder| folder.display().to_string())
         .collect();
-    vec![
-        format!("ENV PATH={}:/usr/bin:/bin", bin.display()),
+    let mut docker = engine::command();
+    docker.arg("import");
+    for change in [
+        format!(
+            "ENV PATH={}:/usr/bin:/bin",
+            layout.inside(&binaries.bin).display()
+        ),
         format!("ENV LD_LIBRARY_PATH={}", search.join(":")),
         "ENV PGDATA=/var/lib/postgresql/data/cluster".to_owned(),
         "ENV LC_ALL=C".to_owned(),
@@ -207,198 +181,197 @@ fn changes(bin: &Path, libraries: &BTreeSet<PathBuf>) -> Vec<String> {
         "EXPOSE 5432".to_owned(),
         "ENTRYPOINT [\"/entry-point.sh\"]".to_owned(),
         "CMD [\"postgres\"]".to_owned(),
-    ]
-}
-
-/// The image's files as a tar in a temporary file (at its start again), the folders of the libraries, and the size.
-fn pack(binaries: &Binaries) -> anyhow::Result<(File, BTreeSet<PathBuf>, u64)> {
-    let missing = |what: &str| {
-        Trouble::new(format!(
-            "the PostgreSQL in {} has no {what}",
-            binaries.bin.display()
-        ))
-        .expected("a whole installation of the server")
-        .next("install PostgreSQL with your package manager, then just image again")
-    };
-    let libdir = binaries.libraries().ok_or_else(|| missing("libraries"))?;
-    let share = binaries.share().ok_or_else(|| missing("shared files"))?;
-    // Path in the image, path here. A link is followed: the file stands under the name that is asked for.
-    let mut files: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
-    let place = |path: &Path| match binaries.from {
-        BinariesFrom::System => path.to_path_buf(),
-        BinariesFrom::Maven => in_image(&binaries.bin, path),
-    };
-    let mut programs: Vec<PathBuf> = PROGRAMS
-        .iter()
-        .filter_map(|name| binaries.has(name))
-        .collect();
-    for program in &programs {
-        files.insert(place(program), program.clone());
-    }
-    for library in walk(&libdir)? {
-        let name = library
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        // The compiler for queries pulls in 100 MB of LLVM; the server runs without.
-        if !name.contains(".so") || name.starts_with("llvmjit") {
-            continue;
-        }
-        // An extension whose libraries are not here (another Python, say) could not be loaded on this machine either.
-        if missing_library(&ldd(&library)?).is_none() {
-            files.insert(place(&library), library.clone());
-            programs.push(library);
-        }
-    }
-    for file in walk(&share)? {
-        if !file.starts_with(share.join("man")) && !file.starts_with(share.join("doc")) {
-            files.insert(place(&file), file);
-        }
-    }
-    for zone in ["UTC", "GMT", "Etc/UTC"] {
-        let path = Path::new("/usr/share/zoneinfo").join(zone);
-        if path.is_file() {
-            files.insert(path.clone(), path);
-        }
-    }
-    let shell = Shell::find()?;
-    programs.extend(shell.programs());
-    for (inside, here) in shell.files() {
-        files.insert(inside, here);
-    }
-    let mut folders = BTreeSet::new();
-    for library in libraries_of(&programs)? {
-        let inside = place(&library);
-        folders.extend(inside.parent().map(Path::to_path_buf));
-        files.insert(inside, library);
-    }
-    let mut tar = tar::Builder::new(BufWriter::new(
-        tempfile::tempfile().context("cannot make a temporary file")?,
-    ));
-    tar.follow_symlinks(true);
-    let mut bytes = 0;
-    for (inside, here) in &files {
-        let mut file =
-            File::open(here).with_context(|| format!("cannot read {}", here.display()))?;
-        let metadata = file.metadata()?;
-        bytes += metadata.len();
-        let mode = if metadata.permissions().mode() & 0o111 == 0 {
-            0o644
-        } else {
-            0o755
-        };
-        append(&mut tar, inside, metadata.len(), mode, &mut file)?;
-    }
-    for (link, target) in shell.links() {
-        let mut header = header(tar::EntryType::Symlink, 0, 0o777, 0);
-        tar.append_link(&mut header, relative(&link), target)?;
-    }
-    let text = [
-        (
-            "/etc/passwd",
-            format!(
-                "root:x:0:0::/:/bin/sh\npostgres:x:{POSTGRES}:{POSTGRES}::/var/lib/postgresql:/bin/sh\n"
-            ),
-        ),
-        ("/etc/group", format!("root:x:0:\npostgres:x:{POSTGRES}:\n")),
-        (
-            "/etc/nsswitch.conf",
-            "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
-        ),
-    ];
-    for (path, content) in text {
-        append(
-            &mut tar,
-            Path::new(path),
-            content.len() as u64,
-            0o644,
-            &mut content.as_bytes(),
-        )?;
-    }
-    append(
-        &mut tar,
-        Path::new("/entry-point.sh"),
-        ENTRY_POINT.len() as u64,
-        0o755,
-        &mut ENTRY_POINT.as_bytes(),
-    )?;
-    for (path, mode, owner) in [
-        ("/tmp", 0o1777, 0),
-        ("/var/run/postgresql", 0o755, POSTGRES),
-        ("/run/postgresql", 0o755, POSTGRES),
-        ("/var/lib/postgresql", 0o755, POSTGRES),
-        ("/var/lib/postgresql/data", 0o700, POSTGRES),
+        format!("LABEL {STATEMENTS}={}", binaries.can_count_statements()),
     ] {
-        let mut header = header(tar::EntryType::Directory, 0, mode, owner);
-        tar.append_data(&mut header, relative(Path::new(path)), std::io::empty())?;
+        docker.arg("--change").arg(change);
     }
-    let mut out = tar.into_inner()?;
-    out.flush()?;
-    let mut file = out
-        .into_inner()
-        .map_err(std::io::IntoInnerError::into_error)?;
-    std::io::Seek::rewind(&mut file)?;
-    Ok((file, folders, bytes))
-}
-
-/// A path beside the programs, as it stands in the image; elsewhere it stays what it is.
-fn in_image(bin: &Path, path: &Path) -> PathBuf {
-    let home = bin.parent().unwrap_or(bin);
-    let maven = home
-        .file_name()
-        .is_some_and(|name| name.to_string_lossy().starts_with("binaries-"));
-    match path.strip_prefix(home) {
-        Ok(rest) if maven => Path::new(PREFIX).join(rest),
-        _ => path.to_path_buf(),
+    let mut tar = Command::new("tar")
+        .args([
+            "--create",
+            "--owner=0",
+            "--group=0",
+            "--numeric-owner",
+            "--directory",
+        ])
+        .arg(layout.root.path())
+        .arg(".")
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot run tar")?;
+    let packed = tar.stdout.take().context("tar has no output")?;
+    let output = docker
+        .args(["-", name])
+        .stdin(packed)
+        .output()
+        .context("cannot run docker")?;
+    anyhow::ensure!(
+        tar.wait()?.success(),
+        "tar cannot pack {}",
+        layout.root.path().display()
+    );
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(engine::refused(&["import"], why.trim()).into());
     }
+    Ok(())
 }
 
-fn header(kind: tar::EntryType, size: u64, mode: u32, owner: u64) -> tar::Header {
-    let mut header = tar::Header::new_gnu();
-    header.set_entry_type(kind);
-    header.set_size(size);
-    header.set_mode(mode);
-    header.set_uid(owner);
-    header.set_gid(owner);
-    header.set_mtime(0);
-    header
+/// The image's files, laid out in a folder.
+struct Layout {
+    root: tempfile::TempDir,
+    /// The folder that programs of Maven's are in; `None` for the system's, which stay at their place.
+    maven: Option<PathBuf>,
+    /// The folders of the libraries, as they stand in the image.
+    search: BTreeSet<PathBuf>,
+    bytes: u64,
 }
 
-fn append(
-    tar: &mut tar::Builder<BufWriter<File>>,
-    path: &Path,
-    size: u64,
-    mode: u32,
-    content: &mut dyn Read,
-) -> anyhow::Result<()> {
-    let mut header = header(tar::EntryType::Regular, size, mode, 0);
-    tar.append_data(&mut header, relative(path), content)
-        .with_context(|| format!("cannot pack {}", path.display()))
-}
-
-/// Names in a tar have no root.
-fn relative(path: &Path) -> &Path {
-    path.strip_prefix("/").unwrap_or(path)
-}
-
-/// Every file below a folder.
-fn walk(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder)
-            .with_context(|| format!("cannot list {}", folder.display()))?;
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.is_file() {
-                files.push(path);
+impl Layout {
+    fn of(binaries: &Binaries) -> anyhow::Result<Layout> {
+        let missing = |what: &str| {
+            Trouble::new(format!(
+                "the PostgreSQL in {} has no {what}",
+                binaries.bin.display()
+            ))
+            .expected("a whole installation of the server")
+            .next("install PostgreSQL with your package manager, then just image again")
+        };
+        let libdir = binaries.libraries().ok_or_else(|| missing("libraries"))?;
+        let share = binaries.share().ok_or_else(|| missing("shared files"))?;
+        let from_maven = binaries.from == BinariesFrom::Maven;
+        let mut layout = Layout {
+            root: scratch::folder()?,
+            maven: binaries
+                .bin
+                .parent()
+                .filter(|_| from_maven)
+                .map(Path::to_path_buf),
+            search: BTreeSet::new(),
+            bytes: 0,
+        };
+        let mut programs: Vec<PathBuf> = PROGRAMS
+            .iter()
+            .filter_map(|name| binaries.has(name))
+            .collect();
+        for file in files_below(&libdir)? {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            // The compiler for queries pulls in 100 MB of LLVM; the server runs without. An extension whose libraries are not
+            // here (another Python, say) could not be loaded on this machine either.
+            if name.contains(".so")
+                && !name.starts_with("llvmjit")
+                && missing_library(&ldd(&file)?).is_none()
+            {
+                programs.push(file);
             }
         }
+        for program in &programs {
+            layout.copy(program, &layout.inside(program))?;
+        }
+        for file in files_below(&share)? {
+            if !file.starts_with(share.join("man")) && !file.starts_with(share.join("doc")) {
+                layout.copy(&file, &layout.inside(&file))?;
+            }
+        }
+        for zone in ["UTC", "GMT", "Etc/UTC"] {
+            let path = Path::new("/usr/share/zoneinfo").join(zone);
+            if path.is_file() {
+                layout.copy(&path, &path)?;
+            }
+        }
+        programs.extend(layout.shell()?);
+        for library in libraries_of(&programs)? {
+            let inside = layout.inside(&library);
+            layout.copy(&library, &inside)?;
+            layout.search.extend(inside.parent().map(Path::to_path_buf));
+        }
+        for (path, text) in TEXTS {
+            layout.write(path, text, 0o644)?;
+        }
+        layout.write("entry-point.sh", ENTRY_POINT, 0o755)?;
+        for folder in WRITABLE {
+            let folder = layout.root.path().join(folder);
+            fs::create_dir_all(&folder)?;
+            fs::set_permissions(folder, Permissions::from_mode(0o1777))?;
+        }
+        fs::set_permissions(layout.root.path(), Permissions::from_mode(0o755))?;
+        Ok(layout)
     }
-    Ok(files)
+
+    /// Where a file stands in the image: programs that Maven brought do not carry this machine's paths along.
+    fn inside(&self, path: &Path) -> PathBuf {
+        match self
+            .maven
+            .as_ref()
+            .and_then(|home| path.strip_prefix(home).ok())
+        {
+            Some(rest) => Path::new(PREFIX).join(rest),
+            None => path.to_path_buf(),
+        }
+    }
+
+    /// Copies a file. A link is followed: the content stands under the name that is asked for.
+    fn copy(&mut self, here: &Path, inside: &Path) -> anyhow::Result<()> {
+        let target = self.place(inside)?;
+        self.bytes +=
+            fs::copy(here, &target).with_context(|| format!("cannot copy {}", here.display()))?;
+        let executable = here.metadata()?.permissions().mode() & 0o111 != 0;
+        fs::set_permissions(
+            target,
+            Permissions::from_mode(if executable { 0o755 } else { 0o644 }),
+        )?;
+        Ok(())
+    }
+
+    fn write(&self, inside: &str, text: &str, mode: u32) -> anyhow::Result<()> {
+        let target = self.place(Path::new(inside))?;
+        fs::write(&target, text)?;
+        Ok(fs::set_permissions(target, Permissions::from_mode(mode))?)
+    }
+
+    /// The path of a file of the image, whose folder is there.
+    fn place(&self, inside: &Path) -> anyhow::Result<PathBuf> {
+        let target = self
+            .root
+            .path()
+            .join(inside.strip_prefix("/").unwrap_or(inside));
+        let folder = target
+            .parent()
+            .with_context(|| format!("{} is no file", inside.display()))?;
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        Ok(target)
+    }
+
+    /// Puts a shell and the small programs into the image: busybox, which is one program for all and linked statically on Debian,
+    /// else the machine's own. Gives the programs.
+    fn shell(&mut self) -> anyhow::Result<Vec<PathBuf>> {
+        let bin = Path::new("/bin");
+        if let Some(busybox) = on_path("busybox") {
+            self.copy(&busybox, &bin.join("busybox"))?;
+            for name in TOOLS {
+                symlink("busybox", self.place(&bin.join(name))?)?;
+            }
+            return Ok(vec![busybox]);
+        }
+        if on_path("sh").is_none() {
+            return Err(Trouble::new("there is no shell to put into the image")
+                .expected("busybox or sh on the PATH")
+                .next("sudo apt install busybox-static, then just image again")
+                .into());
+        }
+        let own: Vec<PathBuf> = TOOLS.iter().filter_map(|name| on_path(name)).collect();
+        for program in &own {
+            self.copy(program, &bin.join(program.file_name().unwrap_or_default()))?;
+        }
+        Ok(own)
+    }
+}
+
+/// Every file below a folder, links to files included.
+fn files_below(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = WalkDir::new(folder).follow_links(true).into_iter();
+    let paths = entries.map(|entry| Ok(entry?.into_path()));
+    let paths: Vec<PathBuf> = paths.collect::<anyhow::Result<_>>()?;
+    Ok(paths.into_iter().filter(|path| path.is_file()).collect())
 }
 
 /// What `ldd` says of a program or library.
@@ -415,19 +388,6 @@ fn missing_library(text: &str) -> Option<&str> {
     text.lines()
         .find(|line| line.contains("not found"))
         .map(str::trim)
-}
-
-/// A path without `..`, so that it can stand in a tar: `bin/../lib/libz.so` is `lib/libz.so`.
-fn without_detours(path: &str) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in Path::new(path).components() {
-        if part == std::path::Component::ParentDir {
-            plain.pop();
-        } else {
-            plain.push(part);
-        }
-    }
-    plain
 }
 
 /// The shared libraries that programs need, the loader among them, as `ldd` names them.
@@ -468,74 +428,8 @@ fn parse_ldd(text: &str) -> impl Iterator<Item = PathBuf> {
             .map_or(line, |(_, path)| path)
             .split_whitespace()
             .next()?;
-        path.starts_with('/').then(|| without_detours(path))
+        path.starts_with('/').then(|| PathBuf::from(path))
     })
-}
-
-/// The shell and the small programs of the image.
-enum Shell {
-    /// One program for all; statically linked on Debian.
-    Busybox(PathBuf),
-    /// The machine's own.
-    Own(Vec<PathBuf>),
-}
-
-impl Shell {
-    fn find() -> anyhow::Result<Self> {
-        if let Some(busybox) = on_path("busybox") {
-            return Ok(Shell::Busybox(busybox));
-        }
-        let own: Vec<PathBuf> = TOOLS.iter().filter_map(|name| on_path(name)).collect();
-        if own.iter().any(|path| path.ends_with("sh")) {
-            return Ok(Shell::Own(own));
-        }
-        Err(Trouble::new("there is no shell to put into the image")
-            .expected("busybox or sh on the PATH")
-            .next("sudo apt install busybox-static, then just image again")
-            .into())
-    }
-
-    /// What `ldd` must look at.
-    fn programs(&self) -> Vec<PathBuf> {
-        match self {
-            Shell::Busybox(path) => vec![path.clone()],
-            Shell::Own(paths) => paths.clone(),
-        }
-    }
-
-    /// Path in the image, path here.
-    fn files(&self) -> Vec<(PathBuf, PathBuf)> {
-        match self {
-            Shell::Busybox(path) => vec![(PathBuf::from("/bin/busybox"), path.clone())],
-            Shell::Own(paths) => paths
-                .iter()
-                .map(|path| {
-                    (
-                        Path::new("/bin").join(path.file_name().unwrap_or_default()),
-                        path.clone(),
-                    )
-                })
-                .collect(),
-        }
-    }
-
-    /// Links in the image, and what they lead to.
-    fn links(&self) -> Vec<(PathBuf, &'static str)> {
-        match self {
-            Shell::Busybox(_) => TOOLS
-                .iter()
-                .map(|name| (Path::new("/bin").join(name), "busybox"))
-                .collect(),
-            Shell::Own(_) => Vec::new(),
-        }
-    }
-}
-
-fn on_path(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|path| path.is_file())
 }
 
 #[cfg(test)]
@@ -555,30 +449,9 @@ mod tests {
             ]
         );
         assert_eq!(parse_ldd("\tstatically linked\n").count(), 0);
-        let detour: Vec<_> =
-            parse_ldd("\tlibz.so.1 => /pg/bin/../lib/libz.so.1 (0x00007f)\n").collect();
-        assert_eq!(detour, [Path::new("/pg/lib/libz.so.1")]);
         assert_eq!(
             missing_library("\tlibpython3.6m.so.1.0 => not found\n"),
             Some("libpython3.6m.so.1.0 => not found")
-        );
-    }
-
-    #[test]
-    fn programs_that_maven_brought_do_not_carry_this_machines_paths_into_the_image() {
-        let bin = Path::new("/home/anna/course/.workshop/postgres/embedded/binaries-18.6.0/bin");
-        assert_eq!(
-            in_image(bin, &bin.join("postgres")),
-            Path::new("/usr/local/pgsql/bin/postgres")
-        );
-        assert_eq!(
-            in_image(bin, Path::new("/lib/libc.so.6")),
-            Path::new("/lib/libc.so.6")
-        );
-        let system = Path::new("/usr/lib/postgresql/15/bin");
-        assert_eq!(
-            in_image(system, &system.join("postgres")),
-            system.join("postgres")
         );
     }
 }

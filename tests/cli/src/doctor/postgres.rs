@@ -7,8 +7,8 @@ use workshop_base::mend::Mend;
 use workshop_base::probe;
 use workshop_base::probe::QUICK;
 use workshop_base::workspace::Workspace;
-use workshop_postgres::binaries::Binaries;
 use workshop_postgres::choice_file;
+use workshop_postgres::find_binaries;
 
 /// The provider that the environment asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub(super) fn kept(workspace: &Workspace) -> Option<String> {
 /// PostgreSQL's server programs on this machine: version and folder.
 pub(super) async fn binaries(workspace: &Workspace) -> Option<String> {
     let workspace = workspace.clone();
-    let found = probe::in_time(QUICK, move || Binaries::find(&workspace)).await??;
+    let found = probe::in_time(QUICK, move || find_binaries(&workspace)).await??;
     Some(format!("{} in {}", found.version, found.bin.display()))
 }
 

@@ -28,7 +28,7 @@ use workshop_harness::build;
 use workshop_harness::build::BuildError;
 use workshop_harness::build::Profile;
 use workshop_postgres::Server;
-use workshop_postgres::binaries::Binaries;
+use workshop_postgres::find_binaries;
 use workshop_postgres::datasets;
 use workshop_postgres::datasets::DataSet;
 use workshop_postgres::datasets::Seeded;
@@ -149,7 +149,7 @@ impl<'a> Lab<'a> {
         clients: u16,
         duration: std::time::Duration,
     ) -> Option<anyhow::Result<f64>> {
-        let pgbench = Binaries::find(self.workspace)
+        let pgbench = find_binaries(self.workspace)
             .and_then(|binaries| binaries.has("pgbench"))
             .or_else(|| tools::look(self.workspace, "pgbench"))?;
         let ids = ids::of(self.seeded.set);

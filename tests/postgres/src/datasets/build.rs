@@ -4,28 +4,21 @@
 use anyhow::Context;
 use sqlx::{Connection, PgConnection};
 
-use crate::datasets::names::close;
-
-use crate::datasets::names::drop_database;
-
-use crate::datasets::names::execute;
-
-use crate::Server;
-use crate::datasets::DataSet;
-use crate::datasets::names::try_claim;
+use crate::connection::{close, words};
+use crate::databases;
+use crate::databases::execute;
 use crate::datasets::progress::Progress;
 use crate::datasets::records;
 use crate::datasets::room;
+use crate::datasets::set::DataSet;
+use crate::server::Server;
 use workshop_base::outcome::Trouble;
 
 /// Rows a statement: large enough to cost nothing, small enough for a bar that moves and a quick end after Ctrl-C.
 const CHUNK: u32 = 100_000;
 
-/// Makes the database `name` with the rows of `set` and verifies them. `maintenance` holds the claim on the name.
-///
-/// # Errors
-/// When the server refuses, goes away or runs out of disk, or the rows are not those that were to be made. The database
-/// is gone then, as far as the server still answers.
+/// Makes the database `name`, which the caller has claimed, with the rows of `set` and verifies them. After an error the database
+/// is gone, as far as the server still answers.
 pub(super) async fn build(
     server: &Server,
     maintenance: &mut PgConnection,
@@ -35,7 +28,7 @@ pub(super) async fn build(
     let result = attempt(server, maintenance, name, set).await;
     if let Err(error) = result {
         // Best effort: on a server that is gone, the next command sweeps.
-        let _ = drop_database(maintenance, name).await;
+        let _ = databases::drop_database(maintenance, name).await;
         return Err(in_words(error, server, set));
     }
     Ok(())
@@ -47,11 +40,6 @@ async fn attempt(
     name: &str,
     set: DataSet,
 ) -> anyhow::Result<()> {
-    if !try_claim(maintenance, name).await? {
-        return Err(Trouble::new(format!("another command builds {name}"))
-            .next("try again")
-            .into());
-    }
     execute(
         maintenance,
         format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'"),
@@ -131,7 +119,7 @@ fn in_words(error: anyhow::Error, server: &Server, set: DataSet) -> anyhow::Erro
         sqlx::Error::Database(_) | sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => {
             Trouble::new(format!(
                 "the database went away while {set} was made: {}",
-                crate::words(cause)
+                words(cause)
             ))
             .expected("a server that stays; nothing half-made counts")
             .next(format!("just seed {set} starts anew"))

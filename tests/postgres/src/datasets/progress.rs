@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::datasets::DataSet;
+use crate::datasets::set::DataSet;
 use workshop_base::terminal;
 
 /// How often a line is printed where there is no terminal.

@@ -3,8 +3,8 @@
 
 use sqlx::PgConnection;
 
-use crate::datasets::DataSet;
-use crate::short_hash;
+use crate::datasets::set::DataSet;
+use crate::identity::short_hash;
 
 /// Makes the table, without its primary key.
 pub(super) const CREATE: &str =
@@ -18,7 +18,7 @@ pub(super) const ADD_PRIMARY_KEY: &str =
 pub(super) const ROWS: &str = include_str!("../../../../datasets/records/rows.sql");
 
 /// Asks for the fingerprint.
-pub(super) const FINGERPRINT: &str = include_str!("../../../../datasets/records/fingerprint.sql");
+const FINGERPRINT: &str = include_str!("../../../../datasets/records/fingerprint.sql");
 
 /// The fingerprint that a data set must have, as the query of `fingerprint.sql` gives it.
 pub(super) fn fingerprint(set: DataSet) -> &'static str {
@@ -36,9 +36,6 @@ pub(super) fn edition(set: DataSet) -> String {
 }
 
 /// Reads all rows and gives their fingerprint. A few seconds for ten million.
-///
-/// # Errors
-/// When the server does not answer, or there is no table `records`.
 pub(super) async fn read_fingerprint(connection: &mut PgConnection) -> Result<String, sqlx::Error> {
     sqlx::query_scalar(FINGERPRINT).fetch_one(connection).await
 }
@@ -48,9 +45,6 @@ const SAMPLES: i32 = 1000;
 
 /// A quick look at a large data set, in milliseconds: its limits, a thousand rows drawn at random, and whether
 /// PostgreSQL has counted a change since the rows were made. `None` when all is well, else what is not.
-///
-/// # Errors
-/// When the server does not answer, or there is no table `records`.
 pub(super) async fn look(
     connection: &mut PgConnection,
     set: DataSet,

@@ -1,8 +1,8 @@
 //! Whether a data set fits on the disk, asked before it is made.
 
-use crate::Provider;
-use crate::Server;
-use crate::datasets::DataSet;
+use crate::datasets::set::DataSet;
+use crate::server::Server;
+use crate::settings::Provider;
 use workshop_base::outcome::Trouble;
 
 /// Bytes a row takes: 65 in the table (with its share of the page's overhead), 22 in the index.
@@ -26,9 +26,6 @@ pub fn needed(set: DataSet) -> u64 {
 }
 
 /// Refuses a disk that is too small.
-///
-/// # Errors
-/// When it is, or when it cannot be asked.
 pub(super) async fn check(server: &Server, set: DataSet) -> anyhow::Result<()> {
     match server.free_bytes().await? {
         Some(free) => judge(free, set, server.provider()).map_err(Into::into),

@@ -3,39 +3,29 @@
 use anyhow::Context;
 use sqlx::PgConnection;
 
+use crate::connection::close;
+use crate::databases;
+use crate::databases::{Claim, drop_database, execute};
 use crate::datasets::names::Names;
-
-use crate::datasets::names::close;
-
-use crate::datasets::names::drop_database;
-
-use crate::datasets::names::execute;
-
-use crate::Server;
-use crate::datasets::DataSet;
-use crate::datasets::names::try_claim;
 use crate::datasets::seed;
-use workshop_base::outcome::Trouble;
+use crate::datasets::set::DataSet;
+use crate::server::Server;
 use workshop_base::workspace::Workspace;
 
 /// A copy of a data set for one run.
 ///
-/// Call [`RunDatabase::remove`] at the end. When the tool dies before, PostgreSQL lets go of the claim on the name, and
+/// Call [`RunDatabase::remove`] at the end. When the tool dies before, the kernel lets go of the claim on the name, and
 /// the next command drops the database.
 #[derive(Debug)]
 pub struct RunDatabase {
     server: Server,
     name: String,
     url: String,
-    /// Holds the claim on the name.
-    claim: PgConnection,
+    _claim: Claim,
 }
 
 impl RunDatabase {
     /// Makes the copy, and seeds the data set first when it is not there. Also drops copies that killed runs left.
-    ///
-    /// # Errors
-    /// When the server refuses or goes away.
     pub async fn create(
         server: &Server,
         workspace: &Workspace,
@@ -46,57 +36,54 @@ impl RunDatabase {
             DataSet::Small => names.template(set),
             DataSet::Pi | DataSet::Full => names.shared(set),
         };
-        let mut run = RunDatabase::claim(server, &names).await?;
-        names.sweep(&mut run.claim, None).await?;
-        if let Err(error) = seed::copy(&mut run.claim, &source, &run.name).await {
+        let run = RunDatabase::claim(server, &names)?;
+        let mut connection = server.connect_for_maintenance().await?;
+        databases::sweep(server, &mut connection, |name| names.is_passing(name)).await?;
+        if let Err(error) = seed::copy(&mut connection, &source, &run.name).await {
             if !is_missing(&error) {
                 return Err(error);
             }
             seed::seed(server, workspace, set).await?;
-            seed::copy(&mut run.claim, &source, &run.name).await?;
+            seed::copy(&mut connection, &source, &run.name).await?;
         }
-        run.answer_before_the_disk_does().await?;
+        run.answer_before_the_disk_does(&mut connection).await?;
+        close(connection).await;
         Ok(run)
     }
 
     /// Makes a database without any table.
-    ///
-    /// # Errors
-    /// When the server refuses or goes away.
     pub async fn empty(server: &Server) -> anyhow::Result<Self> {
-        let mut run = RunDatabase::claim(server, &Names::of(server.checkout())).await?;
-        seed::copy(&mut run.claim, "template0", &run.name).await?;
-        run.answer_before_the_disk_does().await?;
+        let run = RunDatabase::claim(server, &Names::of(server.checkout()))?;
+        let mut connection = server.connect_for_maintenance().await?;
+        seed::copy(&mut connection, "template0", &run.name).await?;
+        run.answer_before_the_disk_does(&mut connection).await?;
+        close(connection).await;
         Ok(run)
     }
 
     /// Lets commits in this database return before they are on the disk: the tests look at what a service does, not at the disk
     /// below it, which may take milliseconds for each commit while somebody else writes. Everything is still there after a
     /// restart. Measurements have databases of their own, which are durable.
-    async fn answer_before_the_disk_does(&mut self) -> anyhow::Result<()> {
+    async fn answer_before_the_disk_does(
+        &self,
+        connection: &mut PgConnection,
+    ) -> anyhow::Result<()> {
         let statement = format!(
             "ALTER DATABASE \"{}\" SET synchronous_commit = off",
             self.name
         );
-        execute(&mut self.claim, statement).await?;
+        execute(connection, statement).await?;
         Ok(())
     }
 
     /// Takes a name. There is no database of it yet.
-    async fn claim(server: &Server, names: &Names) -> anyhow::Result<Self> {
+    fn claim(server: &Server, names: &Names) -> anyhow::Result<Self> {
         let name = names.run();
-        let mut claim = server.connect_for_maintenance().await?;
-        if !try_claim(&mut claim, &name).await? {
-            return Err(Trouble::new(format!("another run has the database {name}"))
-                .next("try again")
-                .into());
-        }
-        let url = server.url(&name);
         Ok(RunDatabase {
+            _claim: Claim::take(server, &name)?,
+            url: server.url(&name),
             server: server.clone(),
             name,
-            url,
-            claim,
         })
     }
 
@@ -111,21 +98,18 @@ impl RunDatabase {
     }
 
     /// A connection for the tests themselves.
-    ///
-    /// # Errors
-    /// When the server does not answer.
     pub async fn connect(&self) -> anyhow::Result<PgConnection> {
         self.server.connect(&self.name).await
     }
 
-    /// Drops the database and ends the sessions in it.
-    ///
-    /// # Errors
-    /// When the server does not answer; the next command tries again.
-    pub async fn remove(mut self) -> anyhow::Result<()> {
-        let result = drop_database(&mut self.claim, &self.name).await;
-        close(self.claim).await;
-        result.context("cannot remove the run's database")
+    /// Drops the database and ends the sessions in it. When the server does not answer, the next command tries again.
+    pub async fn remove(self) -> anyhow::Result<()> {
+        let mut connection = self.server.connect_for_maintenance().await?;
+        drop_database(&mut connection, &self.name)
+            .await
+            .context("cannot remove the run's database")?;
+        close(connection).await;
+        Ok(())
     }
 }
 

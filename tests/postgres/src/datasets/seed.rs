@@ -6,21 +6,18 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use sqlx::PgConnection;
 
-use crate::datasets::names::Names;
-
-use crate::datasets::names::close;
-
-use crate::datasets::names::drop_database;
-
-use crate::Lock;
-use crate::Server;
-use crate::datasets::DataSet;
+use crate::connection::close;
+use crate::databases;
+use crate::databases::{Claim, drop_database, execute, exists};
 use crate::datasets::build;
-use crate::datasets::names::execute;
+use crate::datasets::names::Names;
 use crate::datasets::records;
 use crate::datasets::room;
-use workshop_base::outcome::Interrupted;
+use crate::datasets::set::DataSet;
+use crate::server::Server;
+use workshop_base::lock::Lock;
 use workshop_base::outcome::Trouble;
+use workshop_base::wait;
 use workshop_base::workspace::Workspace;
 
 /// A data set that is there.
@@ -38,25 +35,19 @@ pub struct Seeded {
     pub took: Duration,
 }
 
-/// Sees to it that a data set is there; draws its progress when it has to be made.
-///
-/// # Errors
-/// When the server refuses or goes away, the disk is too small, the rows there are not the rows of the data set, or
-/// somebody pressed Ctrl-C ([`Interrupted`]). Nothing half-made is left that would count.
+/// Sees to it that a data set is there; draws its progress when it has to be made. Rows that are not those of the data set are an
+/// error. Nothing half-made is left that would count, also when the future is dropped.
 pub async fn seed(server: &Server, workspace: &Workspace, set: DataSet) -> anyhow::Result<Seeded> {
-    interruptible(server, workspace, set, false).await
+    find_or_make(server, workspace, set, false).await
 }
 
 /// As [`seed`], but drops a data set that is there and makes it anew.
-///
-/// # Errors
-/// As [`seed`], except that altered rows are no error.
 pub async fn seed_again(
     server: &Server,
     workspace: &Workspace,
     set: DataSet,
 ) -> anyhow::Result<Seeded> {
-    interruptible(server, workspace, set, true).await
+    find_or_make(server, workspace, set, true).await
 }
 
 /// The URL of a seeded database, for reading; it is read-only unless a session asks otherwise.
@@ -66,9 +57,6 @@ pub fn shared_url(server: &Server, set: DataSet) -> String {
 
 /// Removes the record of migrations that services of an earlier session have left in a seeded database: a service with
 /// other migrations, an older state of the course or a learner's, would refuse it for ever.
-///
-/// # Errors
-/// When the server cannot be reached, or a service still uses the table.
 pub async fn forget_migrations(server: &Server, set: DataSet) -> anyhow::Result<()> {
     let name = Names::of(server.checkout()).shared(set);
     let mut connection = server.connect(&name).await?;
@@ -83,7 +71,7 @@ pub async fn forget_migrations(server: &Server, set: DataSet) -> anyhow::Result<
     Ok(())
 }
 
-async fn interruptible(
+async fn find_or_make(
     server: &Server,
     workspace: &Workspace,
     set: DataSet,
@@ -91,37 +79,25 @@ async fn interruptible(
 ) -> anyhow::Result<Seeded> {
     let start = Instant::now();
     let names = Names::of(server.checkout());
-    let _turn = Lock::take(workspace, &format!("seed-{set}"), &format!("seeds {set}")).await?;
+    let turn = workspace.state().join(format!("seed-{set}.lock"));
+    let _turn = Lock::take(&turn, &format!("seeds {set}")).await?;
     let mut maintenance = server.connect_for_maintenance().await?;
     if again {
         for name in [names.shared(set), names.template(set)] {
             drop_database(&mut maintenance, &name).await?;
         }
     }
-    names.sweep(&mut maintenance, Some(set)).await?;
+    let is_leftover = |name: &str| names.is_passing(name) || names.is_outdated(name, set);
+    databases::sweep(server, &mut maintenance, is_leftover).await?;
     let there = present(server, &mut maintenance, &names, set).await?;
     if !there {
         room::check(server, set).await?;
-        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
-            .fetch_one(&mut maintenance)
-            .await?;
-        let building = names.building(set);
-        tokio::select! {
-            biased;
-            result = make(server, &mut maintenance, &names, &building, set) => result?,
-            interrupt = tokio::signal::ctrl_c() => {
-                interrupt.context("cannot listen for Ctrl-C")?;
-                undo(server, pid, &building).await?;
-                return Err(Interrupted::new(format!(
-                    "interrupted: what there was of {set} is gone; just seed {set} starts anew"
-                )).into());
-            }
-        }
+        make(server, &mut maintenance, &names, set).await?;
     }
     // Copies are made from a database that nobody reads, so that they never wait for a reader. Only of the small one:
     // a second `full` would cost another gigabyte.
     if set == DataSet::Small {
-        make_template(&mut maintenance, &names, set).await?;
+        make_template(server, &mut maintenance, &names, set).await?;
     }
     close(maintenance).await;
     Ok(Seeded {
@@ -135,6 +111,29 @@ async fn interruptible(
 
 /// Makes the data set aside and gives it its name.
 async fn make(
+    server: &Server,
+    maintenance: &mut PgConnection,
+    names: &Names,
+    set: DataSet,
+) -> anyhow::Result<()> {
+    let building = names.building(set);
+    let _claim = Claim::take(server, &building)?;
+    let pid = sqlx::query_scalar("SELECT pg_backend_pid()")
+        .fetch_one(&mut *maintenance)
+        .await?;
+    let mut underway = Underway {
+        server,
+        pid,
+        building: &building,
+        set,
+        done: false,
+    };
+    let made = build_and_name(server, maintenance, names, &building, set).await;
+    underway.done = true;
+    made
+}
+
+async fn build_and_name(
     server: &Server,
     maintenance: &mut PgConnection,
     names: &Names,
@@ -162,22 +161,54 @@ async fn make(
     .with_context(|| format!("cannot give the data set {set} its name"))
 }
 
-/// Drops the database of a build that was interrupted, over a new connection: the one with the process `pid` may be in
-/// the middle of making it.
-async fn undo(server: &Server, pid: i32, building: &str) -> anyhow::Result<()> {
-    let mut connection = server.connect_for_maintenance().await?;
-    sqlx::query("SELECT pg_terminate_backend($1, 10000)")
-        .bind(pid)
-        .execute(&mut connection)
-        .await
-        .context("cannot end the session that makes the data set")?;
-    drop_database(&mut connection, building).await?;
-    close(connection).await;
-    Ok(())
+/// A build. Dropped before it is done, when somebody interrupts the command, it removes what there is.
+struct Underway<'a> {
+    server: &'a Server,
+    /// The server's process that makes the database.
+    pid: i32,
+    building: &'a str,
+    set: DataSet,
+    done: bool,
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        // On a thread of its own: a runtime's threads cannot wait in a destructor.
+        let undone = std::thread::scope(|scope| {
+            let undo = scope.spawn(|| tokio::runtime::Runtime::new()?.block_on(self.undo()));
+            undo.join()
+        });
+        let set = self.set;
+        match undone {
+            Ok(Ok(())) => eprintln!("what there was of {set} is gone; just seed {set} starts anew"),
+            _ => {
+                eprintln!("what there is of {set} counts for nothing; the next command removes it")
+            }
+        }
+    }
+}
+
+impl Underway<'_> {
+    /// Drops the database, over a new connection: the one of the build may be in the middle of making it.
+    async fn undo(&self) -> anyhow::Result<()> {
+        let mut connection = self.server.connect_for_maintenance().await?;
+        sqlx::query("SELECT pg_terminate_backend($1, 10000)")
+            .bind(self.pid)
+            .execute(&mut connection)
+            .await
+            .context("cannot end the session that makes the data set")?;
+        drop_database(&mut connection, self.building).await?;
+        close(connection).await;
+        Ok(())
+    }
 }
 
 /// Makes the template that runs copy, unless it is there.
 async fn make_template(
+    server: &Server,
     maintenance: &mut PgConnection,
     names: &Names,
     set: DataSet,
@@ -187,6 +218,7 @@ async fn make_template(
         return Ok(());
     }
     let aside = names.building(set);
+    let _claim = Claim::take(server, &aside)?;
     copy(maintenance, &shared, &aside).await?;
     execute(
         maintenance,
@@ -205,50 +237,30 @@ async fn make_template(
 const READERS: Duration = Duration::from_secs(30);
 
 /// Copies a database. PostgreSQL refuses while somebody is connected to the source; this waits a while for them.
-///
-/// # Errors
-/// When readers stay, or the server refuses for another reason.
 pub(super) async fn copy(
     maintenance: &mut PgConnection,
     source: &str,
     target: &str,
 ) -> anyhow::Result<()> {
-    let start = Instant::now();
-    loop {
-        let Err(error) = execute(
-            maintenance,
-            format!("CREATE DATABASE \"{target}\" TEMPLATE \"{source}\""),
-        )
-        .await
-        else {
-            return Ok(());
-        };
-        let code = error
-            .as_database_error()
-            .and_then(|error| error.code())
-            .unwrap_or_default()
-            .into_owned();
-        if code != "55006" {
-            return Err(error).with_context(|| format!("cannot copy the database {source}"));
-        }
-        if start.elapsed() > READERS {
-            return Err(Trouble::new(format!(
-                "the database {source} is read by somebody else, so it cannot be copied"
-            ))
-            .expected("a moment without readers: PostgreSQL copies a database only then")
-            .next("wait until the other command (a measurement?) has ended, then try again")
-            .into());
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+    let copied = wait::within(READERS, async || {
+        let sql = format!("CREATE DATABASE \"{target}\" TEMPLATE \"{source}\"");
+        let result = execute(maintenance, sql).await;
+        let code = result
+            .as_ref()
+            .err()
+            .and_then(|error| error.as_database_error()?.code());
+        let is_read = code.as_deref() == Some("55006");
+        (!is_read).then_some(result)
+    });
+    match copied.await {
+        Some(result) => result.with_context(|| format!("cannot copy the database {source}")),
+        None => Err(Trouble::new(format!(
+            "the database {source} is read by somebody else, so it cannot be copied"
+        ))
+        .expected("a moment without readers: PostgreSQL copies a database only then")
+        .next("wait until the other command (a measurement?) has ended, then try again")
+        .into()),
     }
-}
-
-async fn exists(connection: &mut PgConnection, name: &str) -> anyhow::Result<bool> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
-        .bind(name)
-        .fetch_one(connection)
-        .await
-        .context("cannot list the databases")
 }
 
 /// True when the data set is there; an error when something else has its name.

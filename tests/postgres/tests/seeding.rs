@@ -5,10 +5,9 @@
 
 mod checkout;
 
-use checkout::{Checkout, databases, eventually, finished};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use checkout::{Checkout, databases, end_server, eventually};
 use sqlx::{Connection, PgConnection};
+use workshop_postgres::Provider;
 use workshop_postgres::datasets::DataSet;
 use workshop_postgres::datasets::RunDatabase;
 use workshop_postgres::datasets::seed;
@@ -170,60 +169,6 @@ async fn two_seeds_at_once_make_the_rows_once() {
 }
 
 #[tokio::test]
-async fn an_interrupted_seed_cleans_up_and_ends_with_130() {
-    let checkout = Checkout::new();
-    let server = checkout.server().await;
-    let mut connection = server.connect_for_maintenance().await.unwrap();
-    let building = format!("workshop_{}_building_", server.checkout());
-    let child = checkout.tool(&["seed", "full"]).spawn().unwrap();
-    eventually("the building of full", async || {
-        (!databases(&mut connection, &building).await.is_empty()).then_some(())
-    })
-    .await;
-    kill(pid(&child), Signal::SIGINT).unwrap();
-    let (code, text) = finished(child);
-    assert_eq!(code, Some(130), "{text}");
-    assert!(
-        text.contains("interrupted: what there was of full is gone; just seed full starts anew"),
-        "{text}"
-    );
-    assert_eq!(
-        databases(&mut connection, server.checkout()).await,
-        Vec::<String>::new()
-    );
-}
-
-#[tokio::test]
-async fn a_killed_seed_counts_for_nothing_and_is_swept_by_the_next() {
-    let checkout = Checkout::new();
-    let server = checkout.server().await;
-    let mut connection = server.connect_for_maintenance().await.unwrap();
-    let building = format!("workshop_{}_building_", server.checkout());
-    let child = checkout.tool(&["seed", "full"]).spawn().unwrap();
-    let name = eventually("the building of full", async || {
-        databases(&mut connection, &building).await.pop()
-    })
-    .await;
-    kill(pid(&child), Signal::SIGKILL).unwrap();
-    finished(child);
-    assert_eq!(
-        databases(&mut connection, server.checkout()).await,
-        vec![name.clone()],
-        "nothing counts as full"
-    );
-    eventually("the sweeping of the leftover", async || {
-        seed(&server, &checkout.workspace, DataSet::Small)
-            .await
-            .unwrap();
-        databases(&mut connection, &name)
-            .await
-            .is_empty()
-            .then_some(())
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn copies_touch_neither_one_another_nor_their_source() {
     let checkout = Checkout::new();
     let server = checkout.server().await;
@@ -316,6 +261,45 @@ async fn the_copy_of_a_dead_run_is_swept_and_a_living_ones_is_not() {
     living.remove().await.unwrap();
 }
 
+/// As when somebody runs a service, stops PostgreSQL to see what happens, and seeds to bring the server back.
+#[tokio::test]
+async fn a_run_keeps_its_copy_when_the_server_has_restarted() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    if server.provider() == Provider::Url {
+        return;
+    }
+    let living = RunDatabase::create(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    end_server(&server, true).await;
+    let server = checkout.server().await;
+    seed(&server, &checkout.workspace, DataSet::Small)
+        .await
+        .unwrap();
+    let mut connection = server.connect(living.name()).await.unwrap();
+    assert_eq!(visited(&mut connection).await, 0);
+}
+
+#[tokio::test]
+async fn a_seed_that_is_dropped_removes_what_there_was() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    let building = format!("workshop_{}_building_", server.checkout());
+    let begun = eventually("the building of full", async || {
+        (!databases(&mut connection, &building).await.is_empty()).then_some(())
+    });
+    tokio::select! {
+        () = begun => {}
+        seeded = seed(&server, &checkout.workspace, DataSet::Full) => panic!("{seeded:?}"),
+    }
+    assert_eq!(
+        databases(&mut connection, server.checkout()).await,
+        Vec::<String>::new()
+    );
+}
+
 #[tokio::test]
 async fn a_foreign_database_is_never_dropped() {
     let checkout = Checkout::new();
@@ -361,8 +345,4 @@ async fn visited(connection: &mut PgConnection) -> i64 {
         .fetch_one(connection)
         .await
         .unwrap()
-}
-
-fn pid(child: &std::process::Child) -> Pid {
-    Pid::from_raw(i32::try_from(child.id()).unwrap())
 }

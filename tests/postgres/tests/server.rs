@@ -6,7 +6,7 @@
 
 mod checkout;
 
-use checkout::{Checkout, end_server, finished};
+use checkout::{Checkout, end_server};
 use workshop_postgres::Provider;
 use workshop_postgres::Server;
 use workshop_postgres::Settings;
@@ -185,81 +185,6 @@ async fn clean_leaves_nothing_behind_and_finds_nothing_the_second_time() {
         .await
         .unwrap();
     assert_eq!(again.removed, Vec::<String>::new());
-}
-
-#[test]
-fn an_unknown_provider_ends_with_2_and_names_those_that_exist() {
-    let checkout = Checkout::new();
-    let child = checkout
-        .tool(&["seed", "small"])
-        .env("WORKSHOP_POSTGRES", "podman")
-        .spawn()
-        .unwrap();
-    let (code, text) = finished(child);
-    assert_eq!(code, Some(2), "{text}");
-    assert!(text.contains("url, docker or embedded"), "{text}");
-}
-
-#[test]
-fn docker_asked_for_and_no_engine_ends_with_2_and_says_how_to_go_on() {
-    let checkout = Checkout::new();
-    let child = checkout
-        .tool(&["seed", "small"])
-        .env("WORKSHOP_POSTGRES", "docker")
-        .env("DOCKER_HOST", "unix:///nowhere/docker.sock")
-        .spawn()
-        .unwrap();
-    let (code, text) = finished(child);
-    assert_eq!(code, Some(2), "{text}");
-    assert!(
-        text.contains("no Docker engine answers on unix:///nowhere/docker.sock"),
-        "{text}"
-    );
-    assert!(text.contains("unset WORKSHOP_POSTGRES"), "{text}");
-}
-
-#[test]
-fn a_docker_host_that_testcontainers_cannot_use_is_named() {
-    let checkout = Checkout::new();
-    let child = checkout
-        .tool(&["seed", "small"])
-        .env("WORKSHOP_POSTGRES", "docker")
-        .env("DOCKER_HOST", "ssh://elsewhere")
-        .spawn()
-        .unwrap();
-    let (code, text) = finished(child);
-    assert_eq!(code, Some(2), "{text}");
-    assert!(
-        text.contains("ssh://elsewhere") && text.contains("unix:///"),
-        "{text}"
-    );
-}
-
-#[test]
-fn docker_not_asked_for_and_no_engine_falls_to_embedded_and_says_so() {
-    let checkout = Checkout::new();
-    let run = || {
-        let child = checkout
-            .tool(&["seed", "small"])
-            .env_remove("WORKSHOP_POSTGRES")
-            .env_remove("WORKSHOP_DATABASE_URL")
-            .env("DOCKER_HOST", "unix:///nowhere/docker.sock")
-            .spawn()
-            .unwrap();
-        finished(child)
-    };
-    let (code, text) = run();
-    assert_eq!(code, Some(0), "{text}");
-    assert!(
-        text.contains("embedded") && text.contains("because no Docker engine answers"),
-        "{text}"
-    );
-    let (code, text) = run();
-    assert_eq!(code, Some(0), "{text}");
-    assert!(
-        text.contains("chosen earlier because"),
-        "the choice is kept: {text}"
-    );
 }
 
 #[tokio::test]

@@ -1,0 +1,163 @@
+//! The database under the command line: what `just seed` says when it cannot have the server that was asked for, or is interrupted.
+//! More tests of servers and data sets are in `tests/postgres`; these need the command.
+
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
+#[path = "../../postgres/tests/checkout/mod.rs"]
+mod checkout;
+
+use std::process::{Child, Command, Stdio};
+
+use checkout::{Checkout, databases, eventually};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use workshop_postgres::datasets::{DataSet, seed};
+
+#[test]
+fn an_unknown_provider_ends_with_2_and_names_those_that_exist() {
+    let checkout = Checkout::new();
+    let child = tool(&checkout, &["seed", "small"])
+        .env("WORKSHOP_POSTGRES", "podman")
+        .spawn()
+        .unwrap();
+    let (code, text) = finished(child);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("url, docker, embedded"), "{text}");
+}
+
+#[test]
+fn docker_asked_for_and_no_engine_ends_with_2_and_says_how_to_go_on() {
+    let checkout = Checkout::new();
+    let child = tool(&checkout, &["seed", "small"])
+        .env("WORKSHOP_POSTGRES", "docker")
+        .env("DOCKER_HOST", "unix:///nowhere/docker.sock")
+        .spawn()
+        .unwrap();
+    let (code, text) = finished(child);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("no Docker engine answers on unix:///nowhere/docker.sock"),
+        "{text}"
+    );
+    assert!(text.contains("unset WORKSHOP_POSTGRES"), "{text}");
+}
+
+#[test]
+fn a_docker_host_that_testcontainers_cannot_use_is_named() {
+    let checkout = Checkout::new();
+    let child = tool(&checkout, &["seed", "small"])
+        .env("WORKSHOP_POSTGRES", "docker")
+        .env("DOCKER_HOST", "ssh://elsewhere")
+        .spawn()
+        .unwrap();
+    let (code, text) = finished(child);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(
+        text.contains("ssh://elsewhere") && text.contains("unix:///"),
+        "{text}"
+    );
+}
+
+#[test]
+fn docker_not_asked_for_and_no_engine_falls_to_embedded_and_says_so() {
+    let checkout = Checkout::new();
+    let run = || {
+        let child = tool(&checkout, &["seed", "small"])
+            .env_remove("WORKSHOP_POSTGRES")
+            .env_remove("WORKSHOP_DATABASE_URL")
+            .env("DOCKER_HOST", "unix:///nowhere/docker.sock")
+            .spawn()
+            .unwrap();
+        finished(child)
+    };
+    let (code, text) = run();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("embedded") && text.contains("because no Docker engine answers"),
+        "{text}"
+    );
+    let (code, text) = run();
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("chosen earlier because"),
+        "the choice is kept: {text}"
+    );
+}
+
+#[tokio::test]
+async fn an_interrupted_seed_cleans_up_and_ends_with_130() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    let building = format!("workshop_{}_building_", server.checkout());
+    let child = tool(&checkout, &["seed", "full"]).spawn().unwrap();
+    eventually("the building of full", async || {
+        (!databases(&mut connection, &building).await.is_empty()).then_some(())
+    })
+    .await;
+    kill(pid(&child), Signal::SIGINT).unwrap();
+    let (code, text) = finished(child);
+    assert_eq!(code, Some(130), "{text}");
+    assert!(
+        text.contains("what there was of full is gone; just seed full starts anew"),
+        "{text}"
+    );
+    assert_eq!(
+        databases(&mut connection, server.checkout()).await,
+        Vec::<String>::new()
+    );
+}
+
+#[tokio::test]
+async fn a_killed_seed_counts_for_nothing_and_is_swept_by_the_next() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    let building = format!("workshop_{}_building_", server.checkout());
+    let child = tool(&checkout, &["seed", "full"]).spawn().unwrap();
+    let name = eventually("the building of full", async || {
+        databases(&mut connection, &building).await.pop()
+    })
+    .await;
+    kill(pid(&child), Signal::SIGKILL).unwrap();
+    finished(child);
+    assert_eq!(
+        databases(&mut connection, server.checkout()).await,
+        vec![name.clone()],
+        "nothing counts as full"
+    );
+    eventually("the sweeping of the leftover", async || {
+        seed(&server, &checkout.workspace, DataSet::Small)
+            .await
+            .unwrap();
+        databases(&mut connection, &name)
+            .await
+            .is_empty()
+            .then_some(())
+    })
+    .await;
+}
+
+/// The tool, about to run in a checkout.
+fn tool(checkout: &Checkout, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_workshop"));
+    command
+        .args(arguments)
+        .env("WORKSHOP_ROOT", checkout.workspace.root())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// What a finished tool left: exit code and all it printed.
+fn finished(child: Child) -> (Option<i32>, String) {
+    let output = child.wait_with_output().expect("the tool's output");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code(), text)
+}
+
+fn pid(child: &std::process::Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap())
+}

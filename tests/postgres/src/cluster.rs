@@ -1,0 +1,399 @@
+//! A PostgreSQL server of our own: its folder with the data, the log and what the tool keeps about it (`server.toml`); made,
+//! started, found running and ended.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+
+use crate::account::Account;
+use crate::binaries::Binaries;
+use crate::configuration;
+use crate::connection;
+use crate::connection::{Address, Facts};
+use crate::identity;
+use crate::settings::BinariesFrom;
+use workshop_base::files;
+use workshop_base::outcome::Trouble;
+use workshop_base::wait;
+
+/// The superuser of the cluster.
+const USER: &str = "workshop";
+
+/// How often a start is tried: a free port can be taken by somebody else before PostgreSQL has it.
+const STARTS: u32 = 5;
+
+/// How long the processes of a killed server may hold on to its shared memory.
+const LINGER: Duration = Duration::from_secs(15);
+
+/// What the tool keeps about a server that it made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// The port of the last start.
+    port: u16,
+    /// The password of [`USER`].
+    password: String,
+    /// The folder of the programs.
+    pub bin: PathBuf,
+}
+
+impl Kept {
+    pub(crate) fn address(&self) -> anyhow::Result<Address> {
+        Address::ours("127.0.0.1", self.port, USER, &self.password)
+    }
+}
+
+/// A server's folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Cluster {
+    pub folder: PathBuf,
+    pub account: Account,
+}
+
+/// The clusters in a home, the one that was started last first.
+pub(crate) fn clusters(home: &Path, account: &Account) -> Vec<Cluster> {
+    let entries = std::fs::read_dir(home).into_iter().flatten().flatten();
+    let mut folders: Vec<_> = entries
+        .filter_map(|entry| {
+            let kept = entry.path().join("server.toml").metadata().ok()?;
+            Some((kept.modified().ok()?, entry.path()))
+        })
+        .collect();
+    folders.sort();
+    let newest_first = folders.into_iter().rev();
+    newest_first
+        .map(|(_, folder)| Cluster {
+            folder,
+            account: account.clone(),
+        })
+        .collect()
+}
+
+impl Cluster {
+    /// True when its programs came as this beginning of its folder's name says.
+    pub(crate) fn is_of(&self, prefix: &str) -> bool {
+        let name = self.folder.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with(prefix)
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
+    /// What is kept of a cluster that was made to its end.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        let text = std::fs::read_to_string(self.folder.join("server.toml")).ok()?;
+        self.data()
+            .join("PG_VERSION")
+            .is_file()
+            .then(|| toml::from_str(&text).ok())
+            .flatten()
+    }
+
+    /// Writes `server.toml`. Only the user who runs the server can enter its folder.
+    pub(crate) fn keep(&self, kept: &Kept) -> anyhow::Result<()> {
+        files::write_atomically(
+            &self.folder.join("server.toml"),
+            toml::to_string(kept)?.as_bytes(),
+        )
+    }
+
+    /// Makes the cluster with `initdb`: made aside and renamed, so that half a cluster never counts.
+    pub(crate) async fn make(&self, binaries: &Binaries) -> anyhow::Result<Kept> {
+        eprintln!(
+            "making an embedded PostgreSQL {} in {}",
+            binaries.version,
+            self.folder.display()
+        );
+        let aside = self.folder.join("data.new");
+        files::remove(&aside)?;
+        files::remove(&self.data())?;
+        std::fs::create_dir_all(&self.folder)
+            .with_context(|| format!("cannot make {}", self.folder.display()))?;
+        std::fs::set_permissions(&self.folder, std::fs::Permissions::from_mode(0o700))?;
+        self.account.own(&self.folder)?;
+        let kept = Kept {
+            port: free_port()?,
+            password: identity::password(),
+            bin: binaries.bin.clone(),
+        };
+        let secret = self.folder.join("password.new");
+        std::fs::write(&secret, &kept.password)?;
+        self.account.own(&secret)?;
+        let mut command = self
+            .account
+            .command(binaries.bin.join("initdb"), &self.folder);
+        command
+            .args([
+                "--encoding=UTF8",
+                "--locale=C",
+                "--auth=scram-sha-256",
+                "--username",
+                USER,
+                "--pwfile",
+            ])
+            .arg(&secret)
+            .arg("--pgdata")
+            .arg(&aside);
+        let output = tokio::process::Command::from(command).output().await;
+        std::fs::remove_file(&secret)?;
+        let output = output
+            .with_context(|| format!("cannot run {}", binaries.bin.join("initdb").display()))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(Trouble::new(format!("initdb failed:\n{}", indent(&said)))
+                .expected(format!("a new cluster in {}", aside.display()))
+                .next("free some disk space, or name another folder in WORKSHOP_DATA_DIR; just doctor shows more")
+                .into());
+        }
+        // Ours comes last, so that it wins.
+        let main = aside.join("postgresql.conf");
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(&main)?
+            .write_all(b"\ninclude = 'workshop.conf'\n")?;
+        std::fs::rename(&aside, self.data())
+            .with_context(|| format!("cannot make {}", self.data().display()))?;
+        Ok(kept)
+    }
+
+    /// A connection to the server, when it runs and is this cluster's and no other that took its port.
+    pub(crate) async fn answers(&self, kept: &Kept) -> Option<(PgConnection, Facts)> {
+        let address = kept.address().ok()?;
+        let mut connection = connection::connect(&address.maintenance_url()).await.ok()?;
+        let facts = connection::facts(&mut connection).await.ok()?;
+        let data = facts
+            .data_directory
+            .as_ref()
+            .and_then(|folder| Path::new(folder).canonicalize().ok());
+        (data.is_some() && data == self.data().canonicalize().ok()).then_some((connection, facts))
+    }
+
+    /// Starts the server, or waits for one that is just starting or recovering from a crash. One that is just shutting
+    /// down is gone in the end, and started again.
+    pub(crate) async fn start(&self, kept: &mut Kept) -> anyhow::Result<(PgConnection, Facts)> {
+        if self.running().is_some() {
+            let offset = self.log_length();
+            match self.wait(kept, offset).await {
+                Err(_) if self.running().is_none() => {}
+                result => return result,
+            }
+        }
+        let offset = self.launch(kept).await?;
+        self.wait(kept, offset).await
+    }
+
+    /// Waits until the server answers. Its log from `offset` on says why when it does not.
+    async fn wait(&self, kept: &Kept, offset: u64) -> anyhow::Result<(PgConnection, Facts)> {
+        let address = kept.address()?;
+        let alive = async || {
+            self.running()
+                .map(|_| ())
+                .ok_or_else(|| self.trouble(offset))
+        };
+        let mut connection = connection::wait_until_it_answers(&address, alive).await?;
+        let facts = connection::facts(&mut connection).await?;
+        Ok((connection, facts))
+    }
+
+    /// Has `pg_ctl` start the server; it lives on when the tool ends. Gives the length of the log before.
+    async fn launch(&self, kept: &mut Kept) -> anyhow::Result<u64> {
+        let deadline = Instant::now() + LINGER;
+        let mut tries = 1;
+        let launched = wait::until(deadline, async || {
+            let offset = self.log_length();
+            match self.try_to_launch(kept).await {
+                Ok(false) => {}
+                result => return Some(result.map(|_| offset)),
+            }
+            let log = log_since(&self.log(), offset);
+            if log.contains("could not create any TCP/IP sockets") && tries < STARTS {
+                tries += 1;
+                kept.port = match free_port() {
+                    Ok(port) => port,
+                    Err(error) => return Some(Err(error)),
+                };
+            } else if !log.contains("shared memory block") {
+                return Some(Err(self.trouble(offset)));
+            }
+            None
+        });
+        let launched = launched.await.transpose()?;
+        launched.ok_or_else(|| self.trouble(self.log_length().saturating_sub(1000)))
+    }
+
+    /// True when the server has started.
+    async fn try_to_launch(&self, kept: &Kept) -> anyhow::Result<bool> {
+        self.drop_stale_lock()?;
+        self.configure(kept)?;
+        let pg_ctl = kept.bin.join("pg_ctl");
+        let mut command = self.account.command(&pg_ctl, &self.folder);
+        command
+            .args(["start", "--silent", "--wait", "--timeout"])
+            .arg(connection::START_LIMIT.as_secs().to_string())
+            .arg("--pgdata")
+            .arg(self.data())
+            .arg("--log")
+            .arg(self.log())
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        let status = tokio::process::Command::from(command).status().await;
+        let status = status.with_context(|| format!("cannot run {}", pg_ctl.display()))?;
+        if status.success() {
+            self.keep(kept)?;
+        }
+        Ok(status.success())
+    }
+
+    fn log_length(&self) -> u64 {
+        std::fs::metadata(self.log()).map_or(0, |metadata| metadata.len())
+    }
+
+    /// Writes `workshop.conf`, anew at each start.
+    fn configure(&self, kept: &Kept) -> anyhow::Result<()> {
+        let binaries = Binaries::at(&kept.bin, BinariesFrom::System);
+        let mut text =
+            String::from("# Written by the workshop's tool at each start; changes are lost.\n");
+        let mut set = |name: &str, value: &str| {
+            text.push_str(&format!("{name} = '{}'\n", value.replace('\'', "''")))
+        };
+        set("listen_addresses", "127.0.0.1");
+        set("port", &kept.port.to_string());
+        set("unix_socket_directories", "");
+        for (name, value) in
+            configuration::parameters(binaries.is_some_and(|b| b.can_count_statements()))
+        {
+            set(name, &value);
+        }
+        let path = self.data().join("workshop.conf");
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        self.account.own(&path)
+    }
+
+    /// The id of the server's process, if it runs: a `postmaster.pid` alone proves nothing after a crash.
+    pub(crate) fn running(&self) -> Option<Pid> {
+        let text = std::fs::read_to_string(self.data().join("postmaster.pid")).ok()?;
+        let pid: i32 = text.lines().next()?.trim().parse().ok()?;
+        let command = command_line(pid)?;
+        let data = self.data();
+        (command.contains("postgres") && command.contains(&*data.to_string_lossy()))
+            .then(|| Pid::from_raw(pid))
+    }
+
+    /// Removes the lock file of a server that was killed. PostgreSQL does so itself, unless another program has the
+    /// process id by now; then it refuses to start.
+    fn drop_stale_lock(&self) -> anyhow::Result<()> {
+        if self.running().is_some() {
+            return Ok(());
+        }
+        files::remove(&self.data().join("postmaster.pid"))
+    }
+
+    /// Why the server does not run: the end of its log.
+    fn trouble(&self, offset: u64) -> anyhow::Error {
+        let log = log_since(&self.log(), offset);
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines[lines.len().saturating_sub(12)..].join("\n");
+        Trouble::new(format!(
+            "the embedded PostgreSQL does not start; its last words:\n{}",
+            indent(&last)
+        ))
+        .expected(format!(
+            "a server on 127.0.0.1 with its data in {}",
+            self.data().display()
+        ))
+        .next("just clean removes it and its data; the next command makes a new one")
+        .into()
+    }
+}
+
+/// The command line of a process; `None` when there is no such process.
+fn command_line(pid: i32) -> Option<String> {
+    let proc = PathBuf::from(format!("/proc/{pid}/cmdline"));
+    if Path::new("/proc/self").exists() {
+        let bytes = std::fs::read(proc).ok()?;
+        return Some(String::from_utf8_lossy(&bytes).replace('\0', " "))
+            .filter(|line| !line.trim().is_empty());
+    }
+    let output = std::process::Command::new("ps")
+        .args(["-o", "command=", "-p", &pid.to_string()])
+        .output()
+        .ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Ends a server: as the signal asks for, then harder.
+pub(crate) async fn end(pid: Pid, signal: Signal) -> anyhow::Result<()> {
+    for (signal, patience) in [(signal, 10), (Signal::SIGKILL, 5)] {
+        match kill(pid, signal) {
+            Err(Errno::ESRCH) => return Ok(()),
+            other => other.with_context(|| format!("cannot end process {pid}"))?,
+        }
+        let gone = async || command_line(pid.as_raw()).is_none().then_some(());
+        if wait::within(Duration::from_secs(patience), gone)
+            .await
+            .is_some()
+        {
+            return Ok(());
+        }
+    }
+    Err(Trouble::new(format!("process {pid} does not end"))
+        .expected("the embedded PostgreSQL to stop")
+        .next(format!("kill -9 {pid}, then just clean again"))
+        .into())
+}
+
+/// A port that is free now. PostgreSQL knows no port 0, so this is a guess that may lose a race.
+fn free_port() -> anyhow::Result<u16> {
+    let listener =
+        std::net::TcpListener::bind(("127.0.0.1", 0)).context("no port is free on 127.0.0.1")?;
+    Ok(listener.local_addr()?.port())
+}
+
+fn log_since(path: &Path, offset: u64) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let from = usize::try_from(offset).unwrap_or(0).min(bytes.len());
+    String::from_utf8_lossy(&bytes[from..]).into_owned()
+}
+
+fn indent(text: &str) -> String {
+    text.lines()
+        .map(|line| format!("  | {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_id_that_belongs_to_another_program_by_now_is_no_running_server() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cluster = Cluster {
+            folder: folder.path().to_path_buf(),
+            account: Account::pick(),
+        };
+        std::fs::create_dir(cluster.data()).expect("a folder");
+        let lock = cluster.data().join("postmaster.pid");
+        std::fs::write(&lock, format!("{}\n", std::process::id())).expect("a file");
+        assert_eq!(cluster.running(), None);
+        cluster.drop_stale_lock().expect("the file to go");
+        assert!(!lock.exists());
+    }
+}

@@ -1,0 +1,185 @@
+//! The Docker engine: whether one answers, and what it is asked through the `docker` command. What testcontainers can do, it does:
+//! see [`crate::docker`].
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::net::UnixStream;
+
+use workshop_base::mend::{DOCKER, System};
+use workshop_base::outcome::Trouble;
+use workshop_base::probe::{self, Answer};
+
+/// The official image, where nothing else is asked for.
+pub const OFFICIAL: &str = "postgres:18.1";
+
+/// The name of the images that `just image` builds; the tag is PostgreSQL's major version.
+pub(crate) const LOCAL: &str = "kotlin-to-rust-workshop-postgres";
+
+/// How long an engine may take to say that it is there.
+const PING: Duration = Duration::from_secs(5);
+
+/// How long the engine may take for anything else: stopping a container, removing a volume of gigabytes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How the ways on end when the user has asked for Docker.
+const WITHOUT: &str = "without Docker: unset WORKSHOP_POSTGRES";
+
+/// The address of the engine: `DOCKER_HOST`, else the first of the usual sockets that is there, as testcontainers looks for it.
+pub(crate) fn host() -> String {
+    if let Ok(host) = std::env::var("DOCKER_HOST")
+        && !host.is_empty()
+    {
+        return host;
+    }
+    let usual = PathBuf::from("/var/run/docker.sock");
+    let below = |variable: &str, socket: &str| {
+        std::env::var_os(variable).map(|folder| Path::new(&folder).join(socket))
+    };
+    let sockets = [
+        Some(usual.clone()),
+        below("XDG_RUNTIME_DIR", ".docker/run/docker.sock"),
+        below("HOME", ".docker/run/docker.sock"),
+        below("HOME", ".docker/desktop/docker.sock"),
+    ];
+    let found = sockets.into_iter().flatten().find(|socket| socket.exists());
+    format!("unix://{}", found.unwrap_or(usual).display())
+}
+
+/// Sees to it that an engine answers; the first line of the error says why none does.
+pub(crate) async fn answers() -> Result<(), Trouble> {
+    if probe::on_path("docker").is_none() {
+        return Err(absent());
+    }
+    let host = host();
+    let Some(socket) = host.strip_prefix("unix://") else {
+        if host.starts_with("tcp://") || host.starts_with("http") {
+            return Ok(());
+        }
+        return Err(Trouble::new(format!(
+            "DOCKER_HOST is {host:?}, which testcontainers cannot use"
+        ))
+        .expected("unix:///path/to/docker.sock or tcp://host:port")
+        .next("export DOCKER_HOST with one of the two, or unset it"));
+    };
+    // Asked by hand, since the errors of clients do not say which of the two it is.
+    match tokio::time::timeout(PING, UnixStream::connect(socket)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) if error.kind() == ErrorKind::PermissionDenied => Err(Trouble::new(
+            format!("this user may not use the Docker engine on {host}"),
+        )
+        .expected("membership in the group docker, or a rootless engine")
+        .next(format!(
+            "sudo usermod -aG docker \"$USER\", then log in again; {WITHOUT}"
+        ))),
+        _ => Err(silent(&host, &elsewhere().await)),
+    }
+}
+
+fn silent(host: &str, elsewhere: &str) -> Trouble {
+    Trouble::new(format!("no Docker engine answers on {host}"))
+        .expected("a running Docker engine")
+        .next(format!(
+            "start it (sudo systemctl start docker, or Docker Desktop){elsewhere}; {WITHOUT}"
+        ))
+}
+
+/// What to try when the engine is somewhere else: the docker command knows contexts (rootless Docker, Podman, Colima),
+/// testcontainers knows `DOCKER_HOST` alone.
+async fn elsewhere() -> String {
+    let question = [
+        "context",
+        "inspect",
+        "--format",
+        "{{.Endpoints.docker.Host}}",
+    ];
+    match probe::ask("docker", &question, Path::new("/"), PING).await {
+        Answer::Said(host) if !host.is_empty() => {
+            format!("; the docker command itself uses {host}: export DOCKER_HOST={host}")
+        }
+        _ => "; an engine elsewhere (rootless Docker, Podman, Colima) needs DOCKER_HOST".to_owned(),
+    }
+}
+
+/// The docker command on this engine.
+pub(crate) fn command() -> std::process::Command {
+    let mut command = std::process::Command::new("docker");
+    command.env("DOCKER_HOST", host());
+    command
+}
+
+/// What the docker command prints; `None` when it refuses, which it does when the thing asked about is not there.
+pub(crate) async fn look(args: &[&str]) -> anyhow::Result<Option<String>> {
+    Ok(ask(args).await?.ok())
+}
+
+/// What the docker command prints; its refusal is an error.
+pub(crate) async fn docker(args: &[&str]) -> anyhow::Result<String> {
+    ask(args).await?.map_err(|why| refused(args, &why).into())
+}
+
+/// The error for a docker command that was refused.
+pub(crate) fn refused(args: &[&str], why: &str) -> Trouble {
+    let command = args.join(" ");
+    Trouble::new(format!(
+        "the Docker engine on {} refuses `docker {command}`: {why}",
+        host()
+    ))
+    .expected("an answer")
+    .next(format!("docker info says more; {WITHOUT}"))
+}
+
+async fn ask(args: &[&str]) -> anyhow::Result<Result<String, String>> {
+    let host = host();
+    let args = [&["--host", &host], args].concat();
+    match probe::ask("docker", &args, Path::new("/"), PATIENCE).await {
+        Answer::Said(text) => Ok(Ok(text)),
+        Answer::Refused(why) => Ok(Err(why)),
+        Answer::Silent(_) => Err(silent(&host, "").into()),
+        Answer::Absent => Err(absent().into()),
+    }
+}
+
+fn absent() -> Trouble {
+    let install = System::here().install(&DOCKER).in_words();
+    Trouble::new("there is no docker command on the PATH")
+        .expected("Docker's client beside its engine")
+        .next(format!("{install}; {WITHOUT}"))
+}
+
+/// The images of `just image` on this engine, the newest PostgreSQL last.
+pub(crate) async fn local_images() -> anyhow::Result<Vec<String>> {
+    let tags = docker(&[
+        "image",
+        "ls",
+        "--filter",
+        &format!("reference={LOCAL}"),
+        "--format",
+        "{{.Tag}}",
+    ])
+    .await?;
+    let mut tags: Vec<u32> = tags.lines().filter_map(|tag| tag.parse().ok()).collect();
+    tags.sort_unstable();
+    Ok(tags
+        .into_iter()
+        .map(|tag| format!("{LOCAL}:{tag}"))
+        .collect())
+}
+
+/// Removes an image.
+pub(crate) async fn remove_image(name: &str) -> anyhow::Result<()> {
+    docker(&["image", "rm", name]).await.map(|_| ())
+}
+
+/// The bytes free where a container keeps its data.
+pub(crate) async fn free_bytes(container: &str, folder: &str) -> anyhow::Result<u64> {
+    let text = docker(&["exec", container, "df", "-Pk", folder]).await?;
+    let free = text
+        .lines()
+        .last()
+        .and_then(|line| line.split_whitespace().nth(3));
+    let kibibytes: Option<u64> = free.and_then(|number| number.parse().ok());
+    Ok(kibibytes.with_context(|| format!("df in the container says: {text}"))? * 1024)
+}

@@ -106,7 +106,7 @@ test: tool (bring "mdbook")
 [group('authors')]
 test-provider: tool
     @./justw --part "contract, other provider" cargo test --package workshop --test contract
-    @./justw --part "server, seeding, faults, other provider" cargo test --package workshop --test postgres --test seeding --test faults
+    @./justw --part "server, seeding, faults, other provider" cargo test --package workshop-postgres --package workshop --test server --test seeding --test database --test faults
 
 # What is wrong in the book: includes, links, minutes, images, what it loads; with file and line
 [group('authors')]

@@ -2,8 +2,8 @@
 
 pub mod exercise;
 pub mod files;
+pub mod fix;
 pub mod lock;
-pub mod mend;
 pub mod originals;
 pub mod outcome;
 pub mod patches;
@@ -12,5 +12,6 @@ pub mod process;
 pub mod scratch;
 pub mod target;
 pub mod terminal;
+pub mod version;
 pub mod wait;
 pub mod workspace;

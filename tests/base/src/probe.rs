@@ -1,4 +1,4 @@
-//! Asking other programs, with a time limit: a program that hangs must not hang the doctor.
+//! Finds other programs, and asks them with a time limit: a program that hangs must not hang the doctor.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -22,10 +22,20 @@ pub enum Answer {
     Absent,
     /// It did not end in time, and was stopped.
     Silent(Duration),
-    /// It ended with an error; what it printed.
+    /// It ended with an error; what it printed, its errors first.
     Refused(String),
-    /// What it printed.
+    /// What it printed, its errors last.
     Said(String),
+}
+
+impl Answer {
+    /// The first line of what a program said that ended well.
+    pub fn line(&self) -> Option<&str> {
+        match self {
+            Answer::Said(text) => text.lines().next(),
+            _ => None,
+        }
+    }
 }
 
 /// Runs a program, found through the PATH, in `folder`, and waits for its end no longer than `limit`.
@@ -58,13 +68,10 @@ pub async fn ask(
         let (stdout, stderr, status) = tokio::join!(read(stdout), read(stderr), child.wait());
         (stdout, stderr, status.is_ok_and(|status| status.success()))
     };
+    let both = |first: String, second: String| format!("{}\n{}", first.trim(), second.trim());
     match tokio::time::timeout(limit, finished).await {
-        Ok((stdout, _, true)) => Answer::Said(stdout.trim().to_owned()),
-        Ok((stdout, stderr, false)) => Answer::Refused(
-            format!("{}\n{}", stderr.trim(), stdout.trim())
-                .trim()
-                .to_owned(),
-        ),
+        Ok((stdout, stderr, true)) => Answer::Said(both(stdout, stderr).trim().to_owned()),
+        Ok((stdout, stderr, false)) => Answer::Refused(both(stderr, stdout).trim().to_owned()),
         Err(_) => {
             if let Some(group) = group.and_then(|id| i32::try_from(id).ok()) {
                 let group = nix::unistd::Pid::from_raw(group);
@@ -85,6 +92,18 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// As [`ask`], for code that blocks: on a thread of its own, since its caller may be inside of a runtime.
+pub fn ask_and_wait(program: &Path, args: &[&str], limit: Duration) -> Answer {
+    let asking = || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build()?;
+        Ok(runtime.block_on(ask(program, args, Path::new("/"), limit)))
+    };
+    let answer = std::thread::scope(|scope| scope.spawn(asking).join());
+    let failed = |error: std::io::Error| Answer::Refused(error.to_string());
+    answer.map_or(Answer::Absent, |answer| answer.unwrap_or_else(failed))
+}
+
 /// Runs something that blocks, for `limit` at the longest. On a thread of its own: the runtime would wait for its own
 /// threads at the end of the command.
 pub async fn in_time<T: Send + 'static>(
@@ -101,13 +120,5 @@ pub async fn in_time<T: Send + 'static>(
 
 /// The place of a program on the PATH.
 pub fn on_path(program: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|folder| folder.join(program))
-        .find(|path| is_program(path))
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata()
-        .is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
+    which::which(program).ok()
 }

@@ -1003,7 +1003,7 @@ fn doctor_finds_a_complete_machine_ready_without_docker() {
 }
 
 #[test]
-fn doctor_names_what_you_can_mend_yourself() {
+fn doctor_names_what_you_can_fix_yourself() {
     let machine = Machine::complete();
     machine.without("oha");
     machine.program("just", "echo 'just 1.20.0'");
@@ -1025,7 +1025,7 @@ fn doctor_names_what_you_can_mend_yourself() {
             "rustup component add clippy",
             "old      rustc",
             "rustup update stable",
-            "4 things have to be mended; you can do it yourself",
+            "4 things have to be fixed; you can do it yourself",
         ],
     );
 }

@@ -1,10 +1,10 @@
-//! `just doctor`: what is here, what is missing, and the command that mends it.
+//! `just doctor`: what is here, what is missing, and the command that fixes it.
 
 use crate::doctor;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 
-/// Examines the machine and prints the report. Exit code 0: ready. 1: you can mend it. 2: it needs an administrator.
+/// Examines the machine and prints the report. Exit code 0: ready. 1: you can fix it. 2: it needs an administrator.
 ///
 /// # Errors
 /// When the list of pinned tools cannot be read.

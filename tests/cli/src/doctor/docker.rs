@@ -1,18 +1,27 @@
 //! Docker: client, engine, the way to it, and the image. The workshop works without.
 
+use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::doctor::finding::Finding;
-
-use crate::doctor::finding::State;
-use workshop_base::mend;
-use workshop_base::mend::Mend;
-use workshop_base::mend::System;
-use workshop_base::probe;
-use workshop_base::probe::Answer;
-use workshop_base::probe::QUICK;
+use crate::doctor::checks::present;
+use crate::doctor::report::{Finding, State};
+use workshop_base::fix::{self, Fix, Manager, System};
+use workshop_base::probe::{self, Answer, QUICK};
 use workshop_postgres::OFFICIAL_IMAGE;
 use workshop_postgres::image;
+
+/// Where engines listen, below the folder that a variable names; true for the places where testcontainers looks by itself. The
+/// others are those of rootless Docker, Podman and Colima.
+const SOCKETS: [(&str, &str, bool); 8] = [
+    ("", "var/run/docker.sock", true),
+    ("", "run/docker.sock", true),
+    ("XDG_RUNTIME_DIR", ".docker/run/docker.sock", true),
+    ("HOME", ".docker/run/docker.sock", true),
+    ("HOME", ".docker/desktop/docker.sock", true),
+    ("XDG_RUNTIME_DIR", "docker.sock", false),
+    ("XDG_RUNTIME_DIR", "podman/podman.sock", false),
+    ("HOME", ".colima/default/docker.sock", false),
+];
 
 /// Whether containers can be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,198 +35,134 @@ pub(super) enum Engine {
 }
 
 pub(super) async fn examine(system: &System) -> (Vec<Finding>, Engine) {
-    let asked = std::env::var("WORKSHOP_POSTGRES_IMAGE")
-        .ok()
-        .filter(|image| !image.is_empty());
+    let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let asked = variable("WORKSHOP_POSTGRES_IMAGE");
     let wanted = asked.as_deref().unwrap_or(OFFICIAL_IMAGE);
-    let root = Path::new("/");
-    let endpoint = [
-        "context",
-        "inspect",
-        "--format",
-        "{{.Name}} {{.Endpoints.docker.Host}}",
-    ];
+    let docker = async |args: &[&str]| probe::ask("docker", args, Path::new("/"), QUICK).await;
+    let host = "{{.Name}} {{.Endpoints.docker.Host}}";
+    let host = ["context", "inspect", "--format", host];
     let inspect = ["image", "inspect", "--format", "{{.Id}}", wanted];
-    let built = [
-        "image",
-        "ls",
-        "--format",
-        "{{.Repository}}:{{.Tag}}",
-        image::NAME,
-    ];
     let (client, engine, endpoint, inspected, built) = tokio::join!(
-        probe::ask("docker", &["--version"], root, QUICK),
-        probe::ask(
-            "docker",
-            &["version", "--format", "{{.Server.Version}}"],
-            root,
-            QUICK
-        ),
-        probe::ask("docker", &endpoint, root, QUICK),
-        probe::ask("docker", &inspect, root, QUICK),
-        probe::ask("docker", &built, root, QUICK),
+        docker(&["--version"]),
+        docker(&["version", "--format", "{{.Server.Version}}"]),
+        docker(&host),
+        docker(&inspect),
+        docker(&[
+            "image",
+            "ls",
+            "--format",
+            "{{.Repository}}:{{.Tag}}",
+            image::NAME
+        ]),
     );
     if client == Answer::Absent {
-        return (
-            vec![no_client(system, &sockets(|path| path.exists()))],
-            Engine::No,
-        );
+        return (vec![no_client(system)], Engine::No);
     }
-    let mut findings = vec![crate::doctor::rust::simple(
-        "docker client",
-        client,
-        system.install(&mend::DOCKER),
-    )];
-    let engine_finding = judge_engine(system, &engine);
-    let answers = engine_finding.state == State::Ok;
-    findings.push(engine_finding);
-    if !answers {
-        return (findings, Engine::No);
+    let client = present("docker client", &client, system.install(&fix::DOCKER));
+    let engine = judge_engine(system, &engine);
+    if engine.state != State::Ok {
+        return (vec![client, engine], Engine::No);
     }
-    let mut hidden = false;
-    if let Answer::Said(endpoint) = endpoint
-        && let Some(finding) =
-            judge_endpoint(&endpoint, std::env::var("DOCKER_HOST").ok().as_deref())
-    {
-        hidden = finding.state != State::Ok;
-        findings.push(finding);
-    }
+    let named = variable("DOCKER_HOST").is_some();
+    let host = endpoint
+        .line()
+        .and_then(|endpoint| judge_endpoint(endpoint, named));
     // The local image stands in for the official one, not for one that was asked for.
-    let built = match built {
-        Answer::Said(names) if asked.is_none() => names.lines().next().map(str::to_owned),
-        _ => None,
-    };
-    let image = judge_image(wanted, &inspected, built.as_deref());
-    let engine = match image.state {
-        _ if hidden => Engine::No,
-        State::Ok => Engine::Ready,
+    let built = built.line().filter(|_| asked.is_none());
+    let image = judge_image(wanted, inspected.line().is_some(), built);
+    let usable = match (&host, image.state) {
+        (Some(host), _) if host.state != State::Ok => Engine::No,
+        (_, State::Ok) => Engine::Ready,
         _ => Engine::WithoutImage,
     };
-    findings.push(image);
-    (findings, engine)
+    let findings = [Some(client), Some(engine), host, Some(image)];
+    (findings.into_iter().flatten().collect(), usable)
 }
 
-fn no_client(system: &System, sockets: &[PathBuf]) -> Finding {
-    let mend = system.install(&mend::DOCKER);
-    match sockets.first() {
-        None => Finding::fault(State::MISSING, "docker client", "not on the PATH", mend),
-        Some(socket) => Finding::fault(
-            State::MISSING,
-            "docker client",
-            format!(
-                "not on the PATH, but something listens on {}",
-                socket.display()
-            ),
-            Mend::yourself(format!("export DOCKER_HOST=unix://{}", socket.display())),
+/// The places of sockets on this machine, and whether testcontainers looks there.
+fn sockets() -> impl Iterator<Item = (PathBuf, bool)> {
+    SOCKETS.into_iter().filter_map(|(variable, path, usual)| {
+        let folder = match variable {
+            "" => PathBuf::from("/"),
+            variable => PathBuf::from(env::var_os(variable)?),
+        };
+        Some((folder.join(path), usual))
+    })
+}
+
+fn no_client(system: &System) -> Finding {
+    let name = "docker client";
+    match sockets().find(|(socket, _)| socket.exists()) {
+        None => Finding::fault(
+            "missing",
+            name,
+            "not on the PATH",
+            system.install(&fix::DOCKER),
         ),
+        Some((socket, _)) => {
+            let socket = socket.display();
+            let detail = format!("not on the PATH, but something listens on {socket}");
+            let fix = Fix::yourself(format!("export DOCKER_HOST=unix://{socket}"));
+            Finding::fault("missing", name, detail, fix)
+        }
     }
 }
 
 fn judge_engine(system: &System, answer: &Answer) -> Finding {
     let name = "docker engine";
+    let fix = |how: &str| match system.manager {
+        Some(Manager::Brew) => Fix::yourself(format!("colima {how} (or start Docker Desktop)")),
+        _ => system.as_administrator(&format!("systemctl {how} docker")),
+    };
     match answer {
-        Answer::Said(version) if !version.is_empty() => Finding::ok(name, version.as_str()),
-        Answer::Silent(limit) => Finding::fault(
-            State::SILENT,
-            name,
-            format!("docker version did not end in {} s", limit.as_secs()),
-            start(system, "restart"),
-        ),
-        Answer::Refused(text) if text.contains("permission denied") => {
-            let mut mend = system.as_administrator("usermod --append --groups docker \"$USER\"");
-            for (_, command) in &mut mend.commands {
-                command.push_str(" && newgrp docker");
-            }
-            Finding::fault(
-                State::Fault("refused"),
-                name,
-                "you have no permission to talk to it",
-                mend,
-            )
+        Answer::Said(version) if !version.is_empty() => Finding::ok(name, version),
+        Answer::Silent(limit) => {
+            let detail = format!("docker version did not end in {} s", limit.as_secs());
+            Finding::fault("silent", name, detail, fix("restart"))
         }
-        Answer::Refused(_) | Answer::Said(_) | Answer::Absent => Finding::fault(
-            State::MISSING,
+        Answer::Refused(text) if text.contains("permission denied") => {
+            let join = "usermod --append --groups docker \"$USER\" && newgrp docker";
+            let fix = system.as_administrator(join);
+            Finding::fault("refused", name, "you have no permission to talk to it", fix)
+        }
+        _ => Finding::fault(
+            "missing",
             name,
             "no engine answers the docker command",
-            start(system, "start"),
+            fix("start"),
         ),
-    }
-}
-
-fn start(system: &System, how: &str) -> Mend {
-    match system.manager() {
-        Some(mend::Manager::Brew) => {
-            Mend::yourself(format!("colima {how} (or start Docker Desktop)"))
-        }
-        _ => system.as_administrator(&format!("systemctl {how} docker")),
     }
 }
 
 /// testcontainers finds an engine by `DOCKER_HOST` and in the usual places; it knows nothing of docker's contexts.
-fn judge_endpoint(context_and_host: &str, docker_host: Option<&str>) -> Option<Finding> {
-    let (context, host) = context_and_host
-        .split_once(' ')
-        .unwrap_or(("?", context_and_host));
-    if docker_host.is_some_and(|host| !host.is_empty()) {
-        return Some(Finding::ok("docker host", "by DOCKER_HOST"));
+fn judge_endpoint(context_and_host: &str, named: bool) -> Option<Finding> {
+    let name = "docker host";
+    if named {
+        return Some(Finding::ok(name, "by DOCKER_HOST"));
     }
+    let (context, host) = context_and_host.split_once(' ')?;
     let socket = Path::new(host.strip_prefix("unix://")?);
-    if usual_sockets().iter().any(|usual| usual == socket) {
+    if sockets().any(|(usual, looks)| looks && usual == socket) {
         return None;
     }
-    Some(Finding::fault(
-        State::Fault("hidden"),
-        "docker host",
-        format!(
-            "the context {context} is used by docker only; the workshop finds its engine by DOCKER_HOST"
-        ),
-        Mend::yourself(format!("export DOCKER_HOST={host}")),
-    ))
+    let detail = format!(
+        "the context {context} is used by docker only; the workshop finds its engine by DOCKER_HOST"
+    );
+    let fix = Fix::yourself(format!("export DOCKER_HOST={host}"));
+    Some(Finding::fault("hidden", name, detail, fix))
 }
 
-fn judge_image(image: &str, inspected: &Answer, built: Option<&str>) -> Finding {
-    match (inspected, built) {
-        (Answer::Said(_), _) => Finding::ok("docker image", image),
-        (_, Some(built)) => Finding::ok("docker image", format!("{built}, built by just image")),
-        _ => Finding::fault(
-            State::MISSING,
-            "docker image",
-            format!("{image} is not here yet; it is pulled at first use"),
-            Mend::yourself(format!(
-                "docker pull {image}, or just image where there is no registry"
-            )),
-        ),
+fn judge_image(image: &str, here: bool, built: Option<&str>) -> Finding {
+    let name = "docker image";
+    match built {
+        _ if here => Finding::ok(name, image),
+        Some(built) => Finding::ok(name, format!("{built}, built by just image")),
+        None => {
+            let detail = format!("{image} is not here yet; it is pulled at first use");
+            let pull = format!("docker pull {image}, or just image where there is no registry");
+            Finding::fault("missing", name, detail, Fix::yourself(pull))
+        }
     }
-}
-
-/// Where testcontainers looks by itself.
-fn usual_sockets() -> Vec<PathBuf> {
-    let mut sockets = vec![
-        PathBuf::from("/var/run/docker.sock"),
-        PathBuf::from("/run/docker.sock"),
-    ];
-    if let Some(runtime) = std::env::var_os("XDG_RUNTIME_DIR") {
-        sockets.push(Path::new(&runtime).join(".docker/run/docker.sock"));
-    }
-    if let Some(home) = std::env::var_os("HOME") {
-        sockets.push(Path::new(&home).join(".docker/run/docker.sock"));
-        sockets.push(Path::new(&home).join(".docker/desktop/docker.sock"));
-    }
-    sockets
-}
-
-/// Sockets of engines that are there without the `docker` command, or beside it: rootless Docker, Podman, Colima.
-fn sockets(exists: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let mut sockets = usual_sockets();
-    if let Some(runtime) = std::env::var_os("XDG_RUNTIME_DIR") {
-        sockets.push(Path::new(&runtime).join("docker.sock"));
-        sockets.push(Path::new(&runtime).join("podman/podman.sock"));
-    }
-    if let Some(home) = std::env::var_os("HOME") {
-        sockets.push(Path::new(&home).join(".colima/default/docker.sock"));
-    }
-    sockets.retain(|socket| exists(socket));
-    sockets
 }
 
 #[cfg(test)]
@@ -225,18 +170,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_context_that_testcontainers_does_not_see_is_named_with_the_line_that_mends_it() {
-        let finding = judge_endpoint("colima unix:///home/x/.colima/default/docker.sock", None);
-        let command = finding
-            .and_then(|finding| finding.mend)
-            .map(|mend| mend.commands);
-        let expected = "export DOCKER_HOST=unix:///home/x/.colima/default/docker.sock".to_owned();
-        assert_eq!(command, Some(vec![(None, expected)]));
+    fn a_context_that_testcontainers_does_not_see_is_named_with_the_line_that_fixes_it() {
+        let finding = judge_endpoint("colima unix:///home/x/.colima/default/docker.sock", false);
+        let fix = finding.and_then(|finding| finding.fix);
+        let expected = "export DOCKER_HOST=unix:///home/x/.colima/default/docker.sock";
+        assert_eq!(fix, Some(Fix::yourself(expected)));
         assert_eq!(
-            judge_endpoint("default unix:///var/run/docker.sock", None),
+            judge_endpoint("default unix:///var/run/docker.sock", false),
             None
         );
-        let named = judge_endpoint("colima unix:///somewhere", Some("unix:///somewhere"));
+        let named = judge_endpoint("colima unix:///somewhere", true);
         assert_eq!(named.map(|finding| finding.state), Some(State::Ok));
     }
 }

@@ -1,65 +1,72 @@
 //! The machine: disk, memory, the limit of file watching; and what a Raspberry Pi adds.
 
+use std::fs::read_to_string;
 use std::path::Path;
 
-use crate::doctor::finding::Finding;
-
-use crate::doctor::finding::State;
-use crate::doctor::pi;
-use crate::doctor::pi::Board;
-use workshop_base::mend::Mend;
-use workshop_base::mend::System;
-use workshop_base::probe;
-use workshop_base::probe::Answer;
-use workshop_base::probe::QUICK;
+use crate::doctor::report::Finding;
+use workshop_base::fix::{Fix, System};
+use workshop_base::probe::{self, QUICK};
+use workshop_base::process::cores;
 use workshop_base::workspace::Workspace;
-use workshop_postgres::datasets::DataSet;
-use workshop_postgres::datasets::needed;
+use workshop_postgres::datasets::{DataSet, needed};
 
 /// Bytes that the builds of tool, service and crates take.
 const BUILDS: u64 = 4_000_000_000;
 
-/// Below this much memory (bytes) Maven, cargo and PostgreSQL do not fit side by side.
+/// Below this much memory (bytes) Maven, two compilers and PostgreSQL do not fit side by side.
 const MEMORY: u64 = 2_000_000_000;
+
+/// Where memory is small, so much of it (bytes) and swap together lets a build end.
+const WITH_SWAP: u64 = 2_500_000_000;
 
 /// Watches that an editor, the book's server and `just watch` take together.
 const WATCHES: u64 = 8_192;
 
+/// What the bits of a Pi's firmware mean: the low ones are now, those from 16 on since the start.
+const THROTTLING: [&str; 4] = [
+    "the voltage too low",
+    "the clock capped",
+    "the processor throttled",
+    "the temperature limited",
+];
+
 /// Examines the machine; the second part are lines about it for the block to paste.
 pub(super) async fn examine(workspace: &Workspace, system: &System) -> (Vec<Finding>, Vec<String>) {
-    let root = workspace.root();
-    let (revision, memory, mac, throttled) = tokio::join!(
-        probe::ask("git", &["rev-parse", "--short", "HEAD"], root, QUICK),
-        memory(),
-        probe::ask("sw_vers", &["-productVersion"], root, QUICK),
-        probe::ask("vcgencmd", &["get_throttled"], root, QUICK),
+    let ask = async |program: &str, args: &[&str]| {
+        let answer = probe::ask(program, args, workspace.root(), QUICK).await;
+        answer.line().map(str::to_owned)
+    };
+    let (revision, mac, mac_memory, throttled) = tokio::join!(
+        ask("git", &["rev-parse", "--short", "HEAD"]),
+        ask("sw_vers", &["-productVersion"]),
+        ask("sysctl", &["-n", "hw.memsize"]),
+        ask("vcgencmd", &["get_throttled"]),
     );
+    let table = read_to_string("/proc/meminfo").unwrap_or_default();
+    let limit = number("/sys/fs/cgroup/memory.max").unwrap_or(u64::MAX);
+    let memory = meminfo(&table, "MemTotal:").or_else(|| mac_memory?.parse().ok());
+    let memory = memory.map(|bytes| bytes.min(limit));
+    let swap = meminfo(&table, "SwapTotal:");
+
     let mut findings = vec![disk(workspace)];
-    findings.extend(memory.map(judge_memory));
-    findings.extend(
-        read_number("/proc/sys/fs/inotify/max_user_watches")
-            .map(|limit| judge_watches(system, limit)),
-    );
-    if let Some(board) = board(throttled) {
-        findings.extend(pi::findings(&board, system));
+    findings.extend(memory.map(|memory| judge_memory(system, memory, swap)));
+    findings.extend(number("/proc/sys/fs/inotify/max_user_watches").map(|n| watches(system, n)));
+    let model = read_to_string("/proc/device-tree/model").unwrap_or_default();
+    if model.contains("Raspberry Pi") {
+        findings.extend(raspberry_pi(system, model.trim_end_matches('\0')));
+        findings.extend(throttled.as_deref().and_then(throttling));
     }
 
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let name = match mac {
-        Answer::Said(version) => format!("macOS {version}"),
-        _ => distribution().unwrap_or_else(|| std::env::consts::OS.to_owned()),
-    };
+    let (os, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
+    let name = mac.map(|version| format!("macOS {version}"));
+    let name = name.or_else(distribution).unwrap_or_else(|| os.to_owned());
     let memory = memory.map_or(String::new(), |bytes| format!(", {}", gigabytes(bytes)));
-    let revision = match revision {
-        Answer::Said(revision) => revision,
-        _ => "without git history".to_owned(),
-    };
+    let revision = revision.unwrap_or_else(|| "without git history".to_owned());
     let about = vec![
         format!("workshop {} ({revision})", env!("CARGO_PKG_VERSION")),
         format!(
-            "system: {name}, {} {}, {cores} cores{memory}",
-            std::env::consts::OS,
-            std::env::consts::ARCH
+            "system: {name}, {os} {architecture}, {} cores{memory}",
+            cores()
         ),
     ];
     (findings, about)
@@ -68,122 +75,138 @@ pub(super) async fn examine(workspace: &Workspace, system: &System) -> (Vec<Find
 // The types of these numbers differ from system to system.
 #[allow(clippy::unnecessary_cast)]
 fn disk(workspace: &Workspace) -> Finding {
-    let name = "disk";
-    let free = match nix::sys::statvfs::statvfs(workspace.root()) {
-        Ok(disk) => disk.blocks_available() as u64 * disk.fragment_size() as u64,
-        Err(error) => {
-            return Finding::note(name, format!("cannot be asked how much is free: {error}"));
-        }
-    };
-    judge_disk(free, workspace.cargo_target().join("debug").is_dir())
+    match nix::sys::statvfs::statvfs(workspace.root()) {
+        Ok(disk) => judge_disk(
+            disk.blocks_available() as u64 * disk.fragment_size() as u64,
+            workspace.cargo_target().join("debug").is_dir(),
+        ),
+        Err(error) => Finding::note("disk", format!("cannot be asked how much is free: {error}")),
+    }
 }
 
 fn judge_disk(free: u64, built: bool) -> Finding {
     let left = free.saturating_sub(if built { 0 } else { BUILDS });
-    let (fit, lack): (Vec<_>, Vec<_>) = [DataSet::Small, DataSet::Pi, DataSet::Full]
-        .into_iter()
-        .partition(|set| left >= needed(*set));
+    let sets = [DataSet::Small, DataSet::Pi, DataSet::Full];
+    let fitting = sets.iter().filter(|set| left >= needed(**set)).count();
     let names = |sets: &[DataSet]| {
-        sets.iter()
-            .map(DataSet::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
+        let names: Vec<_> = sets.iter().map(DataSet::to_string).collect();
+        names.join(", ")
     };
     let free = gigabytes(free);
-    if fit.is_empty() {
+    if fitting == 0 {
         let detail = format!("{free} free; the builds and the smallest data set do not fit");
-        return Finding::fault(
-            State::LOW,
-            "disk",
-            detail,
-            Mend::yourself("just clean, or a checkout on a bigger disk"),
-        );
+        let fix = Fix::yourself("just clean, or a checkout on a bigger disk");
+        return Finding::fault("low", "disk", detail, fix);
     }
+    let (fit, lack) = sets.split_at(fitting);
     let builds = if built { "" } else { "the builds and " };
     let detail = format!(
         "{free} free: enough for {builds}the data sets {}",
-        names(&fit)
+        names(fit)
     );
-    match lack.as_slice() {
+    match lack {
         [] => Finding::ok("disk", detail),
         lack => Finding::note("disk", format!("{detail}; not for {}", names(lack))),
     }
 }
 
-async fn memory() -> Option<u64> {
-    if let Ok(text) = std::fs::read_to_string("/proc/meminfo") {
-        return total_memory(&text);
+fn judge_memory(system: &System, memory: u64, swap: Option<u64>) -> Finding {
+    let size = gigabytes(memory);
+    if memory >= MEMORY {
+        return Finding::ok("memory", size);
     }
-    match probe::ask("sysctl", &["-n", "hw.memsize"], Path::new("/"), QUICK).await {
-        Answer::Said(bytes) => bytes.parse().ok(),
-        _ => None,
+    let mut fix = Fix::yourself("export CARGO_BUILD_JOBS=1");
+    let mut detail = format!("{size}: one compiler at a time fits, and more of them are killed");
+    if swap.is_some_and(|swap| memory + swap < WITH_SWAP) {
+        detail.push_str("; 2 GB of swap help");
+        let swap = "sh -c 'fallocate -l 2G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile'";
+        fix.commands.extend(system.as_administrator(swap).commands);
     }
+    Finding::note("memory", detail).with(fix)
 }
 
-fn total_memory(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()
-        .map(|kilobytes| kilobytes * 1024)
-}
-
-fn judge_memory(bytes: u64) -> Finding {
-    if bytes >= MEMORY {
-        return Finding::ok("memory", gigabytes(bytes));
-    }
-    Finding::note(
-        "memory",
-        format!(
-            "{}: builds may be stopped for the want of it",
-            gigabytes(bytes)
-        ),
-    )
-    .with(Mend::yourself("CARGO_BUILD_JOBS=1 just check exercise-2"))
-}
-
-fn judge_watches(system: &System, limit: u64) -> Finding {
+fn watches(system: &System, limit: u64) -> Finding {
     if limit >= WATCHES {
         return Finding::ok("file watching", format!("{limit} files"));
     }
-    Finding::note(
-        "file watching",
-        format!("{limit} files only; just watch falls back to looking every second"),
-    )
-    .with(system.as_administrator("sysctl fs.inotify.max_user_watches=65536"))
+    let detail = format!("{limit} files only; just watch falls back to looking every second");
+    let fix = system.as_administrator("sysctl fs.inotify.max_user_watches=65536");
+    Finding::note("file watching", detail).with(fix)
 }
 
-fn board(throttled: Answer) -> Option<Board> {
-    let model = std::fs::read_to_string("/proc/device-tree/model").ok()?;
-    let model = model.trim_end_matches('\0').to_owned();
-    model.contains("Raspberry Pi").then(|| Board {
-        model,
-        controllers: std::fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").ok(),
-        page_size: nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
-            .ok()
-            .flatten(),
-        throttled: match throttled {
-            Answer::Said(text) => Some(text),
-            _ => None,
-        },
-        wide: cfg!(target_pointer_width = "64"),
+/// What is particular about a Raspberry Pi: its memory cgroup, its page size.
+fn raspberry_pi(system: &System, model: &str) -> Vec<Finding> {
+    let mut findings = vec![if cfg!(target_pointer_width = "64") {
+        Finding::ok("Raspberry Pi", model)
+    } else {
+        let detail = format!(
+            "{model} with a 32-bit system; the workshop's binaries and images are for 64 bits"
+        );
+        let fix = Fix::yourself("write the 64-bit Raspberry Pi OS to the card");
+        Finding::fault("broken", "Raspberry Pi", detail, fix)
+    }];
+    let controllers = read_to_string("/sys/fs/cgroup/cgroup.controllers");
+    if controllers.is_ok_and(|controllers| !has_memory_controller(&controllers)) {
+        let detail = "off: memory limits of containers have no effect";
+        let append = "sed -i 's/$/ cgroup_enable=memory cgroup_memory=1/' /boot/firmware/cmdline.txt, then reboot";
+        findings.push(Finding::note("memory cgroup", detail).with(system.as_administrator(append)));
+    }
+    let page_size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
+    if let Ok(Some(size @ 4097..)) = page_size {
+        let detail = "programs with a jemalloc built for 4 kB pages die at their start";
+        findings.push(Finding::note(
+            "page size",
+            format!("{} kB: {detail}", size / 1024),
+        ));
+    }
+    findings
+}
+
+fn has_memory_controller(controllers: &str) -> bool {
+    controllers.split_whitespace().any(|name| name == "memory")
+}
+
+/// What the firmware answers about its power supply and its heat.
+fn throttling(answer: &str) -> Option<Finding> {
+    let bits = u32::from_str_radix(answer.trim().strip_prefix("throttled=0x")?, 16).ok()?;
+    let named = |bits: u32| {
+        let meanings = THROTTLING.iter().enumerate();
+        let set = meanings.filter(|(bit, _)| bits >> bit & 1 == 1);
+        set.map(|(_, words)| *words).collect::<Vec<_>>().join(", ")
+    };
+    let (now, since) = (named(bits & 0xffff), named(bits >> 16));
+    Some(if !now.is_empty() {
+        Finding::note(
+            "throttling",
+            format!("now: {now}; figures measured like this mean little"),
+        )
+        .with(Fix::yourself(
+            "a stronger power supply, or a fan, then reboot",
+        ))
+    } else if !since.is_empty() {
+        Finding::note("throttling", format!("since the start, not now: {since}"))
+    } else {
+        Finding::ok("throttling", "none")
     })
 }
 
+/// A line of the kernel's table of memory, in bytes.
+fn meminfo(table: &str, name: &str) -> Option<u64> {
+    let line = table.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 fn distribution() -> Option<String> {
-    let text = std::fs::read_to_string("/etc/os-release").ok()?;
+    let text = read_to_string("/etc/os-release").ok()?;
     let name = text
         .lines()
         .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(name.trim_matches('"').to_owned())
 }
 
-fn read_number(path: &str) -> Option<u64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+fn number(path: impl AsRef<Path>) -> Option<u64> {
+    read_to_string(path).ok()?.trim().parse().ok()
 }
 
 fn gigabytes(bytes: u64) -> String {
@@ -199,21 +222,54 @@ mod tests {
         assert_eq!(judge_disk(50_000_000, true).state.word(), "low");
         assert_eq!(judge_disk(1_000_000_000, false).state.word(), "low");
         let some = judge_disk(1_000_000_000, true);
-        assert_eq!(
-            (
-                some.state.word(),
-                some.detail.ends_with("small, pi; not for full")
-            ),
-            ("note", true)
+        assert_eq!(some.state.word(), "note");
+        assert!(
+            some.detail.ends_with("small, pi; not for full"),
+            "{}",
+            some.detail
         );
         assert_eq!(judge_disk(50_000_000_000, false).state.word(), "ok");
     }
 
     #[test]
+    fn a_machine_of_one_gigabyte_is_told_to_build_with_one_job_and_about_swap() {
+        let commands = |swap| {
+            let finding = judge_memory(&System::here(), 1_000_000_000, swap);
+            assert_eq!(finding.state.word(), "note");
+            finding.fix.map(|fix| fix.in_words()).unwrap_or_default()
+        };
+        assert!(commands(Some(0)).starts_with("export CARGO_BUILD_JOBS=1; or "));
+        assert!(commands(Some(0)).contains("swapon /swapfile"));
+        assert_eq!(commands(Some(2_000_000_000)), "export CARGO_BUILD_JOBS=1");
+        let big = judge_memory(&System::here(), 4_000_000_000, Some(0));
+        assert_eq!((big.state.word(), big.detail.as_str()), ("ok", "4.0 GB"));
+    }
+
+    #[test]
     fn memory_is_read_from_the_kernel_s_table() {
-        assert_eq!(
-            total_memory("MemTotal:        1000 kB\nMemFree: 1 kB\n"),
-            Some(1_024_000)
+        let table = "MemTotal:        1000 kB\nMemFree: 1 kB\n";
+        assert_eq!(meminfo(table, "MemTotal:"), Some(1_024_000));
+    }
+
+    #[test]
+    fn the_firmware_s_bits_are_told_in_words() {
+        let detail = |answer: &str| throttling(answer).map(|finding| finding.detail);
+        let says = |answer: &str| detail(answer).unwrap_or_default();
+        assert_eq!(says("throttled=0x0"), "none");
+        assert!(
+            says("throttled=0x50005")
+                .starts_with("now: the voltage too low, the processor throttled;")
         );
+        assert_eq!(
+            says("throttled=0x80000"),
+            "since the start, not now: the temperature limited"
+        );
+        assert_eq!(detail("VCHI initialization failed"), None);
+    }
+
+    #[test]
+    fn a_fresh_pi_has_no_controller_of_memory() {
+        assert!(!has_memory_controller("cpuset cpu io pids"));
+        assert!(has_memory_controller("cpuset cpu io memory pids"));
     }
 }

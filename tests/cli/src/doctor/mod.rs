@@ -1,50 +1,42 @@
-//! The doctor: examines the machine, all parts at the same time, each with a time limit.
+//! The doctor: examines the machine, all of it at the same time, each question with a time limit.
 
+mod checks;
 mod docker;
-mod finding;
-mod java;
 mod machine;
-mod nginx;
-mod pi;
 mod postgres;
 mod report;
-mod rust;
-mod tools;
-mod version;
 
 pub use report::Report;
 
-use workshop_base::mend::System;
+use workshop_base::fix::System;
 use workshop_base::workspace::Workspace;
 
 /// Examines the machine.
-///
-/// # Errors
-/// When the list of pinned tools cannot be read.
 pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
     let system = System::here();
-    let pinned = tools::pinned(workspace)?;
-    let choice = postgres::Choice::from_environment();
-    let (rust, java, mut tools, nginx, (docker, engine), binaries, (machine, about)) = tokio::join!(
-        rust::examine(workspace, &system),
-        java::examine(&system),
-        tools::examine(workspace, &pinned),
-        nginx::examine(&system),
+    let tools = checks::tools(workspace)?;
+    let rust = checks::rust(&system);
+    let (rust, wasm, jdk, maven, mut tools, nginx, docker, binaries, (machine, about)) = tokio::join!(
+        checks::ask_all(workspace, rust),
+        checks::web_assembly(&system),
+        checks::jdk(&system),
+        checks::ask_all(workspace, vec![checks::maven(&system)]),
+        checks::ask_all(workspace, tools),
+        checks::nginx(&system),
         docker::examine(&system),
         postgres::binaries(workspace),
         machine::examine(workspace, &system),
     );
     tools.push(nginx);
-    let kept = postgres::kept(workspace);
-    let postgres = postgres::findings(&choice, kept.as_deref(), engine, docker, binaries);
-    Ok(Report::new(
-        vec![
-            ("Rust", rust),
-            ("Kotlin", java),
-            ("Tools", tools),
-            ("PostgreSQL", postgres),
-            ("Machine", machine),
-        ],
-        about,
-    ))
+    let parts = vec![
+        ("Rust", [rust, vec![wasm]].concat()),
+        ("Kotlin", [vec![jdk], maven].concat()),
+        ("Tools", tools),
+        (
+            "PostgreSQL",
+            postgres::findings(workspace, docker, binaries),
+        ),
+        ("Machine", machine),
+    ];
+    Ok(Report { parts, about })
 }

@@ -1,53 +1,14 @@
 //! Where PostgreSQL will come from.
 
+use std::env;
+
 use crate::doctor::docker::Engine;
-use crate::doctor::finding::Finding;
-use crate::doctor::finding::State;
-use workshop_base::mend::Mend;
-use workshop_base::probe;
-use workshop_base::probe::QUICK;
+use crate::doctor::report::Finding;
+use workshop_base::fix::Fix;
+use workshop_base::probe::{self, QUICK};
 use workshop_base::workspace::Workspace;
 use workshop_postgres::choice_file;
 use workshop_postgres::find_binaries;
-
-/// The provider that the environment asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Choice {
-    /// Nothing is asked for: the first that works.
-    Automatic,
-    Url,
-    Docker,
-    Embedded,
-    /// `WORKSHOP_POSTGRES` has a value that means nothing.
-    Unknown(String),
-}
-
-impl Choice {
-    pub(super) fn from_environment() -> Self {
-        let variable = |name: &str| {
-            std::env::var(name)
-                .ok()
-                .filter(|value| !value.trim().is_empty())
-        };
-        match variable("WORKSHOP_POSTGRES").as_deref() {
-            None if variable("WORKSHOP_DATABASE_URL").is_some() => Choice::Url,
-            None => Choice::Automatic,
-            Some("url") => Choice::Url,
-            Some("docker") => Choice::Docker,
-            Some("embedded") => Choice::Embedded,
-            Some(other) => Choice::Unknown(other.to_owned()),
-        }
-    }
-}
-
-/// The provider that was chosen at the first use and is kept until `just clean`.
-pub(super) fn kept(workspace: &Workspace) -> Option<String> {
-    let text = std::fs::read_to_string(choice_file(workspace)).ok()?;
-    text.lines()
-        .next()
-        .map(str::to_owned)
-        .filter(|name| name == "docker" || name == "embedded")
-}
 
 /// PostgreSQL's server programs on this machine: version and folder.
 pub(super) async fn binaries(workspace: &Workspace) -> Option<String> {
@@ -58,17 +19,30 @@ pub(super) async fn binaries(workspace: &Workspace) -> Option<String> {
 
 /// All that is to say about PostgreSQL: what will be used, Docker's state, the programs on the machine.
 pub(super) fn findings(
-    choice: &Choice,
-    kept: Option<&str>,
-    engine: Engine,
-    docker: Vec<Finding>,
+    workspace: &Workspace,
+    (docker, engine): (Vec<Finding>, Engine),
     binaries: Option<String>,
 ) -> Vec<Finding> {
-    let mut findings = vec![provider(choice, kept, engine)];
-    findings.extend(docker.into_iter().map(|finding| match choice {
-        Choice::Docker => finding,
-        _ => finding.optional(),
-    }));
+    let variable = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let choice = variable("WORKSHOP_POSTGRES");
+    let has_url = variable("WORKSHOP_DATABASE_URL").is_some();
+    let mut findings = vec![match choice.as_deref() {
+        None if has_url => by_url(true),
+        None => first_that_works(workspace, engine),
+        Some("url") => by_url(has_url),
+        Some(name @ ("docker" | "embedded")) => {
+            Finding::ok("provider", format!("{name}, by WORKSHOP_POSTGRES"))
+        }
+        Some(unknown) => {
+            let detail =
+                format!("WORKSHOP_POSTGRES is {unknown:?}; there are url, docker and embedded");
+            let fix = Fix::yourself("unset WORKSHOP_POSTGRES");
+            Finding::fault("broken", "provider", detail, fix)
+        }
+    }];
+    let needed = choice.as_deref() == Some("docker");
+    let docker = docker.into_iter();
+    findings.extend(docker.map(|finding| if needed { finding } else { finding.optional() }));
     findings.push(match binaries {
         Some(binaries) => Finding::ok("binaries", binaries),
         None => Finding::note(
@@ -79,43 +53,34 @@ pub(super) fn findings(
     findings
 }
 
-fn provider(choice: &Choice, kept: Option<&str>, engine: Engine) -> Finding {
-    let name = "provider";
-    match choice {
-        Choice::Automatic => match (kept, engine) {
-            (Some(kept), _) => Finding::ok(
-                name,
-                format!("{kept}, as at the first use; just clean chooses again"),
-            ),
-            (None, Engine::Ready) => {
-                Finding::ok(name, "docker, since an engine answers and has the image")
-            }
-            (None, Engine::WithoutImage) => {
-                Finding::ok(name, "docker where the image can be pulled, else embedded")
-            }
-            (None, Engine::No) => Finding::ok(name, "embedded, since no Docker engine can be used"),
-        },
-        Choice::Docker => Finding::ok(name, "docker, by WORKSHOP_POSTGRES"),
-        Choice::Embedded => Finding::ok(name, "embedded, by WORKSHOP_POSTGRES"),
-        // The URL holds a password; that it is set is all that is told of it.
-        Choice::Url
-            if std::env::var_os("WORKSHOP_DATABASE_URL").is_some_and(|url| !url.is_empty()) =>
-        {
-            Finding::ok(name, "url, by WORKSHOP_DATABASE_URL (set, not shown)")
-        }
-        Choice::Url => Finding::fault(
-            State::MISSING,
-            name,
-            "WORKSHOP_POSTGRES is url, but WORKSHOP_DATABASE_URL names no server",
-            Mend::yourself(
-                "export WORKSHOP_DATABASE_URL=postgres://user:password@host:port/database, or unset WORKSHOP_POSTGRES",
-            ),
-        ),
-        Choice::Unknown(value) => Finding::fault(
-            State::BROKEN,
-            name,
-            format!("WORKSHOP_POSTGRES is {value:?}; there are url, docker and embedded"),
-            Mend::yourself("unset WORKSHOP_POSTGRES"),
-        ),
+/// The URL holds a password; that it is set is all that is told of it.
+fn by_url(is_set: bool) -> Finding {
+    if is_set {
+        return Finding::ok("provider", "url, by WORKSHOP_DATABASE_URL (set, not shown)");
     }
+    Finding::fault(
+        "missing",
+        "provider",
+        "WORKSHOP_POSTGRES is url, but WORKSHOP_DATABASE_URL names no server",
+        Fix::yourself(
+            "export WORKSHOP_DATABASE_URL=postgres://user:password@host:port/database, or unset WORKSHOP_POSTGRES",
+        ),
+    )
+}
+
+/// The provider that was chosen at the first use is kept until `just clean`.
+fn first_that_works(workspace: &Workspace, engine: Engine) -> Finding {
+    let text = std::fs::read_to_string(choice_file(workspace)).unwrap_or_default();
+    let detail = match (text.lines().next(), engine) {
+        (Some(kept @ ("docker" | "embedded")), _) => {
+            return Finding::ok(
+                "provider",
+                format!("{kept}, as at the first use; just clean chooses again"),
+            );
+        }
+        (_, Engine::Ready) => "docker, since an engine answers and has the image",
+        (_, Engine::WithoutImage) => "docker where the image can be pulled, else embedded",
+        (_, Engine::No) => "embedded, since no Docker engine can be used",
+    };
+    Finding::ok("provider", detail)
 }

@@ -1,197 +1,241 @@
-//! The doctor's report: for people to read, for a forum to paste, and as an exit code.
+//! What the doctor found: lines for people to read, a block to paste, and an exit code.
 
 use std::fmt;
 
-use crate::doctor::finding::Finding;
-
-use crate::doctor::finding::State;
-use workshop_base::mend::Mend;
+use workshop_base::fix::Fix;
 use workshop_base::outcome::Outcome;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::terminal::{Style, paint};
+
+/// Whether the workshop can work with what was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It is as it should be.
+    Ok,
+    /// It works without; worth knowing.
+    Note,
+    /// It has to be fixed; the word says how it is at fault: missing, old, low.
+    Fault(&'static str),
+}
+
+impl State {
+    /// The word that begins the line.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Note => "note",
+            State::Fault(word) => word,
+        }
+    }
+}
+
+/// One line of the report: what was found out about one thing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub name: String,
+    pub state: State,
+    /// Version and place, or what is wrong.
+    pub detail: String,
+    /// How to fix it, where there is something to fix.
+    pub fix: Option<Fix>,
+}
+
+impl Finding {
+    fn new(state: State, name: &str, detail: impl Into<String>) -> Self {
+        Finding {
+            name: name.to_owned(),
+            state,
+            detail: detail.into(),
+            fix: None,
+        }
+    }
+
+    pub(super) fn ok(name: &str, detail: impl Into<String>) -> Self {
+        Finding::new(State::Ok, name, detail)
+    }
+
+    pub(super) fn note(name: &str, detail: impl Into<String>) -> Self {
+        Finding::new(State::Note, name, detail)
+    }
+
+    pub(super) fn fault(
+        word: &'static str,
+        name: &str,
+        detail: impl Into<String>,
+        fix: Fix,
+    ) -> Self {
+        Finding::new(State::Fault(word), name, detail).with(fix)
+    }
+
+    pub(super) fn with(mut self, fix: Fix) -> Self {
+        self.fix = Some(fix);
+        self
+    }
+
+    /// The same, as something the workshop can do without.
+    pub(super) fn optional(mut self) -> Self {
+        if let State::Fault(word) = self.state {
+            self.detail = format!("{word}: {}", self.detail);
+            self.state = State::Note;
+        }
+        self
+    }
+
+    fn is_fault(&self) -> bool {
+        matches!(self.state, State::Fault(_))
+    }
+
+    fn needs_administrator(&self) -> bool {
+        self.is_fault() && self.fix.as_ref().is_some_and(|fix| fix.administrator)
+    }
+}
 
 /// Everything the doctor found.
 #[derive(Debug)]
 pub struct Report {
-    parts: Vec<(&'static str, Vec<Finding>)>,
-    about: Vec<String>,
+    pub(super) parts: Vec<(&'static str, Vec<Finding>)>,
+    /// Lines about the machine, for the block to paste.
+    pub(super) about: Vec<String>,
 }
 
 impl Report {
-    pub(super) fn new(parts: Vec<(&'static str, Vec<Finding>)>, about: Vec<String>) -> Self {
-        Report { parts, about }
-    }
-
-    /// 0 when nothing has to be mended, 1 when you can mend all of it yourself, 2 when something takes an
-    /// administrator.
+    /// 0 when nothing has to be fixed, 1 when you can fix all of it yourself, 2 when something takes an administrator.
     pub fn outcome(&self) -> Outcome {
-        let mut faults = self.faults().peekable();
-        if faults.peek().is_none() {
-            Outcome::Passed
-        } else if faults.any(needs_administrator) {
-            Outcome::CouldNotJudge
-        } else {
-            Outcome::Failed
+        match self.faults() {
+            (0, _) => Outcome::Passed,
+            (_, 0) => Outcome::Failed,
+            _ => Outcome::CouldNotJudge,
         }
-    }
-
-    fn faults(&self) -> impl Iterator<Item = &Finding> {
-        self.findings()
-            .filter(|finding| matches!(finding.state, State::Fault(_)))
     }
 
     fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.parts.iter().flat_map(|(_, findings)| findings)
     }
 
+    /// How many things have to be fixed, and how many of them by an administrator.
+    fn faults(&self) -> (usize, usize) {
+        let count = |judge: fn(&Finding) -> bool| self.findings().filter(|f| judge(f)).count();
+        (
+            count(Finding::is_fault),
+            count(Finding::needs_administrator),
+        )
+    }
+
     fn verdict(&self) -> String {
-        let faults = self.faults().count();
-        let administrator = self
-            .faults()
-            .filter(|fault| needs_administrator(fault))
-            .count();
-        let things = if faults == 1 {
-            "1 thing has".to_owned()
-        } else {
-            format!("{faults} things have")
+        let (faults, administrator) = self.faults();
+        let who = match (faults, administrator) {
+            (0, _) => return paint(Style::Good, "Ready: everything that is needed is here."),
+            (_, 0) => "you can do it yourself".to_owned(),
+            (1, _) => "it needs an administrator".to_owned(),
+            (_, some) => format!("{some} of them by an administrator"),
         };
-        match (faults, administrator) {
-            (0, _) => paint(Style::Good, "Ready: everything that is needed is here."),
-            (_, 0) => paint(
-                Style::Bad,
-                format!("{things} to be mended; you can do it yourself."),
-            ),
-            (1, _) => paint(
-                Style::Bad,
-                format!("{things} to be mended; it needs an administrator."),
-            ),
-            (_, some) => paint(
-                Style::Bad,
-                format!("{things} to be mended; {some} of them by an administrator."),
-            ),
-        }
+        let things = if faults == 1 {
+            "thing has"
+        } else {
+            "things have"
+        };
+        paint(Style::Bad, format!("{faults} {things} to be fixed; {who}."))
     }
 
     /// Versions, system and provider in a few lines, without secrets and without the name of the home folder.
     fn block(&self) -> String {
         let mut lines = self.about.clone();
         for (part, findings) in &self.parts {
-            let findings: Vec<String> = findings
-                .iter()
-                .map(|finding| match finding.state {
-                    State::Ok => format!("{} {}", finding.name, finding.detail),
-                    state => format!("{} [{}: {}]", finding.name, state.word(), finding.detail),
-                })
-                .collect();
-            lines.push(format!("{part}: {}", findings.join(" | ")));
+            let findings = findings.iter().map(|finding| match finding.state {
+                State::Ok => format!("{} {}", finding.name, finding.detail),
+                state => format!("{} [{}: {}]", finding.name, state.word(), finding.detail),
+            });
+            lines.push(format!(
+                "{part}: {}",
+                findings.collect::<Vec<_>>().join(" | ")
+            ));
         }
-        shorten_home(&lines.join("\n"), std::env::var("HOME").ok().as_deref())
+        shorten_home(
+            &lines.join("\n"),
+            &std::env::var("HOME").unwrap_or_default(),
+        )
     }
 }
 
-fn needs_administrator(finding: &Finding) -> bool {
-    finding.mend.as_ref().is_some_and(|mend| mend.administrator)
-}
-
-fn shorten_home(text: &str, home: Option<&str>) -> String {
-    match home
-        .map(|home| home.trim_end_matches('/'))
-        .filter(|home| !home.is_empty())
-    {
-        Some(home) => text.replace(home, "~"),
-        None => text.to_owned(),
+fn shorten_home(text: &str, home: &str) -> String {
+    match home.trim_end_matches('/') {
+        "" => text.to_owned(),
+        home => text.replace(home, "~"),
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name_width = self
-            .findings()
-            .map(|finding| finding.name.chars().count())
-            .max()
-            .unwrap_or(0);
+        let widths = self.findings().map(|finding| finding.name.len());
+        let width = widths.max().unwrap_or_default();
         for (part, findings) in &self.parts {
             writeln!(f, "{}", paint(Style::Strong, part))?;
-            for finding in findings {
-                let style = match finding.state {
-                    State::Ok => Style::Good,
-                    State::Note => Style::Warning,
-                    State::Fault(_) => Style::Bad,
+            for Finding {
+                name,
+                state,
+                detail,
+                fix,
+            } in findings
+            {
+                let (style, label) = match state {
+                    State::Ok => (Style::Good, "fix"),
+                    State::Note => (Style::Warning, "if you want it"),
+                    State::Fault(_) => (Style::Bad, "fix"),
                 };
-                let word = paint(style, format!("{:<8}", finding.state.word()));
-                writeln!(
-                    f,
-                    "  {word} {:<name_width$}  {}",
-                    finding.name, finding.detail
-                )?;
-                if let Some(mend) = &finding.mend {
-                    write_mend(f, mend, finding.state)?;
+                let word = paint(style, format!("{:<8}", state.word()));
+                writeln!(f, "  {word} {name:<width$}  {detail}")?;
+                for (manager, command) in fix.iter().flat_map(|fix| &fix.commands) {
+                    let manager = manager.map_or(String::new(), |manager| format!(" ({manager})"));
+                    writeln!(f, "             {label}{manager}: {command}")?;
                 }
             }
         }
-        writeln!(f, "\n{}", self.verdict())?;
-        if self.outcome() == Outcome::Passed {
-            writeln!(f, "next: just tour")?;
-        } else {
-            writeln!(f, "next: the commands above, then just doctor")?;
-        }
+        let next = match self.outcome() {
+            Outcome::Passed => "just tour",
+            _ => "the commands above, then just doctor",
+        };
+        writeln!(f, "\n{}\nnext: {next}", self.verdict())?;
+        let block = self.block();
         writeln!(
             f,
-            "\nWhen you ask somebody for help, paste this:\n```\n{}\n```",
-            self.block()
+            "\nWhen you ask somebody for help, paste this:\n```\n{block}\n```"
         )
     }
-}
-
-fn write_mend(f: &mut fmt::Formatter<'_>, mend: &Mend, state: State) -> fmt::Result {
-    let label = if matches!(state, State::Fault(_)) {
-        "mend"
-    } else {
-        "if you want it"
-    };
-    for (manager, command) in &mend.commands {
-        match manager {
-            Some(manager) => writeln!(f, "             {label} ({manager}): {command}")?,
-            None => writeln!(f, "             {label}: {command}")?,
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn report(findings: Vec<Finding>) -> Report {
-        Report::new(vec![("Part", findings)], vec!["workshop 0".to_owned()])
+    fn outcome(findings: Vec<Finding>) -> u8 {
+        let parts = vec![("Part", findings)];
+        let about = vec!["workshop 0".to_owned()];
+        Report { parts, about }.outcome().code()
     }
 
     fn fault(administrator: bool) -> Finding {
-        let mend = Mend {
-            commands: vec![(None, "do it".to_owned())],
+        let fix = Fix {
             administrator,
+            ..Fix::yourself("do it")
         };
-        Finding::fault(State::MISSING, "thing", "not there", mend)
+        Finding::fault("missing", "thing", "not there", fix)
     }
 
     #[test]
     fn the_exit_code_says_who_has_to_act() {
         assert_eq!(
-            report(vec![Finding::ok("thing", "1.0"), fault(true).optional()])
-                .outcome()
-                .code(),
+            outcome(vec![Finding::ok("thing", "1.0"), fault(true).optional()]),
             0
         );
-        assert_eq!(report(vec![fault(false)]).outcome().code(), 1);
-        assert_eq!(report(vec![fault(false), fault(true)]).outcome().code(), 2);
+        assert_eq!(outcome(vec![fault(false)]), 1);
+        assert_eq!(outcome(vec![fault(false), fault(true)]), 2);
     }
 
     #[test]
     fn the_home_folder_is_not_shown() {
         assert_eq!(
-            shorten_home("JDK in /home/anna/.jdks/25", Some("/home/anna/")),
+            shorten_home("JDK in /home/anna/.jdks/25", "/home/anna/"),
             "JDK in ~/.jdks/25"
         );
-        assert_eq!(shorten_home("/usr/lib", Some("/")), "/usr/lib");
+        assert_eq!(shorten_home("/usr/lib", "/"), "/usr/lib");
     }
 }

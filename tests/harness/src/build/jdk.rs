@@ -1,16 +1,12 @@
 //! Finding a JDK: the one that `JAVA_HOME` names, else the newest of the PATH and of the folders where systems put them.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::io::Read;
+use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use workshop_base::mend;
-
-use workshop_base::mend::System;
+use workshop_base::fix::{self, System};
 use workshop_base::outcome::Trouble;
+use workshop_base::probe::{self, Answer, on_path};
 
 /// The oldest Java that the Kotlin service is built for.
 pub const OLDEST: u32 = 17;
@@ -24,6 +20,22 @@ pub const RECOMMENDED: u32 = 25;
 /// How long a `java` may take to say what it is, also on a Raspberry Pi.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The folders that hold JDKs, below the home folder where they begin with `~`; what their folders' names begin with; and where in
+/// such a folder the JDK is.
+const PLACES: [(&str, &str, &str); 9] = [
+    ("/usr/lib/jvm", "", ""),
+    ("/usr/java", "", ""),
+    ("~/.sdkman/candidates/java", "", ""),
+    ("~/.jdks", "", ""),
+    ("/Library/Java/JavaVirtualMachines", "", BUNDLE),
+    ("~/Library/Java/JavaVirtualMachines", "", BUNDLE),
+    ("/opt/homebrew/opt", "openjdk", BREW),
+    ("/usr/local/opt", "openjdk", BREW),
+    ("/home/linuxbrew/.linuxbrew/opt", "openjdk", BREW),
+];
+const BUNDLE: &str = "Contents/Home";
+const BREW: &str = "libexec/openjdk.jdk/Contents/Home";
+
 /// A JDK on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jdk {
@@ -36,10 +48,9 @@ pub struct Jdk {
 impl Jdk {
     /// The feature release: 25 of `25.0.1`, 8 of `1.8.0_392`.
     pub fn feature(&self) -> u32 {
-        let mut numbers = self.numbers();
-        match numbers.next() {
-            Some(1) => numbers.next().unwrap_or(1),
-            first => first.unwrap_or(0),
+        match self.numbers().as_slice() {
+            [1, feature, ..] | [feature, ..] => *feature,
+            [] => 0,
         }
     }
 
@@ -48,10 +59,9 @@ impl Jdk {
         self.home.join("bin/java")
     }
 
-    fn numbers(&self) -> impl Iterator<Item = u32> {
-        self.version
-            .split(|c: char| !c.is_ascii_digit())
-            .filter_map(|number| number.parse().ok())
+    fn numbers(&self) -> Vec<u32> {
+        let numbers = self.version.split(|c: char| !c.is_ascii_digit());
+        numbers.filter_map(|number| number.parse().ok()).collect()
     }
 
     /// The JDK in this folder, if it holds one (a compiler, not only a runtime).
@@ -59,282 +69,178 @@ impl Jdk {
         if !home.is_dir() {
             return Err("is no folder");
         }
-        if !home.join("bin/java").is_file() {
+        let java = home.join("bin/java");
+        if !java.is_file() {
             return Err("has no bin/java");
         }
         if !home.join("bin/javac").is_file() {
             return Err("is a runtime only, without bin/javac");
         }
-        let version =
-            version_in_release(home).or_else(|| Some(properties(&home.join("bin/java"))?.1));
-        let home = home.canonicalize().unwrap_or_else(|_| home.to_path_buf());
-        version
-            .map(|version| Jdk { home, version })
-            .ok_or("does not tell its version")
+        let version = version_in_release(home).or_else(|| property(&java, "java.version"));
+        Ok(Jdk {
+            home: home.canonicalize().unwrap_or_else(|_| home.to_path_buf()),
+            version: version.ok_or("does not tell its version")?,
+        })
     }
 }
 
 /// Why there is no JDK to work with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lack {
-    /// None was found.
-    None,
-    /// The newest one found is too old.
-    Old(Jdk),
-    /// `JAVA_HOME` names something that is no JDK, and why; the newest one found elsewhere.
-    JavaHomeWrong(PathBuf, &'static str, Option<Jdk>),
-    /// `JAVA_HOME` names a JDK that is too old; the newest one found elsewhere.
-    JavaHomeOld(Jdk, Option<Jdk>),
+pub struct Lack {
+    /// What was found, and what is needed.
+    pub what: String,
+    /// True when there is a JDK, but an old one.
+    pub old: bool,
+    /// The JDK that would do, when only `JAVA_HOME` is at fault.
+    pub instead: Option<PathBuf>,
 }
 
-impl Lack {
-    /// A JDK elsewhere on the machine that would do, when `JAVA_HOME` is at fault.
-    pub fn instead(&self) -> Option<&Path> {
-        match self {
-            Lack::JavaHomeWrong(_, _, other) | Lack::JavaHomeOld(_, other) => {
-                other.as_ref().map(|jdk| jdk.home.as_path())
-            }
-            Lack::None | Lack::Old(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Lack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Lack::None => write!(
-                f,
-                "no JDK found, needed is {OLDEST} or newer ({RECOMMENDED} is best)"
-            ),
-            Lack::Old(jdk) => {
-                write!(
-                    f,
-                    "{} in {}, needed is {OLDEST} or newer ({RECOMMENDED} is best)",
-                    jdk.version,
-                    jdk.home.display()
-                )
-            }
-            Lack::JavaHomeWrong(home, why, _) => {
-                write!(f, "JAVA_HOME names {}, which {why}", home.display())
-            }
-            Lack::JavaHomeOld(jdk, _) => write!(
-                f,
-                "JAVA_HOME names {}, a JDK {}; needed is {OLDEST} or newer",
-                jdk.home.display(),
-                jdk.version
-            ),
-        }
-    }
-}
-
-/// The JDK to build and run the Kotlin service with.
-///
-/// # Errors
-/// When there is none, or the one that `JAVA_HOME` names will not do; the error holds the command that mends it.
+/// The JDK to build and run the Kotlin service with. The error holds the command that installs one.
 pub fn find() -> Result<Jdk, Trouble> {
     search().map_err(|lack| {
-        let next = match lack.instead() {
-            Some(home) => format!("export JAVA_HOME={}", home.display()),
-            None => install(),
-        };
-        Trouble::new(format!("the Kotlin side needs a JDK: {lack}"))
+        Trouble::new(format!("the Kotlin side needs a JDK: {}", lack.what))
             .expected(format!(
                 "a JDK {OLDEST} or newer, by JAVA_HOME, on the PATH or where the system puts them"
             ))
-            .next(next)
+            .next(next(lack.instead))
     })
 }
 
 /// As [`find`], for what needs a newer release than the Kotlin service.
-///
-/// # Errors
-/// As [`find`], and when the one found is too old for `what`.
 pub fn find_at_least(feature: u32, what: &str) -> Result<Jdk, Trouble> {
     let jdk = find()?;
     if jdk.feature() >= feature {
         return Ok(jdk);
     }
-    // Without JAVA_HOME the newest was found already.
-    let other = newest(candidates()).filter(|other| other.feature() >= feature);
-    let next = other.map_or_else(install, |other| {
-        format!("export JAVA_HOME={}", other.home.display())
-    });
+    let other = elsewhere(feature);
     Err(Trouble::new(format!(
         "{what} needs a JDK {feature} or newer, found is {} in {}",
         jdk.version,
         jdk.home.display()
     ))
     .expected(format!("a JDK {feature} or newer ({RECOMMENDED} is best)"))
-    .next(next))
+    .next(next(other.map(|other| other.home))))
 }
 
-/// What installs a JDK here.
-fn install() -> String {
-    format!(
-        "{}; just doctor shows what is found then",
-        System::here().install(&mend::JDK).in_words()
-    )
+/// The newest JDK of this machine if it is new enough, whatever `JAVA_HOME` says.
+pub fn elsewhere(feature: u32) -> Option<Jdk> {
+    newest(candidates()).filter(|newest| newest.feature() >= feature)
+}
+
+/// What to do where there is no JDK, or a better one elsewhere.
+fn next(instead: Option<PathBuf>) -> String {
+    match instead {
+        Some(home) => format!("export JAVA_HOME={}", home.display()),
+        None => format!(
+            "{}; just doctor shows what is found then",
+            System::here().install(&fix::JDK).in_words()
+        ),
+    }
 }
 
 /// As [`find`], with the reason as a value.
-///
-/// # Errors
-/// The reason why there is none.
 pub fn search() -> Result<Jdk, Lack> {
-    let java_home = std::env::var_os("JAVA_HOME")
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from);
-    decide(java_home.as_deref(), candidates())
-}
-
-fn candidates() -> impl Iterator<Item = PathBuf> {
-    java_home_of_path().into_iter().chain(well_known())
+    let java_home = env::var_os("JAVA_HOME").filter(|value| !value.is_empty());
+    decide(java_home.map(PathBuf::from).as_deref(), candidates())
 }
 
 /// The newest of the candidates, the first of several alike.
 fn newest(candidates: impl Iterator<Item = PathBuf>) -> Option<Jdk> {
-    let mut seen = BTreeSet::new();
-    let mut newest: Option<Jdk> = None;
-    for jdk in candidates.filter_map(|home| Jdk::at(&home).ok()) {
-        if seen.insert(jdk.home.clone())
-            && newest.as_ref().is_none_or(|newest| {
-                (newest.feature(), newest.numbers().collect::<Vec<_>>())
-                    < (jdk.feature(), jdk.numbers().collect::<Vec<_>>())
-            })
-        {
-            newest = Some(jdk);
+    let jdks = candidates.filter_map(|home| Jdk::at(&home).ok());
+    let age = |jdk: &Jdk| (jdk.feature(), jdk.numbers());
+    jdks.reduce(|newest, jdk| {
+        if age(&newest) < age(&jdk) {
+            jdk
+        } else {
+            newest
         }
-    }
-    newest
+    })
 }
 
-/// `JAVA_HOME` decides when it is set; else the newest of the candidates, the first of several alike.
+/// `JAVA_HOME` decides when it is set; else the newest of the candidates.
 fn decide(
     java_home: Option<&Path>,
     candidates: impl Iterator<Item = PathBuf>,
 ) -> Result<Jdk, Lack> {
-    let newest = || newest(candidates);
     let good = |jdk: &Jdk| jdk.feature() >= OLDEST;
-    match java_home.map(|home| (home, Jdk::at(home))) {
-        Some((_, Ok(jdk))) if good(&jdk) => Ok(jdk),
-        Some((_, Ok(jdk))) => Err(Lack::JavaHomeOld(jdk, newest().filter(good))),
-        Some((home, Err(why))) => Err(Lack::JavaHomeWrong(
-            home.to_path_buf(),
-            why,
-            newest().filter(good),
-        )),
-        None => match newest() {
+    let lack = |what, old, instead| Err(Lack { what, old, instead });
+    let needed = format!("needed is {OLDEST} or newer ({RECOMMENDED} is best)");
+    let Some(home) = java_home else {
+        return match newest(candidates) {
             Some(jdk) if good(&jdk) => Ok(jdk),
-            Some(jdk) => Err(Lack::Old(jdk)),
-            None => Err(Lack::None),
-        },
-    }
+            Some(Jdk { home, version }) => lack(
+                format!("{version} in {}, {needed}", home.display()),
+                true,
+                None,
+            ),
+            None => lack(format!("no JDK found, {needed}"), false, None),
+        };
+    };
+    let named = format!("JAVA_HOME names {}", home.display());
+    let (what, old) = match Jdk::at(home) {
+        Ok(jdk) if good(&jdk) => return Ok(jdk),
+        Ok(jdk) => (
+            format!(
+                "{named}, a JDK {}; needed is {OLDEST} or newer",
+                jdk.version
+            ),
+            true,
+        ),
+        Err(why) => (format!("{named}, which {why}"), false),
+    };
+    lack(
+        what,
+        old,
+        newest(candidates).filter(good).map(|jdk| jdk.home),
+    )
+}
+
+fn candidates() -> impl Iterator<Item = PathBuf> {
+    let below_home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let places = PLACES.into_iter().flat_map(move |(place, prefix, inside)| {
+        let folder = match place.strip_prefix("~/") {
+            Some(rest) => below_home.join(rest),
+            None => PathBuf::from(place),
+        };
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut homes: Vec<_> = entries
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
+            .map(|entry| entry.path().join(inside))
+            .collect();
+        homes.sort();
+        homes
+    });
+    java_home_of_path().into_iter().chain(places)
 }
 
 /// The home of the `java` on the PATH. Usually the link leads there; where it is a stand-in (macOS, jenv), it is asked.
 fn java_home_of_path() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let java = std::env::split_paths(&path)
-        .map(|folder| folder.join("java"))
-        .find(|java| java.is_file())?;
+    let java = on_path("java")?;
     let home = java.canonicalize().ok()?.parent()?.parent()?.to_path_buf();
     if version_in_release(&home).is_some() {
         return Some(home);
     }
-    Some(PathBuf::from(properties(&java)?.0))
-}
-
-/// The folders where systems and tools put JDKs.
-fn well_known() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME")
-        .map(PathBuf::from)
-        .unwrap_or_default();
-    let brew = [
-        "/opt/homebrew/opt",
-        "/usr/local/opt",
-        "/home/linuxbrew/.linuxbrew/opt",
-    ]
-    .map(PathBuf::from);
-    let plain = [
-        PathBuf::from("/usr/lib/jvm"),
-        PathBuf::from("/usr/java"),
-        home.join(".sdkman/candidates/java"),
-        home.join(".jdks"),
-    ];
-    let bundles = [
-        PathBuf::from("/Library/Java/JavaVirtualMachines"),
-        home.join("Library/Java/JavaVirtualMachines"),
-    ];
-    let mut homes: Vec<PathBuf> = plain.iter().flat_map(|folder| children(folder)).collect();
-    homes.extend(
-        bundles
-            .iter()
-            .flat_map(|folder| children(folder))
-            .map(|bundle| bundle.join("Contents/Home")),
-    );
-    homes.extend(
-        brew.iter()
-            .flat_map(|folder| children(folder))
-            .filter(|formula| {
-                formula
-                    .file_name()
-                    .is_some_and(|name| name.to_string_lossy().starts_with("openjdk"))
-            })
-            .map(|formula| formula.join("libexec/openjdk.jdk/Contents/Home")),
-    );
-    homes
-}
-
-fn children(folder: &Path) -> Vec<PathBuf> {
-    let mut children: Vec<PathBuf> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .collect();
-    children.sort();
-    children
+    property(&java, "java.home").map(PathBuf::from)
 }
 
 /// `JAVA_VERSION` of the file `release`, which every JDK since 9 has: quicker than starting it.
 fn version_in_release(home: &Path) -> Option<String> {
     let text = std::fs::read_to_string(home.join("release")).ok()?;
-    let version = text
-        .lines()
-        .find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+    let mut lines = text.lines();
+    let version = lines.find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
     Some(version.trim().trim_matches('"').to_owned())
 }
 
-/// Home and version, as a `java` says itself.
-fn properties(java: &Path) -> Option<(String, String)> {
-    let mut child = Command::new(java)
-        .args(["-XshowSettings:properties", "-version"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .ok()?;
-    let mut stderr = child.stderr.take()?;
-    let (sender, text) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        // What is no text is no answer either; nobody listens any more when the time is up.
-        let _ = stderr.read_to_string(&mut text).map(|_| sender.send(text));
-    });
-    let text = text.recv_timeout(PATIENCE);
-    if text.is_err() {
-        // It may have ended by itself.
-        let _ = child.kill();
-    }
-    let ended_well = child.wait().ok()?.success();
-    let text = text.ok().filter(|_| ended_well)?;
-    let property = |name: &str| {
-        text.lines().find_map(|line| {
-            let (key, value) = line.split_once('=')?;
-            (key.trim() == name).then(|| value.trim().to_owned())
-        })
+/// A property of a `java`, as it says itself.
+fn property(java: &Path, name: &str) -> Option<String> {
+    let args = ["-XshowSettings:properties", "-version"];
+    let Answer::Said(text) = probe::ask_and_wait(java, &args, PATIENCE) else {
+        return None;
     };
-    Some((property("java.home")?, property("java.version")?))
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == name).then(|| value.trim().to_owned())
+    })
 }
 
 #[cfg(test)]
@@ -384,10 +290,9 @@ mod tests {
             (&nowhere, "is no folder"),
         ] {
             let lack = decide(Some(java_home), [new.clone()].into_iter())
-                .err()
-                .unwrap_or(Lack::None);
-            assert!(lack.to_string().contains(says), "{lack}");
-            assert_eq!(lack.instead(), Some(new.as_path()));
+                .expect_err("one that will not do");
+            assert!(lack.what.contains(says), "{lack:?}");
+            assert_eq!(lack.instead, Some(new.clone()));
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use crate::build::BuildError;
 use crate::build::Crate;
 
 use crate::build::Profile;
-use workshop_base::mend::System;
+use workshop_base::fix::System;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 

@@ -22,8 +22,8 @@ use crate::http::Client;
 use crate::service::die_with_the_tool;
 use crate::service::free_address;
 use workshop_base::files;
-use workshop_base::mend;
-use workshop_base::mend::System;
+use workshop_base::fix;
+use workshop_base::fix::System;
 use workshop_base::outcome::Trouble;
 use workshop_base::scratch;
 
@@ -67,10 +67,10 @@ pub enum Lack {
 
 impl From<Lack> for Trouble {
     fn from(lack: Lack) -> Trouble {
-        let mend = System::here().install(&mend::NGINX);
+        let fix = System::here().install(&fix::NGINX);
         Trouble::new(format!("there is no nginx to use: {lack}"))
             .expected("nginx, which stands in front of both services in exercise 12")
-            .next(format!("{}; just doctor", mend.in_words()))
+            .next(format!("{}; just doctor", fix.in_words()))
     }
 }
 

@@ -4,37 +4,34 @@ use std::fmt;
 
 /// A version: its numbers, most significant first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Version(Vec<u32>);
+pub struct Version(Vec<u32>);
 
 impl Version {
     /// The first version number in a text: the first word that begins with a digit (or `v` and a digit) and has a dot.
-    pub(super) fn find(text: &str) -> Option<Self> {
-        text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '"'))
-            .find_map(|word| {
-                let word = word.strip_prefix('v').unwrap_or(word);
-                let end = word
-                    .find(|c: char| !c.is_ascii_digit() && c != '.')
-                    .unwrap_or(word.len());
-                let numbers = word[..end].trim_end_matches('.');
-                let dotted = numbers.contains('.');
-                let numbers: Option<Vec<u32>> = numbers
-                    .split('.')
-                    .map(|number| number.parse().ok())
-                    .collect();
-                numbers.filter(|_| dotted).map(Version)
-            })
+    pub fn find(text: &str) -> Option<Self> {
+        let words = text.split(|c: char| c.is_whitespace() || "(),\"".contains(c));
+        let numbers = |word: &str| -> Option<Vec<u32>> {
+            let word = word.strip_prefix('v').unwrap_or(word);
+            let end = word.find(|c: char| !c.is_ascii_digit() && c != '.');
+            let dotted = word[..end.unwrap_or(word.len())].trim_end_matches('.');
+            dotted
+                .split('.')
+                .map(|number| number.parse().ok())
+                .collect()
+        };
+        let mut found = words
+            .filter_map(numbers)
+            .filter(|numbers| numbers.len() > 1);
+        found.next().map(Version)
     }
 
     /// True when a tool of this version does for one that was made with `pinned`: not older, and the same as far as
     /// semantic versioning promises (the first number that is not zero).
-    pub(super) fn does_for(&self, pinned: &Version) -> bool {
+    pub fn does_for(&self, pinned: &Version) -> bool {
         let promised = pinned.0.iter().take_while(|number| **number == 0).count() + 1;
-        self >= pinned
-            && self
-                .0
-                .iter()
-                .take(promised)
-                .eq(pinned.0.iter().take(promised))
+        let promise =
+            |version: &Version| version.0.iter().take(promised).copied().collect::<Vec<_>>();
+        self >= pinned && promise(self) == promise(pinned)
     }
 }
 

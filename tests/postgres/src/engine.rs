@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::net::UnixStream;
 
-use workshop_base::mend::{DOCKER, System};
+use workshop_base::fix::{DOCKER, System};
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer};
 

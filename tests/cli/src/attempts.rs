@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use workshop_base::exercise::Exercise;
-use workshop_base::files;
-use workshop_base::files::Tree;
+use workshop_base::files::{self, Tree};
 use workshop_base::lock::Lock;
 use workshop_base::originals;
 use workshop_base::outcome::Trouble;

@@ -1,4 +1,4 @@
-//! The command line: one subcommand a recipe of the justfile, and their options.
+//! The command line: one subcommand per recipe of the justfile, and their options.
 
 use clap::{Args, Parser, Subcommand};
 
@@ -87,6 +87,11 @@ pub enum Command {
     Carry {
         /// exercise-N, the one whose reference was changed
         target: Target,
+    },
+    /// Completions for a shell, to be read by it: source <(workshop completions bash)
+    Completions {
+        /// bash, zsh or fish
+        shell: clap_complete::Shell,
     },
     /// How long the loop of edit and check takes, held against its limits
     BenchLoop,

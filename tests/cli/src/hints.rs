@@ -8,11 +8,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use workshop_base::exercise::Exercise;
-use workshop_base::outcome::Trouble;
-use workshop_base::workspace::Workspace;
-
 use crate::state::{CheckOutcome, Fault, LastCheck};
+
+use workshop_base::{exercise::Exercise, outcome::Trouble, workspace::Workspace};
 
 /// The number of levels of every section.
 pub const LEVELS: usize = 3;

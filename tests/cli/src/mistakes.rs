@@ -3,9 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-
-use workshop_base::outcome::Trouble;
+use workshop_base::{files, outcome::Trouble};
 
 /// One planted mistake.
 #[derive(Debug)]
@@ -22,45 +20,27 @@ pub struct Mistake {
 
 impl Mistake {
     /// All mistakes of the reference in this folder, by name.
-    ///
-    /// # Errors
-    /// When a file cannot be read or has no complete header.
     pub fn all(solution: &Path) -> anyhow::Result<Vec<Mistake>> {
         let folder = solution.join("mistakes");
-        let mut files: Vec<PathBuf> = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries
-                .map(|entry| entry.map(|entry| entry.path()))
-                .collect::<Result<_, _>>()?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot list {}", folder.display()));
-            }
-        };
-        files.retain(|file| {
-            file.extension()
-                .is_some_and(|extension| extension == "patch")
-        });
-        files.sort();
-        files.into_iter().map(Mistake::read).collect()
+        let files = files::read_tree(&folder)?.into_iter();
+        files
+            .filter_map(|(path, bytes)| {
+                let slug = path.to_str()?.strip_suffix(".patch")?.to_owned();
+                let patch = String::from_utf8_lossy(&bytes).into_owned();
+                Some(Mistake::read(folder.join(&path), slug, patch))
+            })
+            .collect()
     }
 
-    fn read(file: PathBuf) -> anyhow::Result<Mistake> {
-        let patch = std::fs::read_to_string(&file)
-            .with_context(|| format!("cannot read {}", file.display()))?;
-        let slug = file
-            .file_stem()
-            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    fn read(file: PathBuf, slug: String, patch: String) -> anyhow::Result<Mistake> {
         let field = |name: &str| {
-            patch
-                .lines()
-                .take(3)
-                .find_map(|line| line.strip_prefix(name))
-                .map(str::trim)
+            let mut lines = patch.lines().take(3);
+            let text = lines.find_map(|line| line.strip_prefix(name))?.trim();
+            (!text.is_empty()).then(|| text.to_owned())
         };
-        let complete = ["Title:", "Caught-by:", "Why:"]
-            .iter()
-            .all(|name| field(name).is_some_and(|text| !text.is_empty()));
-        let Some(caught_by) = field("Caught-by:").filter(|_| complete).map(str::to_owned) else {
+        let (Some(_), Some(caught_by), Some(_)) =
+            (field("Title:"), field("Caught-by:"), field("Why:"))
+        else {
             return Err(
                 Trouble::new(format!("{} has no complete header", file.display()))
                     .expected("its first three lines to be Title: …, Caught-by: <test>, Why: …")

@@ -6,82 +6,79 @@ use anyhow::Context;
 use toml::{Table, Value};
 
 use workshop_harness::failure::Failure;
-
-use workshop_harness::failure::TestError;
 use workshop_results::predictions::KEYS;
 
-/// No ratio of two services that do the same work is smaller, or its reciprocal larger, than this.
-const SMALLEST_PLAUSIBLE: f64 = 0.001;
-
-/// One test of the form.
+/// One test of the form: what each quantity's value has to be.
 pub struct FormTest {
     /// The sentence that it holds the form to.
     pub name: &'static str,
-    judge: fn(&Table) -> Result<(), Failure>,
+    keys: &'static [&'static str],
+    expected: &'static str,
+    holds: fn(f64) -> bool,
 }
 
 /// The suite's tests.
-pub fn tests() -> Vec<FormTest> {
-    vec![
-        FormTest {
-            name: "every_prediction_is_filled_in",
-            judge: every_prediction_is_filled_in,
-        },
-        FormTest {
-            name: "every_ratio_is_a_positive_number",
-            judge: every_ratio_is_a_positive_number,
-        },
-        FormTest {
-            name: "every_ratio_is_plausible",
-            judge: every_ratio_is_plausible,
-        },
-        FormTest {
-            name: "every_confidence_is_a_percentage",
-            judge: every_confidence_is_a_percentage,
-        },
-    ]
+pub const TESTS: [FormTest; 4] = [
+    FormTest {
+        name: "every_prediction_is_filled_in",
+        keys: &["ratio", "confidence"],
+        expected: "a number",
+        holds: |_| true,
+    },
+    FormTest {
+        name: "every_ratio_is_a_positive_number",
+        keys: &["ratio"],
+        expected: "a number above 0 (Rust divided by Kotlin; 0.5 is half)",
+        holds: |ratio| ratio > 0.0,
+    },
+    FormTest {
+        name: "every_ratio_is_plausible",
+        keys: &["ratio"],
+        expected: "a ratio, not a percentage: 0.25 is a quarter, 4 is four times as much",
+        holds: |ratio| (0.001..=1000.0).contains(&ratio),
+    },
+    FormTest {
+        name: "every_confidence_is_a_percentage",
+        keys: &["confidence"],
+        expected: "percent, from 50 (a coin) to 99",
+        holds: |percent| (50.0..=99.0).contains(&percent),
+    },
+];
+
+/// The form as it was found; where it isn't TOML, the parser's words, with line and column.
+pub type Form = Result<Table, String>;
+
+/// Reads `predictions.toml` in this folder.
+pub fn read(folder: &Path) -> anyhow::Result<Form> {
+    let path = folder.join("predictions.toml");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(text.parse::<Table>().map_err(|error| error.to_string()))
 }
 
 impl FormTest {
-    /// Holds a form to this sentence.
-    ///
-    /// # Errors
-    /// A failure that names the table and the line to change.
-    pub fn judge(&self, form: &Form) -> Result<(), TestError> {
-        match form {
-            Form::Read(table) => Ok((self.judge)(table)?),
-            Form::Malformed(error) => Err(Failure::new("predictions.toml in TOML", error).into()),
+    /// Holds a form to this sentence; a failure names the table and the line to change.
+    pub fn judge(&self, form: &Form) -> Result<(), Failure> {
+        let table = form
+            .as_ref()
+            .map_err(|error| Failure::new("predictions.toml in TOML", error))?;
+        for (key, quantity) in self
+            .keys
+            .iter()
+            .flat_map(|key| KEYS.map(|quantity| (key, quantity)))
+        {
+            let value = table.get(quantity).and_then(|quantity| quantity.get(key));
+            if !value.and_then(number).is_some_and(self.holds) {
+                let found = match value {
+                    Some(value) => format!("{key} = {value}"),
+                    None => format!("no {key} in [{quantity}]"),
+                };
+                let expected = format!("[{quantity}] {key} = {}", self.expected);
+                return Err(Failure::new(expected, found));
+            }
         }
+        Ok(())
     }
-}
-
-/// The form as it was found.
-#[derive(Debug)]
-pub enum Form {
-    /// It is TOML.
-    Read(Table),
-    /// It is not; the parser's words, with line and column.
-    Malformed(String),
-}
-
-impl Form {
-    /// Reads `predictions.toml` in this folder.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub fn read(folder: &Path) -> anyhow::Result<Form> {
-        let path = folder.join("predictions.toml");
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(match text.parse::<Table>() {
-            Ok(table) => Form::Read(table),
-            Err(error) => Form::Malformed(error.to_string()),
-        })
-    }
-}
-
-fn value<'a>(form: &'a Table, quantity: &str, key: &str) -> Option<&'a Value> {
-    form.get(quantity)?.get(key)
 }
 
 /// A number, whether written `2` or `2.0`.
@@ -97,69 +94,6 @@ fn number(value: &Value) -> Option<f64> {
         .filter(|number| number.is_finite())
 }
 
-fn each(
-    form: &Table,
-    key: &str,
-    expected: &str,
-    holds: impl Fn(&Value) -> bool,
-) -> Result<(), Failure> {
-    for quantity in KEYS {
-        match value(form, quantity, key) {
-            Some(value) if holds(value) => {}
-            Some(value) => {
-                return Err(Failure::new(
-                    format!("[{quantity}] {key} = {expected}"),
-                    format!("{key} = {value}"),
-                ));
-            }
-            None => {
-                return Err(Failure::new(
-                    format!("[{quantity}] {key} = {expected}"),
-                    format!("no {key} in [{quantity}]"),
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn every_prediction_is_filled_in(form: &Table) -> Result<(), Failure> {
-    let filled = |value: &Value| number(value).is_some();
-    each(form, "ratio", "a number", filled)?;
-    each(form, "confidence", "a number", filled)
-}
-
-fn every_ratio_is_a_positive_number(form: &Table) -> Result<(), Failure> {
-    each(
-        form,
-        "ratio",
-        "a number above 0 (Rust divided by Kotlin; 0.5 is half)",
-        |value| number(value).is_some_and(|ratio| ratio > 0.0),
-    )
-}
-
-fn every_ratio_is_plausible(form: &Table) -> Result<(), Failure> {
-    each(
-        form,
-        "ratio",
-        "a ratio, not a percentage: 0.25 is a quarter, 4 is four times as much",
-        |value| {
-            number(value).is_some_and(|ratio| {
-                (SMALLEST_PLAUSIBLE..=1.0 / SMALLEST_PLAUSIBLE).contains(&ratio)
-            })
-        },
-    )
-}
-
-fn every_confidence_is_a_percentage(form: &Table) -> Result<(), Failure> {
-    each(
-        form,
-        "confidence",
-        "percent, from 50 (a coin) to 99",
-        |value| number(value).is_some_and(|percent| (50.0..=99.0).contains(&percent)),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,11 +101,11 @@ mod tests {
     fn form(ratio: &str, confidence: &str) -> Form {
         let tables = KEYS
             .map(|quantity| format!("[{quantity}]\nratio = {ratio}\nconfidence = {confidence}\n"));
-        Form::Read(tables.concat().parse().unwrap_or_default())
+        Ok(tables.concat().parse().unwrap_or_default())
     }
 
     fn failing(form: &Form) -> Vec<&'static str> {
-        tests()
+        TESTS
             .iter()
             .filter(|test| test.judge(form).is_err())
             .map(|test| test.name)
@@ -185,7 +119,7 @@ mod tests {
 
     #[test]
     fn an_empty_form_fails_every_test() {
-        assert_eq!(failing(&form("\"?\"", "\"?\"")).len(), tests().len());
+        assert_eq!(failing(&form("\"?\"", "\"?\"")).len(), TESTS.len());
     }
 
     #[test]
@@ -215,10 +149,7 @@ mod tests {
     #[test]
     fn a_form_that_is_no_toml_fails_with_the_place() {
         let text = "[start_up\nratio = 1";
-        let form = match text.parse::<Table>() {
-            Ok(table) => Form::Read(table),
-            Err(error) => Form::Malformed(error.to_string()),
-        };
-        assert_eq!(failing(&form).len(), tests().len());
+        let form = text.parse::<Table>().map_err(|error| error.to_string());
+        assert_eq!(failing(&form).len(), TESTS.len());
     }
 }

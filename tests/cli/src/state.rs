@@ -7,9 +7,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use workshop_base::exercise::Exercise;
-use workshop_base::files;
-use workshop_base::workspace::Workspace;
+use workshop_base::{exercise::Exercise, files, workspace::Workspace};
 
 /// How a check ended. One that could not judge says nothing about the work and is not remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

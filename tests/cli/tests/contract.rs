@@ -152,7 +152,7 @@ fn trials_of(
 fn names(catalogue: &Catalogue, exercise: Option<&Exercise>) -> Vec<&'static str> {
     let suites_of_exercise = match exercise {
         Some(form) if !form.is_crate() => {
-            return predict::tests().iter().map(|test| test.name).collect();
+            return predict::TESTS.iter().map(|test| test.name).collect();
         }
         Some(exercise) => Some(catalogue.suites_for(exercise)),
         None => None,

@@ -7,16 +7,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::chain::merge;
-use crate::chain::merge::{Change, Decision};
-use crate::chain::record;
-use crate::chain::record::Record;
-use crate::chain::without_description;
+use crate::chain::{
+    merge::{self, Change, Decision},
+    record::{self, Record},
+    without_description,
+};
 use crate::mistakes::Mistake;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
-use workshop_base::files;
-use workshop_base::files::Tree;
+
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::files::{self, Tree};
 use workshop_base::originals;
 use workshop_base::outcome::Trouble;
 use workshop_base::patches;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::chain::record;
-use workshop_base::files;
-use workshop_base::files::Tree;
+
+use workshop_base::files::{self, Tree};
 use workshop_base::workspace::Workspace;
 
 /// A change of a folder's files.

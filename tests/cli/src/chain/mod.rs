@@ -14,11 +14,9 @@ pub mod record;
 use std::path::Path;
 
 use record::Record;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
-use workshop_base::exercise::GrowsFrom;
-use workshop_base::files;
-use workshop_base::files::Tree;
+
+use workshop_base::exercise::{Catalogue, Exercise, GrowsFrom};
+use workshop_base::files::{self, Tree};
 use workshop_base::originals;
 use workshop_base::workspace::Workspace;
 

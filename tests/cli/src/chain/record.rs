@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 
 use workshop_base::exercise::Exercise;
-use workshop_base::files;
-use workshop_base::files::Tree;
+use workshop_base::files::{self, Tree};
 use workshop_base::originals;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;

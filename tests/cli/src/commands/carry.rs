@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
-use crate::chain::carry;
-use crate::chain::carry::Step;
-use crate::chain::merge;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
+use crate::chain::{
+    carry::{self, Step},
+    merge,
+};
+
+use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
-use workshop_base::outcome::Outcome;
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 
 /// Carries the change. With a conflict anywhere nothing is written but the copies to decide about.

@@ -3,16 +3,12 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::hints;
-use crate::hints::LEVELS;
-use crate::state;
-use crate::state::CheckOutcome;
-use crate::state::Fault;
-use crate::state::LastHint;
+use crate::hints::{self, LEVELS};
+use crate::state::{self, CheckOutcome, Fault, LastHint};
+
 use workshop_base::exercise::Exercise;
 use workshop_base::outcome::Outcome;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 
 /// Prints the next hint, or the one at `level`, and remembers that it was shown.

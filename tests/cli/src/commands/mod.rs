@@ -20,14 +20,15 @@ mod tour;
 mod verify;
 mod watch;
 
+use std::io::Write;
+
+use clap::CommandFactory;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::cli::Command;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
-use workshop_base::outcome::Interrupted;
-use workshop_base::outcome::Outcome;
-use workshop_base::outcome::Trouble;
+use crate::cli::{Cli, Command};
+
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::outcome::{Interrupted, Outcome, Trouble};
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -62,6 +63,12 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             after_tests,
         } => interruptible(verify::run(workspace, &target, after_tests)).await,
         Command::Carry { target } => carry::run(workspace, target),
+        Command::Completions { shell } => {
+            let (mut command, mut script) = (Cli::command(), Vec::new());
+            clap_complete::generate(shell, &mut command, "workshop", &mut script);
+            std::io::stdout().write_all(&script)?;
+            Ok(Outcome::Passed)
+        }
         Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
         Command::Seed(args) => interruptible(seed::run(workspace, &args)).await,
         Command::Image { target: None, .. } => interruptible(image::run(workspace)).await,

@@ -3,16 +3,13 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use workshop_base::exercise::Catalogue;
+use crate::state::{self, CheckOutcome};
 
-use crate::state;
-use crate::state::CheckOutcome;
-use workshop_base::exercise::Exercise;
+use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
 use workshop_base::originals;
 use workshop_base::outcome::Outcome;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 
 /// How far an exercise is.

@@ -2,43 +2,37 @@
 
 use std::path::PathBuf;
 
-use crate::attempts;
+use crate::{attempts, state};
 
-use crate::attempts::Replacement;
-use crate::state;
 use workshop_base::exercise::Exercise;
-use workshop_base::files;
+use workshop_base::files::{self, Tree};
 use workshop_base::originals;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 
 /// Puts the starter back in place.
-///
-/// # Errors
-/// When the starter cannot be made, or the disk refuses; the learner's files are in place or kept then.
 pub fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
     let starter = originals::starter(workspace, exercise)?;
-    match attempts::replace(workspace, exercise, &starter)? {
-        None => println!("{} is the starter already; nothing to do.", exercise.name()),
-        Some(replacement) => {
-            println!(
-                "{} is back at the starter: {}.",
-                exercise.name(),
-                list(&replacement.written)
-            );
-            tell(workspace, exercise, &replacement)?;
-        }
-    }
-    println!("next: just check {}", exercise.name());
-    Ok(Outcome::Passed)
+    put_in_place(workspace, exercise, &starter, "the starter")
 }
 
-/// Says where the learner's files are now and how they come back, and forgets the last check, which was of those files.
-pub(super) fn tell(
+/// Puts these files in place of the learner's, says where those are now, and forgets the last check, which was of them.
+pub(super) fn put_in_place(
     workspace: &Workspace,
     exercise: &Exercise,
-    replacement: &Replacement,
-) -> anyhow::Result<()> {
+    wanted: &Tree,
+    what: &str,
+) -> anyhow::Result<Outcome> {
+    let name = exercise.name();
+    let Some(replacement) = attempts::replace(workspace, exercise, wanted)? else {
+        println!("{name} is {what} already; nothing to do.\nnext: just check {name}");
+        return Ok(Outcome::Passed);
+    };
+    if replacement.written.is_empty() {
+        println!("{name} is {what} now: only files of yours were in the way.");
+    } else {
+        println!("{name} is {what} now: {}.", list(&replacement.written));
+    }
     if let Some(attempt) = &replacement.attempt {
         let attempt = files::shown(workspace, attempt);
         let folder = files::shown(workspace, &exercise.starter(workspace));
@@ -54,17 +48,16 @@ pub(super) fn tell(
     let mut memory = state::recall(workspace, exercise);
     memory.last_check = None;
     memory.last_hint = None;
-    state::remember(workspace, exercise, &memory)
+    state::remember(workspace, exercise, &memory)?;
+    println!("next: just check {name}");
+    Ok(Outcome::Passed)
 }
 
 /// The files, separated by commas.
 pub(super) fn list(paths: &[PathBuf]) -> String {
-    if paths.is_empty() {
-        return "only files of yours were in the way".to_owned();
-    }
-    paths
+    let names: Vec<_> = paths
         .iter()
         .map(|path| path.display().to_string())
-        .collect::<Vec<_>>()
-        .join(", ")
+        .collect();
+    names.join(", ")
 }

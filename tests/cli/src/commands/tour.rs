@@ -6,24 +6,17 @@ use std::time::Instant;
 
 use anyhow::Context;
 
-use crate::commands::check;
-
 use crate::cli::MeasureArgs;
-use crate::commands::measure;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
-use workshop_base::outcome::Outcome;
-use workshop_base::outcome::Trouble;
+use crate::commands::{check, measure};
+
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build;
-use workshop_harness::build::Launch;
-use workshop_harness::build::Profile;
+use workshop_harness::build::{self, Launch, Profile};
 use workshop_postgres::Server;
-use workshop_postgres::datasets;
-use workshop_postgres::datasets::DataSet;
+use workshop_postgres::datasets::{self, DataSet};
 
 /// Large enough to be read at random, small enough to be made in seconds.
 const DATA_SET: DataSet = DataSet::Pi;

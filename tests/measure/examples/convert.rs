@@ -74,6 +74,20 @@ fn main() {
             }
             let b = m["better"].as_str().unwrap().to_owned();
             walk(&mut m["comparisons"], &b);
+            let known: Vec<String> = m["values"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|v| v["side"].as_str().unwrap().to_owned())
+                .collect();
+            m["comparisons"].as_array_mut().unwrap().retain(|c| {
+                !(c["reason"]
+                    .as_str()
+                    .is_some_and(|r| r.ends_with("it could not be measured on both sides"))
+                    && [&c["side"], &c["against"]]
+                        .iter()
+                        .any(|s| !known.contains(&s.as_str().unwrap().to_owned())))
+            });
         }
         let mut take = |k: &str| {
             o.remove(k).map(|mut v| {

@@ -237,7 +237,8 @@ impl Metric {
 
     /// The name with its unit, where that says more.
     pub fn heading(&self) -> String {
-        if self.unit.is_empty() || self.unit.eq_ignore_ascii_case(&self.name) {
+        let name = self.name.to_lowercase();
+        if self.unit.is_empty() || name.starts_with(&self.unit) {
             self.name.clone()
         } else {
             format!("{} ({})", self.name, self.unit)
@@ -326,6 +327,14 @@ impl ResultFile {
     pub fn label<'a>(&'a self, side: &'a str) -> &'a str {
         let found = self.sides.iter().find(|known| known.id == side);
         found.map_or(side, |known| known.label.as_str())
+    }
+
+    /// A side's language where that tells the sides apart, else its label.
+    pub fn heading(&self, id: &str) -> String {
+        match self.sides.iter().find(|side| side.id == id) {
+            Some(side) if self.sides_in(side.language).count() == 1 => side.language.to_string(),
+            _ => self.label(id).to_owned(),
+        }
     }
 
     /// The value of Kotlin: of its best set-up where there are several, which is what a claim may rest on.

@@ -598,9 +598,20 @@ pub fn from_blocks(
             block.values.contains_key(&definition.key)
                 || block.invalid.contains_key(&definition.key)
         });
+        // A side that has no part in this is no comparison that failed.
+        let speaks = |side: &str| {
+            let known = |block: &BlockRecord| {
+                block.values.contains_key(&definition.key)
+                    || block.invalid.contains_key(&definition.key)
+            };
+            blocks
+                .iter()
+                .any(|block| block.side == side && known(block))
+        };
         let comparisons = pairs
             .iter()
             .filter(|_| definition.kind != Kind::MayBeZero)
+            .filter(|(side, against)| speaks(side) && speaks(against))
             .map(|(side, against)| compare(definition, blocks, side, against, needed))
             .collect();
         spoken_for.then(|| Metric {

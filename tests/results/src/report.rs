@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::figures::figure;
 use crate::file::{CALIBRATION, JudgedPrediction, ResultFile, again};
 use crate::predictions::{self, FACTOR, KEYS};
 use crate::view::{self, Item, REFERENCE, Whose, YOURS};
@@ -214,9 +213,8 @@ fn score(made: usize, judged: &[(&ResultFile, &JudgedPrediction)]) -> String {
         .map(|(_, prediction)| prediction.confidence / 100.0)
         .sum();
     let mut score = format!(
-        "{held} of {} held within a factor of {FACTOR}; by your confidence you expected {}.",
-        judged.len(),
-        figure((expected * 10.0).round() / 10.0)
+        "{held} of {} held within a factor of {FACTOR}; by your confidence you expected {expected:.1}.",
+        judged.len()
     );
     if waiting > 0 {
         score.push_str(&format!(

@@ -164,17 +164,6 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// A side's language where that tells the sides apart, else its label.
-    fn heading(&self, id: &str) -> String {
-        let Some(side) = self.result.sides.iter().find(|side| side.id == id) else {
-            return id.to_owned();
-        };
-        match self.result.sides_in(side.language).count() {
-            1 => side.language.to_string(),
-            _ => side.label.clone(),
-        }
-    }
-
     fn columns(&self) -> Vec<String> {
         if self.best {
             let rust = self.result.asked_for().map_or("Rust", |side| &side.label);
@@ -182,10 +171,15 @@ impl<'a> Layout<'a> {
                 .map(str::to_owned)
                 .into();
         }
-        let sides = self.sides.iter().map(|side| self.heading(&side.id));
+        let sides = self.sides.iter().map(|side| self.result.heading(&side.id));
         let pairs = self.pairs.iter();
-        let ratios = pairs
-            .map(|(side, against)| format!("{} ÷ {}", self.heading(side), self.heading(against)));
+        let ratios = pairs.map(|(side, against)| {
+            format!(
+                "{} ÷ {}",
+                self.result.heading(side),
+                self.result.heading(against)
+            )
+        });
         sides.chain(ratios).collect()
     }
 

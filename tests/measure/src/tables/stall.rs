@@ -8,7 +8,7 @@ use super::{see_it_yourself, statuses};
 use workshop_results::figures::{figure, interval};
 use workshop_results::file::{Comparison, ResultFile};
 use workshop_results::metrics::UNCORRECTED;
-use workshop_results::shown::{Cell, Chart, Column, Course, Drawing, Panel, Table};
+use workshop_results::shown::{Chart, Column, Course, Drawing, Panel, Table};
 
 /// A load at a constant rate while the database stands still for a while, each request counted in both ways.
 #[derive(Debug, Deserialize)]
@@ -55,7 +55,7 @@ pub struct Moments {
 pub fn counted_twice(result: &ResultFile, stall: &Stall) -> Table {
     let columns = stall.sides.iter().flat_map(|stalled| {
         ["from sent", "from due"].map(|heading| Column {
-            group: result.label(&stalled.side).to_owned(),
+            group: result.heading(&stalled.side),
             heading: heading.to_owned(),
         })
     });
@@ -75,33 +75,23 @@ pub fn counted_twice(result: &ResultFile, stall: &Stall) -> Table {
             stall.sides.iter().flat_map(of_side).collect(),
         );
     }
-    let both = |cell: &dyn Fn(&StalledSide) -> Cell| {
-        let cells = stall
-            .sides
-            .iter()
-            .flat_map(|side| [Cell::Empty, cell(side)]);
-        cells.collect::<Vec<Cell>>()
-    };
-    table.row(
-        "p99 from due ÷ p99 from sent",
-        both(&|side| Some(&side.p99).into()),
-    );
-    table.row(
-        "Answers by status",
-        both(&|side| Cell::Text(statuses(&side.statuses))),
-    );
     table.notes = stall
         .sides
         .iter()
         .map(|side| finding(result, side))
         .collect();
+    let answers = stall.sides.iter().map(|side| {
+        let label = result.heading(&side.side);
+        format!("{label}, answers by status: {}", statuses(&side.statuses))
+    });
+    table.notes.extend(answers);
     table.notes.push(see_it_yourself(&stall.command));
     table
 }
 
 /// What the correction makes of a side's p99.
 fn finding(result: &ResultFile, stalled: &StalledSide) -> String {
-    let (label, p99) = (result.label(&stalled.side), &stalled.p99);
+    let (label, p99) = (result.heading(&stalled.side), &stalled.p99);
     match p99.ratio.zip(interval(p99.low, p99.high)) {
         Some((ratio, interval)) => format!(
             "{label}: the corrected p99 is {} times the uncorrected one of the same runs (95 % interval {interval})",
@@ -117,7 +107,7 @@ fn finding(result: &ResultFile, stalled: &StalledSide) -> String {
 /// One run of each side over time, a panel for each way of counting.
 pub fn course(result: &ResultFile, stall: &Stall) -> Chart {
     let panels = stall.sides.iter().flat_map(|stalled| {
-        let label = result.label(&stalled.side);
+        let label = result.heading(&stalled.side);
         let panel = |when: &str, faint, moments: &[Option<f64>]| Panel {
             name: format!("{label}, from when it was {when}"),
             faint,

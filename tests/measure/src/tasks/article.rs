@@ -387,14 +387,6 @@ impl Rows {
             &against_kotlin,
             times,
         ));
-        // A row that has no part in a phase is no comparison that failed.
-        for metric in &mut metrics {
-            let values = &metric.values;
-            let speaks = |id: &str| values.iter().any(|value| value.side == id);
-            metric
-                .comparisons
-                .retain(|comparison| speaks(&comparison.side) && speaks(&comparison.against));
-        }
         metrics
     }
 }

@@ -10,7 +10,7 @@ use workshop_base::terminal::{Style, paint};
 /// The longest line.
 const WIDTH: usize = 100;
 /// The longest line of a cell in words, and of a heading.
-const WORDS: usize = 44;
+const WORDS: usize = 36;
 const HEADING: usize = 16;
 /// The length of the longest bar.
 const BAR: f64 = 50.0;
@@ -316,6 +316,11 @@ fn of_course(course: &Course) -> Vec<String> {
         });
         lines.push(bars.collect());
     }
+    let moments = course.panels.iter().map(|panel| panel.moments.len()).max();
+    let at = |second: f64| (second / course.seconds * moments.unwrap_or(0) as f64).round() as usize;
+    let (began, ended) = (at(course.band.0), at(course.band.1));
+    let stretch = "░".repeat(ended.saturating_sub(began));
+    lines.push(format!("{}{stretch} the gray stretch", " ".repeat(began)));
     lines.push(format!(
         "from 0 to {} s; the highest bar is {} ms",
         figure(course.seconds),

@@ -108,7 +108,7 @@ impl Measured {
         let reference = path.is_file().then(|| ResultFile::read(&path)).transpose();
         let reference = reference.map_err(|error| {
             Problem::new(
-                format!("the reference's results cannot be shown: {error}"),
+                format!("the committed results cannot be shown: {error}"),
                 "measure the reference again, or git restore book/reference-results",
             )
         })?;

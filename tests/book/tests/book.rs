@@ -469,7 +469,7 @@ fn readers_results_of_an_older_version_do_not_stop_the_book() {
             "{\"schema\": 0, \"target\": \"exercise-3\"}",
             "results/exercise-3.json was written by an older version",
         ),
-        ("not JSON", "results/exercise-3.json is no result file"),
+        ("not JSON", "results/exercise-3.json is not a result file"),
     ] {
         checkout.write("results/exercise-3.json", text);
         let output = checkout.build();
@@ -499,7 +499,7 @@ fn a_broken_reference_file_stops_the_book() {
     assert!(!output.status.success(), "{said}");
     assert!(
         said.contains(&format!(
-            "book/{EXERCISE}:7: the reference figures cannot be shown"
+            "book/{EXERCISE}:7: the committed results cannot be shown"
         )),
         "{said}"
     );

@@ -299,14 +299,14 @@ impl ResultFile {
                 } else {
                     "a newer"
                 };
-                format!(
-                    "{shown} was written by {age} version of the course: its schema is {version}, this version reads {SCHEMA}"
-                )
+                format!("{shown} was written by {age} version of the course (schema {version})")
             }
-            None => format!("{shown} isn't a result file"),
+            None => format!("{shown} is not a result file"),
         };
         Err(Trouble::new(fault)
-            .expected("a result of this version of the course")
+            .expected(format!(
+                "JSON with schema {SCHEMA}, as this version of the course writes it"
+            ))
             .next(format!("{} (it replaces the file)", again(path)))
             .into())
     }
@@ -513,7 +513,7 @@ pub mod tests {
         assert!(newer.contains("a newer version"), "{newer}");
         assert!(newer.contains("next: just calibrate"), "{newer}");
         let other = error("exercise-2.json", "not JSON");
-        assert!(other.contains("isn't a result file"), "{other}");
+        assert!(other.contains("is not a result file"), "{other}");
         let broken = error("exercise-2.json", &format!(r#"{{"schema":{SCHEMA}}}"#));
         assert!(broken.contains("does not follow schema"), "{broken}");
     }

@@ -44,31 +44,49 @@ pub struct Memory {
     pub pss_kb: Option<u64>,
 }
 
-/// CPU time of processes and their descendants, those that ended included, in ticks of 10 ms.
+/// CPU time of processes and their descendants, in nanoseconds by the clock of each process; of descendants that ended and
+/// were waited for as well, in ticks of 10 ms. None when one of the processes is gone.
 pub fn cpu(pids: &[u32]) -> Option<Duration> {
-    let stats = all_stats();
-    if !pids.iter().all(|pid| stats.contains_key(pid)) {
+    let processes = all();
+    if !pids.iter().all(|pid| processes.contains_key(pid)) {
         return None;
     }
-    let ticks: u64 = descendants(pids, &stats)
-        .iter()
-        .filter_map(|pid| stats.get(pid))
-        .map(|stat| stat.ticks)
-        .sum();
-    Some(Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND))
+    let tree = descendants(pids, &processes);
+    let times = tree.iter().filter_map(|pid| {
+        let process = processes.get(pid)?;
+        let own = clock(*pid).unwrap_or_else(|| in_ticks(process.own_ticks));
+        Some(own + in_ticks(process.children_ticks))
+    });
+    Some(times.sum())
 }
 
-/// CPU time of a process that has used little. Its ticks of 10 ms are coarser than what a start takes, so the threads' run
-/// time in nanoseconds (`/proc/PID/task/*/schedstat`) counts where it says more; threads that have ended are only in the
-/// ticks.
-pub fn small_cpu(pid: u32) -> Option<Duration> {
-    let stat = parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-    let ticks = Duration::from_secs_f64(stat.ticks as f64 / TICKS_PER_SECOND);
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let nanoseconds: u64 = threads
-        .filter_map(|thread| run_time_ns(&thread.ok()?.path()))
-        .sum();
-    Some(ticks.max(Duration::from_nanos(nanoseconds))).filter(|time| !time.is_zero())
+/// The clock of a process's CPU time, which counts in nanoseconds and knows the threads that have ended.
+#[cfg(target_os = "linux")]
+fn clock(pid: u32) -> Option<Duration> {
+    let pid = nix::unistd::Pid::from_raw(pid.cast_signed());
+    let clock = nix::time::clock_getcpuclockid(pid).ok()?;
+    Some(nix::time::clock_gettime(clock).ok()?.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn clock(_pid: u32) -> Option<Duration> {
+    None
+}
+
+fn in_ticks(ticks: u64) -> Duration {
+    Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND)
+}
+
+/// CPU time that the whole machine has spent since its start: all cores, everything but waiting, hypervisor included.
+pub fn machine_cpu() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_whitespace().flat_map(str::parse).collect();
+    // user, nice, system, idle, iowait, irq, softirq, steal; what guests take is in user already.
+    let busy = [0, 1, 2, 5, 6, 7]
+        .iter()
+        .filter_map(|place| ticks.get(*place));
+    Some(in_ticks(busy.sum()))
 }
 
 /// CPU time of the compilers of a JVM, which HotSpot runs in threads of their own; zero for every other process.
@@ -130,7 +148,7 @@ pub fn memory(pid: u32) -> Option<Memory> {
 pub fn tree_pss_kb(pids: &[u32]) -> Option<u64> {
     let pss_kb = |pid: u32| memory(pid)?.pss_kb;
     let own: u64 = pids.iter().map(|pid| pss_kb(*pid)).sum::<Option<u64>>()?;
-    let tree = descendants(pids, &all_stats());
+    let tree = descendants(pids, &all());
     let others = tree.into_iter().filter(|pid| !pids.contains(pid));
     Some(own + others.filter_map(pss_kb).sum::<u64>())
 }
@@ -151,7 +169,7 @@ pub fn open_files(pid: u32) -> Option<usize> {
 
 /// The children of a process, those included that have ended and that it has not taken notice of.
 pub fn children(pid: u32) -> Vec<u32> {
-    let children = all_stats().into_iter();
+    let children = all().into_iter();
     children
         .filter(|(_, stat)| stat.parent == pid)
         .map(|(child, _)| child)
@@ -159,14 +177,27 @@ pub fn children(pid: u32) -> Vec<u32> {
 }
 
 /// What `/proc/PID/stat` says of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stat {
-    parent: u32,
-    /// User and system time, of children that were waited for as well.
-    ticks: u64,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// The program's name, cut at 15 characters.
+    pub name: String,
+    /// The process that started it.
+    pub parent: u32,
+    /// User and system time.
+    own_ticks: u64,
+    /// That of its children that ended and were waited for.
+    children_ticks: u64,
 }
 
-fn all_stats() -> HashMap<u32, Stat> {
+impl Process {
+    /// CPU time, that of its children that were waited for included.
+    pub fn cpu(&self) -> Duration {
+        in_ticks(self.own_ticks + self.children_ticks)
+    }
+}
+
+/// All processes of the machine; none where there is no `/proc`.
+pub fn all() -> HashMap<u32, Process> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return HashMap::new();
     };
@@ -174,33 +205,34 @@ fn all_stats() -> HashMap<u32, Stat> {
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-            Some((
-                pid,
-                parse_stat(&fs::read_to_string(entry.path().join("stat")).ok()?)?,
-            ))
+            let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+            Some((pid, parse_stat(&stat)?))
         })
         .collect()
 }
 
 /// Parses one line of `/proc/PID/stat`. The program's name stands in parentheses and may hold anything, so the fields
 /// are counted after the last one.
-fn parse_stat(line: &str) -> Option<Stat> {
-    let fields: Vec<&str> = line.rsplit_once(')')?.1.split_whitespace().collect();
+fn parse_stat(line: &str) -> Option<Process> {
+    let (before, after) = line.rsplit_once(')')?;
+    let fields: Vec<&str> = after.split_whitespace().collect();
     // Field 3 of proc(5), the state, is the first here: utime, stime, cutime, cstime are 14 to 17.
     let number = |place: usize| fields.get(place - 3)?.parse::<i64>().ok();
-    let ticks = number(14)? + number(15)? + number(16)? + number(17)?;
-    Some(Stat {
+    Some(Process {
+        name: before.split_once('(')?.1.to_owned(),
         parent: u32::try_from(number(4)?).ok()?,
-        ticks: ticks.unsigned_abs(),
+        own_ticks: (number(14)? + number(15)?).unsigned_abs(),
+        children_ticks: (number(16)? + number(17)?).unsigned_abs(),
     })
 }
 
-fn descendants(roots: &[u32], stats: &HashMap<u32, Stat>) -> HashSet<u32> {
+/// These processes and all that they have started, directly or not.
+pub fn descendants(roots: &[u32], processes: &HashMap<u32, Process>) -> HashSet<u32> {
     let mut tree: HashSet<u32> = roots.iter().copied().collect();
     loop {
-        let more: Vec<u32> = stats
+        let more: Vec<u32> = processes
             .iter()
-            .filter(|(pid, stat)| tree.contains(&stat.parent) && !tree.contains(pid))
+            .filter(|(pid, process)| tree.contains(&process.parent) && !tree.contains(pid))
             .map(|(pid, _)| *pid)
             .collect();
         if more.is_empty() {
@@ -230,9 +262,11 @@ mod tests {
             "42 (a) b (c) S 7 42 42 0 -1 4194560 1000 0 0 0 120 30 5 1 20 0 9 0 12345 1000 10";
         assert_eq!(
             parse_stat(line),
-            Some(Stat {
+            Some(Process {
+                name: "a) b (c".to_owned(),
                 parent: 7,
-                ticks: 156
+                own_ticks: 150,
+                children_ticks: 6,
             })
         );
     }
@@ -245,7 +279,12 @@ mod tests {
 
     #[test]
     fn the_tree_of_a_process_holds_its_grandchildren_and_nobody_else() {
-        let stat = |parent| Stat { parent, ticks: 1 };
+        let stat = |parent| Process {
+            name: String::new(),
+            parent,
+            own_ticks: 1,
+            children_ticks: 0,
+        };
         let stats = HashMap::from([
             (1, stat(0)),
             (5, stat(1)),
@@ -277,7 +316,7 @@ mod tests {
         assert!(cpu(&[pid]).is_some());
         assert!(memory(pid).is_some_and(|memory| memory.peak_kb > 500));
         assert!(threads(pid).is_some_and(|threads| threads >= 1));
-        assert!(small_cpu(pid).is_some());
-        assert_eq!((cpu(&[pid, u32::MAX]), small_cpu(u32::MAX)), (None, None));
+        assert_eq!(cpu(&[pid, u32::MAX]), None);
+        assert!(machine_cpu().is_some_and(|busy| busy > Duration::ZERO));
     }
 }

@@ -144,7 +144,7 @@ pub struct SeedArgs {
 pub struct MeasureArgs {
     /// exercise-N (your Rust), or solution-N (the reference)
     pub target: Target,
-    /// One minute, for orientation
+    /// About a minute: judges CPU per request and size, and shows values of the rest
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
     /// Ten blocks a side
@@ -167,6 +167,12 @@ pub struct CalibrateArgs {
     /// Write the committed reference results instead of your own
     #[arg(long, hide = true)]
     pub reference: bool,
+    /// Calibrate so often, and say how often both claims held
+    #[arg(long, default_value_t = 1)]
+    pub times: usize,
+    /// Compare a duet with runs one after the other instead
+    #[arg(long, conflicts_with = "times")]
+    pub turns: bool,
 }
 
 /// Arguments of the command that hyperfine times.

@@ -14,7 +14,7 @@ use workshop_harness::build;
 use workshop_harness::build::Profile;
 use workshop_harness::service::Service;
 use workshop_harness::service::Settings;
-use workshop_measure::tasks::qrcode;
+use workshop_measure::tasks::codes;
 use workshop_measure::tools::oha::Load;
 use workshop_measure::tools::oha::Oha;
 use workshop_measure::tools::oha::Order;
@@ -134,7 +134,7 @@ async fn size_after(
 ) -> anyhow::Result<u64> {
     let oha = Oha::find(workspace)?;
     let order = Order {
-        url: format!("{}{}", service.base_url(), qrcode::path(32)),
+        url: format!("{}{}", service.base_url(), codes::path(32)),
         key: String::new(),
         connections: 32,
         duration: STRETCH,

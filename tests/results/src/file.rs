@@ -25,11 +25,11 @@ pub const CALIBRATION: &str = "calibration";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// About a minute, for orientation: predictions are not judged.
+    /// About a minute, for orientation: CPU per request and size are judged.
     Quick,
-    /// At least five blocks a side, at most five minutes.
+    /// About five minutes.
     Standard,
-    /// At least ten blocks a side.
+    /// Twice the blocks, and longer ones.
     Thorough,
 }
 
@@ -76,6 +76,8 @@ pub enum Verdict {
     NoDifferenceShown,
     /// A gate was broken; the comparison's `reason` says which.
     Invalid,
+    /// Too few blocks for a verdict: a quick run's ratio of two values.
+    NotJudged,
 }
 
 /// The value of one side, over its valid blocks.
@@ -215,6 +217,7 @@ impl std::fmt::Display for Verdict {
             Verdict::More => "more",
             Verdict::NoDifferenceShown => "no difference shown",
             Verdict::Invalid => "invalid",
+            Verdict::NotJudged => "not judged",
         })
     }
 }

@@ -24,7 +24,7 @@ pub struct Definition {
     /// For people.
     pub name: String,
     /// The unit of the values.
-    pub unit: &'static str,
+    pub unit: String,
     /// How it is taken, in half a sentence.
     pub how: String,
     /// Which way is better.
@@ -63,7 +63,7 @@ impl Definition {
         let key = key.into();
         Definition {
             name: name.into(),
-            unit,
+            unit: unit.to_owned(),
             how: how.into(),
             better: if is_amount(&key) {
                 Better::Less
@@ -617,7 +617,7 @@ pub fn from_blocks(
         spoken_for.then(|| Metric {
             key: definition.key.clone(),
             name: definition.name.clone(),
-            unit: definition.unit.to_owned(),
+            unit: definition.unit.clone(),
             how: definition.how.clone(),
             better: definition.better,
             headline: definition.headline,

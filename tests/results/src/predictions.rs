@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use toml::{Table, Value};
 
-use crate::file::{JudgedPrediction, Metric, Mode, ResultFile};
+use crate::file::{JudgedPrediction, Metric, ResultFile, Verdict};
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
@@ -77,14 +77,14 @@ fn number(value: &Value) -> Option<f64> {
         .or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
-/// Compares predictions with a measurement. An invalid one judges none, nor does a quick one, which is too rough, nor one
-/// without Kotlin. What was predicted is a service under load; a measurement without load speaks for the start alone.
+/// Compares predictions with a measurement. An invalid one judges none, nor does one without Kotlin; a quick one judges
+/// what has a verdict there. What was predicted is a service under load; a measurement without load speaks for the start alone.
 pub fn judged_by(predictions: &[Prediction], result: &ResultFile) -> Vec<JudgedPrediction> {
     let kotlin = result.sides_in(Language::Kotlin).next();
     let (Some(rust), Some(kotlin)) = (result.asked_for(), kotlin) else {
         return Vec::new();
     };
-    if result.mode == Mode::Quick || !result.invalid.is_empty() {
+    if !result.invalid.is_empty() {
         return Vec::new();
     }
     let mut judged = judge(predictions, &result.metrics, &rust.id, &kotlin.id);
@@ -105,7 +105,8 @@ fn judge(
         .iter()
         .filter_map(|prediction| {
             let metric = metrics.iter().find(|metric| metric.key == prediction.key)?;
-            let measured = metric.comparison(side, against)?.ratio?;
+            let pair = metric.comparison(side, against)?;
+            let measured = pair.ratio.filter(|_| pair.verdict != Verdict::NotJudged)?;
             let factor = (prediction.ratio / measured).max(measured / prediction.ratio);
             Some(JudgedPrediction {
                 key: prediction.key.clone(),
@@ -124,7 +125,6 @@ mod tests {
     use super::*;
     use crate::file::Better;
     use crate::file::Comparison;
-    use crate::file::Verdict;
 
     fn metric(key: &str, ratio: Option<f64>) -> Metric {
         let comparison = Comparison {

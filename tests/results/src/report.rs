@@ -202,7 +202,8 @@ fn score(made: usize, judged: &[(&ResultFile, &JudgedPrediction)]) -> String {
     }
     let waiting = made.saturating_sub(judged.len());
     if judged.is_empty() {
-        return "None of your predictions is judged yet: `just measure exercise-3` does it; a quick run does not.".to_owned();
+        return "None of your predictions is judged yet: `just measure exercise-3` does it."
+            .to_owned();
     }
     let held = judged
         .iter()

@@ -3,35 +3,98 @@
 use crate::cli::CalibrateArgs;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
-use workshop_measure::protocol::lab;
-use workshop_measure::protocol::lab::Lab;
-use workshop_measure::tasks::calibration;
+use workshop_measure::protocol::lab::{self, Lab};
+use workshop_measure::tasks::calibration::{Calibrated, Calibration};
 use workshop_measure::tools::oha::Oha;
-use workshop_results::file::{CALIBRATION, ResultFile};
+use workshop_results::figures::{figure, interval};
+use workshop_results::file::{CALIBRATION, Comparison, ResultFile};
 use workshop_results::view;
 use workshop_results::write::text;
 
-/// Runs the calibration and writes it down.
+/// The share that is planted where a duet is compared with turns: large, so that its ratio is sure in both.
+const LARGE: f64 = 0.2;
+
+/// Runs the calibration and writes it down; several of them give a score.
 pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<Outcome> {
     Oha::find(workspace)?;
     let lab = Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
-    let file = calibration::measure(&lab).await?;
-    let path = if args.reference {
-        ResultFile::reference_path(workspace, CALIBRATION)
-    } else {
-        ResultFile::own_path(workspace, CALIBRATION)
-    };
-    file.write(&path)?;
-    text::print(&view::terminal(&file));
+    let calibration = Calibration::new(&lab).await?;
+    if args.turns {
+        return turns(&calibration).await;
+    }
+    let mut held = vec![0; 2];
+    for time in 1..=args.times {
+        let found = calibration.run().await?;
+        for (held, claim) in held.iter_mut().zip(&found.claims) {
+            *held += usize::from(claim.holds);
+        }
+        if args.times == 1 {
+            return written(workspace, args, &found);
+        }
+        let claims = found.claims.iter().map(|claim| in_words(&claim.decides));
+        println!(
+            "{time} of {}: {}",
+            args.times,
+            claims.collect::<Vec<_>>().join("; ")
+        );
+    }
     println!(
-        "\nwritten to {}",
-        path.strip_prefix(workspace.root())
-            .unwrap_or(&path)
-            .display()
+        "no difference was shown where none is: {} of {}",
+        held[0], args.times
     );
-    Ok(if calibration::holds(&file) {
+    println!(
+        "the planted difference was found: {} of {}",
+        held[1], args.times
+    );
+    let enough = held.iter().all(|held| held * 20 >= args.times * 19);
+    Ok(if enough {
         Outcome::Passed
     } else {
         Outcome::Failed
     })
+}
+
+fn written(
+    workspace: &Workspace,
+    args: &CalibrateArgs,
+    found: &Calibrated,
+) -> anyhow::Result<Outcome> {
+    let path = if args.reference {
+        ResultFile::reference_path(workspace, CALIBRATION)
+    } else {
+        workspace.results().join(format!("{CALIBRATION}.json"))
+    };
+    found.result.write(&path)?;
+    text::print(&view::terminal(&found.result));
+    let shown = path.strip_prefix(workspace.root()).unwrap_or(&path);
+    println!("\nwritten to {}", shown.display());
+    Ok(if found.holds() {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}
+
+/// Does a duet tell the same as turns?
+async fn turns(calibration: &Calibration<'_>) -> anyhow::Result<Outcome> {
+    let [duet, turns] = calibration.turns(LARGE).await?;
+    println!("both at once:         {}", in_words(&duet));
+    println!("one after the other:  {}", in_words(&turns));
+    let ends = duet.low.zip(turns.high).zip(turns.low.zip(duet.high));
+    let agree = ends.is_some_and(|((a, b), (c, d))| a <= b && c <= d);
+    println!(
+        "the intervals {}",
+        if agree { "agree" } else { "do not agree" }
+    );
+    Ok(if agree {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}
+
+fn in_words(pair: &Comparison) -> String {
+    let ratio = pair.ratio.map_or_else(|| "-".to_owned(), figure);
+    let within = interval(pair.low, pair.high).unwrap_or_default();
+    format!("{} {ratio} ({within}), {}", pair.side, pair.verdict)
 }

@@ -481,7 +481,8 @@ pub fn free_address() -> std::io::Result<SocketAddr> {
     }
 }
 
-fn port_was_taken(log: &str) -> bool {
+/// True when a log says that the port belongs to another process.
+pub fn port_was_taken(log: &str) -> bool {
     let log = log.to_lowercase();
     log.contains("address already in use") || log.contains("address in use")
 }

@@ -9,31 +9,27 @@ use anyhow::Context;
 
 use crate::protocol::front;
 use crate::protocol::ids;
-use crate::protocol::plan::CONNECTIONS;
-use crate::protocol::plan::HEADLINE_RATE;
-use crate::protocol::plan::POOL_SIZE;
-use crate::protocol::session::Session;
+use crate::protocol::neighbors::Moment;
+use crate::protocol::plan::{HEADLINE_RATE, Plan};
+use crate::protocol::session::{Session, key, order};
 use crate::protocol::subject::Subject;
-use crate::protocol::warmup;
-use crate::protocol::warmup::Limits;
-use crate::protocol::warmup::WarmedUp;
+use crate::protocol::warmup::{self, Limits, WarmedUp};
 use crate::tools::first_answer;
-use crate::tools::oha::Load;
-use crate::tools::oha::Order;
-use crate::tools::oha::Run;
+use crate::tools::oha::{Load, Order, Run};
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_base::target::Language;
 use workshop_harness::front::Front;
-use workshop_harness::service::Service;
-use workshop_harness::service::Settings;
-use workshop_harness::service::Stopped;
-use workshop_harness::service::free_address;
+use workshop_harness::service::{self, Service, Settings, Stopped, free_address};
 
 /// Between two looks at the number of threads.
 const SAMPLE: Duration = Duration::from_millis(200);
+/// Between two looks at the memory. Adding up a JVM's pages takes the kernel milliseconds.
+const MEMORY_SAMPLE: Duration = Duration::from_millis(500);
 /// How many of a service's last log lines an error shows.
 const LOG_LINES: usize = 12;
+/// How often a port is tried that somebody else took between our choosing and the service's binding.
+const PORT_ATTEMPTS: usize = 3;
 
 /// The key of a block's value that says how much of the machine the generator took; no metric, but a note.
 pub const GENERATOR_SHARE: &str = "generator_share";
@@ -41,9 +37,8 @@ pub const GENERATOR_SHARE: &str = "generator_share";
 pub const UNSTEADY: &str = "unsteady";
 /// The key of a block's value that is 1 when the service had to be killed.
 pub const HUNG: &str = "hung_on_shutdown";
-
-/// The metrics that the closed loop speaks for.
-const SATURATION: [&str; 3] = ["throughput", "cpu_per_request", "threads"];
+/// The key of what a request costs in the closed loop; the judged figure comes from duets.
+pub const CPU_SATURATED: &str = "cpu_per_request_saturated";
 
 /// What a block found out.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,77 +57,121 @@ impl Observed {
         }
     }
 
+    /// Notes the larger of a value and the one that is there.
+    fn most(&mut self, key: &str, value: Option<f64>) {
+        let before = self.values.get(key).copied();
+        self.value(
+            key,
+            value.map(|value| before.map_or(value, |before| before.max(value))),
+        );
+    }
+
     /// Takes the right to speak for these metrics away.
-    pub fn invalid(&mut self, keys: &[String], reason: &str) {
+    pub fn invalid(&mut self, keys: impl IntoIterator<Item = impl Into<String>>, reason: &str) {
         for key in keys {
-            self.invalid.insert(key.clone(), reason.to_owned());
+            self.invalid.insert(key.into(), reason.to_owned());
         }
+    }
+
+    /// Notes the memory of a process, now and at its peak.
+    pub fn memory(&mut self, pid: u32, peak: impl Into<String>, share: impl Into<String>) {
+        let memory = process::memory(pid);
+        self.value(peak, memory.map(|memory| megabytes(memory.peak_kb)));
+        self.value(
+            share,
+            memory.and_then(|memory| memory.pss_kb).map(megabytes),
+        );
     }
 }
 
 /// A service that has given its first answer.
 pub struct Started {
-    pub(crate) service: Service,
-    /// What clients reach it through.
+    /// The service.
+    pub service: Service,
     front: Option<Front>,
     start_up: Duration,
-    /// CPU time until then.
-    pub(crate) cpu: Option<Duration>,
+    cpu: Option<Duration>,
+}
+
+impl Started {
+    /// Stops the service, and what is in front of it.
+    pub async fn stop(self) -> anyhow::Result<Stopped> {
+        let by_the_service = front::stop(self.front).await;
+        let stopped = self.service.stop().await;
+        by_the_service?;
+        Ok(stopped)
+    }
 }
 
 /// Starts a fresh process and waits for its first answer: a record, where the subject asks for nothing else.
-///
-/// # Errors
-/// When it does not get there; the error shows its last log lines.
 pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<Started> {
     let settings = Settings {
         pool_size: subject.pool_size,
         timeout: session.timeout,
         ..Settings::new(&session.database_url)
     };
-    let address = free_address().context("no free port")?;
-    let limit = subject.launch.limits.start;
     let record = || format!("/read/{}", ids::of(session.data_set).first);
     let path = subject.first_path.clone().unwrap_or_else(record);
-    let asked = path.clone();
-    let key = settings.api_keys.first().cloned().unwrap_or_default();
+    let limit = subject.launch.limits.start;
+    for attempt in 1.. {
+        let (mut service, took) = spawn(session, subject, &settings, &path).await?;
+        if let Some(start_up) = took {
+            let cpu = process::cpu(&[service.pid()]);
+            let front = match &subject.front {
+                Some(launch) => Some(
+                    launch
+                        .start(session.workspace, &settings, &mut service)
+                        .await?,
+                ),
+                None => None,
+            };
+            return Ok(Started {
+                service,
+                front,
+                start_up,
+                cpu,
+            });
+        }
+        let log = service.log_tail(LOG_LINES);
+        let lost_its_port = service.exited().is_some() && service::port_was_taken(&log);
+        if !lost_its_port || attempt == PORT_ATTEMPTS {
+            return Err(Trouble::new(format!(
+                "{} has not given its first answer within {} s; its last words:\n{log}",
+                subject.id(),
+                limit.as_secs(),
+            ))
+            .expected(format!("200 from GET {path}"))
+            .next(format!("just check {}", subject.id()))
+            .into());
+        }
+    }
+    unreachable!("the last attempt returns")
+}
 
+/// Spawns the service on a free port; how long its first answer took, if there was one.
+async fn spawn(
+    session: &Session<'_>,
+    subject: &Subject,
+    settings: &Settings,
+    path: &str,
+) -> anyhow::Result<(Service, Option<Duration>)> {
+    let address = free_address().context("no free port")?;
+    let limit = subject.launch.limits.start;
+    let path = path.to_owned();
     let cancel = Cancel::default();
     let cancelled = Arc::clone(&cancel.0);
     let spawned = Instant::now();
     // Spawned here, not on a thread of the blocking pool: the kernel ends the service with the thread that spawned it.
-    let mut service = Service::spawn(session.workspace, &subject.launch, &settings, address)
+    let mut service = Service::spawn(session.workspace, &subject.launch, settings, address)
         .with_context(|| format!("{} cannot be started", subject.id()))?;
     let waited = tokio::task::spawn_blocking(move || {
         let alive = || !cancelled.load(Ordering::Relaxed) && service.exited().is_none();
-        let took = first_answer::first_200(address, &path, &key, spawned, limit, alive);
+        let took = first_answer::first_200(address, &path, &key(), spawned, limit, alive);
         (service, took)
     });
-    let (mut service, took) = waited
+    waited
         .await
-        .context("the wait for the first answer broke off")?;
-    let Some(start_up) = took else {
-        return Err(Trouble::new(format!(
-            "{} has not given its first answer within {} s; its last words:\n{}",
-            subject.id(),
-            limit.as_secs(),
-            service.log_tail(LOG_LINES)
-        ))
-        .expected(format!("200 from GET {asked}"))
-        .next(format!("just check {}", subject.id()))
-        .into());
-    };
-    let cpu = process::small_cpu(service.pid());
-    let front = match &subject.front {
-        Some(launch) => Some(launch.start(session, &settings, &mut service).await?),
-        None => None,
-    };
-    Ok(Started {
-        service,
-        front,
-        start_up,
-        cpu,
-    })
+        .context("the wait for the first answer broke off")
 }
 
 /// Tells the blocking wait that nobody waits for it any more.
@@ -145,84 +184,54 @@ impl Drop for Cancel {
     }
 }
 
-/// What a service is told, where its task asks for nothing else.
-pub fn settings(database_url: &str) -> Settings {
-    Settings {
-        pool_size: POOL_SIZE,
-        ..Settings::new(database_url)
-    }
-}
-
-/// The load on a service's random reads.
-pub fn order(session: &Session<'_>, service: &Service, duration: Duration, load: Load) -> Order {
-    let path = format!("/read/{}", ids::of(session.data_set).pattern);
-    order_for(&path, service, duration, load)
-}
-
-/// The load on random paths, which this regular expression describes.
-pub fn order_for(path: &str, service: &Service, duration: Duration, load: Load) -> Order {
-    Order {
-        url: format!("{}{path}", service.base_url()),
-        key: settings("").api_keys.first().cloned().unwrap_or_default(),
-        connections: CONNECTIONS,
-        duration,
-        load,
-    }
-}
-
 /// Finds a side's rough saturation: the last window of a warm-up.
-///
-/// # Errors
-/// When the service does not start, or breaks a gate.
-pub async fn calibrate(
-    session: &mut Session<'_>,
+pub async fn saturation(
+    session: &Session<'_>,
     subject: &Subject,
-    loads: &impl Loads,
+    path: &str,
 ) -> anyhow::Result<f64> {
-    let limits = session.plan.warm_up_of(subject.runs_as);
-    let limits = match subject.runs_as {
-        Language::Kotlin => Limits {
-            ceiling: session.plan.calibration,
-            ..limits
-        },
-        Language::Rust => limits,
-    };
+    let mut limits = session.plan.warm_up_of(subject.runs_as);
+    if subject.runs_as == Language::Kotlin {
+        limits.ceiling = Duration::from_secs_f64(session.plan.finding);
+    }
     let started = start(session, subject).await?;
-    let order = loads.warm_up(session, &started.service, limits.window);
-    let warmed_up = warmup::run(session.oha, &order, &started.service.pids(), &limits).await?;
-    let warmed_up = warmed_up.map_err(|reason| broken(subject, &started.service, &reason))?;
-    let by_the_service = front::stop(started.front).await;
-    started.service.stop().await;
-    by_the_service?;
+    let warmed_up = warm_up(session, subject, &started.service, path, &limits).await?;
+    started.stop().await?;
     Ok(warmed_up.last_rate)
 }
 
-fn broken(subject: &Subject, service: &Service, reason: &str) -> anyhow::Error {
-    Trouble::new(format!(
-        "{} cannot be measured: {reason}\n{}",
-        subject.id(),
-        service.log_tail(LOG_LINES)
-    ))
-    .expected("status 200 for every request")
-    .next(format!("just check {}", subject.id()))
-    .failed()
-    .into()
+/// Warms a service up; a broken gate is an error.
+pub async fn warm_up(
+    session: &Session<'_>,
+    subject: &Subject,
+    service: &Service,
+    path: &str,
+    limits: &Limits,
+) -> anyhow::Result<WarmedUp> {
+    let order = order(path, service, limits.window, Load::Closed);
+    let warmed_up = warmup::run(&session.oha, &order, &service.pids(), limits).await?;
+    warmed_up.map_err(|reason| {
+        Trouble::new(format!(
+            "{} cannot be measured: {reason}\n{}",
+            subject.id(),
+            service.log_tail(LOG_LINES)
+        ))
+        .expected("status 200 for every request")
+        .next(format!("just check {}", subject.id()))
+        .failed()
+        .into()
+    })
 }
 
 /// What a task puts on a warm service, and what it notes of it.
 pub trait Loads {
+    /// The random paths that a service is warmed up with.
+    fn path(&self) -> &str;
+
     /// The metrics that these loads speak for.
     fn keys(&self, subject: &Subject) -> Vec<String>;
 
-    /// The load that a service is warmed up with.
-    fn warm_up(&self, session: &Session<'_>, service: &Service, window: Duration) -> Order {
-        order(session, service, window, Load::Closed)
-    }
-
     /// Puts the loads on a service, one after the other. A broken gate is no error: it makes metrics invalid.
-    ///
-    /// # Errors
-    /// When a tool cannot be run.
     fn put_on(
         &mut self,
         session: &mut Session<'_>,
@@ -233,97 +242,203 @@ pub trait Loads {
     ) -> impl Future<Output = anyhow::Result<()>>;
 }
 
-/// Random reads: a closed loop, then open loops at these rates (percent of the slower side's saturation, requests per
-/// second).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reads<'a>(pub &'a [(u32, f64)]);
+/// What can be read off a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Answers per second.
+    Rate,
+    /// The median latency.
+    Median,
+    /// The 99th percentile.
+    P99,
+    /// CPU time per request.
+    Cpu,
+    /// The most threads that were seen.
+    Threads,
+    /// The most memory of the processes and their children that was seen, by its proportional share.
+    Pss,
+    /// The database's time per request.
+    Database,
+    /// The connections to the database at the end.
+    Connections,
+}
 
-impl Loads for Reads<'_> {
-    fn keys(&self, _subject: &Subject) -> Vec<String> {
-        let at_rates = self.0.iter().flat_map(|(percent, _)| keys_at(*percent));
-        SATURATION
-            .map(str::to_owned)
-            .into_iter()
-            .chain(at_rates)
+/// One load and what is noted of it, under which keys.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The random paths, as a regular expression.
+    pub path: String,
+    /// How requests are offered.
+    pub load: Load,
+    /// How long.
+    pub length: Duration,
+    /// What is noted, and the metric that it is a value of.
+    pub readings: Vec<(Reading, String)>,
+    /// The ids of the sides that get this load; none for all.
+    pub only_for: Option<Vec<String>>,
+}
+
+/// Loads that are nothing but data, the first one's path being that of the warm-up.
+pub type Steps = Vec<Step>;
+
+/// Random paths: a closed loop, then open loops at these rates (percent of the slower side's saturation, requests per
+/// second).
+pub fn steps(plan: &Plan, path: &str, rates: &[(u32, f64)]) -> Steps {
+    let closed = Step {
+        path: path.to_owned(),
+        load: Load::Closed,
+        length: Duration::from_secs_f64(plan.saturation),
+        readings: [
+            (Reading::Rate, "throughput"),
+            (Reading::Cpu, CPU_SATURATED),
+            (Reading::Threads, "threads"),
+            (Reading::Database, "database_per_request"),
+        ]
+        .map(|(reading, key)| (reading, key.to_owned()))
+        .into(),
+        only_for: None,
+    };
+    let open = rates.iter().map(|(percent, rate)| Step {
+        load: Load::Open(*rate),
+        length: Duration::from_secs_f64(plan.open),
+        readings: vec![
+            (Reading::P99, p99_at(*percent)),
+            (Reading::Median, format!("p50_at_{percent}")),
+        ],
+        ..closed.clone()
+    });
+    std::iter::once(closed.clone()).chain(open).collect()
+}
+
+/// The key of the p99 at this percentage of the slower side's saturation.
+pub fn p99_at(percent: u32) -> String {
+    if percent == HEADLINE_RATE {
+        "p99".to_owned()
+    } else {
+        format!("p99_at_{percent}")
+    }
+}
+
+impl Loads for Steps {
+    fn path(&self) -> &str {
+        self.first().map_or("/health", |step| &step.path)
+    }
+
+    fn keys(&self, subject: &Subject) -> Vec<String> {
+        let steps = self.iter().filter(|step| step.is_for(subject));
+        let readings = steps.flat_map(|step| &step.readings);
+        readings
+            .map(|(_, key)| format!("{key}{}", subject.key_end))
             .collect()
     }
 
     async fn put_on(
         &mut self,
         session: &mut Session<'_>,
-        _subject: &Subject,
+        subject: &Subject,
         service: &Service,
         observed: &mut Observed,
         title: &str,
     ) -> anyhow::Result<()> {
-        session
-            .progress
-            .phase(&format!("{title}: closed loop, {CONNECTIONS} connections"));
-        saturate(session, service, observed).await?;
-        for (percent, rate) in self.0 {
-            session
-                .progress
-                .phase(&format!("{title}: open loop, {rate:.0} requests/s"));
-            let order = order(session, service, session.plan.open, Load::Open(*rate));
-            offer(session, &order, service, *percent, observed).await?;
+        for step in self.iter().filter(|step| step.is_for(subject)) {
+            session.progress.phase(&format!("{title}: {}", step.load));
+            step.put_on(session, subject, service, observed).await?;
         }
         Ok(())
     }
 }
 
-/// Runs a block.
-///
-/// # Errors
-/// When the service does not start or dies on the way, or a tool cannot be run. A broken gate is no error: it makes
-/// metrics of the block invalid.
+impl Step {
+    fn is_for(&self, subject: &Subject) -> bool {
+        let only = self.only_for.as_ref();
+        only.is_none_or(|only| only.iter().any(|id| id == subject.id()))
+    }
+
+    async fn put_on(
+        &self,
+        session: &mut Session<'_>,
+        subject: &Subject,
+        service: &Service,
+        observed: &mut Observed,
+    ) -> anyhow::Result<()> {
+        let order = order(&self.path, service, self.length, self.load);
+        let wants = |wanted: Reading| self.readings.iter().any(|(reading, _)| *reading == wanted);
+        let database_before = session.database_time().await;
+        let seen = watched(session, &order, &service.pids(), wants(Reading::Pss)).await?;
+        let database = database_before
+            .zip(session.database_time().await)
+            .map(|(before, after)| after.saturating_sub(before));
+        let connections = match &mut session.activity {
+            Some(activity) => activity.connections().await,
+            None => None,
+        };
+        let run = &seen.run;
+        if self.load == Load::Closed {
+            observed.most(GENERATOR_SHARE, run.generator_share);
+        }
+        for (reading, key) in &self.readings {
+            let key = format!("{key}{}", subject.key_end);
+            if let Err(reason) = run.gate(&order) {
+                observed.invalid([key], &reason);
+                continue;
+            }
+            match reading {
+                Reading::Rate => observed.value(key, Some(run.rate)),
+                Reading::Median => observed.value(key, run.p50_ms),
+                Reading::P99 => observed.value(key, run.p99_ms),
+                Reading::Cpu => observed.value(key, per_request_us(seen.cpu, run)),
+                Reading::Threads => observed.most(&key, seen.threads.map(|threads| threads as f64)),
+                Reading::Pss => observed.most(&key, seen.pss_kb.map(megabytes)),
+                Reading::Database => {
+                    let time = per_request_us(database, run).filter(|time| *time > 0.0);
+                    observed.value(key, time);
+                }
+                Reading::Connections => observed.value(key, connections.map(|count| count as f64)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a block. A broken gate is no error: it makes metrics of the block invalid.
 pub async fn run(
     session: &mut Session<'_>,
     subject: &Subject,
     loads: &mut impl Loads,
-    limits: &Limits,
     title: &str,
 ) -> anyhow::Result<Observed> {
     let mut observed = Observed::default();
     session.progress.phase(&format!("{title}: starting"));
-    let Started {
-        mut service,
-        front,
-        start_up,
-        cpu,
-    } = start(session, subject).await?;
+    let mut started = start(session, subject).await?;
+    let service = &mut started.service;
     let pid = service.pid();
-    observed.value("start_up", Some(start_up.as_secs_f64() * 1e3));
-    observed.value("start_up_cpu", cpu.map(|cpu| cpu.as_secs_f64() * 1e3));
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+    observed.value("start_up", Some(milliseconds(started.start_up)));
+    observed.value("start_up_cpu", started.cpu.map(milliseconds));
     observed.value("size", Some(subject.size as f64 / 1e6));
+    observed.values.extend(subject.constants.clone());
 
-    session
-        .progress
-        .phase(&format!("{title}: warming up until steady"));
+    let warming = format!("{title}: warming up until steady");
+    session.progress.phase(&warming);
     let pids = service.pids();
-    let ticks_before = process::cpu(&pids);
-    let warm_up_order = loads.warm_up(session, &service, limits.window);
-    match warmup::run(session.oha, &warm_up_order, &pids, limits).await? {
+    let limits = session.plan.warm_up_of(subject.runs_as);
+    let order = order(loads.path(), service, limits.window, Load::Closed);
+    let cpu_before = process::cpu(&pids);
+    match warmup::run(&session.oha, &order, &pids, &limits).await? {
         Ok(warmed_up) => {
-            let warm_up_cpu = ticks_before
-                .zip(process::cpu(&pids))
-                .map(|(before, after)| after.saturating_sub(before));
+            let cpu = since(cpu_before, process::cpu(&pids));
+            let before = Moment::now();
             loads
-                .put_on(session, subject, &service, &mut observed, title)
+                .put_on(session, subject, service, &mut observed, title)
                 .await?;
-            after_warm_up(&mut observed, &warmed_up, warm_up_cpu);
+            session.neighbors.since(before);
+            after_warm_up(&mut observed, &warmed_up, cpu);
+            observed.memory(pid, "memory", "pss");
         }
         Err(reason) => {
-            observed.invalid(&loads.keys(subject), &reason);
-            observed.invalid(&["memory", "pss"].map(str::to_owned), &reason);
+            observed.invalid(loads.keys(subject), &reason);
+            observed.invalid(["memory", "pss"], &reason);
         }
-    }
-    if !observed.invalid.contains_key("memory") {
-        let memory = process::memory(pid);
-        observed.value("memory", memory.map(|memory| megabytes(memory.peak_kb)));
-        observed.value(
-            "pss",
-            memory.and_then(|memory| memory.pss_kb).map(megabytes),
-        );
     }
     if let Some(status) = service.exited() {
         return Err(Trouble::new(format!(
@@ -337,11 +452,9 @@ pub async fn run(
         .into());
     }
     session.progress.phase(&format!("{title}: stopping"));
-    let by_the_service = front::stop(front).await;
-    if service.stop().await == Stopped::Killed {
+    if started.stop().await? == Stopped::Killed {
         observed.value(HUNG, Some(1.0));
     }
-    by_the_service?;
     Ok(observed)
 }
 
@@ -352,102 +465,68 @@ fn after_warm_up(observed: &mut Observed, warmed_up: &WarmedUp, cpu: Option<Dura
     if warmed_up.steady_after_s.is_none() {
         observed.value(UNSTEADY, Some(1.0));
     }
-    let per_request_us = observed.values.get("cpu_per_request").copied();
+    let per_request_us = observed.values.get(CPU_SATURATED).copied();
     let beyond = cpu.zip(per_request_us).map(|(cpu, per_request_us)| {
-        cpu.as_secs_f64() * 1e3 - per_request_us * warmed_up.answers as f64 / 1e3
+        let steady = per_request_us * warmed_up.answers as f64 / 1e3;
+        (cpu.as_secs_f64() * 1e3 - steady).max(0.0)
     });
-    observed.value(
-        "warm_up_cpu",
-        beyond.map(|milliseconds| milliseconds.max(0.0)),
-    );
+    observed.value("warm_up_cpu", beyond);
 }
 
-async fn saturate(
-    session: &mut Session<'_>,
-    service: &Service,
-    observed: &mut Observed,
-) -> anyhow::Result<()> {
-    let order = order(session, service, session.plan.saturation, Load::Closed);
-    let database_before = session.database_time().await;
-    let (run, cpu, threads) = watched(session, &order, &service.pids()).await?;
-    let database_after = session.database_time().await;
-    observed.value(GENERATOR_SHARE, run.generator_share);
-    if let Err(reason) = run.gate(&order) {
-        observed.invalid(&SATURATION.map(str::to_owned), &reason);
-        return Ok(());
-    }
-    observed.value("throughput", Some(run.rate));
-    observed.value("cpu_per_request", per_request_us(cpu, &run));
-    observed.value("threads", threads.map(|threads| threads as f64));
-    let database = database_before
-        .zip(database_after)
-        .map(|(before, after)| after.saturating_sub(before));
-    observed.value(
-        "database_per_request",
-        per_request_us(database, &run).filter(|time| *time > 0.0),
-    );
-    Ok(())
+/// What was seen of processes while they were under a load.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// What the generator found.
+    pub run: Run,
+    /// The processes' CPU time meanwhile.
+    pub cpu: Option<Duration>,
+    /// The most threads at once.
+    pub threads: Option<usize>,
+    /// The most memory at once, children included, where it was looked at.
+    pub pss_kb: Option<u64>,
 }
 
-/// Puts an open loop at this percentage of the slower side's saturation on a service.
-pub(crate) async fn offer(
-    session: &Session<'_>,
-    order: &Order,
-    service: &Service,
-    percent: u32,
-    observed: &mut Observed,
-) -> anyhow::Result<()> {
-    let (run, cpu, _) = watched(session, order, &service.pids()).await?;
-    let keys = keys_at(percent);
-    if let Err(reason) = run.gate(order) {
-        observed.invalid(&keys, &reason);
-        return Ok(());
-    }
-    let values = [run.p99_ms, run.p50_ms, per_request_us(cpu, &run)];
-    for (key, value) in keys.into_iter().zip(values) {
-        observed.value(key, value);
-    }
-    Ok(())
-}
-
-/// The metrics that the open loop at this rate speaks for: p99, median, CPU.
-pub(crate) fn keys_at(percent: u32) -> [String; 3] {
-    let p99 = if percent == HEADLINE_RATE {
-        "p99".to_owned()
-    } else {
-        format!("p99_at_{percent}")
-    };
-    [
-        p99,
-        format!("p50_at_{percent}"),
-        format!("cpu_per_request_at_{percent}"),
-    ]
-}
-
-/// Runs a load with an eye on the processes: their CPU time meanwhile, and the most threads that were seen.
-pub(crate) async fn watched(
+/// Runs a load with an eye on the processes.
+pub async fn watched(
     session: &Session<'_>,
     order: &Order,
     pids: &[u32],
-) -> anyhow::Result<(Run, Option<Duration>, Option<usize>)> {
+    look_at_memory: bool,
+) -> anyhow::Result<Seen> {
     let threads_now = || pids.iter().map(|pid| process::threads(*pid)).sum();
-    let cpu_before = process::cpu(pids);
     let mut threads: Option<usize> = threads_now();
+    let (mut pss_kb, mut looked) = (None, Instant::now());
+    let cpu_before = process::cpu(pids);
     let load = session.oha.run(order);
     tokio::pin!(load);
     let run = loop {
         tokio::select! {
             run = &mut load => break run?,
-            () = tokio::time::sleep(SAMPLE) => threads = threads.max(threads_now()),
+            () = tokio::time::sleep(SAMPLE) => {
+                threads = threads.max(threads_now());
+                if look_at_memory && looked.elapsed() > MEMORY_SAMPLE {
+                    pss_kb = pss_kb.max(process::tree_pss_kb(pids));
+                    looked = Instant::now();
+                }
+            }
         }
     };
-    let cpu = cpu_before
-        .zip(process::cpu(pids))
-        .map(|(before, after)| after.saturating_sub(before));
-    Ok((run, cpu, threads))
+    let cpu = since(cpu_before, process::cpu(pids));
+    Ok(Seen {
+        run,
+        cpu,
+        threads,
+        pss_kb,
+    })
 }
 
-pub(crate) fn per_request_us(time: Option<Duration>, run: &Run) -> Option<f64> {
+/// The time between two readings.
+pub fn since(before: Option<Duration>, after: Option<Duration>) -> Option<Duration> {
+    Some(after?.saturating_sub(before?))
+}
+
+/// A time in microseconds per answer.
+pub fn per_request_us(time: Option<Duration>, run: &Run) -> Option<f64> {
     let time = time.filter(|_| run.answers > 0)?;
     Some(time.as_secs_f64() * 1e6 / run.answers as f64)
 }

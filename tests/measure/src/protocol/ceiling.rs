@@ -15,9 +15,6 @@ use workshop_harness::build::Profile;
 pub const ID: &str = "ceiling";
 
 /// Builds it.
-///
-/// # Errors
-/// See [`BuildError`].
 pub fn build(workspace: &Workspace, profile: Profile) -> Result<Launch, BuildError> {
     let krate = Crate {
         folder: workspace.root().join("tests/ceiling"),

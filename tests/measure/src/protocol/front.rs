@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::protocol::session::Session;
 use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
 use workshop_harness::build::Launch;
 use workshop_harness::front::Front;
-use workshop_harness::service::Service;
-use workshop_harness::service::Settings;
+use workshop_harness::service::{Service, Settings};
 
 /// The stage at which the route is the service's, and no longer Kotlin's.
 const STAGE: &str = "all";
@@ -25,16 +24,13 @@ pub struct FrontLaunch {
 
 impl FrontLaunch {
     /// Puts both into place; from then on the service is reached through them.
-    ///
-    /// # Errors
-    /// When the Kotlin service or nginx does not start.
     pub async fn start(
         &self,
-        session: &Session<'_>,
+        workspace: &Workspace,
         settings: &Settings,
         service: &mut Service,
     ) -> anyhow::Result<Front> {
-        let (workspace, kotlin) = (session.workspace, &self.kotlin);
+        let kotlin = &self.kotlin;
         let front = Front::start(workspace, &self.configuration, kotlin, settings, service).await?;
         front.switch(STAGE, service).await?;
         service.reach_through(
@@ -45,10 +41,7 @@ impl FrontLaunch {
     }
 }
 
-/// Stops what stands in front of a service, where something does.
-///
-/// # Errors
-/// When Kotlin has answered instead of the service.
+/// Stops what is in front of a service, where something is. An error when Kotlin has answered instead of the service.
 pub async fn stop(front: Option<Front>) -> anyhow::Result<()> {
     let Some(front) = front else {
         return Ok(());

@@ -12,11 +12,9 @@ use rand::RngExt;
 use crate::protocol::plan::POOL_SIZE;
 use crate::protocol::subject::Subject;
 use workshop_base::workspace::Workspace;
-use workshop_harness::http::Answer;
-use workshop_harness::http::Client;
+use workshop_harness::http::{Answer, Client};
 use workshop_harness::proxy::DatabaseProxy;
-use workshop_harness::service::Service;
-use workshop_harness::service::Settings;
+use workshop_harness::service::{Service, Settings};
 use workshop_postgres::datasets::DataSet;
 
 /// Records that are compared.
@@ -39,29 +37,15 @@ pub struct SameWork {
     pub declared: Vec<String>,
 }
 
-impl SameWork {
-    /// What was found out about other services besides.
-    #[must_use]
-    pub fn and(mut self, other: SameWork) -> SameWork {
-        self.round_trips.extend(other.round_trips);
-        self.declared.extend(other.declared);
-        self
-    }
-}
-
 /// One service behind its own database proxy.
-pub(crate) struct Stage {
-    pub(crate) id: String,
+pub struct Stage {
+    pub id: String,
     proxy: DatabaseProxy,
     service: Service,
     client: Client,
 }
 
 /// Holds the services against the first one, which is the oracle.
-///
-/// # Errors
-/// `Err` of the outer result when nothing can be said, because a service does not start; of the inner one, the reason, when
-/// they do not do the same work.
 pub async fn same_work(
     workspace: &Workspace,
     subjects: &[&Subject],
@@ -76,9 +60,6 @@ pub async fn same_work(
 }
 
 /// Holds the answers of `/health` and `/ready` against the first service's.
-///
-/// # Errors
-/// As [`same_work`].
 pub async fn same_probes(
     workspace: &Workspace,
     subjects: &[&Subject],
@@ -92,7 +73,7 @@ pub async fn same_probes(
 
 async fn judge_probes(stages: &[Stage]) -> Result<(), String> {
     for stage in stages {
-        await_200(stage, "/ready").await?;
+        await_200(&stage.client, &stage.id, "/ready").await?;
     }
     for path in ["/health", "/ready"] {
         agree(stages, &ask_all(stages, path).await?, path)?;
@@ -100,7 +81,7 @@ async fn judge_probes(stages: &[Stage]) -> Result<(), String> {
     Ok(())
 }
 
-pub(crate) async fn start(
+pub async fn start(
     workspace: &Workspace,
     subjects: &[&Subject],
     database_url: &str,
@@ -129,7 +110,7 @@ pub(crate) async fn start(
     Ok(stages)
 }
 
-pub(crate) async fn stop(stages: Vec<Stage>) {
+pub async fn stop(stages: Vec<Stage>) {
     join_all(stages.into_iter().map(|stage| {
         // The client's idle connections go first: a graceful shutdown waits for connections.
         drop(stage.client);
@@ -140,7 +121,7 @@ pub(crate) async fn stop(stages: Vec<Stage>) {
 
 async fn judge(stages: &[Stage], data_set: DataSet, exercise: u8) -> Result<SameWork, String> {
     for stage in stages {
-        await_200(stage, "/read/1").await?;
+        await_200(&stage.client, &stage.id, "/read/1").await?;
     }
     let ids = random_ids(data_set);
     for id in &ids {
@@ -183,18 +164,17 @@ async fn judge(stages: &[Stage], data_set: DataSet, exercise: u8) -> Result<Same
 }
 
 /// A service answers before its pool has connections; what is compared comes after that.
-async fn await_200(stage: &Stage, path: &str) -> Result<(), String> {
+pub async fn await_200(client: &Client, id: &str, path: &str) -> Result<(), String> {
     let asked = Instant::now();
     loop {
-        let said = match stage.client.get(path).await {
+        let said = match client.get(path).await {
             Ok(answer) if answer.status() == 200 => return Ok(()),
             Ok(answer) => format!("status {}", answer.status()),
             Err(failure) => failure.actual,
         };
         if asked.elapsed() > READY_LIMIT {
             return Err(format!(
-                "{} has not answered a record within {} s: {said}",
-                stage.id,
+                "{id} has not answered GET {path} with 200 within {} s: {said}",
                 READY_LIMIT.as_secs()
             ));
         }
@@ -209,7 +189,7 @@ fn random_ids(data_set: DataSet) -> Vec<u32> {
         .collect()
 }
 
-pub(crate) async fn ask_all(stages: &[Stage], path: &str) -> Result<Vec<Answer>, String> {
+pub async fn ask_all(stages: &[Stage], path: &str) -> Result<Vec<Answer>, String> {
     let answers = join_all(stages.iter().map(|stage| stage.client.get(path))).await;
     let answers = stages.iter().zip(answers).map(|(stage, answer)| {
         answer.map_err(|failure| format!("{} did not answer {path}: {}", stage.id, failure.actual))

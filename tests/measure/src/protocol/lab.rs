@@ -1,39 +1,40 @@
 //! The lab: the server, the seeded data and a scratch folder that a measurement works with, and the manifest that says so.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Context;
+use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-use crate::tools::database;
-
 use crate::protocol::ceiling;
+use crate::protocol::gates;
 use crate::protocol::ids;
 use crate::protocol::machine;
+use crate::protocol::plan::POOL_SIZE;
 use crate::protocol::subject::Subject;
 use crate::protocol::variant;
 use crate::tools;
-use crate::tools::database::Statements;
+use crate::tools::database::{self, Statements};
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::scratch;
-use workshop_base::target::Language;
-use workshop_base::target::Target;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::target::{Language, Target};
+use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build;
-use workshop_harness::build::BuildError;
-use workshop_harness::build::Profile;
+use workshop_harness::build::{self, BuildError, Launch, Profile};
+use workshop_harness::http::Client;
+use workshop_harness::service::{Service, Settings};
 use workshop_postgres::Server;
+use workshop_postgres::datasets::{self, DataSet, Seeded};
 use workshop_postgres::find_binaries;
-use workshop_postgres::datasets;
-use workshop_postgres::datasets::DataSet;
-use workshop_postgres::datasets::Seeded;
-use workshop_results::file::BlockRecord;
 use workshop_results::manifest::Manifest;
+
+/// A data set of more bytes than this is not made without a question.
+const LARGE: u64 = 1_000_000_000;
 
 /// What a measurement works with. Dropping it removes the scratch folder.
 pub struct Lab<'a> {
@@ -59,11 +60,30 @@ pub fn usual_data_set() -> DataSet {
 
 impl<'a> Lab<'a> {
     /// Sees to the server and the data.
-    ///
-    /// # Errors
-    /// When there is no server, or the data set cannot be made.
     pub async fn open(workspace: &'a Workspace, data_set: DataSet) -> anyhow::Result<Lab<'a>> {
         let server = Server::ensure(workspace).await?;
+        Lab::on(workspace, server, data_set).await
+    }
+
+    /// As [`Lab::open`]; but a data set that takes gigabytes and isn't there yet is made only when somebody agrees.
+    pub async fn open_after_asking(
+        workspace: &'a Workspace,
+        data_set: DataSet,
+    ) -> anyhow::Result<Lab<'a>> {
+        let server = Server::ensure(workspace).await?;
+        let url = datasets::shared_url(&server, data_set);
+        let large = datasets::needed(data_set) > LARGE;
+        if large && PgConnection::connect(&url).await.is_err() {
+            agreed(data_set)?;
+        }
+        Lab::on(workspace, server, data_set).await
+    }
+
+    async fn on(
+        workspace: &'a Workspace,
+        server: Server,
+        data_set: DataSet,
+    ) -> anyhow::Result<Lab<'a>> {
         let seeded = datasets::seed(&server, workspace, data_set).await?;
         println!("data set {data_set} on {}", server.describe());
         datasets::forget_migrations(&server, data_set).await?;
@@ -83,38 +103,64 @@ impl<'a> Lab<'a> {
         })
     }
 
+    /// A reader's service must answer this path before anybody waits for its release build.
+    pub async fn is_worth_a_release(&self, target: Target, path: &str) -> anyhow::Result<()> {
+        let Target::Exercise(number) = target else {
+            return Ok(());
+        };
+        if !Catalogue::read(self.workspace)?.get(number)?.is_crate() {
+            return Ok(());
+        }
+        let launch = built(self.workspace, target, Profile::Check).await?;
+        let settings = Settings::new(&self.database_url);
+        let service = Service::start(self.workspace, &launch, &settings)
+            .await
+            .map_err(|error| {
+                error
+                    .into_trouble()
+                    .next(format!("just check {target}"))
+                    .failed()
+            })?;
+        let key = settings.api_keys.first().map(String::as_str);
+        let client = Client::new(service.base_url(), key)?;
+        let answered = gates::await_200(&client, &target.to_string(), path).await;
+        drop(client);
+        service.stop().await;
+        answered.map_err(|reason| {
+            Trouble::new(format!("{target} can't do yet what is measured: {reason}"))
+                .expected(format!(
+                    "200 from GET {path}, before a release is built for minutes"
+                ))
+                .next(format!("just check {target}"))
+                .failed()
+                .into()
+        })
+    }
+
+    /// The Kotlin service and a target, built.
+    pub async fn kotlin_and(&self, target: Target) -> anyhow::Result<Vec<Subject>> {
+        Ok(vec![
+            self.subject(Target::Kotlin).await?,
+            self.subject(target).await?,
+        ])
+    }
+
     /// A folder that is removed at the end.
     pub fn scratch(&self) -> &Path {
         self.scratch.path()
     }
 
     /// Builds a target as it would be shipped.
-    ///
-    /// # Errors
-    /// When it does not build; a learner's crate that does not compile is the learner's to mend.
     pub async fn subject(&self, target: Target) -> anyhow::Result<Subject> {
         println!(
             "building {} for release",
             paint(Style::Strong, target.to_string())
         );
-        let launch = build::build(self.workspace, target, Profile::Measure)
-            .await
-            .map_err(|error| match error {
-                BuildError::DoesNotCompile { .. } => {
-                    Trouble::new(format!("{error}; what the compiler said stands above"))
-                        .next(format!("just check {target}"))
-                        .failed()
-                        .into()
-                }
-                BuildError::CouldNotBuild(error) => error,
-            })?;
+        let launch = built(self.workspace, target, Profile::Measure).await?;
         Subject::of(target, launch, self.scratch())
     }
 
     /// Builds a variant of an exercise's reference as it would be shipped; its id is `solution-N-name`.
-    ///
-    /// # Errors
-    /// When its patch is not there, does not fit or does not compile.
     pub fn variant(&self, exercise: u8, name: &str, label: &str) -> anyhow::Result<Subject> {
         let id = format!("{}-{name}", Target::Solution(exercise)).replace('+', "-");
         println!("building {} for release", paint(Style::Strong, id.as_str()));
@@ -125,9 +171,6 @@ impl<'a> Lab<'a> {
     }
 
     /// Builds the ceiling, which does the same read with as little as possible around it; its id is `ceiling`.
-    ///
-    /// # Errors
-    /// When it does not build.
     pub fn yardstick(&self) -> anyhow::Result<Subject> {
         println!("building {} for release", paint(Style::Strong, ceiling::ID));
         let launch = ceiling::build(self.workspace, Profile::Measure)?;
@@ -143,30 +186,17 @@ impl<'a> Lab<'a> {
         Statements::open(connection, &self.database_url).await
     }
 
-    /// The database's ceiling by pgbench, where that is here.
-    pub async fn ceiling(
-        &self,
-        clients: u16,
-        duration: std::time::Duration,
-    ) -> Option<anyhow::Result<f64>> {
+    /// What the database reads per second without a service, by pgbench where that is here.
+    pub async fn pgbench(&self, clients: u16, duration: Duration) -> Option<anyhow::Result<f64>> {
         let pgbench = find_binaries(self.workspace)
             .and_then(|binaries| binaries.has("pgbench"))
             .or_else(|| tools::look(self.workspace, "pgbench"))?;
-        let ids = ids::of(self.seeded.set);
-        Some(
-            database::ceiling(
-                &pgbench,
-                &self.database_url,
-                ids,
-                clients,
-                duration,
-                self.scratch(),
-            )
-            .await,
-        )
+        let (ids, scratch) = (ids::of(self.seeded.set), self.scratch());
+        let url = &self.database_url;
+        Some(database::pgbench(&pgbench, url, ids, clients, duration, scratch).await)
     }
 
-    /// The conditions, as far as the lab knows them; what the blocks know is filled in by [`complete`].
+    /// The conditions, as far as the lab knows them; what the blocks know is filled in at the end.
     pub fn manifest(&self, subjects: &[Subject]) -> Manifest {
         let mut versions =
             BTreeMap::from([("postgresql".to_owned(), self.server.version().to_owned())]);
@@ -224,7 +254,7 @@ impl<'a> Lab<'a> {
             data_set: self.seeded.set.to_string(),
             rows: u64::from(self.seeded.rows),
             fingerprint: self.seeded.fingerprint.clone(),
-            pool_size: crate::protocol::plan::POOL_SIZE,
+            pool_size: POOL_SIZE,
             connections: 0,
             blocks: 0,
             order: Vec::new(),
@@ -235,11 +265,41 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// Fills in what only the blocks know.
-pub fn complete(manifest: &mut Manifest, records: &[BlockRecord], took: std::time::Duration) {
-    manifest.order = records.iter().map(|record| record.side.clone()).collect();
-    manifest.blocks = records.iter().map(|record| record.round).max().unwrap_or(0);
-    manifest.took_s = took.as_secs_f64().round();
+/// Builds a target; a learner's crate that does not compile is the learner's to fix.
+async fn built(workspace: &Workspace, target: Target, profile: Profile) -> anyhow::Result<Launch> {
+    let launch = build::build(workspace, target, profile).await;
+    launch.map_err(|error| match error {
+        BuildError::DoesNotCompile { .. } => {
+            Trouble::new(format!("{error}; what the compiler said is above"))
+                .next(format!("just check {target}"))
+                .failed()
+                .into()
+        }
+        BuildError::CouldNotBuild(error) => error,
+    })
+}
+
+/// Asks whether a large data set shall be made; without a terminal, nobody can agree.
+fn agreed(data_set: DataSet) -> anyhow::Result<()> {
+    let gigabytes = datasets::needed(data_set) as f64 / 1e9;
+    let question = format!(
+        "this measurement reads the data set {data_set}, which isn't there yet: {} million rows, {gigabytes:.1} GB of disk while it is made",
+        data_set.rows() / 1_000_000
+    );
+    if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+        eprint!("{question}\nmake it now? [y/N] ");
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        if answer.trim().to_lowercase().starts_with('y') {
+            return Ok(());
+        }
+    }
+    Err(Trouble::new(question)
+        .expected("that somebody agrees, or a smaller data set")
+        .next(format!(
+            "just seed {data_set}; or measure with --data-set pi, which has a million rows"
+        ))
+        .into())
 }
 
 /// Now, in UTC, to the second: `2025-11-21T09:30:00Z`.

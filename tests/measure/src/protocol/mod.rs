@@ -2,11 +2,15 @@
 
 pub mod block;
 pub mod ceiling;
+pub mod duet;
+pub mod experiment;
 pub mod front;
 pub mod gates;
 pub mod ids;
 pub mod lab;
 pub mod machine;
+pub mod metrics;
+pub mod neighbors;
 pub mod plan;
 pub mod progress;
 pub mod session;

@@ -1,5 +1,6 @@
 //! What is measured: a built service, and how it is named in the results.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -8,8 +9,7 @@ use anyhow::Context;
 use crate::protocol::front::FrontLaunch;
 use crate::protocol::machine;
 use crate::protocol::plan::POOL_SIZE;
-use workshop_base::target::Language;
-use workshop_base::target::Target;
+use workshop_base::target::{Language, Target};
 use workshop_harness::build::Launch;
 use workshop_results::file::Side;
 
@@ -28,15 +28,16 @@ pub struct Subject {
     pub pool_size: u16,
     /// The path whose first 200 ends its start; none for that of a record.
     pub first_path: Option<String>,
+    /// What its metrics' keys end in: the size of its pool, where sizes are compared.
+    pub key_end: String,
+    /// Values that are the same in each of its blocks.
+    pub constants: BTreeMap<String, f64>,
     /// What clients reach it through; none where they ask it directly.
     pub front: Option<FrontLaunch>,
 }
 
 impl Subject {
     /// A built target.
-    ///
-    /// # Errors
-    /// When what was built cannot be read.
     pub fn of(target: Target, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
         let label = match target {
             Target::Kotlin => "Kotlin",
@@ -47,9 +48,6 @@ impl Subject {
     }
 
     /// A built service under a name of its own.
-    ///
-    /// # Errors
-    /// When what was built cannot be read.
     pub fn named(id: &str, label: &str, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
         let runs_as = launch.language;
         let language = launch.calls.map_or(runs_as, |_| Language::Rust);
@@ -72,6 +70,8 @@ impl Subject {
             size,
             pool_size: POOL_SIZE,
             first_path: None,
+            key_end: String::new(),
+            constants: BTreeMap::new(),
             front: None,
         })
     }
@@ -87,20 +87,6 @@ impl Subject {
     #[must_use]
     pub fn labelled(mut self, label: &str) -> Self {
         label.clone_into(&mut self.side.label);
-        self
-    }
-
-    /// The same, its start ending with the first 200 of another path.
-    #[must_use]
-    pub fn first_asked(mut self, path: String) -> Self {
-        self.first_path = Some(path);
-        self
-    }
-
-    /// The same, reached through this.
-    #[must_use]
-    pub fn behind(mut self, front: FrontLaunch) -> Self {
-        self.front = Some(front);
         self
     }
 

@@ -23,9 +23,6 @@ use workshop_harness::copies::Copy;
 const FOLDER: &str = "tests/variants";
 
 /// Builds a variant of the reference in `solution` as it would be shipped, as the package `package`.
-///
-/// # Errors
-/// When there is no such patch, or it does not fit the reference or does not compile.
 pub fn build(
     workspace: &Workspace,
     solution: &Path,

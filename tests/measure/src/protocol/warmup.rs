@@ -45,6 +45,16 @@ impl Limits {
     pub fn shortest(&self) -> Duration {
         self.window * self.looked_at() as u32
     }
+
+    /// One window and no more, steady or not.
+    #[must_use]
+    pub fn one_window(self) -> Limits {
+        Limits {
+            agreeing: 0,
+            ceiling: self.window,
+            ..self
+        }
+    }
 }
 
 /// One window of the warm-up.
@@ -103,7 +113,7 @@ fn compilers_rest(windows: &[Window]) -> bool {
 pub fn steady_after(windows: &[Window], limits: &Limits) -> Option<f64> {
     let answers: u64 = windows.iter().map(|window| window.answers).sum();
     let stretch = limits.looked_at();
-    if windows.len() < stretch || answers < limits.floor {
+    if stretch == 0 || windows.len() < stretch || answers < limits.floor {
         return None;
     }
     let agree = |first: usize| windows_agree(&windows[first..first + stretch], limits.tolerance);
@@ -118,9 +128,6 @@ pub fn steady_after(windows: &[Window], limits: &Limits) -> Option<f64> {
 }
 
 /// Puts a closed loop on the service until it is steady or the ceiling is reached.
-///
-/// # Errors
-/// `Err` of the outer result when the generator cannot be run; of the inner one, a reason, when the service breaks a gate.
 pub async fn run(
     oha: &Oha,
     order: &Order,

@@ -1,24 +1,67 @@
 //! Calls inside of the JVM (exercises 10 and 11), timed by a class of the exercise's own: by Rust, by the same in Kotlin, and by
 //! Rust interpreted where there is an interpreter.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
 
+use crate::protocol::experiment::{Asked, Experiment};
+use crate::protocol::lab::Lab;
 use crate::protocol::subject::Subject;
+use crate::tables;
 use crate::tables::calls::CallTime;
+use crate::tasks::codes;
 use workshop_base::outcome::Trouble;
+use workshop_results::file::ResultFile;
 use workshop_results::metrics;
 use workshop_results::statistics::geometric_mean;
 
+/// What timing the calls takes, roughly.
+const TAKES: Duration = Duration::from_secs(30);
 /// The class of the exercise's Kotlin that times calls, and prints a line of JSON for each.
 const CALL_TIMES: &str = "workshop.qrcode.CallTimesKt";
 /// Who does what is timed.
 const KOTLIN: &str = "kotlin";
 const RUST: &str = "rust";
 const INTERPRETER: &str = "interpreter";
+
+/// The module (exercise 10), which can be interpreted as well.
+pub async fn module(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let note = "a copy of the module goes into its memory and out of it again; a code of either side changes threads besides, as it does in the service, which never interprets";
+    measure(lab, asked, true, note).await
+}
+
+/// The library (exercise 11).
+pub async fn library(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let note = "a call of the library copies its bytes out of the heap and the result into it; a code of either side changes threads besides, as it does in the service";
+    measure(lab, asked, false, note).await
+}
+
+/// Times the calls, then measures the service that makes them, beside the one that draws in Kotlin.
+async fn measure(
+    lab: &Lab<'_>,
+    asked: &Asked,
+    interpret: bool,
+    note: &str,
+) -> anyhow::Result<ResultFile> {
+    let subjects = lab.kotlin_and(asked.target).await?;
+    let caller = subjects[1].clone();
+    let timed = async |experiment: &Experiment<'_>| {
+        let progress = &experiment.session.progress;
+        progress.part("calls by size, through the border and in Kotlin itself");
+        let module = caller.launch.parts.first().filter(|_| interpret);
+        times(&caller, module.map(PathBuf::as_path)).await
+    };
+    let measured = codes::measure(lab, asked, "codes", subjects, TAKES, timed);
+    let (mut experiment, calls) = measured.await?;
+    experiment.notes.push(note.to_owned());
+    let mut result = experiment.finish().await;
+    result.tables.push(tables::calls::calls(&calls));
+    Ok(result)
+}
 
 /// One line of [`CALL_TIMES`]: the microseconds of a call, round by round.
 #[derive(Debug, Deserialize)]
@@ -30,10 +73,7 @@ struct Line {
 }
 
 /// Times the calls of a subject, which takes a fraction of a minute; `module` is for the class that also interprets one.
-///
-/// # Errors
-/// When java cannot be run, the calls fail, or they are told in a way that nobody understands.
-pub async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<CallTime>> {
+async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<CallTime>> {
     let launch = &subject.launch;
     let (_, options) = launch
         .args

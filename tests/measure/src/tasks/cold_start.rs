@@ -8,46 +8,29 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::tools::hyperfine::Hyperfine;
-
-use crate::protocol::block;
+use crate::protocol::block::{Observed, megabytes};
+use crate::protocol::experiment::{Asked, Experiment, against_the_first, ids, not_the_same};
 use crate::protocol::gates;
-use crate::protocol::lab;
 use crate::protocol::lab::Lab;
-use crate::protocol::machine;
-use crate::protocol::plan;
-use crate::protocol::progress::Progress;
+use crate::protocol::metrics;
+use crate::protocol::neighbors::Moment;
+use crate::protocol::plan::{POOL_SIZE, Plan, shuffled};
 use crate::protocol::subject::Subject;
-use crate::tasks::load::Wanted;
-use crate::tasks::load::notes_on;
-use crate::tasks::start_helper::Order;
-use crate::tasks::start_helper::Seen;
-use crate::tools::hyperfine::Timing;
-use workshop_base::outcome::Trouble;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use crate::tasks::start_helper::{Order, Seen};
+use crate::tools::hyperfine::{Hyperfine, Timing};
 use workshop_harness::build::Launch;
+use workshop_harness::service::{self, Settings};
 use workshop_results::figures::figure;
-use workshop_results::file::BlockRecord;
-use workshop_results::file::Mode;
-use workshop_results::file::ResultFile;
-use workshop_results::file::SCHEMA;
-use workshop_results::metrics;
-use workshop_results::statistics;
+use workshop_results::file::{BlockRecord, ResultFile};
+use workshop_results::statistics::median;
 
 /// The path that is asked for: a service that answers it has reached the database.
 const PATH: &str = "/ready";
 /// What one cold start of both sides takes, roughly: a JVM's, and the time to stop it.
 const A_ROUND: Duration = Duration::from_millis(2500);
 
-/// How many rounds a mode has.
-fn rounds(mode: Mode) -> usize {
-    match mode {
-        Mode::Quick => 6,
-        Mode::Standard => 15,
-        Mode::Thorough => 40,
-    }
-}
+/// How often a start is tried whose port somebody else took.
+const PORT_ATTEMPTS: usize = 3;
 
 /// Something that is started over and over.
 struct Starter {
@@ -61,7 +44,10 @@ impl Starter {
         let file = lab.scratch().join(format!("{id}.json"));
         let order = Order {
             launch,
-            settings: block::settings(&lab.database_url),
+            settings: Settings {
+                pool_size: POOL_SIZE,
+                ..Settings::new(&lab.database_url)
+            },
             path: PATH.to_owned(),
             seen: lab.scratch().join(format!("{id}.seen.json")),
             log: lab.scratch().join(format!("{id}.log")),
@@ -89,96 +75,101 @@ impl Starter {
         hyperfine: &Hyperfine,
         scratch: &Path,
     ) -> anyhow::Result<(Duration, Seen)> {
-        let time = hyperfine.once(&self.timing, scratch).await;
-        let seen = Seen::read(&self.order.seen);
-        match (time, seen) {
-            (Ok(time), Ok(seen)) => Ok((time, seen)),
-            (Ok(_), Err(error)) => Err(error),
-            (
-                Err(error),
-                Ok(Seen {
-                    trouble: Some(trouble),
-                    ..
-                }),
-            ) => Err(error.context(trouble)),
-            (Err(error), _) => Err(error),
+        let mut attempt = 1;
+        loop {
+            let time = hyperfine.once(&self.timing, scratch).await;
+            let seen = Seen::read(&self.order.seen);
+            match (time, seen) {
+                (Ok(time), Ok(seen)) => return Ok((time, seen)),
+                (Ok(_), Err(error)) => return Err(error),
+                (
+                    Err(error),
+                    Ok(Seen {
+                        trouble: Some(trouble),
+                        ..
+                    }),
+                ) => {
+                    if !service::port_was_taken(&trouble) || attempt == PORT_ATTEMPTS {
+                        return Err(error.context(trouble));
+                    }
+                    attempt += 1;
+                }
+                (Err(error), _) => return Err(error),
+            }
         }
     }
 }
 
-/// Measures the cold start of the subjects, the Kotlin service first.
-///
-/// # Errors
-/// When a service does not get ready, or a tool is missing.
-pub async fn measure(
-    lab: &Lab<'_>,
-    subjects: &[Subject],
-    wanted: &Wanted,
-) -> anyhow::Result<ResultFile> {
+/// Measures the cold start of a target beside Kotlin's.
+pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let hyperfine = Hyperfine::find(lab.workspace)?;
     let helper = helper(lab.scratch())?;
-    let rounds = rounds(wanted.mode);
+    let subjects = lab.kotlin_and(asked.target).await?;
+    let plan = Plan::of(&asked.task, asked.mode)?;
+    let rounds = plan.rounds;
     let starters = subjects
         .iter()
         .map(|subject| Starter::new(subject.id(), subject.launch.clone(), &helper, lab))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let floor = Starter::new(
-        "nothing",
-        nothing(&helper, &starters, subjects)?,
-        &helper,
-        lab,
-    )?;
-    let names: Vec<&str> = subjects.iter().map(Subject::id).collect();
-    println!(
-        "timing {} cold starts each of {}",
-        rounds,
-        paint(Style::Strong, names.join(" and "))
-    );
+    let nothing = nothing(&helper, &starters, &subjects)?;
+    let floor = Starter::new("nothing", nothing, &helper, lab)?;
+    let no_rounds = Plan {
+        rounds: 0,
+        rates: Vec::new(),
+        ..plan
+    };
+    let takes = A_ROUND * (rounds as u32 + 2);
+    let mut experiment = Experiment::begin(lab, asked, subjects.clone(), no_rounds, 0, takes);
+    println!("timing {rounds} cold starts of each");
     for starter in &starters {
         println!("the raw command:  {}", starter.timing.typed());
     }
-
-    let progress = Progress::begin(A_ROUND * (rounds as u32 + 2));
+    let progress = &experiment.session.progress;
     progress.part("the same answers?");
     let of: Vec<&Subject> = subjects.iter().collect();
     gates::same_probes(lab.workspace, &of, &lab.database_url)
         .await?
-        .map_err(|reason| {
-            Trouble::new(format!("invalid: {reason}"))
-                .expected("services that answer /health and /ready alike")
-                .next(format!(
-                    "just check {}",
-                    subjects.last().map_or("kotlin", Subject::id)
-                ))
-                .failed()
-        })?;
+        .map_err(|reason| not_the_same(&reason, subjects.last()))?;
     progress.part("one start of each, not counted: the files come into the cache");
     for starter in starters.iter().chain([&floor]) {
         starter.once(&hyperfine, lab.scratch()).await?;
     }
-
-    let mut records = Vec::new();
-    let mut floors = Vec::new();
+    let (mut records, mut floors) = (Vec::new(), Vec::new());
     for round in 1..=rounds {
-        progress.expect(progress.gone() / round as u32 * (rounds - round + 1) as u32);
-        progress.part(&format!("round {round} of {rounds}"));
-        for side in plan::shuffled(starters.len()) {
+        experiment
+            .session
+            .progress
+            .part(&format!("round {round} of {rounds}"));
+        let before = Moment::now();
+        for side in shuffled(starters.len()) {
             let (time, seen) = starters[side].once(&hyperfine, lab.scratch()).await?;
-            records.push(record(
+            let observed = observed(time, &seen, &subjects[side]);
+            records.push(BlockRecord {
                 round,
-                records.len() + 1,
-                &starters[side].id,
-                time,
-                &seen,
-                &subjects[side],
-            ));
+                place: records.len() + 1,
+                side: starters[side].id.clone(),
+                values: observed.values,
+                invalid: observed.invalid,
+            });
         }
         floors.push(floor.once(&hyperfine, lab.scratch()).await?.0.as_secs_f64() * 1e3);
+        experiment.session.neighbors.since(before);
     }
-    let gone = progress.gone();
-    drop(progress);
-    let notes = notes(subjects, wanted.mode, &floors);
-    Ok(result(lab, subjects, wanted, records, notes, gone))
+    experiment.judge(
+        &metrics::closed("cold-start")?,
+        &records,
+        &against_the_first(&subjects),
+    );
+    experiment.decide("start_up", &ids(&subjects));
+    experiment.records = records;
+    experiment.connections = 0;
+    experiment.notes.extend(median(&floors).map(|floor| {
+        let floor = figure(floor);
+        format!("the helper with a service that does nothing takes {floor} ms (median): that much of every start-up is not the service's")
+    }));
+    let cached = "files are in the page cache: the first start after a boot takes longer";
+    experiment.notes.push(cached.to_owned());
+    Ok(experiment.finish().await)
 }
 
 /// The tool itself under a name that stays, even when the tool is built again meanwhile.
@@ -208,106 +199,13 @@ fn nothing(helper: &Path, starters: &[Starter], subjects: &[Subject]) -> anyhow:
     })
 }
 
-fn record(
-    round: usize,
-    place: usize,
-    side: &str,
-    time: Duration,
-    seen: &Seen,
-    subject: &Subject,
-) -> BlockRecord {
-    let mut values = std::collections::BTreeMap::from([
-        ("start_up".to_owned(), time.as_secs_f64() * 1e3),
-        ("size".to_owned(), subject.size as f64 / 1e6),
-    ]);
-    let optional = [
-        ("start_up_inside", seen.ready_ms),
-        ("start_up_cpu", seen.cpu_ms),
-        (
-            "memory",
-            seen.peak_kb
-                .map(|kilobytes| kilobytes as f64 * 1024.0 / 1e6),
-        ),
-        ("threads", seen.threads.map(|threads| threads as f64)),
-    ];
-    values.extend(
-        optional
-            .into_iter()
-            .filter_map(|(key, value)| Some((key.to_owned(), value?))),
-    );
-    BlockRecord {
-        round,
-        place,
-        side: side.to_owned(),
-        values,
-        invalid: [].into(),
-    }
-}
-
-fn notes(subjects: &[Subject], mode: Mode, floors: &[f64]) -> Vec<String> {
-    let mut notes = Vec::new();
-    if mode == Mode::Quick {
-        notes.push("a quick run is for orientation: few starts, a wide interval, predictions are not judged".to_owned());
-    }
-    if let Some(floor) = statistics::median(floors) {
-        notes.push(format!(
-            "the helper with a service that does nothing takes {} ms (median): that much of every start-up is not the service's",
-            figure(floor)
-        ));
-    }
-    notes.push("files are in the page cache: the first start after a boot takes longer".to_owned());
-    notes.extend(notes_on(subjects));
-    notes.extend(machine::warning(&machine::look()));
-    if !workshop_base::process::available() {
-        notes.push(workshop_base::process::NO_PROC.to_owned());
-    }
-    notes
-}
-
-fn result(
-    lab: &Lab<'_>,
-    subjects: &[Subject],
-    wanted: &Wanted,
-    records: Vec<BlockRecord>,
-    notes: Vec<String>,
-    gone: Duration,
-) -> ResultFile {
-    let sides: Vec<String> = subjects
-        .iter()
-        .map(|subject| subject.id().to_owned())
-        .collect();
-    let pairs: Vec<(String, String)> = sides
-        .iter()
-        .skip(1)
-        .filter_map(|side| Some((side.clone(), sides.first()?.clone())))
-        .collect();
-    let mut manifest = lab.manifest(subjects);
-    lab::complete(&mut manifest, &records, gone);
-    ResultFile {
-        schema: SCHEMA,
-        task: wanted.task.clone(),
-        exercise: format!("exercise-{}", wanted.exercise),
-        target: wanted.target.clone(),
-        mode: wanted.mode,
-        taken_at: lab::now(),
-        machine: machine::label(&manifest.machine),
-        manifest,
-        sides: subjects
-            .iter()
-            .map(|subject| subject.side.clone())
-            .collect(),
-        metrics: metrics::from_blocks(
-            &metrics::of_cold_start(),
-            &records,
-            &sides,
-            &pairs,
-            rounds(wanted.mode).min(5),
-        ),
-        predictions: Vec::new(),
-        notes,
-        invalid: Vec::new(),
-        blocks: records,
-        tables: Vec::new(),
-        charts: Vec::new(),
-    }
+fn observed(time: Duration, seen: &Seen, subject: &Subject) -> Observed {
+    let mut observed = Observed::default();
+    observed.value("start_up", Some(time.as_secs_f64() * 1e3));
+    observed.value("size", Some(subject.size as f64 / 1e6));
+    observed.value("start_up_inside", seen.ready_ms);
+    observed.value("start_up_cpu", seen.cpu_ms);
+    observed.value("memory", seen.peak_kb.map(megabytes));
+    observed.value("threads", seen.threads.map(|threads| threads as f64));
+    observed
 }

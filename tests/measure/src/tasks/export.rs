@@ -4,8 +4,6 @@
 //! curl is the client: it reads as fast as it gets, and keeps nothing. That both sides export the same is found out before,
 //! and an export counts only when it has as many bytes as the database says that its rows have.
 
-use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -14,32 +12,23 @@ use rand::seq::SliceRandom;
 use sha2::{Digest, Sha256};
 use sqlx::{Connection, PgConnection};
 
-use crate::protocol::block;
-
-use crate::protocol::block::Observed;
-use crate::protocol::lab;
+use crate::protocol::block::{self, HUNG, Observed, since};
+use crate::protocol::experiment::{Asked, Experiment, against_the_first, ids, not_the_same};
 use crate::protocol::lab::Lab;
+use crate::protocol::metrics;
+use crate::protocol::neighbors::Moment;
 use crate::protocol::plan::Plan;
-use crate::protocol::progress::Progress;
-use crate::protocol::session::Blocks;
-use crate::protocol::session::Session;
+use crate::protocol::session::{Session, key};
 use crate::protocol::subject::Subject;
 use crate::tables;
-use crate::tasks::load;
-use crate::tasks::load::Wanted;
 use crate::tasks::paging;
-use crate::tools;
-use crate::tools::oha::Oha;
-use workshop_base::outcome::Trouble;
+use crate::tools::curl::{Curl, Download};
 use workshop_base::process;
-use workshop_harness::service::Service;
-use workshop_harness::service::Stopped;
-use workshop_postgres::datasets;
-use workshop_postgres::datasets::DataSet;
-use workshop_results::file::BlockRecord;
-use workshop_results::file::Mode;
-use workshop_results::file::ResultFile;
-use workshop_results::metrics;
+use workshop_harness::service::{Service, Stopped};
+use workshop_postgres::datasets::{self, DataSet};
+use workshop_results::figures::count;
+use workshop_results::file::{BlockRecord, Mode, ResultFile};
+use workshop_results::metrics::at_rows;
 
 /// What is asked for.
 const PATH: &str = "/records/export";
@@ -59,75 +48,59 @@ struct Size {
     times: usize,
 }
 
-/// Measures the subjects, Kotlin first.
-///
-/// # Errors
-/// When the subjects do not export the same (the outcome is *failed*, and says where they differ), a service does not start,
-/// or a tool is missing.
-pub async fn measure(
-    lab: &Lab<'_>,
-    subjects: &[Subject],
-    wanted: &Wanted,
-) -> anyhow::Result<ResultFile> {
-    let oha = Oha::find(lab.workspace)?;
-    let curl = curl(lab)?;
-    let sizes = sizes(lab, wanted.mode).await?;
-    let plan = Plan::export(wanted.mode);
-    let expected = expected(&plan, &sizes, subjects.len());
-    load::announce(subjects, plan.rounds, expected);
-    println!("the load:  curl -o /dev/null http://127.0.0.1:PORT{PATH}");
-
-    let progress = Progress::begin(expected);
-    progress.part("the same work? 200 records, failures, round trips");
-    let same = load::same_work(lab, subjects, wanted.exercise).await?;
-    let mut session = Session::new(lab, &oha, plan, progress);
-    session.progress.part("the same export, byte for byte?");
-    same_export(&mut session, subjects, &sizes[0]).await?;
-
-    let blocks = rounds(&mut session, subjects, &sizes, &curl).await?;
-    session
+/// Measures a target beside Kotlin.
+pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let curl = Curl::find(lab.workspace)?;
+    let subjects = lab.kotlin_and(asked.target).await?;
+    let sizes = sizes(lab, asked.mode).await?;
+    let plan = Plan::of(&asked.task, asked.mode)?;
+    let rounds = plan.rounds;
+    let exports = sizes.iter().map(block_time).sum::<Duration>() * (rounds * subjects.len()) as u32;
+    let no_rounds = Plan { rounds: 0, ..plan };
+    let mut experiment = Experiment::begin(lab, asked, subjects.clone(), no_rounds, 0, exports);
+    println!("the load:  curl -o /dev/null http://127.0.0.1:PORT{PATH}, in {rounds} rounds");
+    experiment
+        .same_work(&subjects.iter().collect::<Vec<_>>(), asked.exercise)
+        .await?;
+    experiment
+        .session
+        .progress
+        .part("the same export, byte for byte?");
+    same_export(&mut experiment.session, &subjects, &sizes[0]).await?;
+    for round in 1..=rounds {
+        one_round(&mut experiment, &subjects, &sizes, &curl, round, rounds).await?;
+    }
+    experiment
+        .session
         .progress
         .part("a page by key and by OFFSET, first and far");
     let mut connection = PgConnection::connect(&lab.database_url).await?;
-    let paging = paging::measure(&mut connection, lab.seeded.set.rows(), wanted.mode).await?;
+    let paging = paging::measure(&mut connection, lab.seeded.set.rows(), asked.mode).await?;
     connection.close().await?;
 
-    let sides: Vec<String> = subjects
+    let rows = sizes
         .iter()
-        .map(|subject| subject.id().to_owned())
-        .collect();
-    let rows: Vec<u32> = sizes.iter().map(|size| size.set.rows()).collect();
-    let metrics = metrics::from_blocks(
-        &metrics::of_export(&rows),
-        &blocks.records,
-        &sides,
-        &load::against_the_first(subjects),
-        session.plan.rounds_needed(),
-    );
-    let mut notes = load::standing_notes(subjects, wanted.mode, &same);
-    notes.extend(notes_on(&sizes));
-    let mut manifest = lab.manifest(subjects);
-    manifest.connections = 1;
-    manifest.round_trips = same.round_trips;
-    lab::complete(&mut manifest, &blocks.records, session.progress.gone());
-    let most = rows.last().copied().unwrap_or_default();
-    let decides = metrics::at_rows("export_time", most);
-    let invalid = load::invalid(&metrics, &decides, &sides);
-    let result = load::assembled(subjects, wanted, manifest, metrics, blocks, notes);
-    Ok(ResultFile {
-        invalid,
-        tables: vec![tables::export::paging(&paging)],
-        ..result
-    })
+        .map(|size| (size.set.rows(), rows_in_words(size.set.rows())));
+    let records = experiment.records.clone();
+    let pairs = against_the_first(&subjects);
+    experiment.judge(&metrics::of("export", rows)?, &records, &pairs);
+    let most = sizes.last().map_or(0, |size| size.set.rows());
+    experiment.decide(&at_rows("export_time", most), &ids(&subjects));
+    experiment.notes.extend(notes_on(&sizes));
+    experiment.connections = 1;
+    let mut result = experiment.finish().await;
+    result.tables.push(tables::export::paging(&paging));
+    Ok(result)
 }
 
-fn curl(lab: &Lab<'_>) -> anyhow::Result<PathBuf> {
-    tools::look(lab.workspace, "curl").ok_or_else(|| {
-        Trouble::new("curl is not on PATH")
-            .expected("curl, which reads the exports")
-            .next("install curl with the system's packages")
-            .into()
-    })
+/// `10 million`, `10 000`.
+fn rows_in_words(rows: u32) -> String {
+    const MILLION: u32 = 1_000_000;
+    if rows > 0 && rows.is_multiple_of(MILLION) {
+        format!("{} million", rows / MILLION)
+    } else {
+        count(u64::from(rows))
+    }
 }
 
 /// A tenth of the lab's rows and all of them; in a quick run the tenth alone.
@@ -170,11 +143,6 @@ async fn expected_bytes(database_url: &str) -> anyhow::Result<u64> {
     Ok(bytes.unsigned_abs())
 }
 
-fn expected(plan: &Plan, sizes: &[Size], subjects: usize) -> Duration {
-    let a_round: Duration = sizes.iter().map(block_time).sum();
-    a_round * (plan.rounds * subjects) as u32 + Duration::from_secs(20)
-}
-
 fn block_time(size: &Size) -> Duration {
     BLOCK_OVERHEAD + A_MILLION_ROWS.mul_f64(size.times as f64 * f64::from(size.set.rows()) / 1e6)
 }
@@ -200,7 +168,7 @@ async fn same_export(
     for subject in subjects {
         let started = block::start(session, subject).await?;
         let content = content(&started.service).await?;
-        started.service.stop().await;
+        started.stop().await?;
         let wrong = match &oracle {
             _ if content.lines != u64::from(size.set.rows()) => Some(format!(
                 "{} exported {} lines of {} rows",
@@ -215,11 +183,7 @@ async fn same_export(
             _ => None,
         };
         if let Some(reason) = wrong {
-            return Err(Trouble::new(format!("invalid: {reason}"))
-                .expected("the same export from both; a comparison of anything else says nothing")
-                .next(format!("just check {}", subject.id()))
-                .failed()
-                .into());
+            return Err(not_the_same(&reason, Some(subject)));
         }
         oracle.get_or_insert((subject.id(), content));
     }
@@ -227,12 +191,11 @@ async fn same_export(
 }
 
 async fn content(service: &Service) -> anyhow::Result<Content> {
-    let key = block::settings("").api_keys.remove(0);
     let response = reqwest::Client::builder()
         .no_proxy()
         .build()?
         .get(format!("{}{PATH}", service.base_url()))
-        .header("X-API-Key", key)
+        .header("X-API-Key", key())
         .send()
         .await?;
     let status = response.status().as_u16();
@@ -257,46 +220,40 @@ async fn content(service: &Service) -> anyhow::Result<Content> {
     })
 }
 
-/// Every subject with every size, once a round, in random order.
-async fn rounds(
-    session: &mut Session<'_>,
+/// Every subject with every size, in random order.
+async fn one_round(
+    experiment: &mut Experiment<'_>,
     subjects: &[Subject],
     sizes: &[Size],
-    curl: &PathBuf,
-) -> anyhow::Result<Blocks> {
-    let mut blocks = Blocks::default();
-    for round in 1..=session.plan.rounds {
-        let mut order: Vec<(&Subject, &Size)> = subjects
-            .iter()
-            .flat_map(|subject| sizes.iter().map(move |size| (subject, size)))
-            .collect();
-        order.shuffle(&mut rand::rng());
-        for (subject, size) in order {
-            session.progress.part(&format!(
-                "round {round} of {}, {}: {} rows",
-                session.plan.rounds,
-                subject.id(),
-                size.set.rows()
-            ));
-            let observed = run(session, subject, size, curl).await?;
-            blocks
-                .notes
-                .extend(observed.invalid.iter().map(|(key, reason)| {
-                    format!(
-                        "round {round}, {}: {key} does not count: {reason}",
-                        subject.id()
-                    )
-                }));
-            blocks.records.push(BlockRecord {
-                round,
-                place: blocks.records.len() + 1,
-                side: subject.id().to_owned(),
-                values: observed.values,
-                invalid: observed.invalid,
-            });
-        }
+    curl: &Curl,
+    round: usize,
+    rounds: usize,
+) -> anyhow::Result<()> {
+    let mut order: Vec<(&Subject, &Size)> = subjects
+        .iter()
+        .flat_map(|subject| sizes.iter().map(move |size| (subject, size)))
+        .collect();
+    order.shuffle(&mut rand::rng());
+    for (subject, size) in order {
+        let (id, rows) = (subject.id(), size.set.rows());
+        let part = format!("round {round} of {rounds}, {id}: {rows} rows");
+        experiment.session.progress.part(&part);
+        let observed = run(&mut experiment.session, subject, size, curl).await?;
+        let refused = observed.invalid.iter();
+        experiment.notes.extend(
+            refused.map(|(key, reason)| {
+                format!("round {round}, {id}: {key} does not count: {reason}")
+            }),
+        );
+        experiment.records.push(BlockRecord {
+            round,
+            place: experiment.records.len() + 1,
+            side: id.to_owned(),
+            values: observed.values,
+            invalid: observed.invalid,
+        });
     }
-    Ok(blocks)
+    Ok(())
 }
 
 /// One block: a fresh process that exports this size, as often as the size says.
@@ -304,24 +261,26 @@ async fn run(
     session: &mut Session<'_>,
     subject: &Subject,
     size: &Size,
-    curl: &PathBuf,
+    curl: &Curl,
 ) -> anyhow::Result<Observed> {
     session.database_url.clone_from(&size.database_url);
     session.data_set = size.set;
     let rows = size.set.rows();
-    let key = |name: &str| metrics::at_rows(name, rows);
+    let key = |name: &str| at_rows(name, rows);
     let mut observed = Observed::default();
+    let before = Moment::now();
     let started = block::start(session, subject).await?;
     let pid = started.service.pid();
     for time in 1..=size.times {
         let cpu_before = process::cpu(&[pid]);
-        let export = Export::by_curl(curl, &started.service).await?;
-        let cpu = cpu_before
-            .zip(process::cpu(&[pid]))
-            .map(|(before, after)| after.saturating_sub(before));
-        if let Err(reason) = export.gate(size.bytes) {
+        let url = format!("{}{PATH}", started.service.base_url());
+        let export = curl
+            .download(&url, &crate::protocol::session::key())
+            .await?;
+        let cpu = since(cpu_before, process::cpu(&[pid]));
+        if let Err(reason) = gate(&export, size.bytes) {
             let keys = ["export_time", "memory", "cpu_per_row", "first_byte", "pss"];
-            observed.invalid(&keys.map(key), &reason);
+            observed.invalid(keys.map(key), &reason);
             break;
         }
         if time < size.times {
@@ -335,82 +294,31 @@ async fn run(
             cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / f64::from(rows)),
         );
     }
-    let memory = process::memory(pid).filter(|_| observed.invalid.is_empty());
-    observed.value(
-        key("memory"),
-        memory.map(|memory| block::megabytes(memory.peak_kb)),
-    );
-    observed.value(
-        key("pss"),
-        memory
-            .and_then(|memory| memory.pss_kb)
-            .map(block::megabytes),
-    );
-    if started.service.stop().await == Stopped::Killed {
-        observed.value(block::HUNG, Some(1.0));
+    if observed.invalid.is_empty() {
+        observed.memory(pid, key("memory"), key("pss"));
+    }
+    session.neighbors.since(before);
+    if started.stop().await? == Stopped::Killed {
+        observed.value(HUNG, Some(1.0));
     }
     Ok(observed)
 }
 
-/// What curl saw of one export.
-#[derive(Debug, Clone, PartialEq)]
-struct Export {
-    status: u16,
-    bytes: u64,
-    first_byte_s: f64,
-    seconds: f64,
-    /// What curl says when the connection broke.
-    broke: Option<String>,
-}
-
-impl Export {
-    const FORMAT: &str = "%{http_code} %{size_download} %{time_starttransfer} %{time_total}";
-
-    async fn by_curl(curl: &PathBuf, service: &Service) -> anyhow::Result<Export> {
-        let key = block::settings("").api_keys.remove(0);
-        let output = tokio::process::Command::new(curl)
-            .args(["--silent", "--show-error", "--noproxy", "*"])
-            .args(["--output", "/dev/null", "--write-out", Export::FORMAT])
-            .args(["--header", &format!("X-API-Key: {key}")])
-            .arg(format!("{}{PATH}", service.base_url()))
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .context("curl cannot be run")?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let said = String::from_utf8_lossy(&output.stderr);
-        let broke = (!output.status.success()).then(|| said.trim().to_owned());
-        Export::parse(&text, broke).with_context(|| format!("curl printed {text:?}"))
+/// Why this export may not be believed.
+fn gate(export: &Download, expected_bytes: u64) -> Result<(), String> {
+    if let Some(said) = &export.broke {
+        return Err(format!("the export broke off: {said}"));
     }
-
-    fn parse(text: &str, broke: Option<String>) -> Option<Export> {
-        let mut words = text.split_whitespace();
-        Some(Export {
-            status: words.next()?.parse().ok()?,
-            bytes: words.next()?.parse().ok()?,
-            first_byte_s: words.next()?.parse().ok()?,
-            seconds: words.next()?.parse().ok()?,
-            broke,
-        })
+    if export.status != 200 {
+        return Err(format!("the export had status {}, not 200", export.status));
     }
-
-    /// Why this export may not be believed.
-    fn gate(&self, expected_bytes: u64) -> Result<(), String> {
-        if let Some(said) = &self.broke {
-            return Err(format!("the export broke off: {said}"));
-        }
-        if self.status != 200 {
-            return Err(format!("the export had status {}, not 200", self.status));
-        }
-        if self.bytes != expected_bytes {
-            return Err(format!(
-                "the export had {} bytes; the rows have {expected_bytes}",
-                self.bytes
-            ));
-        }
-        Ok(())
+    if export.bytes != expected_bytes {
+        let bytes = export.bytes;
+        return Err(format!(
+            "the export had {bytes} bytes; the rows have {expected_bytes}"
+        ));
     }
+    Ok(())
 }
 
 fn notes_on(sizes: &[Size]) -> Vec<String> {
@@ -439,29 +347,33 @@ fn notes_on(sizes: &[Size]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const BYTES: u64 = 107_055_563;
-
-    fn export(text: &str) -> Export {
-        Export::parse(text, None).unwrap()
-    }
-
-    #[test]
-    fn what_curl_prints_is_read() {
-        let whole = export("200 107055563 0.014934 0.866172");
-        assert_eq!((whole.seconds, whole.first_byte_s), (0.866_172, 0.014_934));
-        assert_eq!(whole.gate(BYTES), Ok(()));
-        assert_eq!(Export::parse("curl: no", None), None);
-    }
-
     #[test]
     fn an_export_that_is_short_or_refused_or_broken_does_not_count() {
-        let reason = |export: Export| export.gate(BYTES).unwrap_err();
-        assert!(reason(export("200 107055562 0.1 0.8")).contains("107055562 bytes"));
-        assert!(reason(export("503 80 0.1 0.1")).contains("status 503"));
-        let broken = Export {
-            broke: Some("curl: (18) transfer closed".to_owned()),
-            ..export("200 107055563 0.1 0.8")
+        let whole = || Download {
+            status: 200,
+            bytes: 107_055_563,
+            first_byte_s: 0.1,
+            seconds: 0.8,
+            broke: None,
         };
-        assert!(reason(broken).contains("transfer closed"));
+        let reason = |export: &Download| gate(export, 107_055_563).unwrap_err();
+        assert_eq!(gate(&whole(), 107_055_563), Ok(()));
+        let short = Download {
+            bytes: 107_055_562,
+            ..whole()
+        };
+        assert!(reason(&short).contains("107055562 bytes"));
+        assert!(
+            reason(&Download {
+                status: 503,
+                ..whole()
+            })
+            .contains("status 503")
+        );
+        let broken = Download {
+            broke: Some("transfer closed".to_owned()),
+            ..whole()
+        };
+        assert!(reason(&broken).contains("transfer closed"));
     }
 }

@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use crate::protocol::block;
+use crate::protocol::block::start;
 use crate::protocol::plan::Plan;
-use crate::protocol::session::Session;
+use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
-use crate::protocol::warmup;
-use crate::protocol::warmup::Limits;
+use crate::protocol::warmup::{self, Limits};
 use crate::tables::article::{HeapSearch, HeapTrial};
-use crate::tasks::kotlin_rows::heap_flags;
-use crate::tasks::kotlin_rows::with_flags;
+use crate::tasks::kotlin_rows::{heap_flags, with_flags};
 use crate::tools::oha::Load;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
+use workshop_results::figures::figure;
 use workshop_results::file::Mode;
 
 /// The rate of the trials, as a share of what the default heap does at most.
@@ -36,7 +35,7 @@ fn sizes(mode: Mode) -> &'static [u32] {
 /// What the search takes: the default heap, then as many trials as halving takes.
 pub fn expected(plan: &Plan, mode: Mode) -> Duration {
     let trials = 1 + (sizes(mode).len() + 1).next_power_of_two().ilog2();
-    (plan.calibration + TRIAL + Duration::from_secs(2)) * trials
+    (Duration::from_secs_f64(plan.finding) + TRIAL + Duration::from_secs(2)) * trials
 }
 
 /// What was found, and what the service does at most by the last window of a warm-up, in requests per second: the lesser
@@ -50,9 +49,6 @@ pub struct Found {
 }
 
 /// Searches the heap for the service.
-///
-/// # Errors
-/// When the service with its default heap breaks a gate, or a tool cannot be run.
 pub async fn search(session: &Session<'_>, shipped: &Subject, mode: Mode) -> anyhow::Result<Found> {
     session.progress.part("kotlin: finding its saturation");
     let usual = trial(session, shipped, None).await?.map_err(|reason| {
@@ -117,10 +113,9 @@ struct Trial {
 fn refused(tried: &Result<Trial, String>, goal_p99_ms: f64) -> Option<String> {
     match tried {
         Err(reason) => Some(reason.clone()),
-        Ok(tried) if tried.p99_ms > goal_p99_ms => Some(format!(
-            "a p99 of {} ms",
-            workshop_results::figures::figure(tried.p99_ms)
-        )),
+        Ok(tried) if tried.p99_ms > goal_p99_ms => {
+            Some(format!("a p99 of {} ms", figure(tried.p99_ms)))
+        }
         Ok(_) => None,
     }
 }
@@ -132,21 +127,23 @@ async fn trial(
     subject: &Subject,
     rate: Option<f64>,
 ) -> anyhow::Result<Result<Trial, String>> {
-    let started = match block::start(session, subject).await {
+    let started = match start(session, subject).await {
         Ok(started) => started,
         Err(_) => return Ok(Err("it did not start".to_owned())),
     };
     let limits = Limits {
-        ceiling: session.plan.calibration,
+        ceiling: Duration::from_secs_f64(session.plan.finding),
         ..session.plan.warm_up_of(Language::Kotlin)
     };
-    let order = block::order(session, &started.service, limits.window, Load::Closed);
-    let warmed_up = warmup::run(session.oha, &order, &started.service.pids(), &limits).await?;
+    let path = session.records();
+    let order_for = |length, load| order(&path, &started.service, length, load);
+    let order = order_for(limits.window, Load::Closed);
+    let warmed_up = warmup::run(&session.oha, &order, &started.service.pids(), &limits).await?;
     let tried = match warmed_up {
         Err(reason) => Err(reason),
         Ok(warmed_up) => {
             let rate = rate.unwrap_or((warmed_up.last_rate * RATE).round());
-            let order = block::order(session, &started.service, TRIAL, Load::Open(rate));
+            let order = order_for(TRIAL, Load::Open(rate));
             let run = session.oha.run(&order).await?;
             let p99_ms = run.p99_ms.ok_or_else(|| "it has no p99".to_owned());
             run.gate(&order).and(p99_ms).map(|p99_ms| Trial {
@@ -155,7 +152,7 @@ async fn trial(
             })
         }
     };
-    started.service.stop().await;
+    started.stop().await?;
     Ok(tried)
 }
 

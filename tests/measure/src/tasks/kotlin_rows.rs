@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::protocol::block;
-use crate::protocol::session::Session;
+use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
 use crate::tools::oha::Load;
 use workshop_base::outcome::Trouble;
@@ -23,9 +23,6 @@ const WRITING: Duration = Duration::from_secs(120);
 const CORES_FOR_SERIAL: usize = 2;
 
 /// The Kotlin service with a heap of this size, and with the collector for it.
-///
-/// # Errors
-/// When what was built cannot be read.
 pub fn right_sized(
     shipped: &Subject,
     heap_mb: Option<u32>,
@@ -47,9 +44,6 @@ pub fn heap_flags(heap_mb: Option<u32>) -> Vec<String> {
 }
 
 /// The same with what an earlier run noted for its start.
-///
-/// # Errors
-/// When the service does not start, or its JVM notes nothing.
 pub async fn start_up_tuned(
     session: &Session<'_>,
     sized: &Subject,
@@ -60,9 +54,6 @@ pub async fn start_up_tuned(
 }
 
 /// The same again, reading by JDBC itself, without Exposed and without a transaction around the read.
-///
-/// # Errors
-/// As [`start_up_tuned`].
 pub async fn raw_jdbc(
     session: &Session<'_>,
     sized: &Subject,
@@ -87,9 +78,9 @@ async fn trained(
     training.launch = with_flags(&subject.launch, &[notes.write()]);
     training.launch.limits.stop = WRITING;
     let started = block::start(session, &training).await?;
-    let order = block::order(session, &started.service, TRAINING, Load::Closed);
+    let order = order(&session.records(), &started.service, TRAINING, Load::Closed);
     session.oha.run(&order).await?;
-    let stopped = started.service.stop().await;
+    let stopped = started.stop().await?;
     let size = std::fs::metadata(&notes.file).map(|file| file.len());
     let (Stopped::Gracefully, Ok(size)) = (stopped, size) else {
         return Err(Trouble::new(format!(

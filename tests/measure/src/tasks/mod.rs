@@ -1,20 +1,129 @@
-//! The measurements: one file per task.
+//! The measurements: one file per task, and the registry that knows them by the name in `exercise.toml`.
 
-pub mod article;
+mod article;
 pub mod calibration;
-pub mod calls;
-pub mod cold_start;
-pub mod export;
-pub mod guard;
-pub mod heap;
-pub mod kotlin_rows;
-pub mod ladder;
-pub mod library;
-pub mod load;
-pub mod module;
-pub mod paging;
-pub mod pool;
-pub mod program;
-pub mod qrcode;
-pub mod stall;
+mod calls;
+pub mod codes;
+mod cold_start;
+mod export;
+mod guard;
+mod heap;
+mod kotlin_rows;
+mod ladder;
+mod paging;
+mod pool;
+mod program;
+mod reads;
+mod stall;
 pub mod start_helper;
+
+use std::pin::Pin;
+
+use crate::protocol::experiment::Asked;
+use crate::protocol::lab::{self, Lab};
+use crate::tools;
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+use workshop_postgres::datasets::DataSet;
+use workshop_results::file::ResultFile;
+
+/// A measurement that runs to its result.
+type Running<'a> = Pin<Box<dyn Future<Output = anyhow::Result<ResultFile>> + 'a>>;
+
+/// What is known of a task before it runs.
+struct Task {
+    /// Its name in `exercise.toml`.
+    name: &'static str,
+    /// What it reads.
+    data: Data,
+    /// What a port must answer with 200 before it is worth a release build.
+    first: &'static str,
+    /// The programs that it needs.
+    tools: &'static [&'static str],
+    run: for<'a> fn(&'a Lab<'a>, &'a Asked) -> Running<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Data {
+    /// The article's records.
+    Records,
+    /// Hardly any.
+    Few,
+}
+use Data::{Few, Records};
+
+macro_rules! tasks {
+    ($($name:literal $data:ident $first:literal $tools:expr => $run:path),+ $(,)?) => {
+        &[$(Task {
+            name: $name,
+            data: $data,
+            first: $first,
+            tools: &$tools,
+            run: |lab, asked| Box::pin($run(lab, asked)),
+        }),+]
+    };
+}
+
+const TASKS: &[Task] = tasks! {
+    "baseline" Records "/read/1" ["oha"] => reads::baseline,
+    "cold-start" Few "/ready" ["hyperfine"] => cold_start::measure,
+    "reads" Records "/read/1" ["oha"] => reads::reads,
+    "guard" Records "/read/1" ["oha"] => guard::measure,
+    "stall" Records "/read/1" ["oha"] => stall::measure,
+    "pool" Records "/read/1" ["oha"] => pool::measure,
+    "export" Records "/records?limit=1" ["curl"] => export::measure,
+    "article" Records "/read/1" ["oha"] => article::measure,
+    "process" Few "/qrcode?text=a" ["oha", "hyperfine"] => program::measure,
+    "module" Few "/qrcode?text=a" ["oha"] => calls::module,
+    "library" Few "/qrcode?text=a" ["oha"] => calls::library,
+    "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
+};
+
+/// Measures what is asked for. The tools are looked for first: data are seeded, and releases built, for minutes.
+pub async fn measure(
+    workspace: &Workspace,
+    asked: &Asked,
+    data_set: Option<DataSet>,
+) -> anyhow::Result<ResultFile> {
+    let task = TASKS
+        .iter()
+        .find(|task| task.name == asked.task)
+        .ok_or_else(|| {
+            let names: Vec<&str> = TASKS.iter().map(|task| task.name).collect();
+            Trouble::new(format!(
+                "exercise.toml asks for the measurement {:?}",
+                asked.task
+            ))
+            .expected(format!("one of: {}", names.join(", ")))
+        })?;
+    for tool in task.tools {
+        tools::find(workspace, tool)?;
+    }
+    let usual = match task.data {
+        Records => lab::usual_data_set(),
+        Few => DataSet::Small,
+    };
+    let lab = match data_set {
+        Some(chosen) => Lab::open(workspace, chosen).await?,
+        None => Lab::open_after_asking(workspace, usual).await?,
+    };
+    lab.is_worth_a_release(asked.target, task.first).await?;
+    println!("release builds come first; the first time they take minutes");
+    (task.run)(&lab, asked).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workshop_base::exercise::Catalogue;
+
+    #[test]
+    fn every_exercise_asks_for_a_measurement_that_exists() {
+        let checkout = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        for exercise in Catalogue::read(&checkout).unwrap().iter() {
+            let task = exercise.task();
+            let known = |name| TASKS.iter().any(|task| task.name == name);
+            assert!(task.is_none_or(known), "{}: {task:?}", exercise.name());
+        }
+    }
+}

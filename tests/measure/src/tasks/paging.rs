@@ -10,8 +10,7 @@ use rand::seq::SliceRandom;
 use sqlx::{PgConnection, Row};
 
 use crate::tables::export::{PageTimes, Paging};
-use workshop_results::file::Better;
-use workshop_results::file::Mode;
+use workshop_results::file::{Better, Mode};
 use workshop_results::metrics;
 use workshop_results::statistics::median;
 
@@ -39,9 +38,6 @@ impl Way {
 }
 
 /// Times the first page, and the one in the middle of all rows.
-///
-/// # Errors
-/// When the database does not answer, or the two ways bring different rows.
 pub async fn measure(
     connection: &mut PgConnection,
     rows: u32,

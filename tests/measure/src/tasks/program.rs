@@ -6,23 +6,17 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::tools::hyperfine::Hyperfine;
-
+use crate::protocol::experiment::{Asked, Experiment};
 use crate::protocol::lab::Lab;
-use crate::protocol::plan;
-use crate::protocol::plan::Plan;
+use crate::protocol::plan::shuffled;
 use crate::protocol::progress::Progress;
-use crate::protocol::subject::Subject;
-use crate::tables::program::{self, ProgramTime, ProgramTimes, TextTime};
-use crate::tasks::load::Wanted;
-use crate::tasks::qrcode;
-use crate::tools::hyperfine::Runs;
+use crate::tables::program::{ProgramTime, ProgramTimes, TextTime, by_itself};
+use crate::tasks::codes;
+use crate::tools::hyperfine::{Hyperfine, Runs};
 use workshop_harness::qr;
-use workshop_results::file::Mode;
-use workshop_results::file::ResultFile;
-use workshop_results::metrics;
-use workshop_results::statistics::geometric_mean;
-use workshop_results::statistics::median;
+use workshop_results::file::{Mode, ResultFile};
+use workshop_results::metrics::compared_times;
+use workshop_results::statistics::{geometric_mean, median};
 
 /// The lengths of the texts that the program is timed with.
 const TIMED: [usize; 3] = [32, 128, 512];
@@ -33,21 +27,14 @@ const RUNS: usize = 60;
 /// What a round of all commands takes, roughly.
 const A_ROUND: Duration = Duration::from_secs(1);
 
-/// Measures the program of the second subject, and both subjects' answers to `/qrcode`; the first is Kotlin.
-///
-/// # Errors
-/// As [`qrcode::measure`]; also when hyperfine is missing.
-pub async fn measure(
-    lab: &Lab<'_>,
-    subjects: &[Subject; 2],
-    wanted: &Wanted,
-) -> anyhow::Result<ResultFile> {
-    let hyperfine = Hyperfine::find(lab.workspace)?;
+/// Measures a target's program, and its answers to `/qrcode` beside those of Kotlin.
+pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let subjects = lab.kotlin_and(asked.target).await?;
     let program = subjects[1].launch.parts.first();
     let program = program.context("there is no program to time")?;
-    let rounds = rounds(wanted.mode);
+    let rounds = rounds(asked.mode);
     let stopwatch = Stopwatch {
-        hyperfine,
+        hyperfine: Hyperfine::find(lab.workspace)?,
         cases: cases(lab, program.clone())?,
     };
     println!(
@@ -55,15 +42,17 @@ pub async fn measure(
         stopwatch.cases[1].runs.typed()
     );
     let takes = A_ROUND * rounds as u32;
-    let by_itself = async |progress: &Progress| stopwatch.time(lab, rounds, progress).await;
-    let plan = Plan::codes(wanted.mode);
-    let (mut result, program) =
-        qrcode::measure(lab, subjects, wanted, plan, takes, by_itself).await?;
-    result.notes.push("the CPU time of a program counts as its caller's once it has ended; the time in which the system starts it counts as well".to_owned());
-    Ok(ResultFile {
-        tables: vec![program::by_itself(&program)],
-        ..result
-    })
+    let alone = async |experiment: &Experiment<'_>| {
+        stopwatch
+            .time(lab, rounds, &experiment.session.progress)
+            .await
+    };
+    let measured = codes::measure(lab, asked, "codes", subjects, takes, alone);
+    let (mut experiment, times) = measured.await?;
+    experiment.notes.push("the CPU time of a program counts as its caller's once it has ended; the time in which the system starts it counts as well".to_owned());
+    let mut result = experiment.finish().await;
+    result.tables.push(by_itself(&times));
+    Ok(result)
 }
 
 /// How many rounds of hyperfine a mode has.
@@ -93,7 +82,7 @@ fn cases(lab: &Lab<'_>, program: PathBuf) -> anyhow::Result<Vec<Case>> {
     let mut cases = vec![nothing];
     for text_bytes in TIMED {
         let input = lab.scratch().join(format!("{text_bytes}.txt"));
-        std::fs::write(&input, qrcode::text(text_bytes)).context("cannot write a text")?;
+        std::fs::write(&input, codes::text(text_bytes)).context("cannot write a text")?;
         let runs = Runs {
             program: program.clone(),
             input: Some(input),
@@ -120,7 +109,7 @@ impl Stopwatch {
         let mut medians: Vec<Vec<f64>> = vec![Vec::new(); self.cases.len()];
         for round in 1..=rounds {
             progress.part(&format!("the program by itself, round {round} of {rounds}"));
-            for case in plan::shuffled(self.cases.len()) {
+            for case in shuffled(self.cases.len()) {
                 let times = self.hyperfine.runs(&self.cases[case].runs, lab.scratch());
                 let times: Vec<f64> = times
                     .await?
@@ -136,7 +125,7 @@ impl Stopwatch {
                 text_bytes: case.text_bytes,
                 image_bytes: case.image_bytes().await?,
                 time: time_of(of_case)?,
-                against_nothing: metrics::compared_times("program", of_case, NOTHING, &medians[0]),
+                against_nothing: compared_times("program", of_case, NOTHING, &medians[0]),
             });
         }
         let scratch = format!("{}/", lab.scratch().display());

@@ -6,37 +6,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::protocol::block;
-
-use crate::protocol::block::Loads;
-
-use crate::protocol::block::Observed;
-
-use crate::protocol::block::Reads;
-use crate::protocol::lab;
+use crate::protocol::block::{Loads, Observed};
+use crate::protocol::experiment::{Asked, Experiment, against_the_first, ids};
 use crate::protocol::lab::Lab;
+use crate::protocol::metrics::of;
 use crate::protocol::plan::Plan;
-use crate::protocol::progress::Progress;
-use crate::protocol::session::Session;
-use crate::protocol::session::sides_of;
+use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
 use crate::tables::stall::{self, Moments, Stall, StalledSide};
-use crate::tasks::load;
-use crate::tasks::load::Wanted;
-use crate::tools::oha::Load;
-use crate::tools::oha::Oha;
-use crate::tools::oha::Order;
+use crate::tools::oha::{Load, Order};
 use crate::tools::recording::Request;
 use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::Service;
-use workshop_results::file::Better;
-use workshop_results::file::BlockRecord;
-use workshop_results::file::Comparison;
-use workshop_results::file::ResultFile;
-use workshop_results::metrics;
-use workshop_results::metrics::SLOW;
-use workshop_results::metrics::SLOW_MS;
-use workshop_results::metrics::UNCORRECTED;
+use workshop_results::file::{Better, BlockRecord, Comparison, ResultFile};
+use workshop_results::metrics::{self, SLOW, SLOW_MS, UNCORRECTED};
 use workshop_results::statistics::quantile;
 
 /// How long the database stands still.
@@ -58,68 +41,45 @@ const PERCENTILES: [(&str, f64); 4] = [
     ("slowest_stalled", 1.0),
 ];
 
-/// Measures the subjects, Kotlin first.
-///
-/// # Errors
-/// When the subjects do not do the same work (the outcome is *failed*, and says where they differ), a service does not
-/// start, or a tool is missing.
-pub async fn measure(
-    lab: &Lab<'_>,
-    subjects: &[Subject],
-    wanted: &Wanted,
-) -> anyhow::Result<ResultFile> {
-    let oha = Oha::find(lab.workspace)?;
-    let plan = Plan::stall(wanted.mode);
-    let expected = plan.expected(sides_of(subjects));
-    load::announce(subjects, plan.rounds, expected);
+/// Measures a target beside Kotlin.
+pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let subjects = lab.kotlin_and(asked.target).await?;
+    let plan = Plan::of(&asked.task, asked.mode)?;
+    let mut experiment = Experiment::begin(lab, asked, subjects.clone(), plan, 0, Duration::ZERO);
     println!(
         "the load:  {CONNECTIONS} connections at a constant rate, by oha with -q RATE --latency-correction; in the middle of each run,\n           the database stands still for {} s",
         STALL.as_secs()
     );
-    let progress = Progress::begin(expected);
-    progress.part("the same work? 200 records, failures, round trips");
-    let same = load::same_work(lab, subjects, wanted.exercise).await?;
+    experiment
+        .same_work(&subjects.iter().collect::<Vec<_>>(), asked.exercise)
+        .await?;
 
     // One proxy for all blocks: only one service runs at a time, and all of them go the same way.
     let proxy = DatabaseProxy::start(&lab.database_url).await?;
-    let mut session = Session {
-        database_url: proxy.url().to_owned(),
-        timeout: TIMEOUT,
-        ..Session::new(lab, &oha, plan, progress)
-    };
-    let rates = session.shared_rates(subjects, &Reads(&[])).await?;
-    let (percent, rate) = rates[0];
+    experiment.session.database_url = proxy.url().to_owned();
+    experiment.session.timeout = TIMEOUT;
+    experiment.connections = CONNECTIONS;
+    let path = experiment.session.records();
+    let (percent, rate) = experiment.find_rates(&path).await?[0];
+    let seconds = experiment.session.plan.open;
     let mut loads = Stalled {
         proxy: &proxy,
+        path,
         rate,
         seen: BTreeMap::new(),
         command: String::new(),
     };
-    let blocks = session.rounds(subjects, &mut loads).await?;
-
-    let sides: Vec<String> = subjects
-        .iter()
-        .map(|subject| subject.id().to_owned())
-        .collect();
-    let metrics = metrics::from_blocks(
-        &metrics::of_stall(percent),
-        &blocks.records,
-        &sides,
-        &load::against_the_first(subjects),
-        session.plan.rounds_needed(),
-    );
-    let mut notes = load::standing_notes(subjects, wanted.mode, &same);
-    notes.extend(notes_on(&session.plan));
-    let mut manifest = lab.manifest(subjects);
-    manifest.connections = CONNECTIONS;
-    manifest.round_trips = same.round_trips;
-    manifest.rates = BTreeMap::from([(percent.to_string(), rate)]);
-    lab::complete(&mut manifest, &blocks.records, session.progress.gone());
-    let stall = Stall {
+    let records = experiment.rounds(&subjects, &mut loads).await?;
+    let sides = ids(&subjects);
+    let pairs = against_the_first(&subjects);
+    experiment.judge(&of("stall", [(percent, percent)])?, &records, &pairs);
+    experiment.decide(P99, &sides);
+    experiment.notes.extend(notes_on(seconds));
+    let stalled = Stall {
         command: loads.command,
         rate,
-        seconds: session.plan.open.as_secs_f64(),
-        began_s: begins(&session.plan).as_secs_f64(),
+        seconds,
+        began_s: begins(seconds).as_secs_f64(),
         lasted_s: STALL.as_secs_f64(),
         sides: sides
             .iter()
@@ -128,33 +88,29 @@ pub async fn measure(
                 Some(StalledSide {
                     side: side.clone(),
                     statuses: seen.statuses,
-                    p99: corrected_against_uncorrected(&blocks.records, side),
+                    p99: corrected_against_uncorrected(&records, side),
                     course: seen.course,
                 })
             })
             .collect(),
     };
-    let invalid = load::invalid(&metrics, P99, &sides);
-    let result = load::assembled(subjects, wanted, manifest, metrics, blocks, notes);
-    Ok(ResultFile {
-        invalid,
-        tables: vec![stall::counted_twice(&result, &stall)],
-        charts: vec![stall::course(&result, &stall)],
-        ..result
-    })
+    let mut result = experiment.finish().await;
+    result.tables.push(stall::counted_twice(&result, &stalled));
+    result.charts.push(stall::course(&result, &stalled));
+    Ok(result)
 }
 
 /// The stall begins as long after the run's beginning as it ends before its end.
-fn begins(plan: &Plan) -> Duration {
-    (plan.open - STALL) / 2
+fn begins(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds).saturating_sub(STALL) / 2
 }
 
-fn notes_on(plan: &Plan) -> Vec<String> {
+fn notes_on(seconds: f64) -> Vec<String> {
     vec![
         format!(
             "the database's traffic goes through a proxy on this machine; {} s into each run of {} s it holds everything back for {} s, and cuts nothing",
-            begins(plan).as_secs_f64(),
-            plan.open.as_secs(),
+            begins(seconds).as_secs_f64(),
+            seconds,
             STALL.as_secs()
         ),
         format!(
@@ -168,6 +124,7 @@ fn notes_on(plan: &Plan) -> Vec<String> {
 /// A constant rate with a stall in its middle.
 struct Stalled<'a> {
     proxy: &'a DatabaseProxy,
+    path: String,
     rate: f64,
     seen: BTreeMap<String, Seen>,
     command: String,
@@ -181,6 +138,10 @@ struct Seen {
 }
 
 impl Loads for Stalled<'_> {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
     fn keys(&self, _subject: &Subject) -> Vec<String> {
         keys()
     }
@@ -197,21 +158,21 @@ impl Loads for Stalled<'_> {
             "{title}: open loop, {:.0} requests/s, and a stall",
             self.rate
         ));
-        let load = Load::Recorded(self.rate);
+        let length = Duration::from_secs_f64(session.plan.open);
         let order = Order {
             connections: CONNECTIONS,
-            ..block::order(session, service, session.plan.open, load)
+            ..order(&self.path, service, length, Load::Recorded(self.rate))
         };
         let (recorded, ()) = tokio::join!(
             session.oha.record(&order),
-            hold_back(self.proxy, begins(&session.plan))
+            hold_back(self.proxy, begins(session.plan.open))
         );
         let (run, requests) = recorded?;
         self.command = order
             .typed()
             .replace(service.base_url(), "http://127.0.0.1:PORT");
         if let Err(reason) = run.gate(&order) {
-            observed.invalid(&keys(), &reason);
+            observed.invalid(keys(), &reason);
             return Ok(());
         }
         for (key, value) in values(&requests) {
@@ -221,7 +182,7 @@ impl Loads for Stalled<'_> {
         for (status, count) in run.statuses {
             *seen.statuses.entry(status).or_default() += count;
         }
-        seen.course = course(&requests, session.plan.open);
+        seen.course = course(&requests, length);
         Ok(())
     }
 }
@@ -307,7 +268,6 @@ fn corrected_against_uncorrected(blocks: &[BlockRecord], side: &str) -> Comparis
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workshop_results::file::Mode;
     use workshop_results::file::Verdict;
 
     /// A thousand requests a second for eight seconds, each answered in a millisecond, but for a database that stands still
@@ -357,7 +317,7 @@ mod tests {
 
     #[test]
     fn in_the_stall_nothing_is_sent_but_much_is_due() {
-        let course = course(&stalled_run(), Plan::stall(Mode::Standard).open);
+        let course = course(&stalled_run(), Duration::from_secs(8));
         assert_eq!(course.corrected_ms.len(), 80);
         assert!(course.uncorrected_ms[35].is_some_and(|slowest| slowest > 990.0));
         assert_eq!(course.uncorrected_ms[40], None);
@@ -367,7 +327,8 @@ mod tests {
 
     #[test]
     fn every_value_has_its_definition_and_its_place_among_the_keys() {
-        let mut defined: Vec<String> = metrics::of_stall(30)
+        let mut defined: Vec<String> = of("stall", [(30, 30)])
+            .unwrap()
             .into_iter()
             .map(|definition| definition.key)
             .collect();

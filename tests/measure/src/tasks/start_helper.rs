@@ -14,12 +14,9 @@ use nix::unistd::{Pid, getpgrp};
 use serde::{Deserialize, Serialize};
 
 use crate::tools::first_answer;
-
 use workshop_base::process;
 use workshop_harness::build::Launch;
-use workshop_harness::service;
-use workshop_harness::service::Settings;
-use workshop_harness::service::free_address;
+use workshop_harness::service::{self, Settings, free_address};
 
 /// Between two looks at a process that is to end.
 const POLL: Duration = Duration::from_millis(5);
@@ -60,9 +57,6 @@ pub struct Seen {
 
 impl Order {
     /// Reads an order.
-    ///
-    /// # Errors
-    /// When the file is missing or malformed.
     pub fn read(path: &Path) -> anyhow::Result<Order> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -71,9 +65,6 @@ impl Order {
     }
 
     /// Writes an order, for its owner's eyes only: the database's password is in it.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
         use std::os::unix::fs::OpenOptionsExt;
         let mut options = File::options();
@@ -87,9 +78,6 @@ impl Order {
 
 impl Seen {
     /// Reads what the helper saw.
-    ///
-    /// # Errors
-    /// When it has not written it.
     pub fn read(path: &Path) -> anyhow::Result<Seen> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -103,9 +91,6 @@ impl Seen {
 }
 
 /// Starts the service and returns with its first 200; the service keeps running.
-///
-/// # Errors
-/// When the service cannot be started or does not get there; then it is ended.
 pub fn start(order: &Order) -> anyhow::Result<()> {
     let address = free_address().context("no free port")?;
     let mut command = service::command(&order.launch, &order.settings, address, &order.log)?;
@@ -147,16 +132,13 @@ pub fn start(order: &Order) -> anyhow::Result<()> {
         anyhow::bail!(trouble);
     };
     seen.ready_ms = Some(ready.as_secs_f64() * 1e3);
-    seen.cpu_ms = process::small_cpu(seen.pid).map(|cpu| cpu.as_secs_f64() * 1e3);
+    seen.cpu_ms = process::cpu(&[seen.pid]).map(|cpu| cpu.as_secs_f64() * 1e3);
     seen.peak_kb = process::peak_kb(seen.pid);
     seen.threads = process::threads(seen.pid);
     seen.write(&order.seen)
 }
 
 /// Stops the service that [`start`] left running: SIGTERM, and SIGKILL when that does not do.
-///
-/// # Errors
-/// When nothing is known of a start.
 pub fn stop(order: &Order) -> anyhow::Result<()> {
     let pid = Pid::from_raw(Seen::read(&order.seen)?.pid.cast_signed());
     let asked = Instant::now();
@@ -179,9 +161,6 @@ pub fn stop(order: &Order) -> anyhow::Result<()> {
 }
 
 /// A service that does nothing but answer 200: the floor of every measured start. It runs until it is ended.
-///
-/// # Errors
-/// When it cannot listen on `PORT`.
 pub fn answer() -> anyhow::Result<()> {
     let port: u16 = std::env::var("PORT")
         .ok()

@@ -15,10 +15,7 @@ use workshop_base::process;
 pub const CEILING_SHARE: f64 = 0.8;
 
 /// The throughput of the same read by pgbench with prepared statements and as many clients as a pool has connections.
-///
-/// # Errors
-/// When pgbench cannot be run or fails.
-pub async fn ceiling(
+pub async fn pgbench(
     pgbench: &Path,
     database_url: &str,
     ids: Ids,
@@ -127,9 +124,6 @@ pub struct Activity {
 
 impl Activity {
     /// Watches a database over a connection to another one of the same server.
-    ///
-    /// # Errors
-    /// When the database URL is malformed.
     pub fn of(connection: PgConnection, database_url: &str) -> anyhow::Result<Activity> {
         Ok(Activity {
             connection,
@@ -189,11 +183,13 @@ impl Statements {
         .ok()?;
         Some(Duration::from_secs_f64(sum.unwrap_or(0.0).max(0.0) / 1e3))
     }
+}
 
-    /// Closes the connection.
-    pub async fn close(self) {
+/// Closes the connection of the statistics, where there is one.
+pub async fn close(statements: Option<Statements>) {
+    if let Some(statements) = statements {
         // A connection that cannot be closed in order is closed by dropping it.
-        let _ = self.connection.close().await;
+        let _ = statements.connection.close().await;
     }
 }
 

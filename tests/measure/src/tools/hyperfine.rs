@@ -126,9 +126,6 @@ struct JsonResult {
 }
 
 /// Reads hyperfine's JSON: the wall-clock times of the runs.
-///
-/// # Errors
-/// When the text is not what hyperfine 1.20 writes, or a run failed.
 pub fn parse(text: &str) -> anyhow::Result<Vec<Duration>> {
     let json: Json = serde_json::from_str(text).map_err(|error| {
         Trouble::new(format!(
@@ -155,9 +152,6 @@ pub fn parse(text: &str) -> anyhow::Result<Vec<Duration>> {
 
 impl Hyperfine {
     /// Looks for hyperfine on `PATH` and among the tools that `justw` brings.
-    ///
-    /// # Errors
-    /// When it is not there; the error says how to bring it.
     pub fn find(workspace: &Workspace) -> anyhow::Result<Self> {
         Ok(Hyperfine {
             program: tools::find(workspace, "hyperfine")?,
@@ -170,9 +164,6 @@ impl Hyperfine {
     }
 
     /// Times the command once. Whatever way this ends, nothing that the command started is left in its process group.
-    ///
-    /// # Errors
-    /// When hyperfine cannot be run, or the command fails; what the command said is in the error.
     pub async fn once(&self, timing: &Timing, scratch: &Path) -> anyhow::Result<Duration> {
         let json = scratch.join("hyperfine.json");
         let times = self.times(timing.arguments(1, &json), &json, timing.typed());
@@ -181,9 +172,6 @@ impl Hyperfine {
     }
 
     /// Times a program several times in a row.
-    ///
-    /// # Errors
-    /// As [`Hyperfine::once`].
     pub async fn runs(&self, runs: &Runs, scratch: &Path) -> anyhow::Result<Vec<Duration>> {
         let json = scratch.join("hyperfine.json");
         self.times(runs.arguments(&json), &json, runs.typed()).await

@@ -1,5 +1,6 @@
 //! The measuring tools: where they are, and how to get them when they are nowhere.
 
+pub mod curl;
 pub mod database;
 pub mod first_answer;
 pub mod hyperfine;
@@ -12,9 +13,6 @@ use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// Finds a tool on `PATH`, else among the tools that `justw` brings.
-///
-/// # Errors
-/// When it is in neither place; the error names the command that brings it.
 pub fn find(workspace: &Workspace, tool: &str) -> anyhow::Result<PathBuf> {
     look(workspace, tool).ok_or_else(|| {
         Trouble::new(format!(

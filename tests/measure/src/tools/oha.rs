@@ -3,7 +3,8 @@
 //! oha counts every status as a success and exits 0 when nothing answers, so a run counts only after [`Run::gate`].
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,17 @@ pub enum Load {
     Open(f64),
     /// As [`Load::Open`], but every single request is noted; for [`Oha::record`].
     Recorded(f64),
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Load::Closed => f.write_str("closed loop"),
+            Load::Open(rate) | Load::Recorded(rate) => {
+                write!(f, "open loop, {rate:.0} requests/s")
+            }
+        }
+    }
 }
 
 /// A load on one URL.
@@ -159,9 +171,6 @@ struct Summary {
 
 impl Run {
     /// Reads oha's JSON. Its times are seconds; its histogram is too coarse for a tail, so percentiles are taken.
-    ///
-    /// # Errors
-    /// When the text is not what oha 1.16 prints.
     pub fn parse(text: &str) -> anyhow::Result<Run> {
         let json: Json = serde_json::from_str(text).map_err(|error| {
             let shown: String = text.chars().take(200).collect();
@@ -196,9 +205,6 @@ impl Run {
 
     /// Why this run may not be believed: another status than 200, an error, a rate not reached, a generator that was
     /// the bottleneck.
-    ///
-    /// # Errors
-    /// The first reason, as half a sentence.
     pub fn gate(&self, order: &Order) -> Result<(), String> {
         if let Some((error, count)) = self.errors.iter().next() {
             return Err(format!("{count} requests failed: {error}"));
@@ -240,25 +246,19 @@ pub struct Oha {
 
 impl Oha {
     /// Looks for oha on `PATH` and among the tools that `justw` brings.
-    ///
-    /// # Errors
-    /// When it is not there; the error says how to bring it.
     pub fn find(workspace: &Workspace) -> anyhow::Result<Self> {
         Ok(Oha {
             program: tools::find(workspace, "oha")?,
         })
     }
 
-    /// Where it is.
-    pub fn program(&self) -> &Path {
-        &self.program
+    /// oha where it is, else by its name: for a measurement that hardly needs it.
+    pub fn of(workspace: &Workspace) -> Self {
+        let program = tools::look(workspace, "oha").unwrap_or_else(|| "oha".into());
+        Oha { program }
     }
 
     /// Runs one load. Dropping the future ends oha.
-    ///
-    /// # Errors
-    /// When oha cannot be run, does not end, or fails; a load that the service answers badly is no error but fails
-    /// [`Run::gate`].
     pub async fn run(&self, order: &Order) -> anyhow::Result<Run> {
         let Some(printed) = self.printed(order).await? else {
             return Ok(Run::hung(order));
@@ -271,9 +271,6 @@ impl Oha {
     }
 
     /// Runs one load of [`Load::Recorded`], and tells every single request.
-    ///
-    /// # Errors
-    /// As [`Oha::run`].
     pub async fn record(&self, order: &Order) -> anyhow::Result<(Run, Vec<Request>)> {
         let Some(printed) = self.printed(order).await? else {
             return Ok((Run::hung(order), Vec::new()));

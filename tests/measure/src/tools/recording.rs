@@ -44,9 +44,6 @@ impl Request {
 
 /// Reads the CSV that oha prints with `--latency-correction`. A body of a few bytes comes in one piece, so its first byte is
 /// its last one as well.
-///
-/// # Errors
-/// When the text is not what oha 1.16 prints.
 pub fn parse(csv: &str) -> anyhow::Result<Vec<Request>> {
     let mut lines = csv.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();

@@ -202,7 +202,7 @@ fn of_ratio(ratio: &Ratio) -> String {
     let class = match ratio.verdict {
         Verdict::Faster | Verdict::Less => "better",
         Verdict::Slower | Verdict::More => "worse",
-        Verdict::NoDifferenceShown | Verdict::Invalid => "open",
+        Verdict::NoDifferenceShown | Verdict::Invalid | Verdict::NotJudged => "open",
     };
     let words = format!(
         "<span class=\"verdict {class}\">{}</span>",

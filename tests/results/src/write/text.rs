@@ -187,7 +187,7 @@ fn painted(verdict: Verdict, words: &str) -> String {
     let style = match verdict {
         Verdict::Faster | Verdict::Less => Style::Good,
         Verdict::Slower | Verdict::More => Style::Bad,
-        Verdict::NoDifferenceShown => Style::Faint,
+        Verdict::NoDifferenceShown | Verdict::NotJudged => Style::Faint,
         Verdict::Invalid => Style::Warning,
     };
     words

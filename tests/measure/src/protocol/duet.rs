@@ -1,0 +1,160 @@
+//! Duets: two sides under the same offered rate at the same time, in many short blocks. What disturbs the machine disturbs
+//! both, so the ratio of their CPU time per request is several times surer than that of blocks one after the other.
+//!
+//! CPU is read in nanoseconds, by the clock of each process. Idea: duet benchmarking (Bulej and others, ICPE 2020).
+
+use std::time::Duration;
+
+use futures_util::future::{join_all, try_join_all};
+
+use crate::protocol::block::{self, Observed, Started, per_request_us, since};
+use crate::protocol::neighbors::Moment;
+use crate::protocol::plan::shuffled;
+use crate::protocol::session::{Session, order};
+use crate::protocol::subject::Subject;
+use crate::tools::oha::Load;
+use workshop_base::process;
+use workshop_base::target::Language;
+use workshop_results::file::BlockRecord;
+
+/// The key of what duets measure.
+pub const CPU: &str = "cpu_per_request";
+/// The rate that each side is offered, in requests per second, where both can carry it easily.
+pub const RATE: f64 = 2_000.0;
+/// The most that is offered, as a share of the slower side's saturation.
+const SHARE: f64 = 0.3;
+/// The length of a block.
+pub const BLOCK: Duration = Duration::from_secs(3);
+/// The length of the block that is not counted, on fresh processes.
+const SETTLING: Duration = Duration::from_secs(1);
+/// Blocks after which native binaries are started afresh: where a process happens to lie in memory is chance, too.
+const NATIVE_BLOCKS: usize = 2;
+/// The same for a JVM, whose warm-up takes longer than the blocks.
+const JVM_BLOCKS: usize = 8;
+
+/// How long this many blocks of a duet take.
+pub fn expected(session: &Session<'_>, sides: &[Subject], blocks: usize) -> Duration {
+    let sittings = blocks.div_ceil(per_sitting(sides)) as u32;
+    let warm_ups = sides.iter().map(|side| limits(session, side).ceiling);
+    let sitting = warm_ups.sum::<Duration>() + SETTLING * 2;
+    sitting * sittings + (BLOCK + Duration::from_millis(200)) * blocks as u32
+}
+
+/// Plays a duet, or a solo: all sides at the same time, block after block. `first_round` numbers the blocks.
+pub async fn play(
+    session: &mut Session<'_>,
+    sides: &[Subject],
+    path: &str,
+    first_round: usize,
+) -> anyhow::Result<(f64, Vec<BlockRecord>)> {
+    let blocks = session.plan.duets;
+    let names: Vec<&str> = sides.iter().map(Subject::id).collect();
+    let names = names.join(" and ");
+    let (mut records, mut offered) = (Vec::new(), RATE);
+    let mut block = 0;
+    while block < blocks {
+        session
+            .progress
+            .part(&format!("duet of {names}, block {} of {blocks}", block + 1));
+        let mut started: Vec<Option<Started>> = sides.iter().map(|_| None).collect();
+        for place in shuffled(sides.len()) {
+            let side = &sides[place];
+            let fresh = block::start(session, side).await?;
+            let limits = limits(session, side);
+            let warm = block::warm_up(session, side, &fresh.service, path, &limits).await?;
+            if block == 0 {
+                offered = offered.min((warm.last_rate * SHARE).round());
+            }
+            started[place] = Some(fresh);
+        }
+        let started: Vec<Started> = started.into_iter().flatten().collect();
+        together(session, &started, path, offered, SETTLING).await?;
+        for _ in 0..per_sitting(sides).min(blocks - block) {
+            let before = Moment::now();
+            let observed = together(session, &started, path, offered, BLOCK).await?;
+            session.neighbors.since(before);
+            for (side, observed) in sides.iter().zip(observed) {
+                records.push(BlockRecord {
+                    round: first_round + block,
+                    place: records.len() + 1,
+                    side: side.id().to_owned(),
+                    values: observed.values,
+                    invalid: observed.invalid,
+                });
+            }
+            block += 1;
+        }
+        let stopped = join_all(started.into_iter().map(Started::stop)).await;
+        stopped.into_iter().collect::<Result<Vec<_>, _>>()?;
+    }
+    Ok((offered, records))
+}
+
+/// The same one after the other, which a duet is compared with: every block has one side alone, in random order.
+pub async fn in_turns(
+    session: &mut Session<'_>,
+    sides: &[Subject],
+    path: &str,
+) -> anyhow::Result<Vec<BlockRecord>> {
+    let blocks = session.plan.duets;
+    session.plan.duets = 1;
+    let mut records = Vec::new();
+    for round in 1..=blocks {
+        for place in shuffled(sides.len()) {
+            let alone = std::slice::from_ref(&sides[place]);
+            records.extend(play(session, alone, path, round).await?.1);
+        }
+    }
+    session.plan.duets = blocks;
+    Ok(records)
+}
+
+fn per_sitting(sides: &[Subject]) -> usize {
+    if sides.iter().any(|side| side.runs_as == Language::Kotlin) {
+        JVM_BLOCKS
+    } else {
+        NATIVE_BLOCKS
+    }
+}
+
+/// A native binary is warm after its first thousands of requests; a JVM until it is steady.
+fn limits(session: &Session<'_>, side: &Subject) -> crate::protocol::warmup::Limits {
+    let limits = session.plan.warm_up_of(side.runs_as);
+    match side.runs_as {
+        Language::Kotlin => limits,
+        Language::Rust => limits.one_window(),
+    }
+}
+
+/// One block: the same rate for all of them, and what each spends on it. Whose generator starts first is chance.
+async fn together(
+    session: &Session<'_>,
+    started: &[Started],
+    path: &str,
+    rate: f64,
+    length: Duration,
+) -> anyhow::Result<Vec<Observed>> {
+    let spent = || {
+        started
+            .iter()
+            .map(|started| process::cpu(&started.service.pids()))
+    };
+    let before: Vec<Option<Duration>> = spent().collect();
+    let loads = shuffled(started.len()).into_iter().map(async |place| {
+        let order = order(path, &started[place].service, length, Load::Open(rate));
+        let run = session.oha.run(&order).await?;
+        anyhow::Ok((place, run.gate(&order), run))
+    });
+    let mut runs = try_join_all(loads).await?;
+    runs.sort_by_key(|(place, ..)| *place);
+    let each = runs.into_iter().zip(before.into_iter().zip(spent()));
+    let observed = each.map(|((_, gate, run), (before, after))| {
+        let mut observed = Observed::default();
+        match gate {
+            Ok(()) => observed.value(CPU, per_request_us(since(before, after), &run)),
+            Err(reason) => observed.invalid([CPU], &reason),
+        }
+        observed
+    });
+    Ok(observed.collect())
+}

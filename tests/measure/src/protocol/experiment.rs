@@ -1,0 +1,633 @@
+//! An experiment: what every measurement does, once. Who is measured is announced, the gate is held, blocks run in rounds,
+//! duets are played, blocks become metrics with verdicts, and all of it becomes a result file with its notes and its manifest.
+//!
+//! A task calls the steps that it needs, in the order that it needs, and adds what is its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use workshop_base::outcome::Trouble;
+use workshop_base::process;
+use workshop_base::target::{Language, Target};
+use workshop_base::terminal::{Style, paint};
+use workshop_results::figures::figure;
+use workshop_results::file::{BlockRecord, Comparison, Metric, Mode, ResultFile, SCHEMA, Verdict};
+use workshop_results::metrics::{self, Definition, Kind};
+use workshop_results::statistics;
+
+use crate::protocol::block::{self, GENERATOR_SHARE, HUNG, Loads, Steps, UNSTEADY};
+use crate::protocol::duet;
+use crate::protocol::gates;
+use crate::protocol::lab::{self, Lab};
+use crate::protocol::machine;
+use crate::protocol::plan::{BEFORE, CONNECTIONS, POOL_SIZE, Plan, needed, shuffled};
+use crate::protocol::progress::{self, Progress};
+use crate::protocol::session::{self, Session};
+use crate::protocol::subject::Subject;
+use crate::tools::database::{self, CEILING_SHARE};
+use crate::tools::oha::{Load, Order};
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The name of the task.
+    pub task: String,
+    /// The exercise it belongs to.
+    pub exercise: u8,
+    /// The target that was typed.
+    pub target: Target,
+    /// How much.
+    pub mode: Mode,
+}
+
+/// The side above the fraction bar, and the one below it.
+pub type Pair = (String, String);
+
+/// A measurement under way.
+pub struct Experiment<'a> {
+    /// Where it happens.
+    pub lab: &'a Lab<'a>,
+    /// What is asked for.
+    pub asked: &'a Asked,
+    /// What blocks share.
+    pub session: Session<'a>,
+    /// Who is measured, Kotlin first.
+    pub subjects: Vec<Subject>,
+    /// The metrics so far.
+    pub metrics: Vec<Metric>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+    /// Why the whole may not be believed.
+    pub invalid: Vec<String>,
+    /// Database round trips per read, by side.
+    pub round_trips: BTreeMap<String, f64>,
+    /// The shared rates: percent of the slower side's saturation, requests per second.
+    pub rates: Vec<(u32, f64)>,
+    /// The load's connections.
+    pub connections: u32,
+    /// The blocks of the rounds.
+    pub records: Vec<BlockRecord>,
+    duets: Vec<BlockRecord>,
+}
+
+impl<'a> Experiment<'a> {
+    /// Says what is about to happen, and begins. `around` is what a task takes beside gate, rounds and duets.
+    pub fn begin(
+        lab: &'a Lab<'a>,
+        asked: &'a Asked,
+        subjects: Vec<Subject>,
+        plan: Plan,
+        pairs: usize,
+        around: Duration,
+    ) -> Self {
+        let languages = || subjects.iter().map(|subject| subject.runs_as);
+        let names: Vec<&str> = subjects
+            .iter()
+            .map(Subject::id)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        let rounds = plan.rounds;
+        let mut expected = BEFORE + around + plan.round(languages()) * rounds as u32;
+        if !plan.rates.is_empty() {
+            expected += plan.finding(languages());
+        }
+        let session = Session::new(lab, plan, Progress::begin(expected));
+        let a_duet = duet::expected(&session, &subjects, session.plan.duets);
+        expected += a_duet * pairs as u32;
+        println!(
+            "measuring {}{}{}, about {}",
+            paint(Style::Strong, names.join(" and ")),
+            if rounds > 0 {
+                format!(" in {}", counted(rounds, "round"))
+            } else {
+                String::new()
+            },
+            if pairs > 0 {
+                format!(", {}", counted(pairs, "duet"))
+            } else {
+                String::new()
+            },
+            progress::in_words(expected)
+        );
+        session.progress.expect(expected);
+        Experiment {
+            lab,
+            asked,
+            session,
+            notes: standing_notes(&subjects, asked.mode),
+            subjects,
+            metrics: Vec::new(),
+            invalid: Vec::new(),
+            round_trips: BTreeMap::new(),
+            rates: Vec::new(),
+            connections: CONNECTIONS,
+            records: Vec::new(),
+            duets: Vec::new(),
+        }
+    }
+
+    /// Shows the raw command of the load on these random paths.
+    pub fn show_load(&self, path: &str) {
+        let plan = &self.session.plan;
+        let order = Order {
+            url: format!("http://127.0.0.1:PORT{path}"),
+            key: session::key(),
+            connections: self.connections,
+            duration: Duration::from_secs_f64(plan.saturation.max(1.0)),
+            load: Load::Closed,
+        };
+        println!("the load:  {}", order.typed());
+        if !plan.rates.is_empty() || plan.duets > 0 {
+            println!("           and at shared rates, with -q RATE --latency-correction");
+        }
+    }
+
+    /// The gate: these subjects do the same work as the first of them, by what an exercise asks for.
+    pub async fn same_work(&mut self, subjects: &[&Subject], exercise: u8) -> anyhow::Result<()> {
+        self.session
+            .progress
+            .part("the same work? 200 records, failures, round trips");
+        let (url, set) = (&self.lab.database_url, self.lab.seeded.set);
+        let same = gates::same_work(self.lab.workspace, subjects, url, set, exercise).await?;
+        let same = same.map_err(|reason| not_the_same(&reason, subjects.last().copied()))?;
+        self.round_trips.extend(same.round_trips);
+        self.notes.extend(same.declared);
+        Ok(())
+    }
+
+    /// Finds the shared rates: percentages of the slower side's saturation.
+    pub async fn find_rates(&mut self, path: &str) -> anyhow::Result<Vec<(u32, f64)>> {
+        let mut slowest = f64::INFINITY;
+        for subject in &self.subjects {
+            let progress = &self.session.progress;
+            progress.part(&format!("{}: finding its saturation", subject.id()));
+            slowest = slowest.min(block::saturation(&self.session, subject, path).await?);
+        }
+        self.set_rates(slowest);
+        Ok(self.rates.clone())
+    }
+
+    /// The shared rates of a saturation that is known.
+    pub fn set_rates(&mut self, slowest: f64) {
+        let rate = |percent: &u32| (*percent, (slowest * f64::from(*percent) / 100.0).round());
+        self.rates = self.session.plan.rates.iter().map(rate).collect();
+    }
+
+    /// Runs the plan's rounds: a block of every subject in each, in random order.
+    pub async fn rounds(
+        &mut self,
+        subjects: &[Subject],
+        loads: &mut impl Loads,
+    ) -> anyhow::Result<Vec<BlockRecord>> {
+        let (rounds, mut records) = (self.session.plan.rounds, Vec::new());
+        for round in 1..=rounds {
+            for place in shuffled(subjects.len()) {
+                let subject = &subjects[place];
+                let pool = if subject.pool_size == POOL_SIZE {
+                    String::new()
+                } else {
+                    format!(" with a pool of {}", subject.pool_size)
+                };
+                let title = format!("round {round} of {rounds}, {}{pool}", subject.id());
+                self.session.progress.part(&title);
+                let observed = block::run(&mut self.session, subject, loads, &title).await?;
+                records.push(BlockRecord {
+                    round,
+                    place: self.records.len() + records.len() + 1,
+                    side: subject.id().to_owned(),
+                    values: observed.values,
+                    invalid: observed.invalid,
+                });
+            }
+        }
+        self.notes.extend(notes_on_blocks(&records, subjects));
+        self.records.extend(records.clone());
+        Ok(records)
+    }
+
+    /// Plays a duet of each pair: the judge of CPU per request. With one subject and no pair, it is a solo.
+    pub async fn duets(&mut self, pairs: &[Pair], path: &str) -> anyhow::Result<()> {
+        let known: Vec<Subject> = self.subjects.clone();
+        let find = |id: &String| known.iter().find(|subject| subject.id() == id).cloned();
+        let mut casts: Vec<Vec<Subject>> = pairs
+            .iter()
+            .map(|(side, against)| [side, against].into_iter().filter_map(find).collect())
+            .collect();
+        if let ([], [alone]) = (pairs, known.as_slice()) {
+            casts.push(vec![alone.clone()]);
+        }
+        let blocks = self.session.plan.duets;
+        let (mut metrics, mut offered) = (Vec::new(), Vec::new());
+        let definitions: Vec<Definition> = crate::protocol::metrics::closed("load")?
+            .into_iter()
+            .filter(|definition| definition.key == duet::CPU)
+            .collect();
+        for (place, cast) in casts.iter().enumerate().filter(|_| blocks > 0) {
+            let first_round = place * blocks + 1;
+            let (rate, records) = duet::play(&mut self.session, cast, path, first_round).await?;
+            let sides: Vec<String> = cast.iter().map(|side| side.id().to_owned()).collect();
+            let pair = pairs
+                .get(place)
+                .map(std::slice::from_ref)
+                .unwrap_or_default();
+            metrics.extend(metrics::from_blocks(
+                &definitions,
+                &records,
+                &sides,
+                pair,
+                needed(blocks),
+            ));
+            offered.push(rate);
+            self.duets.extend(records);
+        }
+        let before = self
+            .metrics
+            .extract_if(.., |metric| metric.key == duet::CPU);
+        metrics.extend(before);
+        let sides: Vec<String> = known.iter().map(|side| side.id().to_owned()).collect();
+        let mut all = metrics::from_blocks(&definitions, &self.duets, &sides, &[], 0);
+        if let Some(whole) = all.first_mut() {
+            whole.comparisons = metrics
+                .into_iter()
+                .flat_map(|metric| metric.comparisons)
+                .collect();
+        }
+        self.metrics.extend(all);
+        self.notes
+            .extend(note_on_duets(&offered, blocks, pairs.is_empty()));
+        Ok(())
+    }
+
+    /// Turns blocks into metrics with verdicts. A quick run's rounds are too few for one: they have values and ratios only.
+    pub fn judge(&mut self, definitions: &[Definition], records: &[BlockRecord], pairs: &[Pair]) {
+        let mut sides: Vec<String> = Vec::new();
+        for subject in &self.subjects {
+            if !sides.iter().any(|side| side == subject.id()) {
+                sides.push(subject.id().to_owned());
+            }
+        }
+        let rounds = records.iter().map(|record| record.round).max().unwrap_or(0);
+        let mut metrics = metrics::from_blocks(definitions, records, &sides, pairs, needed(rounds));
+        for metric in &mut metrics {
+            // A side that has no part in a metric is no comparison that failed.
+            let values = &metric.values;
+            let invalid = |id: &str| {
+                records
+                    .iter()
+                    .any(|record| record.side == id && record.invalid.contains_key(&metric.key))
+            };
+            let speaks = |id: &str| invalid(id) || values.iter().any(|value| value.side == id);
+            metric
+                .comparisons
+                .retain(|pair| speaks(&pair.side) && speaks(&pair.against));
+            let varies =
+                |known: &&Definition| known.key == metric.key && known.kind == Kind::Varying;
+            let varies = definitions.iter().find(varies).is_some();
+            if self.asked.mode == Mode::Quick && varies {
+                let values = metric.values.clone();
+                metric
+                    .comparisons
+                    .iter_mut()
+                    .for_each(|pair| without_verdict(pair, &values));
+            }
+        }
+        // In the order of the definitions, whichever way they were measured.
+        let mut before = std::mem::take(&mut self.metrics);
+        metrics.extend(before.extract_if(.., |metric| is_defined(definitions, &metric.key)));
+        metrics.sort_by_key(|metric| definitions.iter().position(|known| known.key == metric.key));
+        self.metrics = before.into_iter().chain(metrics).collect();
+    }
+
+    /// The measurement that most exercises have: rates, rounds, a duet of each pair, verdicts. Returns the blocks.
+    pub async fn compare(
+        &mut self,
+        path: &str,
+        pairs: &[Pair],
+        steps: impl FnOnce(&Plan, &[(u32, f64)]) -> Steps,
+        definitions: impl FnOnce(&Plan) -> anyhow::Result<Vec<Definition>>,
+    ) -> anyhow::Result<()> {
+        if !self.session.plan.rates.is_empty() {
+            self.find_rates(path).await?;
+        }
+        let subjects = self.subjects.clone();
+        let mut steps = steps(&self.session.plan, &self.rates);
+        let records = self.rounds(&subjects, &mut steps).await?;
+        self.duets(pairs, path).await?;
+        self.judge(&definitions(&self.session.plan)?, &records, pairs);
+        self.decide("throughput", &ids(&subjects));
+        Ok(())
+    }
+
+    /// The whole is invalid when the metric that everything hangs on has no value for a side, or cannot be compared.
+    pub fn decide(&mut self, key: &str, sides: &[String]) {
+        let decides = self.metrics.iter().find(|metric| metric.key == key);
+        let missing = sides
+            .iter()
+            .filter(|side| decides.is_none_or(|metric| metric.value(side).is_none()))
+            .map(|side| format!("no block of {side} passed the gates"));
+        let comparisons = decides.iter().flat_map(|metric| &metric.comparisons);
+        let failed = comparisons
+            .filter(|pair| sides.contains(&pair.side) && sides.contains(&pair.against))
+            .filter_map(|pair| pair.reason.clone());
+        let reasons: Vec<String> = missing.chain(failed).collect();
+        self.invalid.extend(reasons);
+    }
+
+    /// The database alone, by pgbench with so many clients; none where there is no pgbench, which a note says.
+    pub async fn database_alone(&mut self, clients: u16) -> Option<f64> {
+        let length = Duration::from_secs_f64(self.session.plan.database);
+        if length.is_zero() {
+            return None;
+        }
+        let progress = &self.session.progress;
+        progress.part(&format!(
+            "the database alone, by pgbench with {clients} clients"
+        ));
+        let missing = match self.lab.pgbench(clients, length).await {
+            Some(Ok(rate)) => return Some(rate),
+            Some(Err(error)) => error.to_string(),
+            None => "there is no pgbench on this machine".to_owned(),
+        };
+        let note = format!("what the database does alone is unknown: {missing}");
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+        None
+    }
+
+    /// Says where a service's throughput is the database's rather than its own.
+    pub fn compare_with_the_database(&mut self, alone: f64) {
+        self.notes.push(format!(
+            "pgbench alone reads {} records/s over {POOL_SIZE} connections: the ceiling of any service here",
+            figure(alone)
+        ));
+        let throughput = self
+            .metrics
+            .iter()
+            .find(|metric| metric.key == "throughput");
+        for value in throughput.iter().flat_map(|metric| &metric.values) {
+            let share = value.value / alone;
+            if share > CEILING_SHARE {
+                self.notes.push(format!(
+                    "{} reaches {:.0} % of that ceiling: its throughput measures PostgreSQL rather than the service",
+                    value.side,
+                    share * 100.0
+                ));
+            }
+        }
+    }
+
+    /// The result.
+    pub async fn finish(mut self) -> ResultFile {
+        let took = self.session.progress.gone();
+        database::close(self.session.statements.take()).await;
+        if let Some(activity) = self.session.activity.take() {
+            activity.close().await;
+        }
+        self.notes.extend(self.session.neighbors.note());
+        let mut manifest = self.lab.manifest(&self.subjects);
+        manifest.connections = self.connections;
+        manifest.round_trips = self.round_trips;
+        manifest.rates = self
+            .rates
+            .iter()
+            .map(|(percent, rate)| (percent.to_string(), *rate))
+            .collect();
+        manifest.order = self
+            .records
+            .iter()
+            .map(|record| record.side.clone())
+            .collect();
+        manifest.blocks = self
+            .records
+            .iter()
+            .map(|record| record.round)
+            .max()
+            .unwrap_or(0);
+        manifest.took_s = took.as_secs_f64().round();
+        let mut sides = Vec::new();
+        for subject in &self.subjects {
+            if !sides.contains(&subject.side) {
+                sides.push(subject.side.clone());
+            }
+        }
+        ResultFile {
+            schema: SCHEMA,
+            task: self.asked.task.clone(),
+            exercise: format!("exercise-{}", self.asked.exercise),
+            target: self.asked.target.to_string(),
+            mode: self.asked.mode,
+            taken_at: lab::now(),
+            machine: machine::label(&manifest.machine),
+            manifest,
+            sides,
+            metrics: self.metrics,
+            predictions: Vec::new(),
+            notes: self.notes,
+            invalid: self.invalid,
+            blocks: self.records.into_iter().chain(self.duets).collect(),
+            tables: Vec::new(),
+            charts: Vec::new(),
+        }
+    }
+}
+
+fn is_defined(definitions: &[Definition], key: &str) -> bool {
+    definitions.iter().any(|definition| definition.key == key)
+}
+
+/// `1 round`, `5 rounds`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Every subject compared with the first one.
+pub fn against_the_first(subjects: &[Subject]) -> Vec<Pair> {
+    let mut sides = subjects.iter().map(|subject| subject.id().to_owned());
+    let first = sides.next().unwrap_or_default();
+    sides.map(|side| (side, first.clone())).collect()
+}
+
+/// The ids of subjects.
+pub fn ids(subjects: &[Subject]) -> Vec<String> {
+    subjects
+        .iter()
+        .map(|subject| subject.id().to_owned())
+        .collect()
+}
+
+/// Services that do different work, as an error for people.
+pub fn not_the_same(reason: &str, suspect: Option<&Subject>) -> anyhow::Error {
+    Trouble::new(format!("invalid: {reason}"))
+        .expected("services that do the same work; a comparison of anything else says nothing")
+        .next(format!(
+            "just check {}",
+            suspect.map_or("kotlin", Subject::id)
+        ))
+        .failed()
+        .into()
+}
+
+/// A ratio of a few values, and no claim.
+fn without_verdict(pair: &mut Comparison, values: &[workshop_results::file::SideValue]) {
+    let value = |id: &str| {
+        values
+            .iter()
+            .find(|value| value.side == id)
+            .map(|value| value.value)
+    };
+    let ratio = value(&pair.side)
+        .zip(value(&pair.against))
+        .map(|(side, against)| side / against);
+    if ratio.is_some() {
+        pair.ratio = ratio;
+        pair.verdict = Verdict::NotJudged;
+        (pair.low, pair.high, pair.reason) = (None, None, None);
+    }
+}
+
+fn note_on_duets(offered: &[f64], blocks: usize, alone: bool) -> Option<String> {
+    let least = offered.iter().copied().reduce(f64::min)?;
+    let most = offered.iter().copied().reduce(f64::max)?;
+    let rate = if least < most {
+        format!("{} to {}", figure(least), figure(most))
+    } else {
+        figure(most)
+    };
+    let who = if alone {
+        "the service".to_owned()
+    } else {
+        "both sides at the same time".to_owned()
+    };
+    Some(format!(
+        "CPU per request: {who} under {rate} requests/s, in {blocks} blocks of {} s",
+        duet::BLOCK.as_secs()
+    ))
+}
+
+fn standing_notes(subjects: &[Subject], mode: Mode) -> Vec<String> {
+    let mut notes = Vec::new();
+    if mode == Mode::Quick {
+        notes.push("a quick run judges CPU per request and size; the rest are values of a few short blocks, without a verdict".to_owned());
+    }
+    let kotlin = subjects
+        .iter()
+        .find(|subject| subject.side.language == Language::Kotlin);
+    notes.extend(kotlin.map(|kotlin| {
+        format!(
+            "Kotlin runs as shipped, by `{}` on {}: with the JVM's default heap its memory is what its policy takes, not what it needs; exercise 8 tunes it",
+            kotlin.side.command, kotlin.side.runtime
+        )
+    }));
+    notes
+        .extend(kotlin.map(|_| "the size of Kotlin is its jar's; the JVM comes on top".to_owned()));
+    notes.push(format!(
+        "load generator, services and PostgreSQL share the machine's {} cores",
+        process::cores()
+    ));
+    if !process::available() {
+        notes.push(process::NO_PROC.to_owned());
+    }
+    notes.extend(machine::warning(&machine::look()));
+    notes
+}
+
+/// What the blocks say about how far they can be trusted.
+pub fn notes_on_blocks(records: &[BlockRecord], subjects: &[Subject]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let sides: BTreeSet<&str> = records.iter().map(|record| record.side.as_str()).collect();
+    for side in sides {
+        let of_side: Vec<&BlockRecord> = records
+            .iter()
+            .filter(|record| record.side == side)
+            .collect();
+        let values = |key: &str| -> Vec<f64> {
+            of_side
+                .iter()
+                .filter_map(|record| record.values.get(key).copied())
+                .collect()
+        };
+        let unsteady = values(UNSTEADY).len();
+        if unsteady > 0 {
+            let jvm = subjects
+                .iter()
+                .any(|subject| subject.id() == side && subject.runs_as == Language::Kotlin);
+            // A JVM that still compiles is slower than it will be: who reads on must know which way that bends the ratio.
+            let consequence = if jvm {
+                ", or the JVM still compiled; it was still getting faster, so its speed is worse here than it is in the long run"
+            } else {
+                ""
+            };
+            notes.push(format!(
+                "{side} was not steady at the end of the warm-up in {unsteady} of {} blocks: its median or its CPU per request still moved by more than a few percent{consequence}",
+                of_side.len(),
+            ));
+        }
+        let hung = values(HUNG).len();
+        if hung > 0 {
+            notes.push(format!(
+                "{side} did not stop within ten seconds of SIGTERM in {hung} blocks and was killed"
+            ));
+        }
+        let shares = values(GENERATOR_SHARE);
+        if !shares.is_empty() {
+            notes.push(format!(
+                "the load generator used {:.0} % of all cores while {side} was saturated",
+                statistics::mean(shares) * 100.0
+            ));
+        }
+        for record in &of_side {
+            let invalid = record.invalid.iter();
+            notes.extend(invalid.map(|(key, reason)| {
+                format!(
+                    "round {}, {side}: {key} does not count: {reason}",
+                    record.round
+                )
+            }));
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(side: &str, values: &[(&str, f64)], invalid: &[(&str, &str)]) -> BlockRecord {
+        let text = |text: &str| text.to_owned();
+        BlockRecord {
+            round: 1,
+            place: 1,
+            side: side.to_owned(),
+            values: values
+                .iter()
+                .map(|(key, value)| (text(key), *value))
+                .collect(),
+            invalid: invalid
+                .iter()
+                .map(|(key, reason)| (text(key), text(reason)))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn what_shakes_the_trust_in_a_block_is_noted() {
+        let records = [
+            record("kotlin", &[(UNSTEADY, 1.0), (GENERATOR_SHARE, 0.2)], &[]),
+            record(
+                "kotlin",
+                &[(GENERATOR_SHARE, 0.3)],
+                &[("p99", "only 90 of 100 requests/s were answered")],
+            ),
+        ];
+        let notes = notes_on_blocks(&records, &[]).join("\n");
+        for said in [
+            "not steady at the end of the warm-up in 1 of 2 blocks",
+            "used 25 % of all cores while kotlin was saturated",
+            "p99 does not count: only 90 of 100",
+        ] {
+            assert!(notes.contains(said), "{notes}");
+        }
+    }
+}

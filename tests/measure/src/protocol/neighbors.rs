@@ -1,0 +1,130 @@
+//! What else keeps the machine busy while something is measured: programs that are no part of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use workshop_base::process::{self, Process};
+
+/// The share of the machine from which on other programs are worth a word.
+const WORTH_A_WORD: f64 = 0.04;
+/// Programs that work for the services though the tool has not started them.
+const OURS: [&str; 3] = ["postgres", "docker-proxy", "containerd-shim"];
+
+/// The machine at one moment.
+pub struct Moment {
+    at: Instant,
+    busy: Duration,
+    processes: HashMap<u32, Process>,
+}
+
+impl Moment {
+    /// Now; none where there is no `/proc`.
+    pub fn now() -> Option<Moment> {
+        Some(Moment {
+            at: Instant::now(),
+            busy: process::machine_cpu()?,
+            processes: process::all(),
+        })
+    }
+
+    /// The CPU time of what belongs to the measurement: the tool, all that it has started, and PostgreSQL.
+    fn ours(&self) -> Duration {
+        let tree = process::descendants(&[std::process::id()], &self.processes);
+        let ours = self
+            .processes
+            .iter()
+            .filter(|(pid, process)| tree.contains(pid) || OURS.contains(&process.name.as_str()));
+        ours.map(|(_, process)| process.cpu()).sum()
+    }
+}
+
+/// What was seen of other programs.
+#[derive(Debug, Default)]
+pub struct Neighbors {
+    looks: usize,
+    shares: Vec<f64>,
+    by_name: BTreeMap<String, Duration>,
+}
+
+impl Neighbors {
+    /// Takes note of what has happened since an earlier moment.
+    pub fn since(&mut self, before: Option<Moment>) {
+        let Some((before, now)) = before.zip(Moment::now()) else {
+            return;
+        };
+        let busy = now.busy.saturating_sub(before.busy);
+        let ours = now.ours().saturating_sub(before.ours());
+        let whole = (now.at - before.at).as_secs_f64() * process::cores() as f64;
+        let share = busy.saturating_sub(ours).as_secs_f64() / whole.max(f64::MIN_POSITIVE);
+        self.looks += 1;
+        if share < WORTH_A_WORD {
+            return;
+        }
+        self.shares.push(share);
+        let tree = process::descendants(&[std::process::id()], &now.processes);
+        for (pid, process) in now.processes.iter().filter(|(pid, _)| !tree.contains(pid)) {
+            let earlier = before.processes.get(pid).map(Process::cpu);
+            let spent = process.cpu().saturating_sub(earlier.unwrap_or_default());
+            if !OURS.contains(&process.name.as_str()) {
+                *self.by_name.entry(process.name.clone()).or_default() += spent;
+            }
+        }
+    }
+
+    /// The note that belongs to the result, when the machine was busy with something else.
+    pub fn note(&self) -> Option<String> {
+        let most = self.shares.iter().copied().reduce(f64::max)?;
+        let largest = self.by_name.iter().max_by_key(|(_, spent)| **spent);
+        let largest = largest.filter(|(_, spent)| !spent.is_zero());
+        let who = largest.map_or_else(
+            || "none of them stayed long enough to be named".to_owned(),
+            |(name, _)| format!("most of all {name}"),
+        );
+        Some(format!(
+            "the machine was busy with something else: other programs took up to {:.0} % of its CPU in {} of {} looks, {who}; measure again when it is quiet",
+            most * 100.0,
+            self.shares.len(),
+            self.looks
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that is not below this one: its parent has ended.
+    fn stranger() -> u32 {
+        let script = "while :; do :; done >/dev/null 2>&1 & echo $!";
+        let output = std::process::Command::new("sh")
+            .args(["-c", script])
+            .output();
+        String::from_utf8(output.unwrap().stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_busy_stranger_is_noticed_and_named() {
+        let mut neighbors = Neighbors::default();
+        let before = Moment::now();
+        let pid = stranger();
+        let began = Instant::now();
+        let spent = || process::cpu(&[pid]).unwrap_or_default();
+        while spent() < Duration::from_millis(500) && began.elapsed() < Duration::from_secs(20) {
+            std::thread::yield_now();
+        }
+        neighbors.since(before);
+        let pid = nix::unistd::Pid::from_raw(pid.cast_signed());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+        let note = neighbors.note().unwrap();
+        assert!(note.contains("busy with something else"), "{note}");
+        assert!(
+            neighbors.by_name["sh"] >= Duration::from_millis(400),
+            "{neighbors:?}"
+        );
+    }
+}

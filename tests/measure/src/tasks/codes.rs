@@ -1,0 +1,214 @@
+//! QR codes (exercises 9 to 12): random texts of two lengths, and the gate before it: do all sides draw the same codes?
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rand::RngExt;
+
+use crate::protocol::block::{self, Reading, Step};
+use crate::protocol::experiment::{Asked, Experiment, against_the_first, not_the_same};
+use crate::protocol::gates;
+use crate::protocol::lab::Lab;
+use crate::protocol::metrics;
+use crate::protocol::plan::Plan;
+use crate::protocol::subject::Subject;
+use crate::tasks::reads;
+use workshop_base::target::Language;
+use workshop_harness::http::Answer;
+use workshop_harness::qr;
+use workshop_results::metrics::{Definition, PSS_LOADED, text_end};
+use workshop_results::statistics::mean;
+
+/// The lengths of the texts in bytes: an address of a page, and the longest that is allowed.
+const LENGTHS: [usize; 2] = [32, 512];
+/// Texts of each length that are compared.
+const COMPARED: usize = 20;
+
+/// The mean sizes of the images in bytes, by side and by the length of their texts.
+type ImageSizes = BTreeMap<String, BTreeMap<usize, f64>>;
+
+/// Measures the subjects' answers to `/qrcode`, those of the Kotlin service alone first. `first` is what the exercise looks
+/// at by itself, before that.
+pub async fn measure<'a, T>(
+    lab: &'a Lab<'a>,
+    asked: &'a Asked,
+    plan: &str,
+    subjects: Vec<Subject>,
+    first_takes: Duration,
+    first: impl AsyncFnOnce(&Experiment<'a>) -> anyhow::Result<T>,
+) -> anyhow::Result<(Experiment<'a>, T)> {
+    let plan = Plan::of(plan, asked.mode)?;
+    let pairs = against_the_first(&subjects);
+    let around = first_takes + Duration::from_secs_f64(plan.saturation) * plan.rounds as u32;
+    let mut experiment = Experiment::begin(lab, asked, subjects.clone(), plan, pairs.len(), around);
+    let path = path(LENGTHS[0]);
+    experiment.show_load(&path);
+    experiment
+        .session
+        .progress
+        .part("the same work? codes of 40 texts read back");
+    let images = same_work(lab, &subjects).await?;
+    experiment.notes.extend(notes_on(&images, &subjects));
+    for subject in &mut experiment.subjects {
+        let sizes = images.get(subject.id()).into_iter().flatten();
+        let sizes = sizes.map(|(length, size)| (format!("image{}", text_end(*length)), *size));
+        subject.constants.extend(sizes);
+    }
+    let found = first(&experiment).await?;
+    experiment
+        .compare(&path, &pairs, steps, definitions)
+        .await?;
+    Ok((experiment, found))
+}
+
+/// The loads of a block: texts of each length in a closed loop, then those of the first length at constant rates.
+fn steps(plan: &Plan, rates: &[(u32, f64)]) -> block::Steps {
+    let mut steps = block::steps(plan, &path(LENGTHS[0]), rates);
+    steps[0]
+        .readings
+        .retain(|(reading, _)| *reading != Reading::Database);
+    steps[0]
+        .readings
+        .push((Reading::Pss, PSS_LOADED.to_owned()));
+    let longer = Step {
+        path: path(LENGTHS[1]),
+        readings: vec![
+            (Reading::Rate, format!("throughput{}", text_end(LENGTHS[1]))),
+            (Reading::Threads, "threads".to_owned()),
+            (Reading::Pss, PSS_LOADED.to_owned()),
+        ],
+        ..steps[0].clone()
+    };
+    steps.insert(1, longer);
+    steps
+}
+
+fn definitions(plan: &Plan) -> anyhow::Result<Vec<Definition>> {
+    let codes = metrics::of("codes", LENGTHS.map(|length| (length, length)))?;
+    Ok(reads::of_load(plan)?.into_iter().chain(codes).collect())
+}
+
+fn notes_on(images: &ImageSizes, subjects: &[Subject]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if subjects
+        .iter()
+        .all(|subject| subject.runs_as == Language::Kotlin)
+    {
+        notes.push(
+            "both sides are the Kotlin service on the same JVM; they differ in who draws the code"
+                .to_owned(),
+        );
+    }
+    for length in LENGTHS {
+        let mut sizes: Vec<String> = subjects
+            .iter()
+            .filter_map(|subject| images.get(subject.id())?.get(&length))
+            .map(|size| format!("{size:.0}"))
+            .collect();
+        // All that is drawn in Rust is drawn by the same code.
+        sizes.dedup();
+        if sizes.len() > 1 {
+            notes.push(format!(
+                "of the same {length} bytes, the images have {} bytes: the encoders judge the masks differently, and zlib and its counterpart in Rust do not deflate alike",
+                sizes.join(" and ")
+            ));
+        }
+    }
+    notes
+}
+
+/// What is asked for: random texts of this length.
+pub fn path(length: usize) -> String {
+    // The question mark would otherwise make the e optional.
+    format!(r"/qrcode\?text=[a-z]{{{length}}}")
+}
+
+/// Random letters.
+pub fn text(length: usize) -> String {
+    let mut random = rand::rng();
+    (0..length)
+        .map(|_| char::from(random.random_range(b'a'..=b'z')))
+        .collect()
+}
+
+/// Compares the codes of every side with those of the first: the same texts must come back in codes of the same version and
+/// level, in images of the same width and depth. The mask is the encoder's choice, so the images may differ in their bytes.
+async fn same_work(lab: &Lab<'_>, subjects: &[Subject]) -> anyhow::Result<ImageSizes> {
+    let of: Vec<&Subject> = subjects.iter().collect();
+    let stages = gates::start(lab.workspace, &of, &lab.database_url).await?;
+    let verdict = judge(&stages).await;
+    gates::stop(stages).await;
+    verdict.map_err(|reason| not_the_same(&reason, subjects.last()))
+}
+
+async fn judge(stages: &[gates::Stage]) -> Result<ImageSizes, String> {
+    let mut sizes: BTreeMap<String, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
+    for length in LENGTHS {
+        for _ in 0..COMPARED {
+            let text = text(length);
+            let answers = gates::ask_all(stages, &format!("/qrcode?text={text}")).await?;
+            agree(stages, &answers, &text)?;
+            for (stage, answer) in stages.iter().zip(&answers) {
+                let of_side = sizes.entry(stage.id.clone()).or_default();
+                let bytes = answer.body().len() as f64;
+                of_side.entry(length).or_default().push(bytes);
+            }
+        }
+    }
+    let means = sizes.into_iter().map(|(side, lengths)| {
+        let lengths = lengths.into_iter();
+        let means = lengths.map(|(length, sizes)| (length, mean(sizes)));
+        (side, means.collect())
+    });
+    Ok(means.collect())
+}
+
+fn agree(stages: &[gates::Stage], answers: &[Answer], text: &str) -> Result<(), String> {
+    let mut codes = Vec::new();
+    for (stage, answer) in stages.iter().zip(answers) {
+        let code = qr::code_of(answer).map_err(|failure| {
+            let (id, length, got) = (&stage.id, text.len(), failure.actual);
+            format!("{id} answered a text of {length} bytes with {got}")
+        })?;
+        if code.text != text {
+            return Err(format!("{} drew {:?} for {text:?}", stage.id, code.text));
+        }
+        codes.push((&stage.id, code));
+    }
+    match codes.iter().find(|(_, code)| *code != codes[0].1) {
+        None => Ok(()),
+        Some((other, code)) => Err(format!(
+            "they do not do the same work: for {text:?}, {} drew {:?}, but {other} drew {code:?}",
+            codes[0].0, codes[0].1
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workshop_results::file::Mode;
+
+    #[test]
+    fn every_key_has_its_definition() {
+        let plan = Plan::of("codes", Mode::Standard).unwrap();
+        let defined = definitions(&plan).unwrap();
+        let steps = steps(&plan, &[(60, 100.0)]);
+        let keys = steps
+            .iter()
+            .flat_map(|step| &step.readings)
+            .map(|(_, key)| key);
+        for key in keys.filter(|key| *key != block::CPU_SATURATED) {
+            assert!(
+                defined.iter().any(|definition| definition.key == *key),
+                "{key}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_question_mark_of_the_path_is_no_part_of_the_expression() {
+        assert_eq!(path(32), r"/qrcode\?text=[a-z]{32}");
+        assert_eq!(text(512).len(), 512);
+    }
+}

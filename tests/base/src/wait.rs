@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 /// Between two looks.
 const POLL: Duration = Duration::from_millis(5);
 
+/// How long people wait without a word.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Looks until there is something, at least once; `None` when the deadline has passed without it.
 ///
 /// A look that can fail gives `Some(Err(…))` to stop; `transpose` turns the answer into a `Result<Option<_>, _>`.
@@ -23,6 +26,23 @@ pub async fn until<T>(deadline: Instant, mut look: impl AsyncFnMut() -> Option<T
 /// [`until`] this much time has passed from now on.
 pub async fn within<T>(limit: Duration, look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     until(Instant::now() + limit, look).await
+}
+
+/// [`within`], and a word to the people who wait when it takes longer than a few seconds: "waiting for `what`, up to 120 s".
+pub async fn within_saying<T>(
+    limit: Duration,
+    what: &str,
+    look: impl AsyncFnMut() -> Option<T>,
+) -> Option<T> {
+    let word = async {
+        tokio::time::sleep(PATIENCE).await;
+        eprintln!("waiting for {what}, up to {} s", limit.as_secs());
+        std::future::pending().await
+    };
+    tokio::select! {
+        found = within(limit, look) => found,
+        never = word => never,
+    }
 }
 
 #[cfg(test)]

@@ -1,34 +1,19 @@
 //! PostgreSQL's programs on this machine: found where systems keep them.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::connection;
 use crate::settings::BinariesFrom;
 
-/// A version as `postgres --version` says it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
-    /// The part that decides which data folders fit.
-    pub major: u32,
-    /// All of it: `15.18`.
-    pub text: String,
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
 /// A folder with `postgres` and `initdb` in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binaries {
     /// The folder.
     pub bin: PathBuf,
-    /// The version of `postgres` in it.
-    pub version: Version,
+    /// The version of `postgres` in it: the part that decides which data folders fit, and all of it, `15.18`.
+    pub major: u32,
+    pub version: String,
     /// How they came here.
     pub from: BinariesFrom,
 }
@@ -54,7 +39,7 @@ impl Binaries {
         }
         found
             .into_iter()
-            .max_by(|one, other| one.version.cmp(&other.version))
+            .max_by(|one, other| (one.major, &one.version).cmp(&(other.major, &other.version)))
     }
 
     /// The programs in this folder, when `postgres`, `initdb` and `pg_ctl` are there and not too old: a package of
@@ -70,9 +55,11 @@ impl Binaries {
             .arg("--version")
             .output()
             .ok()?;
-        let version = parse_version(&String::from_utf8_lossy(&output.stdout))?;
-        (version.major >= connection::OLDEST_MAJOR).then(|| Binaries {
-            bin: bin.to_path_buf(),
+        let (major, version) = parse_version(&String::from_utf8_lossy(&output.stdout))?;
+        let bin = bin.to_path_buf();
+        (major >= connection::OLDEST_MAJOR).then_some(Binaries {
+            bin,
+            major,
             version,
             from,
         })
@@ -85,22 +72,33 @@ impl Binaries {
 
     /// The folder of the server's loadable libraries.
     pub(crate) fn libraries(&self) -> Option<PathBuf> {
-        let beside = self.bin.parent()?.join("lib");
-        let asked = self.pg_config("--pkglibdir");
-        asked
-            .into_iter()
-            .chain([beside.join("postgresql"), beside])
-            .find(|folder| library(folder, "plpgsql").is_some())
+        self.folder("--pkglibdir", "lib", |folder| {
+            library(folder, "plpgsql").is_some()
+        })
     }
 
     /// The folder of the server's shared files.
     pub(crate) fn share(&self) -> Option<PathBuf> {
-        let beside = self.bin.parent()?.join("share");
-        let asked = self.pg_config("--sharedir");
+        self.folder("--sharedir", "share", |folder| {
+            folder.join("postgres.bki").is_file()
+        })
+    }
+
+    /// A folder as `pg_config` knows it, else beside the programs.
+    fn folder(
+        &self,
+        question: &str,
+        name: &str,
+        is_it: impl Fn(&PathBuf) -> bool,
+    ) -> Option<PathBuf> {
+        let beside = self.bin.parent()?.join(name);
+        let asked = self
+            .has("pg_config")
+            .and_then(|program| pg_config(&program, question));
         asked
             .into_iter()
             .chain([beside.join("postgresql"), beside])
-            .find(|folder| folder.join("postgres.bki").is_file())
+            .find(is_it)
     }
 
     /// True when `pg_stat_statements` can be preloaded.
@@ -108,16 +106,13 @@ impl Binaries {
         self.libraries()
             .is_some_and(|folder| library(&folder, "pg_stat_statements").is_some())
     }
+}
 
-    /// What this folder's own `pg_config` answers.
-    fn pg_config(&self, question: &str) -> Option<PathBuf> {
-        let output = Command::new(self.has("pg_config")?)
-            .arg(question)
-            .output()
-            .ok()?;
-        let answer = String::from_utf8(output.stdout).ok()?;
-        Some(PathBuf::from(answer.trim())).filter(|path| path.is_dir())
-    }
+/// What a `pg_config` answers.
+fn pg_config(program: &Path, question: &str) -> Option<PathBuf> {
+    let output = Command::new(program).arg(question).output().ok()?;
+    let answer = String::from_utf8(output.stdout).ok()?;
+    Some(PathBuf::from(answer.trim()))
 }
 
 /// A loadable library in a folder, with the platform's ending.
@@ -129,12 +124,7 @@ fn library(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 fn system_folders() -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    if let Ok(output) = Command::new("pg_config").arg("--bindir").output() {
-        folders.push(PathBuf::from(
-            String::from_utf8_lossy(&output.stdout).trim(),
-        ));
-    }
+    let mut folders = Vec::from_iter(pg_config(Path::new("pg_config"), "--bindir"));
     // One folder a version: Debian and Ubuntu, the PGDG packages for Fedora and RHEL, Homebrew on both kinds of Mac.
     for (parent, prefix) in [
         ("/usr/lib/postgresql", ""),
@@ -142,30 +132,20 @@ fn system_folders() -> Vec<PathBuf> {
         ("/opt/homebrew/opt", "postgresql"),
         ("/usr/local/opt", "postgresql"),
     ] {
-        let Ok(entries) = std::fs::read_dir(parent) else {
-            continue;
-        };
-        folders.extend(
-            entries
-                .flatten()
-                .filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix))
-                .map(|entry| entry.path().join("bin"))
-                .filter(|bin| bin.join("postgres").is_file()),
-        );
+        let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+        let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
+        folders.extend(ours.map(|entry| entry.path().join("bin")));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    folders.extend(std::env::split_paths(&path).filter(|folder| folder.join("postgres").is_file()));
+    folders.extend(std::env::split_paths(&path));
     folders
 }
 
 /// Reads `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
-fn parse_version(line: &str) -> Option<Version> {
+fn parse_version(line: &str) -> Option<(u32, String)> {
     let text = line.split_whitespace().nth(2)?;
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
-    Some(Version {
-        major: digits.parse().ok()?,
-        text: text.to_owned(),
-    })
+    Some((digits.parse().ok()?, text.to_owned()))
 }
 
 #[cfg(test)]
@@ -181,15 +161,10 @@ mod tests {
 
     #[test]
     fn a_version_line_is_read_with_and_without_the_packagers_words() {
-        let debian = parse_version("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n")
-            .expect("a version");
-        assert_eq!((debian.major, debian.text.as_str()), (15, "15.18"));
-        assert_eq!(
-            parse_version("postgres (PostgreSQL) 19beta1")
-                .expect("a version")
-                .major,
-            19
-        );
+        let debian = parse_version("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n");
+        assert_eq!(debian, Some((15, "15.18".to_owned())));
+        let beta = parse_version("postgres (PostgreSQL) 19beta1");
+        assert_eq!(beta, Some((19, "19beta1".to_owned())));
         assert_eq!(parse_version("bash: postgres: command not found"), None);
     }
 

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -17,7 +18,7 @@ use crate::account::Account;
 use crate::binaries::Binaries;
 use crate::configuration;
 use crate::connection;
-use crate::connection::{Address, Facts};
+use crate::connection::{Address, Facts, START_LIMIT};
 use crate::identity;
 use crate::settings::BinariesFrom;
 use workshop_base::files;
@@ -27,8 +28,8 @@ use workshop_base::wait;
 /// The superuser of the cluster.
 const USER: &str = "workshop";
 
-/// How often a start is tried: a free port can be taken by somebody else before PostgreSQL has it.
-const STARTS: u32 = 5;
+/// How many other ports are tried: a free one can be taken by somebody else before PostgreSQL has it.
+const PORTS: u32 = 4;
 
 /// How long the processes of a killed server may hold on to its shared memory.
 const LINGER: Duration = Duration::from_secs(15);
@@ -169,86 +170,62 @@ impl Cluster {
     }
 
     /// A connection to the server, when it runs and is this cluster's and no other that took its port.
-    pub(crate) async fn answers(&self, kept: &Kept) -> Option<(PgConnection, Facts)> {
-        let address = kept.address().ok()?;
-        let mut connection = connection::connect(&address.maintenance_url()).await.ok()?;
+    async fn answers(&self, kept: &Kept) -> Option<(PgConnection, Facts)> {
+        let url = kept.address().ok()?.maintenance_url();
+        let mut connection = connection::connect(&url).await.ok()?;
         let facts = connection::facts(&mut connection).await.ok()?;
-        let data = facts
-            .data_directory
-            .as_ref()
-            .and_then(|folder| Path::new(folder).canonicalize().ok());
-        (data.is_some() && data == self.data().canonicalize().ok()).then_some((connection, facts))
+        let folder = facts.data_directory.as_ref()?;
+        let same = Path::new(folder).canonicalize().ok()? == self.data().canonicalize().ok()?;
+        same.then_some((connection, facts))
     }
 
-    /// Starts the server, or waits for one that is just starting or recovering from a crash. One that is just shutting
-    /// down is gone in the end, and started again.
+    /// Finds the server running, waits for one that is just starting or recovering from a crash, or starts it; also one that was
+    /// just shutting down.
     pub(crate) async fn start(&self, kept: &mut Kept) -> anyhow::Result<(PgConnection, Facts)> {
-        if self.running().is_some() {
-            let offset = self.log_length();
-            match self.wait(kept, offset).await {
-                Err(_) if self.running().is_none() => {}
-                result => return result,
+        let (begin, offset) = (Instant::now(), self.log_length());
+        let mut ports = 0;
+        let found = wait::within_saying(START_LIMIT, "the database", async || {
+            if let Some(found) = self.answers(kept).await {
+                return Some(Ok(found));
             }
-        }
-        let offset = self.launch(kept).await?;
-        self.wait(kept, offset).await
-    }
-
-    /// Waits until the server answers. Its log from `offset` on says why when it does not.
-    async fn wait(&self, kept: &Kept, offset: u64) -> anyhow::Result<(PgConnection, Facts)> {
-        let address = kept.address()?;
-        let alive = async || {
-            self.running()
-                .map(|_| ())
-                .ok_or_else(|| self.trouble(offset))
-        };
-        let mut connection = connection::wait_until_it_answers(&address, alive).await?;
-        let facts = connection::facts(&mut connection).await?;
-        Ok((connection, facts))
-    }
-
-    /// Has `pg_ctl` start the server; it lives on when the tool ends. Gives the length of the log before.
-    async fn launch(&self, kept: &mut Kept) -> anyhow::Result<u64> {
-        let deadline = Instant::now() + LINGER;
-        let mut tries = 1;
-        let launched = wait::until(deadline, async || {
+            if self.running().is_some() {
+                return None;
+            }
             let offset = self.log_length();
-            match self.try_to_launch(kept).await {
+            match self.launch(kept).await {
+                Ok(true) => return None,
                 Ok(false) => {}
-                result => return Some(result.map(|_| offset)),
+                Err(error) => return Some(Err(error)),
             }
             let log = log_since(&self.log(), offset);
-            if log.contains("could not create any TCP/IP sockets") && tries < STARTS {
-                tries += 1;
-                kept.port = match free_port() {
-                    Ok(port) => port,
-                    Err(error) => return Some(Err(error)),
-                };
-            } else if !log.contains("shared memory block") {
+            if log.contains("could not create any TCP/IP sockets") && ports < PORTS {
+                ports += 1;
+                kept.port = free_port().unwrap_or(kept.port);
+            } else if !log.contains("shared memory block") || begin.elapsed() > LINGER {
                 return Some(Err(self.trouble(offset)));
             }
             None
         });
-        let launched = launched.await.transpose()?;
-        launched.ok_or_else(|| self.trouble(self.log_length().saturating_sub(1000)))
+        found.await.unwrap_or_else(|| Err(self.trouble(offset)))
     }
 
-    /// True when the server has started.
-    async fn try_to_launch(&self, kept: &Kept) -> anyhow::Result<bool> {
-        self.drop_stale_lock()?;
+    /// Has `pg_ctl` start the server, which lives on when the tool ends; true when it has started.
+    async fn launch(&self, kept: &Kept) -> anyhow::Result<bool> {
+        // PostgreSQL removes the lock file of a server that was killed, unless another program has the process id by now.
+        files::remove(&self.data().join("postmaster.pid"))?;
         self.configure(kept)?;
         let pg_ctl = kept.bin.join("pg_ctl");
         let mut command = self.account.command(&pg_ctl, &self.folder);
         command
             .args(["start", "--silent", "--wait", "--timeout"])
-            .arg(connection::START_LIMIT.as_secs().to_string())
+            .arg(START_LIMIT.as_secs().to_string())
             .arg("--pgdata")
             .arg(self.data())
             .arg("--log")
             .arg(self.log())
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null());
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let status = tokio::process::Command::from(command).status().await;
         let status = status.with_context(|| format!("cannot run {}", pg_ctl.display()))?;
         if status.success() {
@@ -290,15 +267,6 @@ impl Cluster {
         let data = self.data();
         (command.contains("postgres") && command.contains(&*data.to_string_lossy()))
             .then(|| Pid::from_raw(pid))
-    }
-
-    /// Removes the lock file of a server that was killed. PostgreSQL does so itself, unless another program has the
-    /// process id by now; then it refuses to start.
-    fn drop_stale_lock(&self) -> anyhow::Result<()> {
-        if self.running().is_some() {
-            return Ok(());
-        }
-        files::remove(&self.data().join("postmaster.pid"))
     }
 
     /// Why the server does not run: the end of its log.
@@ -393,7 +361,5 @@ mod tests {
         let lock = cluster.data().join("postmaster.pid");
         std::fs::write(&lock, format!("{}\n", std::process::id())).expect("a file");
         assert_eq!(cluster.running(), None);
-        cluster.drop_stale_lock().expect("the file to go");
-        assert!(!lock.exists());
     }
 }

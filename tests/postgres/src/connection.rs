@@ -2,7 +2,7 @@
 //! words.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context;
 use reqwest::Url;
@@ -10,7 +10,6 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use workshop_base::outcome::Trouble;
-use workshop_base::wait;
 
 /// The oldest major version that the course runs on: `bit_xor` and `DROP DATABASE … WITH (FORCE)` are there from it on.
 pub(crate) const OLDEST_MAJOR: u32 = 14;
@@ -123,41 +122,8 @@ pub(crate) async fn connect(url: &str) -> Result<PgConnection, sqlx::Error> {
     }
 }
 
-/// Connects as soon as the server answers. `alive` is asked between attempts and ends the wait with its error; a
-/// message appears when it takes longer than a few seconds.
-///
-/// Log lines are no sign of readiness: an image that is already initialised prints others than a new one.
-pub(crate) async fn wait_until_it_answers(
-    address: &Address,
-    mut alive: impl AsyncFnMut() -> anyhow::Result<()>,
-) -> anyhow::Result<PgConnection> {
-    let start = Instant::now();
-    let (mut said, mut last) = (false, String::new());
-    let found = wait::within(START_LIMIT, async || {
-        match connect(&address.maintenance_url()).await {
-            Err(error) if !is_refusal(&error) => last = words(&error),
-            result => return Some(result.context("the database refuses the tool")),
-        }
-        if !said && start.elapsed() > Duration::from_secs(3) {
-            said = true;
-            let limit = START_LIMIT.as_secs();
-            eprintln!("waiting for the database, up to {limit} s");
-        }
-        alive().await.err().map(Err)
-    })
-    .await;
-    found.unwrap_or_else(|| {
-        let limit = START_LIMIT.as_secs();
-        let what = format!("the database does not answer after {limit} s: {last}");
-        Err(Trouble::new(what)
-            .expected("an answer to a connection")
-            .next("just clean, then try again; just doctor shows what is here")
-            .into())
-    })
-}
-
 /// True for answers that waiting does not change: wrong password, unknown role, no permission.
-fn is_refusal(error: &sqlx::Error) -> bool {
+pub(crate) fn is_refusal(error: &sqlx::Error) -> bool {
     error
         .as_database_error()
         .and_then(|error| error.code())

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use testcontainers::bollard::models::PortBinding;
 use testcontainers::core::ContainerPort;
 use testcontainers::core::client::ClientError;
@@ -13,7 +14,7 @@ use testcontainers::{
 
 use crate::configuration;
 use crate::connection;
-use crate::connection::Address;
+use crate::connection::{Address, START_LIMIT};
 use crate::engine;
 use crate::engine::{OFFICIAL, docker, look};
 use crate::identity;
@@ -22,6 +23,7 @@ use crate::server::{Files, Server};
 use crate::settings::{Provider, Settings};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
+use workshop_base::wait;
 use workshop_base::workspace::Workspace;
 
 /// The label that says whose container it is.
@@ -104,22 +106,24 @@ async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<Result<Serv
         container.get_host().await?.to_string()
     };
     let address = Address::ours(&host, port, USER, &password)?;
-    let id = container.id();
-    let mut dead = None;
-    let answer = connection::wait_until_it_answers(&address, async || {
-        let running = look(&["inspect", "--format", "{{.State.Running}}", id]).await?;
-        if running.as_deref() == Some("true") {
-            return Ok(());
+    let (id, url) = (container.id(), address.maintenance_url());
+    let mut last = String::new();
+    // Log lines are no sign of readiness: an image that is already initialised prints others than a new one.
+    let answer = wait::within_saying(START_LIMIT, "the database", async || {
+        match connection::connect(&url).await {
+            Err(error) if !connection::is_refusal(&error) => last = connection::words(&error),
+            result => return Some(result.context("the database refuses the tool").map(Ok)),
         }
-        let log = docker(&["logs", "--tail", "12", id])
-            .await
-            .unwrap_or_default();
-        dead = Some(died(image, &log));
-        anyhow::bail!("the container has ended")
+        match look(&["inspect", "--format", "{{.State.Running}}", id]).await {
+            Ok(running) if running.as_deref() == Some("true") => None,
+            Ok(_) => Some(Ok(Err(died(image, id).await))),
+            Err(error) => Some(Err(error)),
+        }
     });
-    let mut connection = match answer.await {
-        Ok(connection) => connection,
-        Err(error) => return dead.map(Err).ok_or(error),
+    let mut connection = match answer.await.transpose()? {
+        Some(Ok(connection)) => connection,
+        Some(Err(died)) => return Ok(Err(died)),
+        None => return Err(silent(&last).into()),
     };
     let facts = connection::facts(&mut connection).await?;
     let folder = facts
@@ -182,7 +186,7 @@ async fn container(
         .with_env_var("POSTGRES_INITDB_ARGS", "--encoding=UTF8 --locale=C")
         .with_cmd(command)
         .with_shm_size(SHARED_MEMORY)
-        .with_startup_timeout(connection::START_LIMIT)
+        .with_startup_timeout(START_LIMIT)
         .with_reuse(ReuseDirective::Always)
         .with_host_config_modifier(move |host| {
             let binding = PortBinding {
@@ -240,13 +244,27 @@ fn no_container(image: &str, error: TestcontainersError) -> anyhow::Error {
 }
 
 /// Why the server in the container is gone: the end of its log.
-fn died(image: &str, log: &str) -> Trouble {
-    let log: String = log.lines().map(|line| format!("\n  | {line}")).collect();
+async fn died(image: &str, id: &str) -> Trouble {
+    let log = docker(&["logs", "--tail", "12", id]).await;
+    let log: String = log
+        .unwrap_or_default()
+        .lines()
+        .map(|line| format!("\n  | {line}"))
+        .collect();
     Trouble::new(format!(
         "the container from {image} does not stay up; its last words:{log}"
     ))
     .expected("a PostgreSQL server that stays up")
     .next("just clean removes it and its data; another image: WORKSHOP_POSTGRES_IMAGE")
+}
+
+fn silent(last: &str) -> Trouble {
+    let limit = START_LIMIT.as_secs();
+    Trouble::new(format!(
+        "the database does not answer after {limit} s: {last}"
+    ))
+    .expected("an answer to a connection")
+    .next("just clean, then try again; just doctor shows what is here")
 }
 
 /// True when the engine shares our network, so that `127.0.0.1` is the same place for both. It does not when

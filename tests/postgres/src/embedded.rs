@@ -20,10 +20,7 @@ pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow
     let account = Account::pick();
     let home = home::home(settings, workspace, &account)?;
     let (cluster, mut kept) = cluster(settings, &home, &account).await?;
-    let answer = match cluster.answers(&kept).await {
-        Some(found) => found,
-        None => cluster.start(&mut kept).await?,
-    };
+    let answer = cluster.start(&mut kept).await?;
     let files = Files::Folder(cluster.data());
     Ok(Server::found(
         Provider::Embedded,
@@ -86,11 +83,7 @@ async fn cluster(
             .await??
         }
     };
-    let folder = home.join(format!(
-        "{}-{}",
-        prefix(binaries.from),
-        binaries.version.major
-    ));
+    let folder = home.join(format!("{}-{}", prefix(binaries.from), binaries.major));
     let cluster = Cluster {
         folder,
         account: account.clone(),

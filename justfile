@@ -123,6 +123,11 @@ verify target: tool
 carry target: tool
     {{ workshop }} carry {{ quote(target) }}
 
+# Run configurations for IntelliJ IDEA, RustRover and VS Code, made from the exercises
+[group('authors')]
+editors: tool
+    {{ workshop }} editors
+
 # How long the loop of edit and check takes, held against its limits
 [group('authors')]
 bench-loop: tool (bring "mdbook")

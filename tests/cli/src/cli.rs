@@ -95,6 +95,8 @@ pub enum Command {
     },
     /// How long the loop of edit and check takes, held against its limits
     BenchLoop,
+    /// Write the run configurations of IntelliJ IDEA, RustRover and VS Code
+    Editors,
     /// Write the patch that makes the starter out of the reference (for the author, after editing either)
     #[command(hide = true)]
     StarterPatch {
@@ -127,6 +129,9 @@ pub struct RunArgs {
     /// As it would be shipped: cargo's release profile (Kotlin always runs so here)
     #[arg(long)]
     pub release: bool,
+    /// Only the database, and the settings for the debugger of your editor
+    #[arg(long, conflicts_with = "release")]
+    pub debug: bool,
 }
 
 /// Options of `seed`.

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::cli::CheckArgs;
+use crate::commands::editors;
 use crate::predict;
 use crate::state;
 use crate::state::Fault;
@@ -67,6 +68,7 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
         }
     };
     report.print_count();
+    editors::tell_places(workspace, &report)?;
     if args.timings {
         report.print_timings();
     }

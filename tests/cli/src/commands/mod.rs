@@ -7,6 +7,7 @@ pub mod check;
 mod clean;
 mod cold_start;
 mod doctor;
+mod editors;
 mod hint;
 mod image;
 mod measure;
@@ -69,6 +70,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             std::io::stdout().write_all(&script)?;
             Ok(Outcome::Passed)
         }
+        Command::Editors => editors::run(workspace),
         Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
         Command::Seed(args) => interruptible(seed::run(workspace, &args)).await,
         Command::Image { target: None, .. } => interruptible(image::run(workspace)).await,

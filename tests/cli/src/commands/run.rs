@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use crate::cli::RunArgs;
+use crate::commands::editors;
+use crate::commands::interrupted;
 use workshop_base::outcome::Outcome;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
@@ -29,6 +31,9 @@ const USUAL_PORT: u16 = 8080;
 /// # Errors
 /// When it does not build or start, or ends by itself.
 pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
+    if args.debug {
+        return for_a_debugger(workspace, args).await;
+    }
     // Whoever puts a load on it by hand should meet it as it would be shipped: always so for the JVM, which a check
     // starts with a compiler that stops early.
     let as_shipped = args.release || args.target == Target::Kotlin;
@@ -49,6 +54,23 @@ pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcom
     let ended = serve(workspace, args, &launch, database.url(), &server).await;
     database.remove().await?;
     ended
+}
+
+/// A database, and the settings that an editor starts the service with.
+async fn for_a_debugger(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
+    let server = Server::ensure(workspace).await?;
+    let database = RunDatabase::create(&server, workspace, DataSet::Small).await?;
+    let environment = settings(database.url()).environment(address(args.port)?);
+    let written = editors::write_environment(workspace, args.target, &environment);
+    if written.is_ok() {
+        println!(
+            "start the debugger: \"debug {}\"; Ctrl-C removes the database",
+            args.target
+        );
+        interrupted().await;
+    }
+    database.remove().await?;
+    written.map(|()| Outcome::Passed)
 }
 
 async fn serve(

@@ -12,8 +12,8 @@ default:
 
 # Database, data, Kotlin and Rust side by side: checked, measured, shown in the book
 [group('start here')]
-tour: tool (bring "mdbook" "oha" "hyperfine")
-    {{ workshop }} tour
+tour:
+    ./justw tour
 
 # What is here, what is missing, and the exact command that fixes it
 [group('start here')]

@@ -1,4 +1,5 @@
-//! The wrapper `justw`, called twice at the same time in one checkout, with a fake cargo that finishes when a test says so.
+//! The wrapper `justw`: called twice at the same time in one checkout, and called in one where nothing is built. A fake cargo
+//! finishes when a test says so.
 
 #![expect(
     clippy::expect_used,
@@ -21,15 +22,25 @@ const HANGS: Duration = Duration::from_secs(60);
 
 /// What the fake cargo does: it says that it was called, waits for the file `go`, and then makes what it was asked for.
 const CARGO: &str = r#"#!/bin/sh
+echo "   Compiling a-thousand-crates v1.0.0" >&2
 : >"$FAKE/called.$$"
-while ! [ -e "$FAKE/go" ]; do sleep 0.05; done
+while ! [ -e "$FAKE/go" ] && ! [ -e "$FAKE/go-$1" ]; do sleep 0.05; done
 case $1 in
-    build) mkdir -p target/debug; : >target/debug/workshop; chmod +x target/debug/workshop ;;
+    build) mkdir -p target/debug; cp "$FAKE/workshop" target/debug/workshop ;;
     install)
+        for tool; do :; done
         mkdir -p .workshop/tools/bin "$CARGO_TARGET_DIR"
-        printf '#!/bin/sh\necho oha 1.16.0\n' >.workshop/tools/bin/oha
-        chmod +x .workshop/tools/bin/oha ;;
+        printf '#!/bin/sh\necho %s 1.0.0\n' "$tool" >.workshop/tools/bin/$tool
+        chmod +x .workshop/tools/bin/$tool ;;
 esac
+"#;
+
+/// What the fake tool does as `workshop tour`: it lets cargo finish the tools that measure, once it has seen cargo at work on
+/// them, and then waits for them.
+const TOUR: &str = r#"#!/bin/sh
+while [ "$(ls "$FAKE" | grep -c called)" -lt 2 ]; do sleep 0.05; done
+: >"$FAKE/go"
+./justw --bring oha && oha --version >"$FAKE/toured"
 "#;
 
 struct Checkout {
@@ -42,18 +53,29 @@ impl Checkout {
         let checkout = Checkout { folder };
         let justw = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../justw");
         fs::copy(justw, checkout.path("justw")).expect("a copy of the wrapper");
-        checkout.write("tests/tools.toml", "oha = \"1.16.0\"\n");
-        for source in ["Cargo.toml", "Cargo.lock", "tests/cli/Cargo.toml"] {
+        checkout.write(
+            "tests/tools.toml",
+            "just = \"1.0.0\"\nmdbook = \"1.0.0\"\noha = \"1.0.0\"\nhyperfine = \"1.0.0\"\n",
+        );
+        checkout.write("Cargo.toml", "rust-version = \"1.94\"\n");
+        for source in ["Cargo.lock", "tests/cli/Cargo.toml"] {
             checkout.write(source, "");
         }
         checkout.write("tests/cli/src/main.rs", "");
         checkout.write("datasets/records/data.sql", "");
-        checkout.write("fake/cargo", CARGO);
-        fs::set_permissions(
-            checkout.path("fake/cargo"),
-            fs::Permissions::from_mode(0o755),
-        )
-        .expect("made executable");
+        let rustc = "#!/bin/sh\necho rustc 1.95.0\n";
+        for (program, text) in [
+            ("cargo", CARGO),
+            ("workshop", TOUR),
+            ("rustc", rustc),
+            ("mvn", ""),
+            ("jdk/bin/javac", ""),
+        ] {
+            let program = format!("fake/{program}");
+            checkout.write(&program, text);
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(checkout.path(&program), mode).expect("made executable");
+        }
         checkout
     }
 
@@ -74,6 +96,8 @@ impl Checkout {
             .current_dir(self.folder.path())
             .env_remove("CARGO_TARGET_DIR")
             .env("FAKE", self.path("fake"))
+            .env("JAVA_HOME", self.path("fake/jdk"))
+            .stdout(Stdio::null())
             .env(
                 "PATH",
                 format!("{}:/usr/bin:/bin", self.path("fake").display()),
@@ -139,9 +163,61 @@ struct Wrapper {
 }
 
 impl Wrapper {
+    /// Its exit code, and all that it said.
+    fn end(mut self) -> (Option<i32>, Vec<String>) {
+        let said = self.lines.iter().collect();
+        (self.child.wait().expect("its end").code(), said)
+    }
+
     fn ended_well(&mut self) -> bool {
         self.child.wait().expect("its end").success()
     }
+}
+
+#[test]
+fn the_doctor_answers_before_anything_is_built() {
+    let checkout = Checkout::new();
+    let (code, said) = checkout.start(&["doctor"]).end();
+    assert_eq!((code, checkout.calls()), (Some(0), 0), "{said:?}");
+    assert!(
+        said.iter().any(|line| line.starts_with("Ready")),
+        "{said:?}"
+    );
+    checkout.write("fake/rustc", "#!/bin/sh\necho rustc 1.80.0\n");
+    let (code, said) = checkout.start(&["doctor"]).end();
+    assert_eq!((code, checkout.calls()), (Some(1), 0), "{said:?}");
+    assert!(
+        said.iter().any(|line| line.contains("fix: rustup update")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn the_tour_begins_while_its_tools_compile() {
+    let checkout = Checkout::new();
+    checkout.write("fake/go-build", "");
+    let (code, said) = checkout.start(&["tour"]).end();
+    assert_eq!(code, Some(0), "{said:?}");
+    let toured = fs::read_to_string(checkout.path("fake/toured")).expect("the tour's end");
+    assert_eq!(toured, "oha 1.0.0\n");
+}
+
+#[test]
+fn the_words_of_a_build_are_in_a_log_and_shown_when_it_fails() {
+    let checkout = Checkout::new();
+    checkout.write("fake/go", "");
+    let compiling = |line: &String| line.contains("Compiling a-thousand-crates");
+    let (code, said) = checkout.start(&["--tool"]).end();
+    assert_eq!(code, Some(0), "{said:?}");
+    assert!(!said.iter().any(compiling), "{said:?}");
+    let log = fs::read_to_string(checkout.path(".workshop/justw.log")).expect("a log");
+    assert!(log.lines().any(|line| compiling(&line.to_owned())), "{log}");
+    // A cargo that cannot do it: there is no tool to copy.
+    fs::remove_dir_all(checkout.path("target")).expect("removed");
+    fs::remove_file(checkout.path("fake/workshop")).expect("removed");
+    let (code, said) = checkout.start(&["--tool"]).end();
+    assert_ne!(code, Some(0), "{said:?}");
+    assert!(said.iter().any(compiling), "{said:?}");
 }
 
 #[test]

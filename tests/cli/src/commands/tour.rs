@@ -63,6 +63,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         5,
         "the same work, measured on both (a quick run, for orientation)",
     );
+    bring_tools(workspace)?;
     let args = MeasureArgs {
         target: reference,
         quick: true,
@@ -75,7 +76,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     step(6, "the book, with these figures in it");
     build_book(workspace)?;
     println!(
-        "book-html/index.html holds it; your figures stand on the page of {}",
+        "book-html/index.html is its first page; your figures are on the page of {} and on \"Your results\"",
         exercise.name()
     );
 
@@ -119,6 +120,21 @@ async fn checked(
         .expected("a checkout as it came: both services are the course's own")
         .next(format!("git status; just check {target}"))
         .failed()
+        .into())
+}
+
+/// Waits for the tools that `justw` has been compiling since the tour began, or brings them now.
+fn bring_tools(workspace: &Workspace) -> anyhow::Result<()> {
+    let justw = workspace.root().join("justw");
+    let brought = Command::new(&justw)
+        .args(["--bring", "mdbook", "oha", "hyperfine"])
+        .status()
+        .with_context(|| format!("cannot run {}", justw.display()))?;
+    if brought.success() {
+        return Ok(());
+    }
+    Err(Trouble::new("the tools that measure could not be brought")
+        .next("./justw --bring oha; the words above say why")
         .into())
 }
 

@@ -253,10 +253,8 @@ mod tests {
         .expect("written");
         let page = Page {
             path: "x/page.md".into(),
-            title: "Page".into(),
             part: None,
             text: text.into(),
-            summary_line: 0,
         };
         let site = Site {
             pages: vec![page.clone()],

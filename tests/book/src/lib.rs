@@ -1,6 +1,5 @@
 //! The book: the macros of its pages, the preprocessor that expands them, and the checks that keep it whole.
 
-pub mod book_check;
 pub mod check;
 pub mod difference;
 pub mod expand;

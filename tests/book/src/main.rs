@@ -3,8 +3,9 @@
 use std::process::ExitCode;
 
 use workshop_base::outcome::{self, Outcome, Trouble};
+use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_book::{book_check, preprocessor};
+use workshop_book::{check, preprocessor};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -16,7 +17,7 @@ fn run(arguments: &[&str]) -> anyhow::Result<Outcome> {
     match arguments {
         [] => preprocessor::run(std::io::stdin().lock(), std::io::stdout().lock())
             .map(|()| Outcome::Passed),
-        ["check"] => book_check::run(&Workspace::find()?),
+        ["check"] => check_book(&Workspace::find()?),
         ["supports", renderer] if preprocessor::supports(renderer) => Ok(Outcome::Passed),
         ["supports", _] => Ok(Outcome::Failed),
         _ => Err(Trouble::new(format!(
@@ -27,4 +28,32 @@ fn run(arguments: &[&str]) -> anyhow::Result<Outcome> {
         .next("just book-check, or mdbook build, which calls it rightly")
         .into()),
     }
+}
+
+/// Prints every fault with file and line.
+fn check_book(workspace: &Workspace) -> anyhow::Result<Outcome> {
+    let faults = check::check(workspace)?;
+    for fault in &faults {
+        println!("{fault}");
+    }
+    let (style, outcome, words) = match faults.len() {
+        0 => (
+            Style::Good,
+            Outcome::Passed,
+            "the book is whole: includes, links, minutes, images, and all of it loads offline"
+                .to_owned(),
+        ),
+        1 => (
+            Style::Bad,
+            Outcome::Failed,
+            "1 fault in the book".to_owned(),
+        ),
+        count => (
+            Style::Bad,
+            Outcome::Failed,
+            format!("{count} faults in the book"),
+        ),
+    };
+    println!("{}", paint(style, words));
+    Ok(outcome)
 }

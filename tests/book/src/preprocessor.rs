@@ -41,10 +41,8 @@ pub fn run(input: impl Read, mut output: impl Write) -> anyhow::Result<()> {
         };
         let page = Page {
             path,
-            title: chapter.name.clone(),
             part: None,
             text: std::mem::take(&mut chapter.content),
-            summary_line: 0,
         };
         match expander.expand(&page) {
             Ok(text) => chapter.content = text,

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
 use mdbook_preprocessor::book::{Book, BookItem};
-use pulldown_cmark::{Event, HeadingLevel, Tag, TagEnd};
+use pulldown_cmark::{Event, Tag};
 
 use crate::macros;
 use workshop_base::outcome::Trouble;
@@ -15,14 +15,10 @@ use workshop_base::workspace::Workspace;
 pub struct Page {
     /// Its file, relative to the book's source folder.
     pub path: PathBuf,
-    /// Its title in the table of contents.
-    pub title: String,
-    /// The part of the book it stands in; none before the first.
+    /// The part of the book it is in; none before the first, and when it was read from disk.
     pub part: Option<String>,
     /// Its Markdown, as the author wrote it.
     pub text: String,
-    /// The line of `SUMMARY.md` that names it; 0 when it came from mdBook.
-    pub summary_line: usize,
 }
 
 /// All pages of the book, in reading order.
@@ -50,19 +46,30 @@ impl Site {
         let text = std::fs::read_to_string(&summary)
             .with_context(|| format!("cannot read {}", summary.display()))?;
         let mut pages = Vec::new();
-        for mut page in entries(&text) {
-            let file = folder.join(&page.path);
-            page.text = std::fs::read_to_string(&file).map_err(|error| {
+        for (event, range) in macros::parser(&text).into_offset_iter() {
+            let Event::Start(Tag::Link { dest_url, .. }) = event else {
+                continue;
+            };
+            // A draft names no file.
+            if dest_url.is_empty() {
+                continue;
+            }
+            let path = normal(Path::new(dest_url.as_ref()));
+            let page = std::fs::read_to_string(folder.join(&path)).map_err(|error| {
+                let line = macros::line_at(&text, range.start);
+                let file = path.display();
                 Trouble::new(format!(
-                    "book/SUMMARY.md:{}: cannot read {}: {error}",
-                    page.summary_line,
-                    page.path.display()
+                    "book/SUMMARY.md:{line}: cannot read {file}: {error}"
                 ))
                 .expected("a page for each entry of the table of contents")
                 .next("write the page, or take the entry out")
                 .failed()
             })?;
-            pages.push(page);
+            pages.push(Page {
+                path,
+                part: None,
+                text: page,
+            });
         }
         Ok(Site { pages })
     }
@@ -94,69 +101,14 @@ fn collect(items: &[BookItem], part: &mut Option<String>, pages: &mut Vec<Page>)
                 if let Some(path) = chapter.source_path.as_ref().or(chapter.path.as_ref()) {
                     pages.push(Page {
                         path: path.clone(),
-                        title: chapter.name.clone(),
                         part: part.clone(),
                         text: chapter.content.clone(),
-                        summary_line: 0,
                     });
                 }
                 collect(&chapter.sub_items, part, pages);
             }
         }
     }
-}
-
-/// The entries of a `SUMMARY.md`: links are pages, headings of the first level after the title are parts.
-fn entries(summary: &str) -> Vec<Page> {
-    let mut pages = Vec::new();
-    let mut part = None;
-    let mut heading: Option<String> = None;
-    let mut link: Option<(PathBuf, String, usize)> = None;
-    let mut title_seen = false;
-    for (event, range) in macros::parser(summary).into_offset_iter() {
-        match event {
-            Event::Start(Tag::Heading {
-                level: HeadingLevel::H1,
-                ..
-            }) => heading = Some(String::new()),
-            Event::End(TagEnd::Heading(HeadingLevel::H1)) => {
-                if let Some(text) = heading.take() {
-                    // The first heading is the table's own title when nothing stands before it.
-                    if title_seen || !pages.is_empty() {
-                        part = Some(text);
-                    }
-                    title_seen = true;
-                }
-            }
-            Event::Start(Tag::Link { dest_url, .. }) if !dest_url.is_empty() => {
-                link = Some((
-                    PathBuf::from(dest_url.as_ref()),
-                    String::new(),
-                    macros::line_at(summary, range.start),
-                ));
-            }
-            Event::End(TagEnd::Link) => {
-                if let Some((path, title, summary_line)) = link.take() {
-                    pages.push(Page {
-                        path: normal(&path),
-                        title,
-                        part: part.clone(),
-                        text: String::new(),
-                        summary_line,
-                    });
-                }
-            }
-            Event::Text(text) | Event::Code(text) => {
-                if let Some((_, title, _)) = &mut link {
-                    title.push_str(&text);
-                } else if let Some(heading) = &mut heading {
-                    heading.push_str(&text);
-                }
-            }
-            _ => {}
-        }
-    }
-    pages
 }
 
 /// The path without `.` and with each `..` taken together with what it leaves.
@@ -191,39 +143,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_gives_pages_with_titles_and_parts() {
-        let pages = entries(
-            "# Summary\n\n[Preface](preface.md)\n\n# The port\n\n- [Exercise 2: `first`](exercises/02.md)\n  - [Deeper](./exercises/deep/../deeper.md)\n- [Draft]()\n",
-        );
-        let seen: Vec<_> = pages
-            .iter()
-            .map(|page| {
-                (
-                    page.path.to_str().unwrap_or_default(),
-                    page.title.as_str(),
-                    page.part.as_deref(),
-                    page.summary_line,
-                )
-            })
-            .collect();
-        assert_eq!(
-            seen,
-            [
-                ("preface.md", "Preface", None, 3),
-                ("exercises/02.md", "Exercise 2: first", Some("The port"), 7),
-                ("exercises/deeper.md", "Deeper", Some("The port"), 8),
-            ]
-        );
-    }
-
-    #[test]
     fn the_page_that_says_the_minutes_is_the_exercises_page() {
         let page = |path: &str, text: &str| Page {
             path: path.into(),
-            title: String::new(),
             part: None,
             text: text.into(),
-            summary_line: 0,
         };
         let site = Site {
             pages: vec![

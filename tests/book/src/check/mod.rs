@@ -1,13 +1,16 @@
 //! The book's checks: what mdBook lets pass and readers stumble over.
 
-pub mod ids;
 pub mod pages;
 pub mod rendered;
 pub mod words;
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Context;
+use walkdir::WalkDir;
 
 use crate::expand::Expander;
 use crate::fault::Fault;
@@ -16,98 +19,122 @@ use crate::macros;
 use crate::site::Site;
 use crate::site::normal;
 use workshop_base::exercise::Catalogue;
+use workshop_base::outcome::Trouble;
+use workshop_base::probe::on_path;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::CALIBRATION;
 
-/// Everything wrong with the book's source.
-///
-/// # Errors
-/// When the source cannot be read at all.
-pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
+/// What is wrong with the book: its source, and what mdBook makes of it, unless a macro keeps it from being made.
+pub fn check(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
     let site = Site::from_disk(workspace)?;
-    let files = markdown_files(&workspace.book())?;
     let expander = Expander::new(workspace, &site);
-    let mut faults = Vec::new();
-    for page in &site.pages {
-        if let Err(found) = expander.expand(page) {
-            faults.extend(found);
-        }
-        faults.extend(pages::check(workspace, &site, page));
+    let pages = site.pages.iter();
+    let mut faults: Vec<Fault> = pages
+        .filter_map(|page| expander.expand(page).err())
+        .flatten()
+        .collect();
+    if faults.is_empty() {
+        let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+        render(workspace, folder.path())?;
+        faults = rendered::check(&site, folder.path())?;
     }
-    faults.extend(orphans(&site, &files));
+    faults.extend(site.pages.iter().flat_map(pages::check));
     faults.extend(missing_references(workspace, &site));
     faults.extend(missing_differences(workspace, &site));
-    for file in files
-        .iter()
-        .map(|file| workspace.book().join(file))
-        .chain(reference_results(workspace))
-    {
-        let text = std::fs::read_to_string(&file)
-            .with_context(|| format!("cannot read {}", file.display()))?;
-        let shown = file
-            .strip_prefix(workspace.root())
-            .unwrap_or(&file)
-            .to_path_buf();
-        faults.extend(words::check(&shown, &text));
+    let included = included(&site);
+    for (file, text) in texts(workspace)? {
+        faults.extend(words::check(&file, &text));
+        let page = file.strip_prefix("book").unwrap_or(&file);
+        let is_page = page.extension().is_some_and(|extension| extension == "md");
+        if is_page && page != "SUMMARY.md" && site.page(page).is_none() && !included.contains(page)
+        {
+            let problem = Problem::new(
+                "this page is not in the table of contents",
+                "name it in book/SUMMARY.md, or remove it",
+            );
+            faults.push(Fault::new(&file, 0, problem));
+        }
     }
     faults.sort();
     faults.dedup();
     Ok(faults)
 }
 
-/// Every Markdown file of the book, relative to its source folder.
-fn markdown_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut folders = vec![PathBuf::new()];
-    while let Some(relative) = folders.pop() {
-        let here = folder.join(&relative);
-        for entry in
-            std::fs::read_dir(&here).with_context(|| format!("cannot list {}", here.display()))?
-        {
-            let entry = entry?;
-            let path = relative.join(entry.file_name());
-            if entry.file_type()?.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                files.push(path);
-            }
-        }
+/// Renders the book into this folder, with this very program as the preprocessor, so that no cargo is waited for.
+fn render(workspace: &Workspace, folder: &Path) -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("cannot find out which program this is")?;
+    let preprocessor = format!("\"{}\"", program.display());
+    let output = Command::new(mdbook(workspace)?)
+        .arg("build")
+        .arg("--dest-dir")
+        .arg(folder)
+        .arg(workspace.root())
+        .env("MDBOOK_PREPROCESSOR__WORKSHOP__COMMAND", preprocessor)
+        .env("WORKSHOP_ROOT", workspace.root())
+        .output()
+        .context("cannot start mdbook")?;
+    if output.status.success() {
+        return Ok(());
     }
-    files.sort();
-    Ok(files)
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(Trouble::new(format!(
+        "mdbook does not build the book:\n{}",
+        said.trim_end()
+    ))
+    .next("fix what it names, then just serve")
+    .failed()
+    .into())
 }
 
-/// Pages that no reader finds: neither in the table of contents nor included by a page.
-fn orphans(site: &Site, files: &[PathBuf]) -> Vec<Fault> {
-    let included: Vec<PathBuf> = site
-        .pages
-        .iter()
-        .flat_map(|page| {
-            let folder = page.path.parent().unwrap_or(Path::new("")).to_path_buf();
-            macros::find(&page.text)
-                .into_iter()
-                .filter(|call| call.name == "include")
-                .filter_map(move |call| {
-                    let path = call.arguments.first()?.split(':').next()?;
-                    Some(normal(&folder.join(path)))
-                })
-        })
-        .collect();
-    files
-        .iter()
-        .filter(|file| {
-            *file != Path::new("SUMMARY.md")
-                && site.page(file).is_none()
-                && !included.contains(file)
-        })
-        .map(|file| {
-            let problem = Problem::new(
-                "this page is not in the table of contents",
-                "name it in book/SUMMARY.md, or remove it",
-            );
-            Fault::new(Path::new("book").join(file), 0, problem)
-        })
-        .collect()
+/// The mdBook to render with: the one that `justw` brought, else the one on PATH.
+fn mdbook(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let brought = Some(workspace.tools().join("bin/mdbook")).filter(|program| program.is_file());
+    brought.or_else(|| on_path("mdbook")).ok_or_else(|| {
+        Trouble::new("there is no mdbook to render the book with")
+            .expected("mdbook on PATH or in .workshop/tools/bin")
+            .next("./justw --bring mdbook")
+            .into()
+    })
+}
+
+/// The book's Markdown and the committed result files, by their paths from the checkout's root.
+fn texts(workspace: &Workspace) -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let mut texts = Vec::new();
+    for entry in WalkDir::new(workspace.book()).sort_by_file_name() {
+        let entry = entry.context("cannot list the book's folder")?;
+        let is_result = entry.path().parent() == Some(&workspace.reference_results());
+        let wanted = match entry.path().extension().and_then(OsStr::to_str) {
+            Some("md") => true,
+            Some("json") => is_result,
+            _ => false,
+        };
+        if wanted && entry.file_type().is_file() {
+            let text = std::fs::read_to_string(entry.path())
+                .with_context(|| format!("cannot read {}", entry.path().display()))?;
+            texts.push((
+                entry.path().strip_prefix(workspace.root())?.to_path_buf(),
+                text,
+            ));
+        }
+    }
+    Ok(texts)
+}
+
+/// The files that pages include, from the book's folder.
+fn included(site: &Site) -> HashSet<PathBuf> {
+    let mut included = HashSet::new();
+    for page in &site.pages {
+        let folder = page.path.parent().unwrap_or(Path::new(""));
+        let calls = macros::find(&page.text).into_iter();
+        let paths = calls
+            .filter(|call| call.name == "include")
+            .filter_map(|call| {
+                let path = call.arguments.first()?.split(':').next()?;
+                Some(normal(&folder.join(path)))
+            });
+        included.extend(paths);
+    }
+    included
 }
 
 /// Chapters of exercises with code that do not show what leads from the starter to the reference.
@@ -183,20 +210,4 @@ fn missing_references(workspace: &Workspace, site: &Site) -> Vec<Fault> {
         }
     }
     faults
-}
-
-/// The committed result files.
-fn reference_results(workspace: &Workspace) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(workspace.reference_results()) else {
-        return Vec::new();
-    };
-    let mut files: Vec<_> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "json")
-        })
-        .collect();
-    files.sort();
-    files
 }

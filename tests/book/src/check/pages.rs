@@ -1,281 +1,114 @@
-//! The checks of one page's Markdown: links, images, minutes, typed code.
+//! The checks of one page's Markdown that need no rendering: minutes, definitions of links, typed code.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Parser, Tag, TagEnd};
 
-use crate::check::ids;
-use crate::fault::Fault;
-use crate::fault::Problem;
+use crate::fault::{Fault, Problem};
 use crate::macros;
 use crate::site::Page;
-use crate::site::Site;
-use crate::site::normal;
-use workshop_base::workspace::Workspace;
 
 /// Languages that exercise chapters show from built code only.
 const BUILT: [&str; 5] = ["kotlin", "kt", "kts", "rust", "rs"];
 
 /// The faults of this page.
-pub fn check(workspace: &Workspace, site: &Site, page: &Page) -> Vec<Fault> {
+pub fn check(page: &Page) -> Vec<Fault> {
     let file = Path::new("book").join(&page.path);
+    let line = |at: usize| macros::line_at(&page.text, at);
     let mut faults = Vec::new();
-    let mut fault = |at: usize, problem: Problem| {
-        faults.push(Fault::new(
-            &file,
-            if at == usize::MAX {
-                0
-            } else {
-                macros::line_at(&page.text, at)
-            },
-            problem,
-        ))
-    };
-    let chapter = is_exercise_chapter(&page.path);
-    if chapter
-        && !macros::find(&page.text)
+    let calls = macros::find(&page.text);
+    let has_minutes = || {
+        calls
             .iter()
             .any(|call| call.name == "minutes" && !call.escaped)
-    {
-        fault(
-            usize::MAX,
-            Problem::new(
-                "this exercise chapter does not say its minutes",
-                "write {{#minutes exercise-N}} below its heading",
-            ),
-        );
-    }
-    let undefined = std::cell::RefCell::new(Vec::new());
-    let callback = |link: BrokenLink<'_>| -> Option<(CowStr<'_>, CowStr<'_>)> {
-        // A lone [word] is prose; [text][name] and [text][] want a definition.
-        if matches!(
-            link.link_type,
-            LinkType::Reference
-                | LinkType::ReferenceUnknown
-                | LinkType::Collapsed
-                | LinkType::CollapsedUnknown
-        ) {
-            undefined
-                .borrow_mut()
-                .push((link.span.start, link.reference.to_string()));
-        }
-        None
     };
-    let mut image: Option<(usize, String)> = None;
+    if page.path.parent() == Some(Path::new("exercises")) && !has_minutes() {
+        let problem = Problem::new(
+            "this exercise chapter does not say its minutes",
+            "write {{#minutes exercise-N}} below its heading",
+        );
+        faults.push(Fault::new(&file, 0, problem));
+    }
+    let undefined = RefCell::new(Vec::new());
     let mut code: Option<(usize, String)> = None;
     let mut typed_reason = false;
-    for (event, range) in
-        Parser::new_with_broken_link_callback(&page.text, macros::options(), Some(callback))
-            .into_offset_iter()
-    {
+    for (event, range) in parser(&page.text, &undefined) {
         match &event {
-            Event::Start(Tag::Link { dest_url, .. }) => {
-                if let Err(problem) = link(workspace, site, page, dest_url) {
-                    fault(range.start, problem);
-                }
-            }
-            Event::Start(Tag::Image { dest_url, .. }) => {
-                image = Some((range.start, String::new()));
-                if let Err(problem) = asset(workspace, page, dest_url) {
-                    fault(range.start, problem);
-                }
-            }
-            Event::End(TagEnd::Image) => {
-                if let Some((at, alt)) = image.take()
-                    && alt.trim().is_empty()
-                {
-                    fault(at, no_alt());
-                }
-            }
             Event::Start(Tag::CodeBlock(kind)) => {
                 let language = match kind {
-                    CodeBlockKind::Fenced(info) => {
-                        info.split([',', ' ']).next().unwrap_or_default().to_owned()
-                    }
-                    CodeBlockKind::Indented => String::new(),
+                    CodeBlockKind::Fenced(info) => info.split([',', ' ']).next(),
+                    CodeBlockKind::Indented => None,
                 };
-                let built = is_below_exercises(&page.path)
-                    && BUILT.contains(&language.as_str())
-                    && !typed_reason;
-                code = built.then(|| (range.start, String::new()));
+                let is_built = language.is_some_and(|language| BUILT.contains(&language));
+                let must_be_built = is_built && page.path.starts_with("exercises") && !typed_reason;
+                code = must_be_built.then(|| (range.start, String::new()));
                 typed_reason = false;
             }
-            Event::End(TagEnd::CodeBlock) => {
-                if let Some((at, text)) = code.take()
-                    && !only_includes(&text)
-                {
-                    fault(
-                        at,
-                        Problem::new(
-                            "code that was typed, not taken from code that is built",
-                            "use {{#panes}} or {{#code}}; where that cannot be, put <!-- typed: the reason --> on the line before",
-                        ),
-                    );
-                }
-            }
-            Event::Text(text) | Event::Code(text) => {
-                if let Some((_, alt)) = &mut image {
-                    alt.push_str(text);
-                }
+            Event::Text(text) => {
                 if let Some((_, code)) = &mut code {
                     code.push_str(text);
                 }
             }
+            Event::End(TagEnd::CodeBlock) => {
+                let typed = code.take().filter(|(_, text)| !only_includes(text));
+                faults.extend(typed.map(|(at, _)| {
+                    let problem = Problem::new(
+                        "code that was typed, not taken from code that is built",
+                        "use {{#panes}} or {{#code}}; where that cannot be, put <!-- typed: the reason --> on the line before",
+                    );
+                    Fault::new(&file, line(at), problem)
+                }));
+            }
             Event::Html(html) | Event::InlineHtml(html) => {
-                if let Some(reason) = html
-                    .trim()
-                    .strip_prefix("<!-- typed:")
-                    .and_then(|rest| rest.strip_suffix("-->"))
-                {
+                let reason = html.trim().strip_prefix("<!-- typed:");
+                if let Some(reason) = reason.and_then(|rest| rest.strip_suffix("-->")) {
                     typed_reason = !reason.trim().is_empty();
                     if !typed_reason {
-                        fault(
-                            range.start,
-                            Problem::new(
-                                "a typed block without a reason",
-                                "write <!-- typed: the reason -->",
-                            ),
-                        );
+                        let what = "a typed block without a reason";
+                        let problem = Problem::new(what, "write <!-- typed: the reason -->");
+                        faults.push(Fault::new(&file, line(range.start), problem));
                     }
                 }
-                for at in images_without_alt(html) {
-                    fault(range.start + at, no_alt());
-                }
+            }
+            // Only the very next block is excused.
+            Event::Start(Tag::Paragraph | Tag::Heading { .. } | Tag::List(_)) => {
+                typed_reason = false
             }
             _ => {}
         }
-        // Only the very next block is excused.
-        if matches!(
-            event,
-            Event::Start(Tag::Paragraph | Tag::Heading { .. } | Tag::List(_))
-        ) {
-            typed_reason = false;
-        }
     }
-    for (at, name) in undefined.into_inner() {
-        fault(
-            at,
-            Problem::new(
-                format!("the link [{name}] is not defined on this page"),
-                format!("write [{name}]: target at the end of the page"),
-            ),
+    faults.extend(undefined.into_inner().into_iter().map(|(at, name)| {
+        let problem = Problem::new(
+            format!("the link [{name}] is not defined on this page"),
+            format!("write [{name}]: target at the end of the page"),
         );
-    }
+        Fault::new(&file, line(at), problem)
+    }));
     faults
 }
 
-fn no_alt() -> Problem {
-    Problem::new(
-        "an image without alternative text",
-        "say in its brackets what it shows",
-    )
-}
-
-/// `exercises/03-read-a-record.md`: the page that holds an exercise.
-fn is_exercise_chapter(path: &Path) -> bool {
-    path.parent() == Some(Path::new("exercises"))
-}
-
-/// The chapter or a page beside it.
-fn is_below_exercises(path: &Path) -> bool {
-    path.starts_with("exercises")
+/// The Markdown with its places; links without a definition are noted. A lone [word] is prose, [text][name] and [text][] are not.
+fn parser<'a>(
+    text: &'a str,
+    undefined: &'a RefCell<Vec<(usize, String)>>,
+) -> impl Iterator<Item = (Event<'a>, std::ops::Range<usize>)> {
+    use LinkType::{Collapsed, CollapsedUnknown, Reference, ReferenceUnknown};
+    let note = |link: BrokenLink<'a>| -> Option<(CowStr<'a>, CowStr<'a>)> {
+        if matches!(
+            link.link_type,
+            Reference | ReferenceUnknown | Collapsed | CollapsedUnknown
+        ) {
+            let mut undefined = undefined.borrow_mut();
+            undefined.push((link.span.start, link.reference.to_string()));
+        }
+        None
+    };
+    Parser::new_with_broken_link_callback(text, macros::options(), Some(note)).into_offset_iter()
 }
 
 /// True when the code holds nothing but includes.
 fn only_includes(code: &str) -> bool {
-    code.lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .all(|line| line.starts_with("{{#include ") && line.ends_with("}}"))
-}
-
-/// Where `<img` tags without a text stand.
-fn images_without_alt(html: &str) -> Vec<usize> {
-    html.match_indices("<img")
-        .filter(|(at, _)| {
-            let tag = &html[*at..];
-            let tag = &tag[..tag.find('>').unwrap_or(tag.len())];
-            tag.split_once("alt=\"")
-                .is_none_or(|(_, rest)| rest.trim_start().starts_with('"'))
-        })
-        .map(|(at, _)| at)
-        .collect()
-}
-
-/// True for addresses that leave the book.
-fn is_external(target: &str) -> bool {
-    target.split_once(':').is_some_and(|(scheme, _)| {
-        scheme
-            .chars()
-            .all(|character| character.is_ascii_alphanumeric() || character == '+')
-    })
-}
-
-/// Judges a link's target.
-fn link(workspace: &Workspace, site: &Site, page: &Page, target: &str) -> Result<(), Problem> {
-    if is_external(target) {
-        return Ok(());
-    }
-    let (path, id) = target
-        .split_once('#')
-        .map_or((target, None), |(path, id)| (path, Some(id)));
-    let there = if path.is_empty() {
-        page
-    } else {
-        let file = inside(page, path)?;
-        match site.page(&file) {
-            Some(there) => there,
-            None if file.extension().is_some_and(|extension| extension == "md") => {
-                return Err(Problem::new(
-                    format!("the link {target} leads to no page of the book"),
-                    "correct it, or name the page in book/SUMMARY.md",
-                ));
-            }
-            None => return exists(workspace, &file, target),
-        }
-    };
-    match id {
-        Some(id) if !ids::of(&there.text).contains(id) => Err(Problem::new(
-            format!(
-                "the link {target} leads to no heading of book/{}",
-                there.path.display()
-            ),
-            "correct the part after #: the heading in lower case, with hyphens for spaces",
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// Judges an image's target.
-fn asset(workspace: &Workspace, page: &Page, target: &str) -> Result<(), Problem> {
-    if is_external(target) {
-        return Err(Problem::new(
-            format!("the image {target} is loaded from elsewhere"),
-            "keep it in the book; everything must load without a network",
-        ));
-    }
-    exists(workspace, &inside(page, target)?, target)
-}
-
-/// The file that a relative target names, from the book's source folder.
-fn inside(page: &Page, target: &str) -> Result<std::path::PathBuf, Problem> {
-    let folder = page.path.parent().unwrap_or(Path::new(""));
-    let file = normal(&folder.join(target));
-    if Path::new(target).is_absolute() || file.starts_with("..") {
-        return Err(Problem::new(
-            format!("the link {target} leaves the book, and only the book is published"),
-            "link to a page of the book, or name the file as text",
-        ));
-    }
-    Ok(file)
-}
-
-fn exists(workspace: &Workspace, file: &Path, target: &str) -> Result<(), Problem> {
-    if workspace.book().join(file).is_file() {
-        return Ok(());
-    }
-    Err(Problem::new(
-        format!("the link {target} leads to no file of the book"),
-        "correct the path, seen from this page",
-    ))
+    let mut lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.all(|line| line.starts_with("{{#include ") && line.ends_with("}}"))
 }

@@ -26,18 +26,32 @@ use workshop_results::file::CALIBRATION;
 
 /// What is wrong with the book: its source, and what mdBook makes of it, unless a macro keeps it from being made.
 pub fn check(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
+    let mut faults = source(workspace)?;
     let site = Site::from_disk(workspace)?;
-    let expander = Expander::new(workspace, &site);
-    let pages = site.pages.iter();
-    let mut faults: Vec<Fault> = pages
-        .filter_map(|page| expander.expand(page).err())
-        .flatten()
-        .collect();
-    if faults.is_empty() {
+    if expanding(workspace, &site).is_empty() {
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         render(workspace, folder.path())?;
-        faults = rendered::check(&site, folder.path())?;
+        faults.extend(rendered::check(&site, folder.path())?);
     }
+    faults.sort();
+    faults.dedup();
+    Ok(faults)
+}
+
+/// The faults of the macros.
+fn expanding(workspace: &Workspace, site: &Site) -> Vec<Fault> {
+    let expander = Expander::new(workspace, site);
+    let faults = site
+        .pages
+        .iter()
+        .filter_map(|page| expander.expand(page).err());
+    faults.flatten().collect()
+}
+
+/// What is wrong with the book's source, all but its links.
+pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
+    let site = Site::from_disk(workspace)?;
+    let mut faults = expanding(workspace, &site);
     faults.extend(site.pages.iter().flat_map(pages::check));
     faults.extend(missing_references(workspace, &site));
     faults.extend(missing_differences(workspace, &site));
@@ -55,8 +69,6 @@ pub fn check(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
             faults.push(Fault::new(&file, 0, problem));
         }
     }
-    faults.sort();
-    faults.dedup();
     Ok(faults)
 }
 

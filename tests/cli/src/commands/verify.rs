@@ -288,7 +288,7 @@ impl Gate<'_> {
             .iter()
             .map(ToString::to_string)
             .collect();
-        self.hold("the book's includes, links and minutes hold", &faults);
+        self.hold("the book's includes and minutes hold", &faults);
         Ok(())
     }
 }

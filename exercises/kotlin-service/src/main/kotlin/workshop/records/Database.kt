@@ -40,6 +40,7 @@ class DatabaseUnavailable(
 class PostgresDatabase(
     private val settings: DatabaseSettings,
 ) : AutoCloseable {
+    // ANCHOR: pool
     private val source = RetryingDataSource(postgresDataSource(settings))
 
     // This constructor opens nothing; the first use of the pool does. So the service starts, and tells that it lives,
@@ -73,7 +74,9 @@ class PostgresDatabase(
                     defaultMaxAttempts = 1
                 },
         )
+    // ANCHOR_END: pool
 
+    // ANCHOR: transact
     /**
      * Runs [statement] in a transaction: two round trips for one query, since pgjdbc sends BEGIN along with the query,
      * and then COMMIT.
@@ -121,6 +124,7 @@ class PostgresDatabase(
             task.cancel(true)
         }
     }
+    // ANCHOR_END: transact
 
     /**
      * Runs [statement] in a transaction for whoever collects what it sends. It is at most one element ahead of the

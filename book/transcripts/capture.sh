@@ -49,6 +49,29 @@ error not-covered 06-change-things '/BodyTooLarge => Status/d' error.rs 14
 error unpin 07-ten-million-rows 's/ \+ Unpin//' export.rs 14
 error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.rs 10
 
+error owner 03-read-a-record 's/settings\.database\.clone\(\)/settings.database/' main.rs 9
+error after-move 02-first-route 's/^( *)\.manage\(settings\)$/&\n\1.manage(settings.port)/' main.rs 14
+
+# The same for a small program of tests/book/examples: slug, program, sed script, lines to keep.
+snippet() {
+    mkdir -p "$work/$1/src"
+    printf '[package]\nname = "copy"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\n' >"$work/$1/Cargo.toml"
+    grep '^tokio ' "$root/Cargo.toml" >>"$work/$1/Cargo.toml"
+    cp "$root/Cargo.lock" "$work/$1/"
+    sed -E "$3" "$root/tests/book/examples/$2.rs" >"$work/$1/src/main.rs"
+    (cd "$work/$1" && cargo check --offline --quiet 2>&1) | tidy | sed -n "/^error/,\$p" | sed -n "1,$4p" >"$out/$1.txt"
+    [ -s "$out/$1.txt" ] || echo "capture: $1 gave no error" >&2
+}
+
+# What such a program prints: slug, program.
+output() { cargo run --quiet --package workshop-book --example "$2" 2>/dev/null >"$out/$1.txt"; }
+
+snippet not-moved tasks 's/async move/async/' 10
+snippet not-send tasks 's/sync::Arc/rc::Rc/; s/Arc::/Rc::/g' 24
+snippet unnamed loans "s/<'r>//; s/&'r /\&/g" 11
+snippet unpromised promise 's/unsafe \{ (taken_back\(data, length\)) \}/\1/' 7
+output cancelled cancelled
+
 # What Kotlin's compiler finds after this edit of a starter: slug, exercise folder, sed script, file.
 kotlin() {
     mkdir -p "$work/$1"

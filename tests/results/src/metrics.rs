@@ -53,531 +53,28 @@ pub enum Kind {
     MayBeZero,
 }
 
-impl Definition {
-    fn new(
-        key: impl Into<String>,
-        name: impl Into<String>,
-        unit: &'static str,
-        how: impl Into<String>,
-    ) -> Self {
-        let key = key.into();
-        Definition {
-            name: name.into(),
-            unit: unit.to_owned(),
-            how: how.into(),
-            better: if is_amount(&key) {
-                Better::Less
-            } else {
-                Better::Lower
-            },
-            key,
-            headline: false,
-            kind: Kind::Varying,
-        }
-    }
-
-    fn headline(self) -> Self {
-        Definition {
-            headline: true,
-            ..self
-        }
-    }
-
-    fn kind(self, kind: Kind) -> Self {
-        Definition { kind, ..self }
-    }
-}
-
-/// True for what there is less of, rather than what is faster.
-fn is_amount(key: &str) -> bool {
-    matches!(
-        key.split("_at_").next().unwrap_or(key),
-        "memory"
-            | "pss"
-            | "threads"
-            | "size"
-            | "cpu_per_request"
-            | "cpu_per_row"
-            | "start_up_cpu"
-            | "image"
-            | "database_per_request"
-            | "cpu_load"
-            | "cpu_in_all"
-            | CPU_ONCE
-    )
-}
-
-/// The metrics of a measurement by load, at these rates in percent of the slower side's saturation.
-pub fn of_load(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Definition> {
-    let throughput = Definition::new(
-        "throughput",
-        "Throughput",
-        "requests/s",
-        format!("closed loop, {connections} connections, random ids"),
-    );
-    let mut definitions = vec![
-        Definition {
-            better: Better::Higher,
-            ..throughput
-        }
-        .headline(),
-        Definition::new(
-            "start_up",
-            "Start-up",
-            "ms",
-            "from spawn to the first 200 with a row of the database",
-        )
-        .headline(),
-        Definition::new(
-            "memory",
-            "Memory",
-            "MB",
-            "the most that was ever resident (VmHWM), after all loads",
-        )
-        .headline(),
-        Definition::new(
-            "cpu_per_request",
-            "CPU per request",
-            "µs",
-            "user and system, closed loop, children included",
-        )
-        .headline(),
-        Definition::new(
-            "threads",
-            "Threads",
-            "threads",
-            "the most that were seen under saturation",
-        )
-        .headline(),
-        Definition::new(
-            "size",
-            "Size",
-            "MB",
-            "what is shipped: the stripped binary, or the jar without the JVM",
-        )
-        .headline()
-        .kind(Kind::Constant),
-    ];
-    for rate in rates {
-        let at = format!("open loop at {rate} % of the slower side's saturation, corrected");
-        if *rate == headline_rate {
-            // Beside the throughput, since the two belong together.
-            definitions.insert(
-                1,
-                Definition::new("p99", format!("p99 at {rate} %"), "ms", at.clone()).headline(),
-            );
-        } else {
-            definitions.push(Definition::new(
-                format!("p99_at_{rate}"),
-                format!("p99 at {rate} %"),
-                "ms",
-                at.clone(),
-            ));
-        }
-        definitions.push(Definition::new(
-            format!("p50_at_{rate}"),
-            format!("Median at {rate} %"),
-            "ms",
-            at.clone(),
-        ));
-        definitions.push(Definition::new(
-            format!("cpu_per_request_at_{rate}"),
-            format!("CPU per request at {rate} %"),
-            "µs",
-            at,
-        ));
-    }
-    definitions.extend([
-        Definition::new(
-            "pss",
-            "Memory, its share",
-            "MB",
-            "the proportional set size (Pss) after all loads",
-        ),
-        Definition::new("warm_up", "Warm-up", "s", "under full load until steady")
-            .kind(Kind::MayBeZero),
-        Definition::new(
-            "start_up_cpu",
-            "CPU to the first answer",
-            "ms",
-            "user and system, from spawn to the first 200",
-        ),
-        Definition::new(
-            "warm_up_cpu",
-            "CPU of the warm-up",
-            "ms",
-            "beyond what the same requests cost once the service is steady",
-        )
-        .kind(Kind::MayBeZero),
-        Definition::new(
-            "database_per_request",
-            "Database per request",
-            "µs",
-            "execution time by pg_stat_statements, closed loop",
-        ),
-    ]);
-    definitions
-}
-
-/// The metrics of a constant rate while the database stalls, each counted in both ways.
-pub fn of_stall(rate: u32) -> Vec<Definition> {
-    let corrected = format!("open loop at {rate} % of the slower side's saturation, from when due");
-    let uncorrected = "the same requests, from when sent";
-    let percentile = |key: &str, name: &str| {
-        [
-            Definition::new(key, name, "ms", corrected.clone()),
-            Definition::new(
-                format!("{key}{UNCORRECTED}"),
-                format!("{name}, uncorrected"),
-                "ms",
-                uncorrected,
-            ),
-        ]
-    };
-    let [p99, p99_uncorrected] = percentile("p99_stalled", "p99");
-    let mut definitions = vec![p99.headline(), p99_uncorrected.headline()];
-    definitions.extend(percentile("p50_stalled", "Median"));
-    definitions.extend(percentile("p999_stalled", "p99.9"));
-    definitions.extend(percentile("slowest_stalled", "Slowest"));
-    definitions.extend([
-        Definition::new(SLOW, format!("Above {SLOW_MS} ms"), "%", corrected).kind(Kind::MayBeZero),
-        Definition::new(
-            format!("{SLOW}{UNCORRECTED}"),
-            format!("Above {SLOW_MS} ms, uncorr."),
-            "%",
-            uncorrected,
-        )
-        .kind(Kind::MayBeZero),
-    ]);
-    definitions
-}
-
-/// The metrics of pools of several sizes under a closed loop; each key ends in [`pool_end`]. None is a headline: what
-/// counts is the knee of each side, not one side compared with the other.
-pub fn of_pools(sizes: &[u16], connections: u32) -> Vec<Definition> {
-    let mut definitions = Vec::new();
-    for size in sizes {
-        let at = format!("closed loop, {connections} connections, a pool of {size}");
-        let end = pool_end(*size);
-        let throughput = Definition::new(
-            format!("throughput{end}"),
-            format!("Pool {size}"),
-            "requests/s",
-            at.clone(),
-        );
-        definitions.push(Definition {
-            better: Better::Higher,
-            ..throughput
-        });
-        definitions.push(Definition::new(
-            format!("p99{end}"),
-            format!("Pool {size}, p99"),
-            "ms",
-            at,
-        ));
-        definitions.push(
-            Definition::new(
-                format!("connections{end}"),
-                format!("Pool {size}, opened"),
-                "connections",
-                "client backends in pg_stat_activity at the end of the load",
-            )
-            .kind(Kind::MayBeZero),
-        );
-    }
-    definitions
-}
+/// The key of what a service needs once, whatever it is asked: the `a` of `a + b · requests`, in milliseconds of CPU time.
+pub const CPU_ONCE: &str = "cpu_once";
+/// The key of what the database alone reads, without any service.
+pub const DATABASE: &str = "pgbench";
+/// The end of the keys of what is measured under the article's load, of ten requests a second.
+pub const AT_TEN: &str = "_at_ten";
+/// The key of the memory of the service and its children.
+pub const PSS_LOADED: &str = "pss_at_load";
 
 /// The end of the keys of a pool of this size.
 pub fn pool_end(size: u16) -> String {
     format!("_pool_{size}")
 }
 
-/// The metrics of a knob that is on or off, under a closed loop.
-pub fn of_knob(connections: u32) -> Vec<Definition> {
-    let p99 = Definition::new(
-        "p99_saturated",
-        "p99, saturated",
-        "ms",
-        format!("closed loop, {connections} connections"),
-    );
-    of_load(&[], 0, connections)
-        .into_iter()
-        .filter(|definition| ["throughput", "cpu_per_request"].contains(&definition.key.as_str()))
-        .chain([p99.headline()])
-        .collect()
-}
-
-/// The key of what a service needs once, whatever it is asked: the `a` of `a + b · requests`, in milliseconds of CPU time.
-pub const CPU_ONCE: &str = "cpu_once";
-/// The key of what the database alone reads, without any service.
-pub const DATABASE: &str = "pgbench";
-
-/// The metrics of the article's table that come from rounds of blocks, at these rates in percent of the slowest side's
-/// saturation.
-pub fn of_article(rates: &[u32], headline_rate: u32, connections: u32) -> Vec<Definition> {
-    let database = Definition::new(
-        DATABASE,
-        "pgbench",
-        "records/s",
-        "the same query without any service, prepared, as many clients as a pool has connections",
-    );
-    of_load(rates, headline_rate, connections)
-        .into_iter()
-        .chain([
-            Definition::new(
-                CPU_ONCE,
-                "CPU once",
-                "ms",
-                "to the first answer, and what the warm-up took beyond what its requests cost later",
-            ),
-            Definition {
-                better: Better::Higher,
-                ..database
-            },
-        ])
-        .collect()
-}
-
-/// The end of the keys of what is measured under the article's load, of ten requests a second.
-pub const AT_TEN: &str = "_at_ten";
-
-/// The metrics of the article's minute.
-pub fn of_minute() -> Vec<Definition> {
-    let peak = "the most that was ever resident (VmHWM)";
-    let share = "the proportional set size (Pss)";
-    let first = "after the first answer";
-    let end = "at the end of the article's load";
-    let during = "under the article's load";
-    let at_ten = |key: &str, name: &str, unit, how: String| {
-        Definition::new(format!("{key}{AT_TEN}"), name, unit, how)
-    };
-    vec![
-        Definition::new(
-            "memory_at_idle",
-            "Memory, idle",
-            "MB",
-            format!("{peak}, {first}"),
-        ),
-        Definition::new(
-            "pss_at_idle",
-            "Its share, idle",
-            "MB",
-            format!("{share}, {first}"),
-        ),
-        at_ten("memory", "Memory, 10/s", "MB", format!("{peak}, {end}")),
-        at_ten("pss", "Its share, 10/s", "MB", format!("{share}, {end}")),
-        at_ten("p50", "Median, 10/s", "ms", during.to_owned()),
-        at_ten("p99", "p99, 10/s", "ms", during.to_owned()),
-        at_ten(
-            "threads",
-            "Threads, 10/s",
-            "threads",
-            format!("the most that were seen {during}"),
-        ),
-        at_ten(
-            "cpu_load",
-            "CPU load, 10/s",
-            "%",
-            format!("of one core, {during}, without the start"),
-        ),
-        at_ten(
-            "cpu_per_request",
-            "CPU per request, 10/s",
-            "µs",
-            format!("{during}, without the start"),
-        ),
-        at_ten(
-            "cpu_in_all",
-            "CPU in all, 10/s",
-            "s",
-            format!("from spawn to {}", end.trim_start_matches("at ")),
-        ),
-    ]
-}
-
-/// The metrics of QR codes: those of a load with texts of the first length, and what is looked at besides.
-pub fn of_codes(
-    lengths: &[usize],
-    rates: &[u32],
-    headline_rate: u32,
-    connections: u32,
-) -> Vec<Definition> {
-    let first = lengths.first().copied().unwrap_or_default();
-    let mut definitions = of_load(rates, headline_rate, connections);
-    definitions.retain(|definition| definition.key != "database_per_request");
-    for definition in &mut definitions {
-        if definition.how.contains("loop") {
-            let how = definition.how.replace(", random ids", "");
-            definition.how = format!("{how}, texts of {first} bytes");
-        }
-    }
-    for length in &lengths[1..] {
-        let at = format!("closed loop, {connections} connections, texts of {length} bytes");
-        let throughput = Definition::new(
-            format!("throughput{}", text_end(*length)),
-            format!("Throughput, {length} B"),
-            "requests/s",
-            at.clone(),
-        );
-        definitions.push(
-            Definition {
-                better: Better::Higher,
-                ..throughput
-            }
-            .headline(),
-        );
-        definitions.push(
-            Definition::new(
-                format!("cpu_per_request{}", text_end(*length)),
-                format!("CPU per request, {length} B"),
-                "µs",
-                format!("user and system, {at}, children included"),
-            )
-            .headline(),
-        );
-    }
-    definitions.push(
-        Definition::new(
-            PSS_LOADED,
-            "Memory, all processes",
-            "MB",
-            "the most proportional set size (Pss) of the service and its children that was seen under load",
-        )
-        .headline(),
-    );
-    for length in lengths {
-        definitions.push(
-            Definition::new(
-                format!("image{}", text_end(*length)),
-                format!("Image of {length} B"),
-                "bytes",
-                "the mean size of the same texts' images",
-            )
-            .headline()
-            .kind(Kind::Constant),
-        );
-    }
-    definitions
-}
-
-/// The key of the memory of the service and its children.
-pub const PSS_LOADED: &str = "pss_at_load";
-
 /// The end of the keys of texts of this length.
 pub fn text_end(bytes: usize) -> String {
     format!("_at_{bytes}_bytes")
 }
 
-/// The metrics of the cold start.
-pub fn of_cold_start() -> Vec<Definition> {
-    vec![
-        Definition::new(
-            "start_up",
-            "Start-up",
-            "ms",
-            "hyperfine: helper started, service spawned, first 200 of /ready",
-        )
-        .headline(),
-        Definition::new(
-            "start_up_inside",
-            "Start-up, inside",
-            "ms",
-            "the helper's own clock: spawn to the first 200",
-        ),
-        Definition::new(
-            "memory",
-            "Memory",
-            "MB",
-            "the most that was ever resident (VmHWM), at the first 200",
-        )
-        .headline(),
-        Definition::new("threads", "Threads", "threads", "at the first 200").headline(),
-        Definition::new(
-            "start_up_cpu",
-            "CPU to the first answer",
-            "ms",
-            "user and system, from spawn to the first 200",
-        )
-        .headline(),
-        Definition::new(
-            "size",
-            "Size",
-            "MB",
-            "what is shipped: the stripped binary, or the jar without the JVM",
-        )
-        .headline()
-        .kind(Kind::Constant),
-    ]
-}
-
 /// The key of a metric at this number of rows.
 pub fn at_rows(key: &str, rows: u32) -> String {
     format!("{key}_at_{rows}_rows")
-}
-
-/// The metrics of exports of these numbers of rows.
-pub fn of_export(sizes: &[u32]) -> Vec<Definition> {
-    let headline = sizes.iter().flat_map(|rows| {
-        let size = rows_in_words(*rows);
-        [
-            Definition::new(
-                at_rows("export_time", *rows),
-                format!("Time, {size}"),
-                "s",
-                "from the request to the last byte, by curl",
-            )
-            .headline(),
-            Definition::new(
-                at_rows("memory", *rows),
-                format!("Memory, {size}"),
-                "MB",
-                "the most that was ever resident (VmHWM), after the exports",
-            )
-            .headline(),
-        ]
-    });
-    let detail = sizes.iter().flat_map(|rows| {
-        let size = rows_in_words(*rows);
-        let short = size.trim_end_matches(" rows");
-        [
-            Definition::new(
-                at_rows("cpu_per_row", *rows),
-                format!("CPU a row, {short}"),
-                "µs",
-                "user and system",
-            ),
-            Definition::new(
-                at_rows("first_byte", *rows),
-                format!("First byte, {short}"),
-                "ms",
-                "from the request to the first byte of the body, by curl",
-            ),
-            Definition::new(
-                at_rows("first_export_time", *rows),
-                format!("First time, {short}"),
-                "s",
-                "the first export of a fresh process",
-            ),
-            Definition::new(
-                at_rows("pss", *rows),
-                format!("Its share, {short}"),
-                "MB",
-                "the proportional set size (Pss) after the exports",
-            ),
-        ]
-    });
-    headline.chain(detail).collect()
-}
-
-/// `10 million rows`, `10 000 rows`.
-fn rows_in_words(rows: u32) -> String {
-    const MILLION: u32 = 1_000_000;
-    if rows.is_multiple_of(MILLION) && rows > 0 {
-        format!("{} million rows", rows / MILLION)
-    } else {
-        format!("{} rows", crate::figures::count(u64::from(rows)))
-    }
 }
 
 /// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first; `needed` is how many
@@ -806,7 +303,22 @@ mod tests {
     fn metrics(blocks: &[BlockRecord], needed: usize) -> Vec<Metric> {
         let sides = ["kotlin".to_owned(), "rust".to_owned()];
         let pairs = [("rust".to_owned(), "kotlin".to_owned())];
-        from_blocks(&of_load(&[60], 60, 32), blocks, &sides, &pairs, needed)
+        let definition = |key: &str, better, kind| Definition {
+            key: key.to_owned(),
+            name: key.to_owned(),
+            unit: "units".to_owned(),
+            how: "in a test".to_owned(),
+            better,
+            headline: true,
+            kind,
+        };
+        let definitions = [
+            definition("throughput", Better::Higher, Kind::Varying),
+            definition("memory", Better::Less, Kind::Varying),
+            definition("size", Better::Less, Kind::Constant),
+            definition("warm_up", Better::Lower, Kind::MayBeZero),
+        ];
+        from_blocks(&definitions, blocks, &sides, &pairs, needed)
     }
 
     fn comparison<'a>(metrics: &'a [Metric], key: &str) -> &'a Comparison {
@@ -887,18 +399,6 @@ mod tests {
     fn what_was_not_measured_is_left_out() {
         let metrics = metrics(&rounds(&[1.0; 2], &[1.0; 2]), 2);
         assert!(metrics.iter().all(|metric| metric.key != "memory"));
-    }
-
-    #[test]
-    fn no_two_metrics_of_the_article_share_a_key() {
-        let mut definitions = of_article(&[30, 60, 90], 60, 32);
-        definitions.extend(of_minute());
-        let mut keys: Vec<&str> = definitions.iter().map(|one| one.key.as_str()).collect();
-        keys.sort_unstable();
-        let all = keys.len();
-        keys.dedup();
-        assert_eq!(keys.len(), all);
-        assert!(keys.contains(&"memory_at_ten") && keys.contains(&"p99"));
     }
 
     #[test]

@@ -270,17 +270,6 @@ impl<'a> Experiment<'a> {
         let rounds = records.iter().map(|record| record.round).max().unwrap_or(0);
         let mut metrics = metrics::from_blocks(definitions, records, &sides, pairs, needed(rounds));
         for metric in &mut metrics {
-            // A side that has no part in a metric is no comparison that failed.
-            let values = &metric.values;
-            let invalid = |id: &str| {
-                records
-                    .iter()
-                    .any(|record| record.side == id && record.invalid.contains_key(&metric.key))
-            };
-            let speaks = |id: &str| invalid(id) || values.iter().any(|value| value.side == id);
-            metric
-                .comparisons
-                .retain(|pair| speaks(&pair.side) && speaks(&pair.against));
             let varies =
                 |known: &&Definition| known.key == metric.key && known.kind == Kind::Varying;
             let varies = definitions.iter().find(varies).is_some();

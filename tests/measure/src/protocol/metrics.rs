@@ -99,3 +99,20 @@ impl Entry {
 pub fn closed(group: &str) -> anyhow::Result<Vec<Definition>> {
     of::<&str, &str>(group, [])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_metrics_of_the_article_share_a_key() {
+        let groups = ["load", "article", "minute"].map(|group| of(group, [(30, 30), (90, 90)]));
+        let all = groups.into_iter().flat_map(Result::unwrap);
+        let mut keys: Vec<String> = all.map(|one| one.key).collect();
+        keys.sort_unstable();
+        let count = keys.len();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+        assert!(keys.contains(&"p99_at_30".to_owned()) && keys.contains(&"p99".to_owned()));
+    }
+}

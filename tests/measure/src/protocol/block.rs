@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::protocol::front;
-use crate::protocol::ids;
 use crate::protocol::neighbors::Moment;
 use crate::protocol::plan::{HEADLINE_RATE, Plan};
 use crate::protocol::session::{Session, key, order};
 use crate::protocol::subject::Subject;
 use crate::protocol::warmup::{self, Limits, WarmedUp};
+use crate::protocol::{front, ids};
 use crate::tools::first_answer;
 use crate::tools::oha::{Load, Order, Run};
 use workshop_base::outcome::Trouble;

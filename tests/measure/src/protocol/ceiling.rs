@@ -1,15 +1,7 @@
 //! The ceiling: the crate `tests/ceiling`, which does the same read with as little as possible around it.
 
-use workshop_harness::build;
-
-use workshop_harness::build::BuildError;
-
-use workshop_harness::build::Crate;
-
-use workshop_harness::build::Launch;
-
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::Profile;
+use workshop_harness::build::{self, BuildError, Crate, Launch, Profile};
 
 /// Its package, and its id in the results.
 pub const ID: &str = "ceiling";

@@ -35,8 +35,10 @@ const JVM_BLOCKS: usize = 8;
 /// How long this many blocks of a duet take.
 pub fn expected(session: &Session<'_>, sides: &[Subject], blocks: usize) -> Duration {
     let sittings = blocks.div_ceil(per_sitting(sides)) as u32;
-    let warm_ups = sides.iter().map(|side| limits(session, side).ceiling);
-    let sitting = warm_ups.sum::<Duration>() + SETTLING * 2;
+    let warm_ups: Duration = sides.iter().map(|side| limits(session, side).ceiling).sum();
+    // Of many sides, two play at a time.
+    let of_two = warm_ups * sides.len().min(2) as u32 / sides.len().max(1) as u32;
+    let sitting = of_two + SETTLING * 2;
     sitting * sittings + (BLOCK + Duration::from_millis(200)) * blocks as u32
 }
 

@@ -6,6 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::protocol::block::{self, GENERATOR_SHARE, HUNG, Loads, Steps, UNSTEADY};
+use crate::protocol::lab::{self, Lab};
+use crate::protocol::machine;
+use crate::protocol::plan::{BEFORE, CONNECTIONS, POOL_SIZE, Plan, needed, shuffled};
+use crate::protocol::progress::{self, Progress};
+use crate::protocol::session::{self, Session};
+use crate::protocol::subject::Subject;
+use crate::protocol::{duet, gates};
+use crate::tools::database::{self, CEILING_SHARE};
+use crate::tools::oha::{Load, Order};
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_base::target::{Language, Target};
@@ -14,18 +24,6 @@ use workshop_results::figures::figure;
 use workshop_results::file::{BlockRecord, Comparison, Metric, Mode, ResultFile, SCHEMA, Verdict};
 use workshop_results::metrics::{self, Definition, Kind};
 use workshop_results::statistics;
-
-use crate::protocol::block::{self, GENERATOR_SHARE, HUNG, Loads, Steps, UNSTEADY};
-use crate::protocol::duet;
-use crate::protocol::gates;
-use crate::protocol::lab::{self, Lab};
-use crate::protocol::machine;
-use crate::protocol::plan::{BEFORE, CONNECTIONS, POOL_SIZE, Plan, needed, shuffled};
-use crate::protocol::progress::{self, Progress};
-use crate::protocol::session::{self, Session};
-use crate::protocol::subject::Subject;
-use crate::tools::database::{self, CEILING_SHARE};
-use crate::tools::oha::{Load, Order};
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -81,12 +79,8 @@ impl<'a> Experiment<'a> {
         around: Duration,
     ) -> Self {
         let languages = || subjects.iter().map(|subject| subject.runs_as);
-        let names: Vec<&str> = subjects
-            .iter()
-            .map(Subject::id)
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect();
+        let mut names = ids(&subjects);
+        names.dedup();
         let rounds = plan.rounds;
         let mut expected = BEFORE + around + plan.round(languages()) * rounds as u32;
         if !plan.rates.is_empty() {
@@ -95,19 +89,16 @@ impl<'a> Experiment<'a> {
         let session = Session::new(lab, plan, Progress::begin(expected));
         let a_duet = duet::expected(&session, &subjects, session.plan.duets);
         expected += a_duet * pairs as u32;
+        let mut parts = Vec::new();
+        parts.extend((rounds > 0).then(|| counted(rounds, "round")));
+        parts.extend((pairs > 0).then(|| counted(pairs, "duet")));
         println!(
-            "measuring {}{}{}, about {}",
+            "measuring {}: {}about {}",
             paint(Style::Strong, names.join(" and ")),
-            if rounds > 0 {
-                format!(" in {}", counted(rounds, "round"))
-            } else {
-                String::new()
-            },
-            if pairs > 0 {
-                format!(", {}", counted(pairs, "duet"))
-            } else {
-                String::new()
-            },
+            parts
+                .iter()
+                .map(|part| format!("{part}, "))
+                .collect::<String>(),
             progress::in_words(expected)
         );
         session.progress.expect(expected);

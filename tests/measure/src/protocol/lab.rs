@@ -10,13 +10,9 @@ use anyhow::Context;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-use crate::protocol::ceiling;
-use crate::protocol::gates;
-use crate::protocol::ids;
-use crate::protocol::machine;
 use crate::protocol::plan::POOL_SIZE;
 use crate::protocol::subject::Subject;
-use crate::protocol::variant;
+use crate::protocol::{ceiling, gates, ids, machine, variant};
 use crate::tools;
 use crate::tools::database::{self, Statements};
 use workshop_base::exercise::Catalogue;

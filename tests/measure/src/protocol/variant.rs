@@ -8,15 +8,9 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use workshop_harness::build;
-
-use workshop_harness::build::BuildError;
-
-use workshop_harness::build::Launch;
-
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::Profile;
+use workshop_harness::build::{self, BuildError, Launch, Profile};
 use workshop_harness::copies::Copy;
 
 /// Where the patches are, from the root of the checkout.

@@ -9,11 +9,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::tools::oha::Load;
-
-use crate::tools::oha::Oha;
-
-use crate::tools::oha::Order;
+use crate::tools::oha::{Load, Oha, Order};
 use workshop_base::process;
 
 /// The share of a service's CPU time that a JVM's compilers may take once it is steady. It is a quarter while they have work,

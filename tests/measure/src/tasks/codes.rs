@@ -7,11 +7,10 @@ use rand::RngExt;
 
 use crate::protocol::block::{self, Reading, Step};
 use crate::protocol::experiment::{Asked, Experiment, against_the_first, not_the_same};
-use crate::protocol::gates;
 use crate::protocol::lab::Lab;
-use crate::protocol::metrics;
 use crate::protocol::plan::Plan;
 use crate::protocol::subject::Subject;
+use crate::protocol::{gates, metrics};
 use crate::tasks::reads;
 use workshop_base::target::Language;
 use workshop_harness::http::Answer;

@@ -10,12 +10,11 @@ use anyhow::Context;
 
 use crate::protocol::block::{Observed, megabytes};
 use crate::protocol::experiment::{Asked, Experiment, against_the_first, ids, not_the_same};
-use crate::protocol::gates;
 use crate::protocol::lab::Lab;
-use crate::protocol::metrics;
 use crate::protocol::neighbors::Moment;
 use crate::protocol::plan::{POOL_SIZE, Plan, shuffled};
 use crate::protocol::subject::Subject;
+use crate::protocol::{gates, metrics};
 use crate::tasks::start_helper::{Order, Seen};
 use crate::tools::hyperfine::{Hyperfine, Timing};
 use workshop_harness::build::Launch;

@@ -13,14 +13,12 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::Deserialize;
 
-use crate::tools;
-use crate::tools::recording;
-use crate::tools::recording::Request;
+use crate::tools::recording::{self, Request};
+use crate::tools::{self};
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_base::workspace::Workspace;
-use workshop_results::statistics::mean;
-use workshop_results::statistics::quantile;
+use workshop_results::statistics::{mean, quantile};
 
 /// How long a run may take beyond its duration: requests under way are waited for.
 const GRACE: Duration = Duration::from_secs(10);

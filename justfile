@@ -128,6 +128,11 @@ carry target: tool
 editors: tool
     {{ workshop }} editors
 
+# After a change in a starter: write the patch that makes it out of its reference
+[group('authors')]
+starter-patch target: tool
+    {{ workshop }} starter-patch {{ quote(target) }}
+
 # How long the loop of edit and check takes, held against its limits
 [group('authors')]
 bench-loop: tool (bring "mdbook")

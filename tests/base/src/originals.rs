@@ -148,7 +148,7 @@ pub fn patch_faults(workspace: &Workspace, exercise: &Exercise) -> anyhow::Resul
         .into_iter()
         .map(|path| {
             format!(
-                "{} is not what {STARTER_PATCH} makes of the reference; run workshop starter-patch {}",
+                "{} is not what {STARTER_PATCH} makes of the reference; run just starter-patch {}",
                 path.display(),
                 exercise.name()
             )

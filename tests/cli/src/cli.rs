@@ -97,8 +97,7 @@ pub enum Command {
     BenchLoop,
     /// Write the run configurations of IntelliJ IDEA, RustRover and VS Code
     Editors,
-    /// Write the patch that makes the starter out of the reference (for the author, after editing either)
-    #[command(hide = true)]
+    /// Write the patch that makes the starter out of the reference, after a change in the starter
     StarterPatch {
         /// exercise-N
         target: Target,

@@ -90,18 +90,18 @@ pub fn choose<'a>(files: &'a [Hints], check: &'a LastCheck) -> Option<(&'a Fault
 }
 
 fn read(path: &Path) -> anyhow::Result<Hints> {
-    let next = format!("git restore {}", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Trouble::new(format!("{} cannot be read ({error})", path.display()))
-            .expected("the hints of the exercise")
-            .next(&next)
-    })?;
-    Hints::parse(&text).map_err(|(line, fault)| {
-        Trouble::new(format!("{}, line {line}: {fault}", path.display()))
+    let parsed = std::fs::read_to_string(path)
+        .map_err(|error| format!(" cannot be read ({error})"))
+        .and_then(|text| {
+            Hints::parse(&text).map_err(|(line, fault)| format!(", line {line}: {fault}"))
+        });
+    parsed.map_err(|fault| {
+        let path = path.display();
+        Trouble::new(format!("{path}{fault}"))
             .expected(format!(
                 "sections `## <test or compiler code>` with the items 1. to {LEVELS}., and a last one `## {ANYTHING_ELSE}`"
             ))
-            .next(&next)
+            .next(format!("git restore {path}"))
             .into()
     })
 }

@@ -122,11 +122,6 @@ pub fn record(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) -> 
     remember(workspace, exercise, &memory)
 }
 
-/// The last check, if there was one.
-pub fn read(workspace: &Workspace, exercise: &Exercise) -> Option<LastCheck> {
-    recall(workspace, exercise).last_check
-}
-
 /// Everything remembered. A file that cannot be understood is set aside with a warning: memory is a comfort, and no
 /// command fails for the want of it.
 pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Memory {
@@ -140,18 +135,15 @@ pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Memory {
         Err(error) => error.to_string(),
     };
     let aside = path.with_extension(format!("toml.broken-{}", Timestamp::now().as_millisecond()));
-    let shown = files::shown(workspace, &path);
-    match std::fs::rename(&path, &aside) {
-        Ok(()) => eprintln!(
-            "warning: {shown} cannot be understood ({fault}); it is now {} and {} starts without a memory",
-            files::shown(workspace, &aside),
-            exercise.name()
-        ),
-        Err(_) => eprintln!(
-            "warning: {shown} cannot be read ({fault}); {} goes on without a memory",
-            exercise.name()
-        ),
-    }
+    let now = match std::fs::rename(&path, &aside) {
+        Ok(()) => format!("it is now {}", files::shown(workspace, &aside)),
+        Err(error) => format!("it stays there ({error})"),
+    };
+    eprintln!(
+        "warning: {} cannot be understood ({fault}); {now}, and {} starts without a memory",
+        files::shown(workspace, &path),
+        exercise.name()
+    );
     Memory::default()
 }
 

@@ -194,8 +194,10 @@ impl<'a> Lab<'a> {
 
     /// The conditions, as far as the lab knows them; what the blocks know is filled in at the end.
     pub fn manifest(&self, subjects: &[Subject]) -> Manifest {
-        let mut versions =
-            BTreeMap::from([("postgresql".to_owned(), self.server.version().to_owned())]);
+        let mut versions = BTreeMap::from([
+            ("course".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            ("postgresql".to_owned(), self.server.version().to_owned()),
+        ]);
         for subject in subjects {
             let name = match subject.side.language {
                 Language::Kotlin => "jdk",

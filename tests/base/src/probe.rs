@@ -9,6 +9,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 
+use crate::workspace::Workspace;
+
 /// Long enough for a program that only prints its version, also on a Raspberry Pi.
 pub const QUICK: Duration = Duration::from_secs(5);
 
@@ -116,6 +118,12 @@ pub async fn in_time<T: Send + 'static>(
         let _ = sender.send(work());
     });
     tokio::time::timeout(limit, result).await.ok()?.ok()
+}
+
+/// The tool that `justw` brought, else the one on the PATH.
+pub fn tool(workspace: &Workspace, name: &str) -> Option<PathBuf> {
+    let brought = which::which(workspace.tools().join("bin").join(name));
+    brought.ok().or_else(|| on_path(name))
 }
 
 /// The place of a program on the PATH.

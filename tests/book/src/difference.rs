@@ -13,9 +13,6 @@ use workshop_base::originals;
 use workshop_base::workspace::Workspace;
 
 /// The difference in the files of the edit list, one pane a file.
-///
-/// # Errors
-/// When the exercise has no code, or its originals cannot be read.
 pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Problem> {
     if !exercise.is_crate() {
         return Err(Problem::new(

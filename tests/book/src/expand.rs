@@ -55,9 +55,6 @@ impl<'a> Expander<'a> {
     }
 
     /// The page with every macro replaced.
-    ///
-    /// # Errors
-    /// All that is wrong with the page's macros, each with its line.
     pub fn expand(&self, page: &Page) -> Result<String, Vec<Fault>> {
         let file = Path::new("book").join(&page.path);
         let text = &page.text;

@@ -68,7 +68,7 @@ impl From<anyhow::Error> for Problem {
     fn from(error: anyhow::Error) -> Self {
         let next = match error.downcast_ref::<Trouble>() {
             Some(_) => "",
-            None => "mend what the message names, then build the book again",
+            None => "fix what the message names, then build the book again",
         };
         Problem::new(format!("{error:#}"), next)
     }

@@ -1,20 +1,6 @@
 //! Small tools for writing HTML into Markdown pages.
 
-/// The text with everything escaped that HTML reads as markup, in content and in quoted attributes alike.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
+pub use workshop_results::write::html::escape;
 
 /// Makes one HTML block of Markdown out of this HTML: set apart by empty lines, and without any inside, since an empty
 /// line ends the block. The empty lines that matter are those of code, and there a character reference keeps them.
@@ -37,14 +23,6 @@ pub fn block(html: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn markup_in_text_is_escaped() {
-        assert_eq!(
-            escape(r#"Vec<&'a str> "x""#),
-            "Vec&lt;&amp;&#39;a str&gt; &quot;x&quot;"
-        );
-    }
 
     #[test]
     fn empty_lines_of_code_survive_inside_one_block() {

@@ -27,9 +27,6 @@ pub struct Call {
 
 impl Call {
     /// The only argument.
-    ///
-    /// # Errors
-    /// When there is none, or more than one.
     pub fn only_argument(&self, example: &str) -> Result<&str, Problem> {
         match self.arguments.as_slice() {
             [one] => Ok(one),
@@ -45,9 +42,6 @@ impl Call {
     }
 
     /// The number of the exercise that the only argument names.
-    ///
-    /// # Errors
-    /// When the argument is not like `exercise-3`.
     pub fn exercise(&self) -> Result<u8, Problem> {
         let example = format!("{{{{#{} exercise-3}}}}", self.name);
         let argument = self.only_argument(&example)?;
@@ -63,9 +57,6 @@ impl Call {
     }
 
     /// Nothing may follow the name.
-    ///
-    /// # Errors
-    /// When something does.
     pub fn no_arguments(&self) -> Result<(), Problem> {
         if self.arguments.is_empty() {
             return Ok(());

@@ -28,9 +28,6 @@ const LANGUAGES: [(&str, &str, &str); 14] = [
 ];
 
 /// The panes of `{{#panes kotlin=path:anchor rust=path:anchor}}` (or `{{#code …}}`), in the order written.
-///
-/// # Errors
-/// When there is nothing to show, a language is unknown, or a place cannot be read.
 pub fn render(root: &Path, call: &Call) -> Result<String, Problem> {
     let usage = format!(
         "write it as {{{{#{} kotlin=path/to/File.kt:anchor rust=path/to/file.rs:anchor}}}}",

@@ -20,10 +20,6 @@ pub fn supports(renderer: &str) -> bool {
 }
 
 /// Reads the book, expands its pages, writes it.
-///
-/// # Errors
-/// When a page has a fault, all faults of all pages in one [`Trouble`]; nothing is written then, so that mdBook stops
-/// instead of showing half a page.
 pub fn run(input: impl Read, mut output: impl Write) -> anyhow::Result<()> {
     let (context, mut book) = mdbook_preprocessor::parse_input(input)
         .map_err(|error| anyhow::anyhow!("{error:#}"))

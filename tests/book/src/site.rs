@@ -37,9 +37,6 @@ impl Site {
     }
 
     /// The book as it lies on disk.
-    ///
-    /// # Errors
-    /// When `SUMMARY.md` or a page that it names cannot be read.
     pub fn from_disk(workspace: &Workspace) -> anyhow::Result<Self> {
         let folder = workspace.book();
         let summary = folder.join("SUMMARY.md");

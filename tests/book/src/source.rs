@@ -15,9 +15,6 @@ pub struct Place {
 
 impl Place {
     /// Reads `path/to/file.rs` or `path/to/file.rs:anchor`.
-    ///
-    /// # Errors
-    /// When the path leaves the checkout, or names a file that learners edit.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let (file, anchor) = match text.split_once(':') {
             Some((file, anchor)) => (file, Some(anchor.to_owned())),
@@ -49,9 +46,6 @@ impl Place {
     }
 
     /// The code at this place, without anchor comments and without the indentation that all its lines share.
-    ///
-    /// # Errors
-    /// When the file, the anchor, or the code in it is missing.
     pub fn read(&self, root: &Path) -> Result<String, Problem> {
         let file = self.file.display();
         let text = std::fs::read_to_string(root.join(&self.file)).map_err(|error| {

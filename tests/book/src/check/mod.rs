@@ -20,7 +20,7 @@ use crate::site::Site;
 use crate::site::normal;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
-use workshop_base::probe::on_path;
+use workshop_base::probe;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::CALIBRATION;
 
@@ -76,7 +76,12 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
 fn render(workspace: &Workspace, folder: &Path) -> anyhow::Result<()> {
     let program = std::env::current_exe().context("cannot find out which program this is")?;
     let preprocessor = format!("\"{}\"", program.display());
-    let output = Command::new(mdbook(workspace)?)
+    let mdbook = probe::tool(workspace, "mdbook").ok_or_else(|| {
+        Trouble::new("there is no mdbook to render the book with")
+            .expected("mdbook on PATH or in .workshop/tools/bin")
+            .next("./justw --bring mdbook")
+    })?;
+    let output = Command::new(mdbook)
         .arg("build")
         .arg("--dest-dir")
         .arg(folder)
@@ -96,17 +101,6 @@ fn render(workspace: &Workspace, folder: &Path) -> anyhow::Result<()> {
     .next("fix what it names, then just serve")
     .failed()
     .into())
-}
-
-/// The mdBook to render with: the one that `justw` brought, else the one on PATH.
-fn mdbook(workspace: &Workspace) -> anyhow::Result<PathBuf> {
-    let brought = Some(workspace.tools().join("bin/mdbook")).filter(|program| program.is_file());
-    brought.or_else(|| on_path("mdbook")).ok_or_else(|| {
-        Trouble::new("there is no mdbook to render the book with")
-            .expected("mdbook on PATH or in .workshop/tools/bin")
-            .next("./justw --bring mdbook")
-            .into()
-    })
 }
 
 /// The book's Markdown and the committed result files, by their paths from the checkout's root.

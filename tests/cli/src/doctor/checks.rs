@@ -166,13 +166,7 @@ pub(super) fn tools(workspace: &Workspace) -> anyhow::Result<Vec<Check>> {
             .next("git restore tests/tools.toml")
     })?;
     let checks = pinned.into_iter().map(|(tool, version)| {
-        // What was brought comes before the PATH in every recipe.
-        let brought = workspace.tools().join("bin").join(&tool);
-        let program = if brought.is_file() {
-            brought
-        } else {
-            PathBuf::from(&tool)
-        };
+        let program = probe::tool(workspace, &tool).unwrap_or_else(|| PathBuf::from(&tool));
         let fix = Fix::yourself(format!("./justw --bring {tool}"));
         Check::new(&tool, program, Expected::Pinned(version), fix)
     });

@@ -25,6 +25,7 @@ use workshop_base::files;
 use workshop_base::fix;
 use workshop_base::fix::System;
 use workshop_base::outcome::Trouble;
+use workshop_base::probe::on_path;
 use workshop_base::scratch;
 
 /// The folder of an exercise that holds the configuration.
@@ -86,9 +87,11 @@ impl Program {
     /// # Errors
     /// When there is none, or it is too old.
     pub fn find() -> Result<Program, Lack> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path).chain(USUAL_FOLDERS.map(PathBuf::from));
-        let mut found = folders.filter_map(|folder| Program::at(folder.join("nginx")));
+        let usual = USUAL_FOLDERS.map(|folder| Path::new(folder).join("nginx"));
+        let mut found = on_path("nginx")
+            .into_iter()
+            .chain(usual)
+            .filter_map(Program::at);
         let program = found.next().ok_or(Lack::Missing)?;
         if is_old(&program.version) {
             return Err(Lack::Old(program.version));

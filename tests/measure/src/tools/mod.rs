@@ -7,7 +7,7 @@ pub mod hyperfine;
 pub mod oha;
 pub mod recording;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -29,17 +29,7 @@ pub fn find(workspace: &Workspace, tool: &str) -> anyhow::Result<PathBuf> {
 
 /// Finds a tool that is nice to have.
 pub fn look(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain([workspace.tools().join("bin")])
-        .map(|folder| folder.join(tool))
-        .find(|file| runs(file))
-}
-
-fn runs(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    file.metadata()
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    workshop_base::probe::tool(workspace, tool)
 }
 
 #[cfg(test)]

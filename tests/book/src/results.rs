@@ -265,3 +265,141 @@ impl Published {
         Some(table)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workshop_results::file::Verdict;
+
+    fn checkout() -> Workspace {
+        Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    }
+
+    fn committed(of: &str) -> ResultFile {
+        ResultFile::read(&ResultFile::reference_path(&checkout(), of)).unwrap()
+    }
+
+    #[test]
+    fn every_published_row_has_a_measured_one_beside_it() {
+        for (file, of) in [
+            ("published-article", "exercise-8"),
+            ("published-ladder", "exercise-12"),
+        ] {
+            let published = Published::read(&checkout(), file).unwrap();
+            let result = committed(of);
+            let ours = result
+                .tables
+                .iter()
+                .find(|table| table.id == "beside-published");
+            let keys: Vec<&str> = ours
+                .unwrap()
+                .rows
+                .iter()
+                .map(|row| row.key.as_str())
+                .collect();
+            for row in &published.row {
+                assert!(
+                    keys.contains(&row.ours.as_str()),
+                    "{file}: {}: {keys:?}",
+                    row.heading
+                );
+                assert_eq!(row.values.len(), published.columns.len(), "{}", row.heading);
+            }
+            let name = REFERENCE;
+            let beside = published
+                .beside(Whose {
+                    name,
+                    result: &result,
+                })
+                .unwrap();
+            assert_eq!(beside.rows.len(), keys.len());
+            assert_eq!(beside.rows[0].cells[0], published.row[0].values[0]);
+        }
+    }
+
+    #[test]
+    fn published_ratios_follow_from_the_published_values() {
+        let article = Published::read(&checkout(), "published-article").unwrap();
+        let value = |cell: &Cell| match cell {
+            Cell::Number(value) => *value,
+            Cell::Count(count) => *count as f64,
+            other => panic!("{other:?}"),
+        };
+        for row in &article.row {
+            let percent = value(&row.values[1]) / value(&row.values[0]) * 100.0;
+            assert_eq!(
+                row.values[2],
+                Cell::text(format!("{percent:.0} %")),
+                "{}",
+                row.heading
+            );
+        }
+        let ladder = Published::read(&checkout(), "published-ladder").unwrap();
+        for row in &ladder.row {
+            let ratio = value(&row.values[0]) / value(&ladder.row[0].values[0]);
+            assert!(
+                (value(&row.values[1]) - ratio).abs() < 0.01,
+                "{}",
+                row.heading
+            );
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_not_there_is_a_fault_of_the_page() {
+        let ids = ["nonsense".to_owned()];
+        let problem = render(&checkout(), "exercise-8", &ids).unwrap_err();
+        assert!(
+            problem.what.contains("no table or chart named nonsense"),
+            "{problem:?}"
+        );
+        let html = render(&checkout(), "exercise-8", &["goals".to_owned()]).unwrap();
+        assert!(
+            html.contains("not reached") && !html.contains("Saturated"),
+            "{html}"
+        );
+        assert!(
+            !html.trim().contains("\n\n"),
+            "an empty line would end the HTML block"
+        );
+    }
+
+    /// The last section of the page about the ladder is prose about values: who commits others has to read it again.
+    #[test]
+    fn the_ladders_page_says_what_the_committed_values_show() {
+        let result = committed("exercise-12");
+        let of = |key: &str, side: &str| {
+            let metric = result.metric(key).unwrap();
+            metric.comparison(side, "kotlin").unwrap().clone()
+        };
+        let ratio = |key: &str, side: &str| of(key, side).ratio.unwrap();
+        let verdict = |key: &str, side: &str| of(key, side).verdict;
+        let (short, long) = ("throughput", "throughput_at_512_bytes");
+        let [process, module, library, service] =
+            ["solution-9", "solution-10", "solution-11", "solution-12"];
+        for tier in [process, module] {
+            assert!(
+                ratio(short, tier) < 1.0 / 3.0,
+                "several times slower: {tier}"
+            );
+        }
+        assert!(ratio(long, process) > 1.5 * ratio(short, process));
+        assert!(ratio(long, module) < 1.5 * ratio(short, module));
+        assert_eq!(verdict(long, module), Verdict::Slower);
+        assert_ne!(verdict(short, library), Verdict::Faster);
+        for tier in [library, service] {
+            assert!(
+                (0.7..1.4).contains(&ratio(short, tier)),
+                "about as fast: {tier}"
+            );
+            assert_eq!(verdict(long, tier), Verdict::Faster, "{tier}");
+            assert_eq!(
+                verdict("cpu_per_request_at_512_bytes", tier),
+                Verdict::Less,
+                "{tier}"
+            );
+        }
+        assert!(ratio("start_up", service) < 0.05, "milliseconds");
+        assert!(ratio("pss_at_load", service) < 0.1, "a few percent");
+    }
+}

@@ -1,7 +1,7 @@
 //! What is shown of a measurement, and in which order: the same for the terminal, the pages and the report.
 
 use crate::figures::{count, figure};
-use crate::file::{Better, JudgedPrediction, Metric, Mode, ResultFile, Side, Verdict};
+use crate::file::{Better, JudgedPrediction, Metric, Mode, ResultFile, Side, SideValue, Verdict};
 use crate::predictions::FACTOR;
 use crate::shown::{Cell, Chart, Column, Drawing, Ratio, RatioRow, Table};
 use workshop_base::target::Language;
@@ -181,6 +181,15 @@ impl<'a> Layout<'a> {
             )
         });
         sides.chain(ratios).collect()
+    }
+
+    /// The values under the first columns.
+    fn values<'m>(&self, metric: &'m Metric) -> Vec<Option<&'m SideValue>> {
+        if self.best {
+            return vec![self.result.kotlin(metric), None, self.result.rust(metric)];
+        }
+        let sides = self.sides.iter();
+        sides.map(|side| metric.value(&side.id)).collect()
     }
 
     fn cells(&self, metric: Option<&Metric>) -> Vec<Cell> {
@@ -388,6 +397,7 @@ fn notes(result: &ResultFile) -> Option<Item> {
 pub fn data(whose: Whose<'_>) -> Item {
     let result = whose.result;
     let mut items = vec![Item::Table(spread(result))];
+    items.extend(all_sides(result).map(Item::Table));
     items.extend(notes(result));
     items.push(Item::Table(conditions(result)));
     let of = if whose.name.is_empty() { "" } else { ": " };
@@ -411,12 +421,8 @@ fn spread(result: &ResultFile) -> Table {
     table.corner = "Metric".to_owned();
     for metric in metrics {
         let mut cells = layout.cells(Some(metric));
-        let sides: Vec<&str> = match layout.best {
-            true => vec![],
-            false => layout.sides.iter().map(|side| side.id.as_str()).collect(),
-        };
-        for (cell, side) in cells.iter_mut().zip(sides) {
-            if let Some(value) = metric.value(side) {
+        for (cell, value) in cells.iter_mut().zip(layout.values(metric)) {
+            if let Some(value) = value {
                 *cell = Cell::Range {
                     value: value.value,
                     least: value.least,
@@ -436,6 +442,23 @@ fn spread(result: &ResultFile) -> Table {
         table.row(metric.heading(), cells);
     }
     table
+}
+
+/// Every side and every comparison, where the best of Kotlin and the target stand for all of them elsewhere.
+fn all_sides(result: &ResultFile) -> Option<Table> {
+    let metrics: Vec<&Metric> = result.metrics.iter().collect();
+    let mut layout = Layout::of(result, &metrics);
+    if !std::mem::take(&mut layout.best) {
+        return None;
+    }
+    let headings = layout.columns();
+    let columns = Column::list(headings.iter().map(String::as_str));
+    let mut table = Table::new("all-sides", "All sides and comparisons", columns);
+    table.corner = "Metric".to_owned();
+    for metric in metrics {
+        table.row(metric.heading(), layout.cells(Some(metric)));
+    }
+    Some(table)
 }
 
 fn conditions(result: &ResultFile) -> Table {

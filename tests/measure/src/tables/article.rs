@@ -1,8 +1,6 @@
 //! Exercise 8: the rows of the article's table, the knobs of the port, how the heap was found, and the distance to the
 //! ceiling.
 
-use serde::Deserialize;
-
 use super::sides_by_metrics;
 use workshop_results::figures::{figure, interval};
 use workshop_results::file::{Comparison, ResultFile, Side};
@@ -10,7 +8,7 @@ use workshop_results::metrics::{CPU_ONCE, DATABASE};
 use workshop_results::shown::{Cell, Column, Row, Table};
 
 /// Both sides in several set-ups, in one run. The values are metrics; here is which side is which row.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Article {
     /// The set-ups of Kotlin, by their sides' ids. The first is as shipped; each of the others adds something to the one
     /// before it.
@@ -34,7 +32,7 @@ pub struct Article {
 }
 
 /// One thing that is changed in the reference.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Knob {
     /// The side's id.
     pub side: String,
@@ -43,7 +41,7 @@ pub struct Knob {
 }
 
 /// The search for the smallest heap that meets the latency goal.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HeapSearch {
     /// The rate of the trials, in requests per second.
     pub rate: f64,
@@ -58,7 +56,7 @@ pub struct HeapSearch {
 }
 
 /// A heap that was tried.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HeapTrial {
     /// `-Xmx`, in MB.
     pub megabytes: u32,
@@ -69,7 +67,7 @@ pub struct HeapTrial {
 }
 
 /// A container image of a side.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Image {
     /// The side's id.
     pub side: String,

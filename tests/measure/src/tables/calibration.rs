@@ -1,12 +1,10 @@
 //! The measuring compared with itself: what it must say, and whether it does.
 
-use serde::Deserialize;
-
 use workshop_results::file::Comparison;
 use workshop_results::shown::{Cell, Column, Table};
 
 /// One claim that the measuring must fulfill about itself.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// The claim as a sentence.
     pub claim: String,

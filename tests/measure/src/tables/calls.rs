@@ -1,13 +1,11 @@
 //! Exercises 10 and 11: calls of Rust inside the JVM, by size, beside the same in Kotlin.
 
-use serde::Deserialize;
-
 use workshop_results::figures::count;
 use workshop_results::file::Comparison;
 use workshop_results::shown::{Cell, Column, Table};
 
 /// A call that Rust answers, beside the same in Kotlin.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct CallTime {
     /// What is called: `copy` or `code`.
     pub call: String,

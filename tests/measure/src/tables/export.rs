@@ -1,13 +1,11 @@
 //! Exercise 7: a page by key and by OFFSET.
 
-use serde::Deserialize;
-
 use workshop_results::figures::count;
 use workshop_results::file::Comparison;
 use workshop_results::shown::{Cell, Column, Table};
 
 /// A page of rows asked for in two ways.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Paging {
     /// Rows of a page.
     pub limit: u32,
@@ -18,7 +16,7 @@ pub struct Paging {
 }
 
 /// One page, by key and by OFFSET.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct PageTimes {
     /// The page, from 1.
     pub page: u32,

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use super::{see_it_yourself, statuses};
 use workshop_results::figures::figure;
 use workshop_results::shown::{Cell, Column, Table};
 
 /// The same load with a key that counts and with one that doesn't, on one process. It shows what a gate is for, and has no
 /// interval: nothing is claimed from it.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct WrongKey {
     /// The load with the wrong key, as it is typed.
     pub command: String,
@@ -23,7 +21,7 @@ pub struct WrongKey {
 }
 
 /// A run, as the load generator and as the gate see it.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct KeyRun {
     /// Answers per second.
     pub rate: f64,

@@ -1,13 +1,11 @@
 //! Exercise 12: one endpoint at every depth, and the best tier by each figure.
 
-use serde::Deserialize;
-
 use workshop_results::file::{Metric, ResultFile};
 use workshop_results::metrics::{PSS_LOADED, text_end};
 use workshop_results::shown::{Cell, Column, Row, Table};
 
 /// A row of the ladder.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Tier {
     /// How far up it is: 0 is Kotlin alone.
     pub tier: u8,

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use workshop_base::target::Language;
 use workshop_results::figures::figure;
 use workshop_results::file::{ResultFile, Side};
@@ -11,7 +9,7 @@ use workshop_results::metrics::pool_end;
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 
 /// Pools of several sizes under the same load. The values are metrics with the size at the end of their keys.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct PoolSweep {
     /// The sizes, rising.
     pub sizes: Vec<u16>,
@@ -24,7 +22,7 @@ pub struct PoolSweep {
 }
 
 /// The smallest pool of a side that reaches nearly what its best one does.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Knee {
     /// The side's id.
     pub side: String,

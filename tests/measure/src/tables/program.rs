@@ -1,14 +1,12 @@
 //! Exercise 9: the program by itself, beside one that does nothing.
 
-use serde::Deserialize;
-
 use super::see_it_yourself;
 use workshop_results::figures::count;
 use workshop_results::file::Comparison;
 use workshop_results::shown::{Cell, Column, Table};
 
 /// A program by itself, from its start to its end, beside one that does nothing.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct ProgramTimes {
     /// What was timed, as it is typed.
     pub command: String,
@@ -19,7 +17,7 @@ pub struct ProgramTimes {
 }
 
 /// How long a program runs, in milliseconds: the geometric mean over the rounds of the medians of their runs.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct ProgramTime {
     /// The mean.
     pub ms: f64,
@@ -30,7 +28,7 @@ pub struct ProgramTime {
 }
 
 /// How long the program takes for a text.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct TextTime {
     /// Bytes of the text.
     pub text_bytes: usize,

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use super::{see_it_yourself, statuses};
 use workshop_results::figures::{figure, interval};
 use workshop_results::file::{Comparison, ResultFile};
@@ -11,7 +9,7 @@ use workshop_results::metrics::UNCORRECTED;
 use workshop_results::shown::{Chart, Column, Course, Drawing, Panel, Table};
 
 /// A load at a constant rate while the database stands still for a while, each request counted in both ways.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct Stall {
     /// The load, as it is typed.
     pub command: String,
@@ -28,7 +26,7 @@ pub struct Stall {
 }
 
 /// What the stall was to one side.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub struct StalledSide {
     /// The side's id.
     pub side: String,
@@ -41,7 +39,7 @@ pub struct StalledSide {
 }
 
 /// The slowest request of each moment of a run, by both ways of counting; none where there was no request.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default)]
 pub struct Moments {
     /// The length of a moment, in seconds.
     pub moment_s: f64,

@@ -102,7 +102,10 @@ fn of_table(table: &Table) -> String {
     let rows: String = rows.collect();
     let (caption, label) = match table.title.as_str() {
         "" => (String::new(), "Measured values"),
-        title => (format!("<caption>{}</caption>\n", escape(title)), title),
+        title => (
+            format!("<caption><span>{}</span></caption>\n", escape(title)),
+            title,
+        ),
     };
     format!(
         "<div class=\"table-wrapper\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table class=\"figures {}\">\n{caption}<thead>\n{}</thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n{}",

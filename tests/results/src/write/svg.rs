@@ -85,10 +85,7 @@ impl Scale {
         let steps =
             || (-9..=9).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power)));
         // A little air, and the line at 1 never on the very edge.
-        let low = steps()
-            .filter(|step| *step <= least / 1.15)
-            .last()
-            .unwrap_or(1e-9);
+        let low = steps().rfind(|step| *step <= least / 1.15).unwrap_or(1e-9);
         let high = steps().find(|step| *step >= most * 1.15).unwrap_or(1e9);
         let decades = (high / low).log10();
         // Up to two decades every 1, 2 and 5; beyond, powers of ten: more labels would touch on a phone.

@@ -120,8 +120,11 @@ pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
         Err(error) => {
             let outcome = Trouble::of(&error).map_or(Outcome::CouldNotJudge, Trouble::outcome);
             eprintln!("error: {error}");
-            for cause in error.chain().skip(1) {
-                eprintln!("  because: {cause}");
+            let said = error.to_string();
+            for cause in error.chain().skip(1).map(ToString::to_string) {
+                if !said.contains(&cause) {
+                    eprintln!("  because: {cause}");
+                }
             }
             ExitCode::from(outcome.code())
         }

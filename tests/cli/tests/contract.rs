@@ -79,7 +79,7 @@ async fn same_work_as_the_port(workspace: &Workspace) -> anyhow::Result<Result<(
     let target = Target::Solution(PORT);
     let port = build::build(workspace, target, Profile::Check).await?;
     let port = Subject::of(target, port, scratch.path())?;
-    let ceiling = ceiling::build(workspace, Profile::Check)?;
+    let ceiling = ceiling::build(workspace, Profile::Check).await?;
     let ceiling = Subject::named(ceiling::ID, ceiling::ID, ceiling, scratch.path())?;
     let url = datasets::shared_url(&server, DataSet::Small);
     let same = gates::same_work(workspace, &[&port, &ceiling], &url, DataSet::Small, PORT).await?;

@@ -118,7 +118,7 @@ async fn sizes(
     launch.env.push(heap);
     let service = Service::start(workspace, &launch, &Settings::new(database_url))
         .await
-        .map_err(|error| error.into_trouble())?;
+        .map_err(|error| error.into_error())?;
     let mut answers = 0;
     let warm = size_after(workspace, &service, WARM, &mut answers).await?;
     let later = size_after(workspace, &service, MANY, &mut answers).await?;

@@ -1,7 +1,7 @@
 //! The harness: targets built and started, requests made, the database taken away and given back, failures told.
 //!
-//! `build` makes a launch of a target, `service` runs it and what surrounds it, `request` asks it, `scenarios` are what the tests
-//! of a suite need around it.
+//! `build` makes a launch of a target, `service` runs it and what surrounds it, `request` asks it, and `scenarios` are what the
+//! tests of a suite need around it.
 
 pub mod build;
 pub mod contract;
@@ -14,5 +14,7 @@ pub mod service;
 
 pub use build::{copies, glue, image as container, jdk, wasm};
 pub use request::{failure, http, qr};
-pub use scenarios::{first_start, outage, restart, short_runs, shutdown, silence, workbench};
+pub use scenarios::{
+    first_start, outage, own as workbench, restart, short_runs, shutdown, silence,
+};
 pub use service::{front, nginx, proxy, sockets, stand_in};

@@ -1,10 +1,8 @@
-//! Which tests of a target run when: those first that only ask a service, then those that wait for its time limits. What takes
-//! the processor from others, or is told to stop, comes at the end. Where there are many questions, those come first that are
-//! new in the exercise.
+//! Which tests of a target run when: those first that only ask a service, then those that wait, then what takes the processor
+//! from others. Where there are many questions, those come first that are new in the exercise.
 
-use crate::contract::ContractTest;
-use crate::contract::Kind;
-use crate::contract::Suite;
+use crate::contract::{ContractTest, Suite};
+use crate::scenarios::When;
 use workshop_base::outcome::Trouble;
 
 /// With more questions than these the ones of earlier exercises wait until the new ones have their answers.
@@ -16,56 +14,22 @@ pub struct Phase {
     pub suites: Vec<Suite>,
 }
 
-/// When a test runs, in the order of the phases.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
-    /// It asks a service that nothing is wrong with.
-    First,
-    /// The same, and an earlier exercise asks it already.
-    Again,
-    /// It takes the database away, or waits for clients that are slow.
-    InTrouble,
-    /// It tells services to stop, or starts some of its own.
-    AtTheEnd,
-}
-
-impl When {
-    const ALL: [When; 4] = [When::First, When::Again, When::InTrouble, When::AtTheEnd];
-
-    fn of(kind: &Kind) -> When {
-        match kind {
-            Kind::Steady(_) | Kind::Talkative(_) => When::First,
-            Kind::Outage(_)
-            | Kind::Silence(_)
-            | Kind::Restart(_)
-            | Kind::FirstStart(_)
-            | Kind::Large(_) => When::InTrouble,
-            Kind::Shutdown(_) | Kind::ShortRuns(_) | Kind::Own(_) => When::AtTheEnd,
-        }
-    }
-}
-
 impl Phase {
     fn of(all: &[Suite], of_this_phase: impl Fn(&str, &ContractTest) -> bool) -> Option<Phase> {
-        let mut suites = Vec::new();
-        for suite in all {
-            let tests = suite.tests.iter().copied();
-            let tests = tests.filter(|test| of_this_phase(suite.name, test));
-            let tests: Vec<ContractTest> = tests.collect();
-            if !tests.is_empty() {
-                suites.push(Suite {
-                    name: suite.name,
-                    tests,
-                });
-            }
-        }
+        let suites = all.iter().map(|suite| Suite {
+            name: suite.name,
+            tests: suite
+                .tests
+                .iter()
+                .filter(|test| of_this_phase(suite.name, test))
+                .cloned()
+                .collect(),
+        });
+        let suites: Vec<Suite> = suites.filter(|suite| !suite.tests.is_empty()).collect();
         (!suites.is_empty()).then_some(Phase { suites })
     }
 
     /// A phase of the tests of these suites with this name; none when there are none.
-    ///
-    /// # Errors
-    /// When a suite has no such name.
     pub fn of_one_test(
         all: Vec<Suite>,
         suite_names: &[&str],
@@ -76,7 +40,7 @@ impl Phase {
     }
 
     /// The tests of this phase that are among these.
-    pub(super) fn some(&self, tests: &[String]) -> Option<Phase> {
+    pub(crate) fn some(&self, tests: &[String]) -> Option<Phase> {
         Phase::of(&self.suites, |_, test| {
             tests.iter().any(|name| name == test.name)
         })
@@ -90,28 +54,22 @@ impl Phase {
 
 /// The phases of the suites with these names: none of them is empty. `new` are the suites among them that no earlier exercise
 /// has.
-///
-/// # Errors
-/// When a suite has no such name.
 pub fn phases(all: Vec<Suite>, suite_names: &[&str], new: &[&str]) -> anyhow::Result<Vec<Phase>> {
     let suites = chosen(all, suite_names)?;
-    // One outage takes no longer than the questions. Where other trouble takes seconds it can wait for that.
-    let only_outages = suites
-        .iter()
-        .flat_map(|suite| &suite.tests)
-        .filter(|test| When::of(&test.kind) == When::InTrouble)
-        .all(|test| matches!(test.kind, Kind::Outage(_)));
-    let tests = suites.iter().flat_map(|suite| &suite.tests);
-    let questions = tests.filter(|test| When::of(&test.kind) == When::First);
+    let tests = || suites.iter().flat_map(|suite| &suite.tests);
+    let questions = tests().filter(|test| test.scenario.when == When::First);
     let many_questions = questions.count() > MANY_QUESTIONS;
-    let when = |suite: &str, test: &ContractTest| match When::of(&test.kind) {
-        When::InTrouble if only_outages => When::First,
-        When::First if many_questions && !new.contains(&suite) => When::Again,
-        when => when,
+    let waits = tests().any(|test| test.scenario.when == When::Waiting);
+    let place = |suite: &str, test: &ContractTest| match test.scenario.when {
+        When::First if many_questions && !new.contains(&suite) => 1,
+        When::Brief if waits => 1,
+        When::First | When::Brief => 0,
+        When::Waiting => 1,
+        When::AtTheEnd => 2,
     };
     let phases =
-        When::ALL.map(|phase| Phase::of(&suites, |suite, test| when(suite, test) == phase));
-    Ok(phases.into_iter().flatten().collect())
+        (0..=2).filter_map(|phase| Phase::of(&suites, |suite, test| place(suite, test) == phase));
+    Ok(phases.collect())
 }
 
 fn chosen(mut all: Vec<Suite>, names: &[&str]) -> anyhow::Result<Vec<Suite>> {
@@ -122,11 +80,9 @@ fn chosen(mut all: Vec<Suite>, names: &[&str]) -> anyhow::Result<Vec<Suite>> {
             .iter()
             .position(|suite| suite.name == *name)
             .ok_or_else(|| {
-                Trouble::new(format!(
-                    "an exercise.toml names the suite {name}, which there is not"
-                ))
-                .expected(format!("one of: {}", known.join(", ")))
-                .next("git diff -- '*exercise.toml'")
+                Trouble::new(format!("an exercise.toml names the unknown suite {name}"))
+                    .expected(format!("one of: {}", known.join(", ")))
+                    .next("git diff -- '*exercise.toml'")
             })?;
         chosen.push(all.remove(position));
     }

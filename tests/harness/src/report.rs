@@ -1,8 +1,9 @@
 //! What a judged target did: a verdict a test, how long each step took, and how that is told.
 
+use std::fmt;
 use std::time::Duration;
 
-use crate::failure::Failure;
+use crate::request::failure::Failure;
 use workshop_base::outcome::Outcome;
 use workshop_base::terminal::Style;
 use workshop_base::terminal::paint;
@@ -57,10 +58,13 @@ impl Timings {
             self.add(step, *took);
         }
     }
+}
 
-    /// Every step and how long it took.
-    pub fn steps(&self) -> &[(&'static str, Duration)] {
-        &self.steps
+impl fmt::Display for Timings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = self.steps.iter();
+        let steps = steps.map(|(step, took)| format!("{step} {:.3} s", took.as_secs_f64()));
+        write!(f, "timings: {}", steps.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -202,16 +206,6 @@ impl Report {
             );
         }
     }
-
-    /// Prints how long each step took.
-    pub fn print_timings(&self) {
-        let parts = self
-            .timings
-            .steps()
-            .iter()
-            .map(|(step, took)| format!("{step} {:.3} s", took.as_secs_f64()));
-        println!("timings: {}", parts.collect::<Vec<_>>().join(", "));
-    }
 }
 
 fn print_in_full(failure: &Failure, log: &str) {
@@ -239,7 +233,7 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Report, Verdict};
-    use crate::failure::Failure;
+    use crate::request::failure::Failure;
     use workshop_base::outcome::Outcome;
 
     fn red() -> Verdict {

@@ -20,7 +20,6 @@ contract_tests! {
         health_and_ready_need_no_key,
         the_key_is_never_logged,
     ],
-    outage: []
 }
 
 fn expect_unauthorized(answer: &Answer) -> Result<(), Failure> {

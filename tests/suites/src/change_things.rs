@@ -38,7 +38,6 @@ contract_tests! {
         opposite_orders_do_not_lock_each_other_out,
         many_visits_at_once_are_all_or_nothing,
     ],
-    outage: [],
     first_start: [
         a_service_without_a_database_is_alive_and_not_ready,
         it_is_ready_soon_after_its_database_has_come,

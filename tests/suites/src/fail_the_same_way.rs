@@ -23,7 +23,6 @@ contract_tests! {
         a_failed_query_answers_500_and_tells_the_client_nothing,
         the_log_says_why_a_query_failed,
     ],
-    outage: [],
     silence: [
         a_query_without_an_answer_is_given_up,
         a_query_that_was_given_up_ends_at_the_database_as_well,

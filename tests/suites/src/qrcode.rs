@@ -28,7 +28,6 @@ contract_tests! {
         no_key_is_needed,
         two_hundred_at_once_are_all_answered,
     ],
-    outage: []
 }
 
 /// The path that asks for this text.

@@ -27,8 +27,6 @@ use workshop_harness::workbench::OwnService;
 use workshop_harness::workbench::Workbench;
 
 contract_tests! {
-    steady: [],
-    outage: [],
     own: [
         a_library_that_is_missing_answers_503,
         a_library_of_another_machine_answers_503,

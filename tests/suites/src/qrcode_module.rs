@@ -31,8 +31,6 @@ use workshop_harness::workbench::OwnService;
 use workshop_harness::workbench::Workbench;
 
 contract_tests! {
-    steady: [],
-    outage: [],
     own: [
         a_panic_answers_503_and_ends_the_instance,
         a_module_that_hangs_is_ended_in_time,

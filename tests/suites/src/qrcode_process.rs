@@ -27,8 +27,6 @@ use workshop_harness::workbench::OwnService;
 use workshop_harness::workbench::Workbench;
 
 contract_tests! {
-    steady: [],
-    outage: [],
     own: [
         the_program_draws_standard_input,
         the_program_draws_its_argument,

@@ -34,8 +34,6 @@ use workshop_harness::workbench::OwnService;
 use workshop_harness::workbench::Workbench;
 
 contract_tests! {
-    steady: [],
-    outage: [],
     own: [
         every_stage_keeps_the_contract,
         other_routes_go_to_kotlin_at_every_stage,

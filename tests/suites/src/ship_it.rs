@@ -29,7 +29,6 @@ contract_tests! {
         a_failed_query_is_logged_with_the_request_id_of_its_answer,
         a_request_that_works_is_not_logged_unless_that_is_asked_for,
     ],
-    outage: [],
     talkative: [
         a_request_is_logged_with_its_id_when_that_is_asked_for,
         no_secret_is_logged_at_any_level,

@@ -31,7 +31,6 @@ contract_tests! {
         a_head_of_an_export_has_its_headers_only,
         pages_and_exports_need_a_key,
     ],
-    outage: [],
     large: [
         the_first_line_comes_before_the_last_row_is_read,
         a_client_that_leaves_takes_its_query_with_it,

@@ -1,8 +1,7 @@
-//! `just bench-loop`: how long a learner waits after a one-line edit, step by step, held against its limits.
+//! `just bench-loop`: how long a learner waits after a one-line edit, held against the limits.
 //!
-//! The edit is made in copies of the port's references, so no file of the checkout is touched. The wait is the one until the
-//! tests of the first phase have answered. What `just check` runs when these are green is timed once, and has no limit: tests
-//! that let time limits of the service pass take seconds whatever the tool does.
+//! The edit is made in copies of the port's references, so no file of the checkout is touched. One limit is for the wait until
+//! the tests of the first phase have answered, beside cargo's build; the other is for the whole check when all is green.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -24,7 +23,8 @@ use workshop_harness::build;
 use workshop_harness::build::Profile;
 use workshop_harness::copies::Copy;
 use workshop_harness::report::Report;
-use workshop_harness::run::judge_once;
+use workshop_harness::run::judge_phases;
+use workshop_harness::scenarios::Place;
 use workshop_postgres::Provider;
 use workshop_postgres::Server;
 
@@ -34,15 +34,14 @@ const LOOPS: usize = 3;
 const LIMIT_ON_DOCKER: Duration = Duration::from_millis(1500);
 /// The same on a server without a container.
 const LIMIT_ELSEWHERE: Duration = Duration::from_millis(1000);
+/// The longest that a whole check may take when all is green.
+const WHOLE_LIMIT: Duration = Duration::from_secs(8);
 /// The longest that the book may take to build.
 const BOOK_LIMIT: Duration = Duration::from_secs(3);
 /// The most memory that the tool may have used, in kB.
 const MEMORY_LIMIT_KB: u64 = 150 * 1024;
 
 /// Runs the loops and prints what they took.
-///
-/// # Errors
-/// When the reference cannot be built or judged.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let provider = Server::ensure(workspace).await?.provider();
@@ -56,7 +55,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         .iter()
         .filter(|exercise| exercise.is_port() && exercise.is_crate());
     for exercise in port {
-        let copy = Copy::of(workspace, &exercise.solution(workspace), "bench-loop")?;
+        let copy = Copy::of(workspace, &exercise.solution(workspace), "bench-loop").await?;
         let mut loops = Vec::new();
         for round in 0..=LOOPS {
             let timed = one_loop(workspace, &catalogue, exercise, &copy, round).await?;
@@ -74,12 +73,12 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     })
 }
 
-/// The time in cargo's build, the report of the first phase with the time of all other steps, and, in the last loop, the time of
-/// the other phases.
+/// What one loop took: in cargo's build, until the first tests have answered, and until the check has ended.
 struct Timed {
     build: Duration,
+    first: Duration,
+    whole: Duration,
     report: Report,
-    later: Duration,
 }
 
 async fn one_loop(
@@ -95,33 +94,36 @@ async fn one_loop(
     writeln!(source, "// edit {round}")?;
     drop(source);
     let started = Instant::now();
-    let launch = build::cargo(workspace, copy.krate(), Profile::Check)?;
+    let launch = build::cargo(workspace, copy.krate(), Profile::Check).await?;
     let build = started.elapsed();
+
     let started = Instant::now();
     let server = Server::ensure(workspace).await?;
-    let found = started.elapsed();
     let phases = check::phases_of(catalogue, Some(exercise))?;
-    let (first, others) = phases.split_first().context("an exercise without tests")?;
-    let mut report = judge_once(workspace, &server, &launch, first).await?;
-    report.timings.add_first("server", found);
-    let target = Target::Solution(exercise.number);
+    let place = Place {
+        workspace,
+        server: &server,
+        launch: &launch,
+    };
+    let mut first = None;
+    let report = judge_phases(place, &phases, |found| {
+        first.get_or_insert_with(|| started.elapsed());
+        // The whole check is timed once.
+        found.failed().is_empty() && round == LOOPS
+    })
+    .await?;
+    let whole = build + started.elapsed();
     if report.outcome() != Outcome::Passed {
         report.print();
+        let target = Target::Solution(exercise.number);
         let trouble = Trouble::new("the reference is red, so its loop says nothing").failed();
         return Err(trouble.next(format!("just check {target}")).into());
     }
-    let mut later = Duration::ZERO;
-    if round == LOOPS && !others.is_empty() {
-        let started = Instant::now();
-        for phase in others {
-            judge_once(workspace, &server, &launch, phase).await?;
-        }
-        later = started.elapsed();
-    }
     Ok(Timed {
         build,
+        first: first.context("an exercise without tests")?,
+        whole,
         report,
-        later,
     })
 }
 
@@ -170,38 +172,30 @@ fn book_build(workspace: &Workspace) -> anyhow::Result<Duration> {
     build()
 }
 
-/// Prints what the loops of an exercise took, and whether that is within the limit.
+/// Prints what the loops of an exercise took, and whether that is within the limits.
 fn tell_loops(exercise: &Exercise, loops: &[Timed], tool: Duration, provider: Provider) -> bool {
     println!("{}", paint(Style::Strong, exercise.name()));
     let builds = loops.iter().map(|timed| timed.build);
     row("cargo's build of the crate", median(builds.collect()));
-    let mut outside = tool;
-    let steps = loops
-        .first()
-        .map_or(&[][..], |timed| timed.report.timings.steps());
-    for (index, (step, _)) in steps.iter().enumerate() {
-        let took = loops
-            .iter()
-            .filter_map(|timed| timed.report.timings.steps().get(index))
-            .map(|(_, took)| *took);
-        let took = median(took.collect());
-        row(step, took);
-        outside += took;
-    }
-    let later = loops.last().map_or(Duration::ZERO, |timed| timed.later);
-    if !later.is_zero() {
-        row("all other tests, afterwards", later);
-    }
+    let first = median(loops.iter().map(|timed| timed.first).collect());
+    let outside = tool + first;
     let limit = if provider == Provider::Docker {
         LIMIT_ON_DOCKER
     } else {
         LIMIT_ELSEWHERE
     };
-    hold(
-        "outside cargo's build",
+    let soon = hold(
+        "the first tests, beside cargo's build",
         &format!("{}, limit {}", seconds(outside), seconds(limit)),
         outside <= limit,
-    )
+    );
+    let Some(last) = loops.last() else {
+        return soon;
+    };
+    println!("          {}", last.report.timings);
+    let whole = tool + last.whole;
+    let figure = format!("{}, limit {}", seconds(whole), seconds(WHOLE_LIMIT));
+    hold("a whole green check", &figure, whole <= WHOLE_LIMIT) && soon
 }
 
 /// Prints the same of the book and of the tool's memory.

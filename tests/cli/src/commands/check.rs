@@ -18,7 +18,6 @@ use workshop_base::terminal::paint;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build;
 use workshop_harness::build::BuildError;
-use workshop_harness::build::CompilerError;
 use workshop_harness::build::Launch;
 use workshop_harness::build::Profile;
 use workshop_harness::contract::Suite;
@@ -28,13 +27,12 @@ use workshop_harness::report::Judged;
 use workshop_harness::report::Report;
 use workshop_harness::report::Verdict;
 use workshop_harness::run::judge;
-use workshop_harness::run::judge_phase;
+use workshop_harness::run::judge_phases;
+use workshop_harness::scenarios::Place;
+use workshop_harness::service::StartError;
 use workshop_postgres::Server;
 
 /// Checks one target and prints what it found.
-///
-/// # Errors
-/// When nothing can be said about the target.
 pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let exercise = exercise_of(&catalogue, args.target)?;
@@ -45,38 +43,99 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
             report.print_tests();
             report
         }
-        _ => {
-            let started = Instant::now();
-            let launch = match build::build(workspace, args.target, Profile::Check).await {
-                Ok(launch) => launch,
-                Err(BuildError::DoesNotCompile { label, errors }) => {
-                    return does_not_compile(workspace, exercise, args.target, &label, errors);
+        _ => match built_and_judged(workspace, &catalogue, exercise, args.target).await {
+            Ok(report) => report,
+            Err(error) => {
+                let (check, trouble) = faulty(args.target, error)?;
+                if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
+                    state::record(workspace, exercise, &check)?;
                 }
-                Err(BuildError::CouldNotBuild(error)) => return Err(error),
-            };
-            let built = started.elapsed();
-            let started = Instant::now();
-            let server = Server::ensure(workspace).await?;
-            let found = started.elapsed();
-            let label = paint(Style::Strong, launch.label.as_str());
-            println!("{label} on {}", server.describe());
-            let phases = phases_of(&catalogue, exercise)?;
-            let mut report = phase_by_phase(workspace, &server, &launch, phases).await?;
-            report.timings.add_first("server", found);
-            report.timings.add_first("build", built);
-            report
-        }
+                return Err(trouble.failed().into());
+            }
+        },
     };
     report.print_count();
     editors::tell_places(workspace, &report)?;
     if args.timings {
-        report.print_timings();
+        println!("{}", report.timings);
     }
     if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
         state::record(workspace, exercise, &last_check(&report))?;
     }
     println!("\n{}", next_step(&catalogue, args.target, &report));
     Ok(report.outcome())
+}
+
+/// Builds a target and judges it phase by phase; the tests of each phase are printed when they have ended. Nobody with a red one
+/// has to wait for the phases after it.
+async fn built_and_judged(
+    workspace: &Workspace,
+    catalogue: &Catalogue,
+    exercise: Option<&Exercise>,
+    target: Target,
+) -> anyhow::Result<Report> {
+    let started = Instant::now();
+    let launch = build::build(workspace, target, Profile::Check).await?;
+    let built = started.elapsed();
+    let started = Instant::now();
+    let server = Server::ensure(workspace).await?;
+    let found = started.elapsed();
+    let label = paint(Style::Strong, launch.label.as_str());
+    println!("{label} on {}", server.describe());
+
+    let place = Place {
+        workspace,
+        server: &server,
+        launch: &launch,
+    };
+    let phases = phases_of(catalogue, exercise)?;
+    let mut later: usize = phases.iter().map(|phase| phase.tests().count()).sum();
+    let mut report = judge_phases(place, &phases, |found| {
+        found.print_tests();
+        later -= found.tests.len();
+        found.failed().is_empty()
+    })
+    .await?;
+    if later > 0 {
+        let later = format!("{later} more tests run when these pass");
+        println!("  {}", paint(Style::Faint, later));
+    }
+    report.timings.add_first("server", found);
+    report.timings.add_first("build", built);
+    Ok(report)
+}
+
+/// What is remembered and what is said of code that does not get as far as the tests. Other errors are handed back.
+fn faulty(target: Target, error: anyhow::Error) -> anyhow::Result<(LastCheck, Trouble)> {
+    if let Some(exited @ StartError::Exited { log, .. }) = error.downcast_ref() {
+        let check = LastCheck::does_not_start(log.clone());
+        let next = match target {
+            Target::Exercise(_) => format!("just hint {target}; just run {target} starts it alone"),
+            _ => format!("just run {target} starts it alone"),
+        };
+        return Ok((check, exited.trouble().next(next)));
+    }
+    let (label, errors) = match error.downcast()? {
+        BuildError::DoesNotCompile { label, errors } => (label, errors),
+        BuildError::CouldNotBuild(error) => return Err(error),
+    };
+    let trouble = Trouble::new(format!(
+        "{label} does not compile; the compiler's words are above"
+    ));
+    let of_rustc = errors.iter().find(|error| error.code.starts_with('E'));
+    let explain = of_rustc.map_or(String::new(), |error| {
+        format!("; rustc --explain {} tells more", error.code)
+    });
+    let next = match target {
+        Target::Exercise(_) => format!("just hint {target}{explain}"),
+        _ => format!("just check {target}, once it is fixed"),
+    };
+    let faults = errors.into_iter().map(|error| Fault {
+        name: error.code,
+        said: error.said,
+    });
+    let check = LastCheck::does_not_compile(faults.collect());
+    Ok((check, trouble.next(next)))
 }
 
 fn last_check(report: &Report) -> LastCheck {
@@ -106,9 +165,6 @@ fn exercise_of(catalogue: &Catalogue, target: Target) -> anyhow::Result<Option<&
 
 /// Judges a built target by the suites of its exercise; without one, by every suite that the Kotlin service keeps: it is
 /// the oracle.
-///
-/// # Errors
-/// When nothing can be said about it.
 pub async fn judge_launch(
     workspace: &Workspace,
     server: &Server,
@@ -150,31 +206,6 @@ pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::
     )
 }
 
-/// Judges a target phase by phase and prints the tests of each. Who has a red one need not wait for the phases after it.
-async fn phase_by_phase(
-    workspace: &Workspace,
-    server: &Server,
-    launch: &Launch,
-    phases: Vec<Phase>,
-) -> anyhow::Result<Report> {
-    let mut report = Report::new(&launch.label);
-    let mut phases = phases.into_iter();
-    for phase in phases.by_ref() {
-        let found = judge_phase(workspace, server, launch, &phase).await?;
-        found.print_tests();
-        report = report.and(found);
-        if !report.failed().is_empty() {
-            break;
-        }
-    }
-    let later: usize = phases.map(|phase| phase.tests().count()).sum();
-    if later > 0 {
-        let later = format!("{later} tests more run when these pass");
-        println!("  {}", paint(Style::Faint, later));
-    }
-    Ok(report)
-}
-
 /// Judges the form of exercise 1.
 pub fn judge_form(
     workspace: &Workspace,
@@ -200,38 +231,10 @@ pub fn judge_form(
     Ok(report)
 }
 
-fn does_not_compile(
-    workspace: &Workspace,
-    exercise: Option<&Exercise>,
-    target: Target,
-    label: &str,
-    errors: Vec<CompilerError>,
-) -> anyhow::Result<Outcome> {
-    let trouble = Trouble::new(format!(
-        "{label} does not compile; the compiler's words stand above"
-    ))
-    .failed();
-    if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
-        let of_rustc = errors.iter().find(|error| error.code.starts_with('E'));
-        let explain = of_rustc.map_or(String::new(), |error| {
-            format!("; rustc --explain {} tells more", error.code)
-        });
-        let faults = errors.into_iter().map(|error| Fault {
-            name: error.code,
-            said: error.said,
-        });
-        let check = LastCheck::does_not_compile(faults.collect());
-        state::record(workspace, exercise, &check)?;
-        return Err(trouble.next(format!("just hint {target}{explain}")).into());
-    }
-    Err(trouble
-        .next(format!("just check {target}, once it is mended"))
-        .into())
-}
-
 /// The one command that makes sense now.
 fn next_step(catalogue: &Catalogue, target: Target, report: &Report) -> String {
     let passed = report.outcome() == Outcome::Passed;
+    let runs = |number| catalogue.get(number).is_ok_and(Exercise::is_crate);
     let next = match target {
         Target::Exercise(number) if passed => {
             let following = catalogue.iter().find(|exercise| exercise.number > number);
@@ -247,6 +250,7 @@ fn next_step(catalogue: &Catalogue, target: Target, report: &Report) -> String {
                 format!("just progress{following}")
             }
         }
+        Target::Exercise(number) if !runs(number) => format!("just hint {target}"),
         Target::Exercise(_) => {
             format!("just hint {target}; just run {target} to try the request by hand")
         }

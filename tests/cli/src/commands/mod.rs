@@ -24,7 +24,7 @@ mod watch;
 use std::io::Write;
 
 use clap::CommandFactory;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::{Cli, Command};
 
@@ -99,17 +99,24 @@ async fn interruptible(
     }
 }
 
-/// Returns when somebody wants the tool to end.
-async fn interrupted() {
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut signals) => signals.recv().await,
-            Err(_) => std::future::pending().await,
+/// Returns when somebody wants the tool to end. It hears from the call on, not only once it is awaited.
+fn interrupted() -> impl Future<Output = ()> {
+    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    async move {
+        let [interrupt, terminate] = signals;
+        tokio::select! {
+            () = heard(interrupt) => {}
+            () = heard(terminate) => {}
         }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated => {}
+    }
+}
+
+async fn heard(signals: std::io::Result<Signal>) {
+    match signals {
+        Ok(mut signals) => {
+            signals.recv().await;
+        }
+        Err(_) => std::future::pending().await,
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use crate::cli::RunArgs;
 use crate::commands::editors;
 use crate::commands::interrupted;
+use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Outcome;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
@@ -12,12 +13,13 @@ use workshop_base::terminal::Style;
 use workshop_base::terminal::paint;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build;
-use workshop_harness::build::Profile;
+use workshop_harness::build::{Launch, Profile};
 use workshop_harness::front::Front;
 use workshop_harness::nginx;
 use workshop_harness::nginx::FIRST_STAGE;
 use workshop_harness::service::Service;
 use workshop_harness::service::Settings;
+use workshop_harness::service::StartError;
 use workshop_harness::service::free_address;
 use workshop_postgres::Server;
 use workshop_postgres::datasets::DataSet;
@@ -26,14 +28,45 @@ use workshop_postgres::datasets::RunDatabase;
 /// The port that is taken when it is free, so that a line of the shell's history works again tomorrow.
 const USUAL_PORT: u16 = 8080;
 
-/// Starts the target and waits for Ctrl-C or for its end.
-///
-/// # Errors
-/// When it does not build or start, or ends by itself.
+/// Starts the target and waits for Ctrl-C, SIGTERM or its end.
 pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
     if args.debug {
         return for_a_debugger(workspace, args).await;
     }
+    // From here on no signal is lost, whatever it comes in.
+    let mut interrupted = std::pin::pin!(interrupted());
+    let Some(prepared) = until(&mut interrupted, prepare(workspace, args)).await else {
+        return Ok(Outcome::Passed);
+    };
+    let (launch, server, database) = prepared?;
+    let ended = serve(
+        workspace,
+        args,
+        &launch,
+        database.url(),
+        &server,
+        interrupted,
+    )
+    .await;
+    database.remove().await?;
+    ended
+}
+
+/// What comes of it, or none when the user wants the tool to end before.
+async fn until<T>(
+    interrupted: &mut (impl Future<Output = ()> + Unpin),
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        () = interrupted => None,
+        result = work => Some(result),
+    }
+}
+
+async fn prepare(
+    workspace: &Workspace,
+    args: &RunArgs,
+) -> anyhow::Result<(Launch, Server, RunDatabase)> {
     // Whoever puts a load on it by hand should meet it as it would be shipped: always so for the JVM, which a check
     // starts with a compiler that stops early.
     let as_shipped = args.release || args.target == Target::Kotlin;
@@ -51,15 +84,14 @@ pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcom
         })?;
     let server = Server::ensure(workspace).await?;
     let database = RunDatabase::create(&server, workspace, DataSet::Small).await?;
-    let ended = serve(workspace, args, &launch, database.url(), &server).await;
-    database.remove().await?;
-    ended
+    Ok((launch, server, database))
 }
 
 /// A database, and the settings that an editor starts the service with.
 async fn for_a_debugger(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
     let server = Server::ensure(workspace).await?;
     let database = RunDatabase::create(&server, workspace, DataSet::Small).await?;
+    let interrupted = interrupted();
     let environment = settings(database.url()).environment(address(args.port)?);
     let written = editors::write_environment(workspace, args.target, &environment);
     if written.is_ok() {
@@ -67,7 +99,7 @@ async fn for_a_debugger(workspace: &Workspace, args: &RunArgs) -> anyhow::Result
             "start the debugger: \"debug {}\"; Ctrl-C removes the database",
             args.target
         );
-        interrupted().await;
+        interrupted.await;
     }
     database.remove().await?;
     written.map(|()| Outcome::Passed)
@@ -76,14 +108,45 @@ async fn for_a_debugger(workspace: &Workspace, args: &RunArgs) -> anyhow::Result
 async fn serve(
     workspace: &Workspace,
     args: &RunArgs,
-    launch: &build::Launch,
+    launch: &Launch,
     database_url: &str,
     server: &Server,
+    mut interrupted: impl Future<Output = ()> + Unpin,
 ) -> anyhow::Result<Outcome> {
+    let start = start(workspace, args, launch, database_url, server);
+    let Some(started) = until(&mut interrupted, start).await else {
+        return Ok(Outcome::Passed);
+    };
+    let (mut service, front) = started?;
+    if until(&mut interrupted, service.ended()).await.is_some() {
+        let log = service.log_tail(20);
+        return Err(Trouble::new(format!(
+            "{} ended by itself; its log ends with\n{log}",
+            service.label()
+        ))
+        .expected("a service that runs until it is told to stop")
+        .failed()
+        .into());
+    }
+    if let Some(front) = front {
+        front.stop().await;
+    }
+    service.stop().await;
+    Ok(Outcome::Passed)
+}
+
+/// Starts the service and what belongs around it, and says how to try it.
+async fn start(
+    workspace: &Workspace,
+    args: &RunArgs,
+    launch: &Launch,
+    database_url: &str,
+    server: &Server,
+) -> anyhow::Result<(Service, Option<Front>)> {
     let address = address(args.port)?;
-    let mut service = Service::start_at(workspace, launch, &settings(database_url), address)
+    let service = Service::start_at(workspace, launch, &settings(database_url), address)
         .await
-        .map_err(|error| error.into_trouble())?;
+        .map_err(StartError::into_error)?;
     println!(
         "{} on {}",
         paint(Style::Strong, service.label()),
@@ -94,26 +157,32 @@ async fn serve(
     match &front {
         Some(front) => introduce(front, launch),
         None => println!(
-            "try:     curl -i -H 'X-API-Key: valid_key' '{}/read/1'",
-            service.base_url()
+            "try:     {}",
+            request(workspace, args.target, service.base_url())?
         ),
     }
     println!("Ctrl-C stops it and removes its database");
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        () = service.ended() => {
-            let log = service.log_tail(20);
-            return Err(Trouble::new(format!("{} ended by itself; its log ends with\n{log}", service.label()))
-                .expected("a service that runs until it is told to stop")
-                .failed()
-                .into());
+    Ok((service, front))
+}
+
+/// A request that the target answers: one to the newest route that its tests ask for.
+fn request(workspace: &Workspace, target: Target, base_url: &str) -> anyhow::Result<String> {
+    let suites = match target {
+        Target::Kotlin => vec!["read-a-record".to_owned()],
+        Target::Exercise(number) | Target::Solution(number) => {
+            let catalogue = Catalogue::read(workspace)?;
+            let suites = catalogue.suites_for(catalogue.get(number)?);
+            suites.into_iter().map(str::to_owned).collect()
         }
-    }
-    if let Some(front) = front {
-        front.stop().await;
-    }
-    service.stop().await;
-    Ok(Outcome::Passed)
+    };
+    let tests = |suite| suites.iter().any(|tested| tested == suite);
+    Ok(if tests("qrcode") {
+        format!("curl -si '{base_url}/qrcode?text=hello' -o hello.png")
+    } else if tests("read-a-record") {
+        format!("curl -i -H 'X-API-Key: valid_key' '{base_url}/read/1'")
+    } else {
+        format!("curl -i '{base_url}/ready'")
+    })
 }
 
 /// The usual settings, with the `LOG_LEVEL` of the shell: what happens at each request is worth reading by hand.
@@ -129,7 +198,7 @@ fn settings(database_url: &str) -> Settings {
 /// around any other.
 async fn front_of(
     workspace: &Workspace,
-    launch: &build::Launch,
+    launch: &Launch,
     rust: &Service,
     database_url: &str,
 ) -> anyhow::Result<Option<Front>> {
@@ -143,7 +212,7 @@ async fn front_of(
     Ok(Some(front))
 }
 
-fn introduce(front: &Front, launch: &build::Launch) {
+fn introduce(front: &Front, launch: &Launch) {
     let nginx = format!("http://{}", front.nginx.address());
     println!("kotlin:  {}", front.kotlin.base_url());
     println!("nginx:   {nginx}, in front of both, at the stage {FIRST_STAGE}");

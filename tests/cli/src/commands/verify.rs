@@ -1,7 +1,9 @@
 //! `just verify`: the author's gate. A starter is red exactly as declared, a reference is green, each planted mistake is
 //! caught by the test that its file names, the Kotlin service keeps the whole contract, and the files fit together.
 
+use std::path::Path;
 use std::process::Stdio;
+use std::time::Instant;
 
 use anyhow::Context;
 
@@ -27,17 +29,16 @@ use workshop_harness::build::cargo_command;
 use workshop_harness::copies::Copy;
 use workshop_harness::plan::Phase;
 use workshop_harness::report::Report;
+use workshop_harness::report::Timings;
 use workshop_harness::report::Verdict;
 use workshop_harness::run::judge_once;
+use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
 
 /// Fewer planted mistakes do not show that the tests can fail.
 const FEWEST_MISTAKES: usize = 2;
 
 /// Verifies one exercise, or all. After the tests the references and the Kotlin service are not judged once more.
-///
-/// # Errors
-/// When nothing can be said: an unknown name, a broken environment.
 pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let exercises = chosen(&catalogue, which)?;
@@ -50,6 +51,8 @@ pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyho
         after_tests,
         passed: 0,
         failed: 0,
+        timings: Timings::default(),
+        since: Instant::now(),
     };
     for exercise in exercises {
         println!(
@@ -65,8 +68,11 @@ pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyho
     if !after_tests {
         gate.kotlin().await?;
     }
+    gate.took("the Kotlin service");
     gate.book()?;
-    println!("\n{} passed, {} failed", gate.passed, gate.failed);
+    gate.took("the book");
+    println!("\n{}", gate.timings);
+    println!("{} passed, {} failed", gate.passed, gate.failed);
     Ok(if gate.failed == 0 {
         Outcome::Passed
     } else {
@@ -87,6 +93,9 @@ fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a E
     }
 }
 
+/// A crate with a mistake in it and how it is started; none when it does not compile.
+type Planted = Option<(Copy, Launch)>;
+
 struct Gate<'a> {
     workspace: &'a Workspace,
     server: &'a Server,
@@ -94,6 +103,8 @@ struct Gate<'a> {
     after_tests: bool,
     passed: usize,
     failed: usize,
+    timings: Timings,
+    since: Instant,
 }
 
 impl Gate<'_> {
@@ -125,6 +136,7 @@ impl Gate<'_> {
         self.chain(exercise)?;
         let faults = self.missing_hints(exercise)?;
         self.hold("every test that is red has its hints", &faults);
+        self.took("files");
         if !exercise.is_crate() {
             return self.form(exercise);
         }
@@ -132,27 +144,35 @@ impl Gate<'_> {
             Target::Exercise(exercise.number),
             Target::Solution(exercise.number),
         );
+        let packages = [starter, reference].map(|target| target.to_string());
+        let faults = formatting_faults(self.workspace, &packages)?;
+        self.hold("starter and reference are formatted", &faults);
+        let faults = clippy_faults(self.workspace, &packages)?;
         self.hold(
-            "starter and reference are formatted",
-            &formatting_faults(&[starter, reference])?,
+            "starter and reference compile without warnings, clippy's included",
+            &faults,
         );
-        for target in [starter, reference] {
-            let faults = clippy_faults(self.workspace, &target.to_string())?;
-            self.hold(
-                &format!("{target} compiles without warnings, clippy's included"),
-                &faults,
-            );
-        }
+        self.took("lints");
         let report = self.judged(starter, exercise).await;
         self.hold(
             "the starter is red exactly as declared",
             &red_faults(exercise, report)?,
         );
+        self.took("starters");
         if !self.after_tests {
             let report = self.judged(reference, exercise).await;
             self.hold("the reference is green", &green_faults(report)?);
+            self.took("references");
         }
-        self.mistakes(exercise).await
+        self.mistakes(exercise).await?;
+        self.took("mistakes");
+        Ok(())
+    }
+
+    /// Counts the time since the last call for a part of the work.
+    fn took(&mut self, part: &'static str) {
+        self.timings.add(part, self.since.elapsed());
+        self.since = Instant::now();
     }
 
     fn chain(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
@@ -216,6 +236,8 @@ impl Gate<'_> {
         .await
     }
 
+    /// Judges each mistake while the next one is built. They are built in two places in turn, so that cargo compiles what differs
+    /// from the last but one.
     async fn mistakes(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
         let mistakes = Mistake::all(&exercise.solution(self.workspace))?;
         let enough = if mistakes.len() < FEWEST_MISTAKES {
@@ -227,46 +249,75 @@ impl Gate<'_> {
             Vec::new()
         };
         self.hold("there are planted mistakes", &enough);
-        for mistake in mistakes {
-            let faults = self.uncaught(exercise, &mistake).await?;
-            self.hold(
-                &format!(
+        let mut built = None;
+        for place in 0..=mistakes.len() {
+            let build = async {
+                match mistakes.get(place) {
+                    Some(mistake) => self.planted(exercise, mistake, place % 2).await.map(Some),
+                    None => Ok(None),
+                }
+            };
+            let judge = async {
+                match built.take() {
+                    Some((mistake, planted)) => {
+                        let faults = self.uncaught(exercise, mistake, planted).await?;
+                        anyhow::Ok(Some((mistake, faults)))
+                    }
+                    None => Ok(None),
+                }
+            };
+            let (next, judged) = tokio::join!(build, judge);
+            if let Some((mistake, faults)) = judged? {
+                let what = format!(
                     "mistake {} is caught by {}",
                     mistake.slug, mistake.caught_by
-                ),
-                &faults,
-            );
+                );
+                self.hold(&what, &faults);
+            }
+            built = mistakes.get(place).zip(next?);
         }
         Ok(())
+    }
+
+    async fn planted(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        place: usize,
+    ) -> anyhow::Result<Planted> {
+        let package = format!("mistake-{}-{place}", exercise.number);
+        let solution = exercise.solution(self.workspace);
+        let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
+            .await
+            .with_context(|| format!("mistake {}", mistake.slug))?;
+        let calls = exercise.calls();
+        match build::launch(self.workspace, calls, copy.krate(), Profile::Check).await {
+            Ok(launch) => Ok(Some((copy, launch))),
+            Err(BuildError::DoesNotCompile { .. }) => Ok(None),
+            Err(BuildError::CouldNotBuild(error)) => Err(error),
+        }
     }
 
     async fn uncaught(
         &self,
         exercise: &Exercise,
         mistake: &Mistake,
+        planted: Planted,
     ) -> anyhow::Result<Vec<String>> {
-        let package = format!("mistake-{}-{}", exercise.number, mistake.slug);
-        let solution = exercise.solution(self.workspace);
-        let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
-            .with_context(|| format!("mistake {}", mistake.slug))?;
-        let launch = match build::launch(
-            self.workspace,
-            exercise.calls(),
-            copy.krate(),
-            Profile::Check,
-        ) {
-            Ok(launch) => launch,
-            Err(BuildError::DoesNotCompile { .. }) => {
-                return Ok(vec!["it does not compile".to_owned()]);
-            }
-            Err(BuildError::CouldNotBuild(error)) => return Err(error),
+        let Some((_copy, launch)) = planted else {
+            return Ok(vec!["it does not compile".to_owned()]);
         };
         let suites = self.catalogue.suites_for(exercise);
         let Some(test) = Phase::of_one_test(workshop_suites::all(), &suites, &mistake.caught_by)?
         else {
             return Ok(vec!["no suite of the exercise has that test".to_owned()]);
         };
-        let report = judge_once(self.workspace, self.server, &launch, &test).await?;
+        let place = Place {
+            workspace: self.workspace,
+            server: self.server,
+            launch: &launch,
+        };
+        let report = judge_once(place, &test).await?;
         Ok(match report.outcome() {
             Outcome::Failed => Vec::new(),
             _ => vec!["that test passed".to_owned()],
@@ -343,27 +394,44 @@ fn green_faults(report: anyhow::Result<Report>) -> anyhow::Result<Vec<String>> {
     })
 }
 
-fn formatting_faults(targets: &[Target]) -> anyhow::Result<Vec<String>> {
+/// The files that `cargo fmt` would change.
+fn formatting_faults(workspace: &Workspace, packages: &[String]) -> anyhow::Result<Vec<String>> {
     let mut command = cargo_command();
     command.args(["fmt", "--check"]);
-    for target in targets {
-        command.args(["--package", &target.to_string()]);
+    for package in packages {
+        command.args(["--package", package]);
     }
     let output = command
+        .args(["--", "--files-with-diff"])
+        .current_dir(workspace.root())
         .stdin(Stdio::null())
         .output()
         .context("cargo fmt cannot be run")?;
-    let fault = "cargo fmt would change it".to_owned();
-    Ok(if output.status.success() {
-        Vec::new()
-    } else {
-        vec![fault]
-    })
+    let files = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() || !files.trim().is_empty() {
+        let files = files.lines().map(|file| {
+            let file = Path::new(file).strip_prefix(workspace.root());
+            file.map_or_else(|_| files.clone(), |file| file.display().to_string())
+        });
+        return Ok(files
+            .map(|file| format!("cargo fmt would change {file}"))
+            .collect());
+    }
+    let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(Trouble::new(format!("cargo fmt did not work:\n{words}"))
+        .expected("rustfmt beside cargo")
+        .next("rustup component add rustfmt; just doctor")
+        .into())
 }
 
-fn clippy_faults(workspace: &Workspace, package: &str) -> anyhow::Result<Vec<String>> {
-    let output = cargo_command()
-        .args(["clippy", "--quiet", "--package", package, "--all-targets"])
+/// What the compiler and clippy warn of.
+fn clippy_faults(workspace: &Workspace, packages: &[String]) -> anyhow::Result<Vec<String>> {
+    let mut command = cargo_command();
+    command.args(["clippy", "--quiet", "--all-targets", "--keep-going"]);
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    let output = command
         .arg("--target-dir")
         .arg(workspace.cargo_target())
         .args(["--", "--deny", "warnings"])

@@ -12,7 +12,7 @@ use workshop_harness::build::Launch;
 use workshop_harness::build::Profile;
 use workshop_harness::http::Client;
 use workshop_harness::outage::settled;
-use workshop_harness::run::MANY_RECORDS;
+use workshop_harness::scenarios::large::MANY_RECORDS;
 use workshop_harness::service::Service;
 use workshop_harness::service::Settings;
 use workshop_postgres::Server;
@@ -30,7 +30,7 @@ const SMALL_HEAP: &str = "-Xms128m -Xmx128m -XX:+AlwaysPreTouch";
 /// Leaves few records, those that the generator knows, so that exports are quick.
 pub const FEW_RECORDS: &[&str] = &["DELETE FROM records WHERE id > 1200"];
 /// Adds far more than sockets and buffers hold between a service and a client.
-pub const ADDED_RECORDS: &[&str] = &[MANY_RECORDS];
+pub const ADDED_RECORDS: &[&str] = &[MANY_RECORDS; 3];
 /// Leaves the records as they are, none of them visited.
 pub const NO_VISITS: &[&str] = &["UPDATE records SET visited = false WHERE visited"];
 
@@ -66,7 +66,7 @@ impl Site {
         };
         let service = Service::start(workspace, &launch, &settings)
             .await
-            .map_err(|error| error.into_trouble())?;
+            .map_err(|error| error.into_error())?;
         let client = Client::new(service.base_url(), Some(KEYS[0]))?;
         settled(&client, "/ready")
             .await

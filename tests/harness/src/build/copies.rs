@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use toml::{Table, Value};
 
-use crate::build::Crate;
+use super::launch::Crate;
 use workshop_base::files;
+use workshop_base::lock::Lock;
 use workshop_base::outcome::Trouble;
 use workshop_base::patches;
 use workshop_base::workspace::Workspace;
@@ -20,38 +21,37 @@ use workshop_base::workspace::Workspace;
 #[derive(Debug)]
 pub struct Copy {
     krate: Crate,
+    /// The folder of a copy has a name of its own, so that cargo knows it again: two commands that need it take turns.
+    _turn: Lock,
 }
 
 impl Copy {
     /// Copies the crate in `source` under a new package name.
-    ///
-    /// # Errors
-    /// When a file cannot be read or written, or a manifest is malformed.
-    pub fn of(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
-        let copy = Copy::as_it_is(workspace, source, package)?;
+    pub async fn of(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
+        let copy = Copy::as_it_is(workspace, source, package).await?;
         copy.stand_alone(workspace)?;
         Ok(copy)
     }
 
     /// As [`Copy::of`], with a patch: paths below the crate's folder as `a/…` and `b/…`, lines before the first file are
     /// a header.
-    ///
-    /// # Errors
-    /// As [`Copy::of`], and when the patch does not fit; the error names the file.
-    pub fn patched(
+    pub async fn patched(
         workspace: &Workspace,
         source: &Path,
         package: &str,
         patch: &str,
     ) -> anyhow::Result<Copy> {
-        let copy = Copy::as_it_is(workspace, source, package)?;
+        let copy = Copy::as_it_is(workspace, source, package).await?;
         copy.patch(patch)?;
         copy.stand_alone(workspace)?;
         Ok(copy)
     }
 
-    fn as_it_is(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
-        let folder = workspace.state().join("copies").join(package);
+    async fn as_it_is(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
+        let copies = workspace.state().join("copies");
+        let does = format!("builds {package}");
+        let turn = Lock::take(&copies.join(format!("{package}.lock")), &does).await?;
+        let folder = copies.join(package);
         if folder.exists() {
             fs::remove_dir_all(&folder)
                 .with_context(|| format!("cannot remove {}", folder.display()))?;
@@ -66,6 +66,7 @@ impl Copy {
                 folder,
                 package: package.to_owned(),
             },
+            _turn: turn,
         })
     }
 
@@ -89,9 +90,6 @@ impl Copy {
     }
 
     /// Writes another content into a file of the copy.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn replace(&self, path: &str, content: &str) -> anyhow::Result<()> {
         write(&self.krate.folder.join(path), content.as_bytes())
     }
@@ -110,9 +108,6 @@ impl Copy {
 
     /// Brings a folder that stays to the contents of this copy, and returns the crate there. A file that has not changed is
     /// not written, so cargo builds the crate again only when something has.
-    ///
-    /// # Errors
-    /// When a file cannot be read or written.
     pub fn kept_in(&self, folder: PathBuf) -> anyhow::Result<Crate> {
         let (before, after) = (
             files::read_tree(&folder)?,
@@ -188,7 +183,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::build::RELEASE_PROFILE;
+    use crate::build::launch::RELEASE_PROFILE;
 
     /// A checkout with a crate named `reference`.
     fn checkout() -> anyhow::Result<TempDir> {
@@ -209,12 +204,12 @@ mod tests {
         Ok(folder)
     }
 
-    #[test]
-    fn a_patch_may_change_how_the_release_is_built() -> anyhow::Result<()> {
+    #[tokio::test]
+    async fn a_patch_may_change_how_the_release_is_built() -> anyhow::Result<()> {
         let folder = checkout()?;
         let source = folder.path().join("reference");
         let patch = "Title: lto\n\n--- a/profile.toml\n+++ b/profile.toml\n@@ -1 +1,2 @@\n [profile.release]\n+lto = true\n";
-        let copy = Copy::patched(&Workspace::at(folder.path()), &source, "variant", patch)?;
+        let copy = Copy::patched(&Workspace::at(folder.path()), &source, "variant", patch).await?;
         let profile = read_table(&copy.krate().folder.join(RELEASE_PROFILE))?;
         assert_eq!(profile["profile"]["release"]["lto"].as_bool(), Some(true));
         let manifest = read_table(&copy.krate().folder.join("Cargo.toml"))?;
@@ -223,14 +218,40 @@ mod tests {
         assert!(manifest["workspace"].get("members").is_none());
         Ok(())
     }
-    #[test]
-    fn what_has_not_changed_in_a_kept_copy_is_not_written_again() -> anyhow::Result<()> {
+
+    #[tokio::test]
+    async fn a_second_command_that_needs_the_same_copy_waits() -> anyhow::Result<()> {
+        let folder = checkout()?;
+        let (workspace, source) = (
+            Workspace::at(folder.path()),
+            folder.path().join("reference"),
+        );
+        let first = Copy::of(&workspace, &source, "copy").await?;
+        let file = first.krate().folder.join("src/main.rs");
+        let mut second = std::pin::pin!(Copy::of(&workspace, &source, "copy"));
+        let soon = std::time::Duration::from_millis(50);
+        assert!(tokio::time::timeout(soon, &mut second).await.is_err());
+        assert!(
+            file.exists(),
+            "the second command has removed what the first one builds"
+        );
+        drop(first);
+        let _second = second.await?;
+        assert!(file.exists());
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn what_has_not_changed_in_a_kept_copy_is_not_written_again() -> anyhow::Result<()> {
         let folder = checkout()?;
         let workspace = Workspace::at(folder.path());
         let source = folder.path().join("reference");
         let kept = folder.path().join("kept");
-        let keep = || Copy::of(&workspace, &source, "copy")?.kept_in(kept.clone());
-        keep()?;
+        let keep = async || {
+            let copy = Copy::of(&workspace, &source, "copy").await?;
+            copy.kept_in(kept.clone())
+        };
+        keep().await?;
         let long_ago = SystemTime::UNIX_EPOCH;
         for path in ["src/main.rs", RELEASE_PROFILE] {
             File::options()
@@ -242,7 +263,7 @@ mod tests {
             source.join(RELEASE_PROFILE),
             "[profile.release]\nlto = true\n",
         )?;
-        let krate = keep()?;
+        let krate = keep().await?;
         let written = |path| fs::metadata(krate.folder.join(path))?.modified();
         assert_eq!(written("src/main.rs")?, long_ago);
         assert!(written(RELEASE_PROFILE)? > long_ago);

@@ -11,30 +11,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context;
-use sha2::{Digest, Sha256};
-
-use crate::build;
-
-use crate::build::BuildError;
-
-use crate::build::CompilerError;
-
-use crate::build::Crate;
-
-use workshop_base::target::Language;
-
-use crate::build::Launch;
-
-use crate::build::Limits;
-
-use crate::build::Profile;
-use crate::jdk;
-use crate::jdk::Jdk;
-use crate::wasm;
 use workshop_base::exercise::Calls;
-use workshop_base::files;
 use workshop_base::outcome::Trouble;
+use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
+
+use super::jdk::{self, Jdk};
+use super::launch::{BuildError, CompilerError, Crate, Launch, Limits, Profile};
+use super::{cargo, maven, wasm};
 
 /// The class whose `main` starts the service.
 const MAIN: &str = "workshop.qrcode.MainKt";
@@ -44,10 +28,7 @@ const KEPT: usize = 24;
 const KOTLIN: &str = "kotlin";
 
 /// Builds the crate and the Kotlin that calls it.
-///
-/// # Errors
-/// See [`BuildError`].
-pub fn build(
+pub async fn build(
     workspace: &Workspace,
     calls: Calls,
     krate: &Crate,
@@ -59,13 +40,13 @@ pub fn build(
     };
     let jdk = jdk.map_err(anyhow::Error::from)?;
     let part = match calls {
-        Calls::Program => build::cargo(workspace, krate, profile)?.artifact,
-        Calls::Library => build::artifact(workspace, krate, profile, &["--lib"])?,
-        Calls::Module => wasm::build(workspace, krate)?,
+        Calls::Program => cargo::cargo(workspace, krate, profile).await?.artifact,
+        Calls::Library => cargo::artifact(workspace, krate, profile, &["--lib"]).await?,
+        Calls::Module => wasm::build(workspace, krate).await?,
     };
     let module = (calls == Calls::Module).then_some(part.as_path());
-    let jar = build::kotlin_service(workspace, &jdk)?;
-    let compiled = compiled(workspace, krate, &jdk, &jar, module)?;
+    let jar = maven::kotlin_service(workspace, &jdk).await?;
+    let compiled = compiled(workspace, krate, &jdk, &jar, module).await?;
 
     let mut class_path = OsString::new();
     for entry in [compiled.join("classes"), compiled.join("lib/*")] {
@@ -73,7 +54,7 @@ pub fn build(
         class_path.push(":");
     }
     class_path.push(&jar);
-    let mut args = build::jvm_options(&jdk, profile);
+    let mut args = maven::jvm_options(&jdk, profile);
     args.extend(["-cp".into(), class_path, MAIN.into()]);
     let env = match calls {
         Calls::Program => vec![("QRCODE_PROGRAM".to_owned(), part.display().to_string())],
@@ -104,7 +85,7 @@ pub fn plain_name(library: &Path) -> anyhow::Result<String> {
 
 /// The folder with the compiled Kotlin, and with the classes of the module that it calls, if it calls one. Made by Maven unless it
 /// is there.
-fn compiled(
+async fn compiled(
     workspace: &Workspace,
     krate: &Crate,
     jdk: &Jdk,
@@ -113,7 +94,14 @@ fn compiled(
 ) -> Result<PathBuf, BuildError> {
     let kept = workspace.state().join("glue");
     fs::create_dir_all(&kept).context("cannot make a folder for compiled Kotlin")?;
-    let folder = kept.join(fingerprint(krate, &build::stamp_of(jar), module)?);
+    // All that goes in: the Kotlin, what it is built with, the service that it is compiled against, and the module that it calls.
+    let mut sources = vec![
+        krate.folder.join("kotlin"),
+        krate.folder.join("pom.xml"),
+        maven::stamp_of(jar),
+    ];
+    sources.extend(module.map(Path::to_path_buf));
+    let folder = kept.join(maven::fingerprint(&sources)?);
     if folder.is_dir() {
         // Its time says when it was used last.
         let _ = File::open(&folder).and_then(|file| file.set_modified(SystemTime::now()));
@@ -128,7 +116,7 @@ fn compiled(
     settings.extend(module.map(|module| format!("-Dqrcode.module={}", module.display())));
     let mut args: Vec<&str> = settings.iter().map(String::as_str).collect();
     args.push("compile");
-    let output = build::maven(&krate.folder, &jdk.home, &args).map_err(anyhow::Error::from)?;
+    let output = maven::maven(&krate.folder, &jdk.home, &args).await?;
     if !output.status.success() {
         return Err(not_compiled(
             krate,
@@ -152,22 +140,6 @@ fn libraries(compiled: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(compiled.join("lib"));
     let entries = entries.into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
-}
-
-/// A hash over the exercise's Kotlin, its `pom.xml`, the stamp of the service that it is compiled against, and the module that it
-/// calls.
-fn fingerprint(krate: &Crate, service: &Path, module: Option<&Path>) -> anyhow::Result<String> {
-    let mut hash = Sha256::new();
-    for (path, bytes) in files::read_tree(&krate.folder.join("kotlin"))? {
-        hash.update(path.as_os_str().as_encoded_bytes());
-        hash.update(bytes);
-    }
-    let pom = krate.folder.join("pom.xml");
-    for file in [pom.as_path(), service].into_iter().chain(module) {
-        let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
-        hash.update(bytes);
-    }
-    Ok(build::hexadecimal(hash))
 }
 
 /// The compiler's complaints are the learner's to mend, everything else that Maven says is not.

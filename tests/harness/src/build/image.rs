@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::http::Client;
 use crate::jdk;
+use crate::request::http::Client;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
@@ -55,9 +55,6 @@ pub struct Trial {
 
 impl Image {
     /// Builds the image of a target.
-    ///
-    /// # Errors
-    /// When the target has no Dockerfile, or a program fails that the build needs.
     pub fn build(workspace: &Workspace, target: Target) -> anyhow::Result<Image> {
         let source = source(workspace, target)?;
         let dockerfile = source.join("Dockerfile");
@@ -107,9 +104,6 @@ impl Image {
     }
 
     /// Runs a container of it, without a database, until the engine has judged its health; the container is removed.
-    ///
-    /// # Errors
-    /// When the engine cannot run it.
     pub async fn try_out(&self) -> anyhow::Result<Trial> {
         let container = Container::run(&self.name)?;
         let client = Client::new(&format!("http://{}", container.address()?), None)?;
@@ -124,9 +118,6 @@ impl Image {
     }
 
     /// Removes it.
-    ///
-    /// # Errors
-    /// When the engine does not.
     pub fn remove(self) -> anyhow::Result<()> {
         succeed(&mut docker(&["image", "rm", &self.name]))
     }

@@ -8,16 +8,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::build;
-
-use crate::build::BuildError;
-
-use crate::build::Crate;
-
-use crate::build::Profile;
 use workshop_base::fix::System;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
+
+use super::cargo;
+use super::launch::{BuildError, Crate, Profile};
 
 /// What modules are compiled for.
 pub const TARGET: &str = "wasm32-unknown-unknown";
@@ -88,9 +84,9 @@ impl Compiler {
 
     fn cargo(&self) -> Command {
         let mut cargo = match self.library {
-            Library::Installed => build::cargo_command(),
+            Library::Installed => cargo::cargo_command(),
             Library::FromSources => {
-                let mut cargo = build::cargo_at(DISTRIBUTION_CARGO);
+                let mut cargo = cargo::cargo_at(DISTRIBUTION_CARGO);
                 cargo
                     .env("RUSTC", DISTRIBUTION_RUSTC)
                     // To build the standard library is no stable option of cargo's yet.
@@ -117,10 +113,7 @@ impl Compiler {
 
 /// Builds the module that a crate is. Always its release: methods of a JVM have a size limit, and functions that nobody has
 /// optimised reach it.
-///
-/// # Errors
-/// See [`BuildError`]; also when there is no compiler for modules.
-pub fn build(workspace: &Workspace, krate: &Crate) -> Result<PathBuf, BuildError> {
+pub async fn build(workspace: &Workspace, krate: &Crate) -> Result<PathBuf, BuildError> {
     let compiler = Compiler::find().ok_or_else(|| {
         let trouble = Trouble::new("no compiler here makes WebAssembly modules")
             .expected(format!(
@@ -132,13 +125,14 @@ pub fn build(workspace: &Workspace, krate: &Crate) -> Result<PathBuf, BuildError
             ));
         BuildError::CouldNotBuild(trouble.into())
     })?;
-    build::made_by(
+    cargo::made_by(
         compiler.cargo(),
         workspace,
         krate,
         Profile::Measure,
         &compiler.options(),
     )
+    .await
 }
 
 /// True when the compiler on the PATH has the standard library for the target.

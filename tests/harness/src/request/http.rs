@@ -7,7 +7,7 @@ use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::request::failure::Failure;
 
 /// The longest that a test waits for a whole answer.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -28,9 +28,6 @@ pub struct Client {
 
 impl Client {
     /// A client for the service at this URL, with a key to send as `X-API-Key`.
-    ///
-    /// # Errors
-    /// When the underlying client cannot be made.
     pub fn new(base_url: &str, key: Option<&str>) -> anyhow::Result<Self> {
         let http = reqwest::Client::builder()
             // No idle connection stays open: a service that stops gracefully would wait for it.
@@ -84,26 +81,17 @@ impl Client {
     }
 
     /// Sends a GET and reads the whole answer.
-    ///
-    /// # Errors
-    /// When no complete HTTP answer comes in time, or its body is longer than any in the contract.
     pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::GET, path).await
     }
 
     /// Sends a HEAD and reads the answer, which has no body.
-    ///
-    /// # Errors
-    /// As [`Client::get`].
     pub async fn head(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::HEAD, path).await
     }
 
     /// Sends a GET and reads the head of the answer only. The body comes as fast as it is asked for, so this client can be
     /// a slow one; dropping the download leaves it.
-    ///
-    /// # Errors
-    /// When no HTTP answer begins in time.
     pub async fn download(&self, path: &str) -> Result<Download, Failure> {
         let (request, curl) = self.request(Method::GET, path, None);
         let response = within(self.limit, &curl, begun(request)).await?;
@@ -116,25 +104,16 @@ impl Client {
     }
 
     /// Sends a request of any method, without a body, and reads the answer.
-    ///
-    /// # Errors
-    /// As [`Client::get`].
     pub async fn send(&self, method: Method, path: &str) -> Result<Answer, Failure> {
         self.send_body(method, path, None).await
     }
 
     /// Sends a POST without a body and reads the whole answer.
-    ///
-    /// # Errors
-    /// As [`Client::get`].
     pub async fn post(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::POST, path).await
     }
 
     /// Sends a POST with a body, said to be of this type, and reads the whole answer.
-    ///
-    /// # Errors
-    /// As [`Client::get`].
     pub async fn post_body(&self, path: &str, body: Body<'_>) -> Result<Answer, Failure> {
         self.send_body(Method::POST, path, Some(body)).await
     }
@@ -310,9 +289,6 @@ impl Download {
     }
 
     /// Holds the status code against the contract; the body of another one is read, to show it.
-    ///
-    /// # Errors
-    /// When it is another.
     pub async fn expect_status(&mut self, expected: u16) -> Result<(), Failure> {
         let status = self.response.status().as_u16();
         if status == expected {
@@ -327,9 +303,6 @@ impl Download {
     }
 
     /// Reads one line, with its line break.
-    ///
-    /// # Errors
-    /// When the body ends or breaks before the line does, or nothing of it comes in time.
     pub async fn line(&mut self) -> Result<Vec<u8>, Failure> {
         loop {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
@@ -343,9 +316,6 @@ impl Download {
     }
 
     /// Reads all that is left, and keeps the last line of it: the whole may be more than anybody wants in memory.
-    ///
-    /// # Errors
-    /// When the body breaks, or nothing of it comes in time.
     pub async fn rest(mut self) -> Result<Rest, Failure> {
         let mut dropped = 0;
         loop {
@@ -413,9 +383,6 @@ impl Answer {
     }
 
     /// Holds the status code against the contract.
-    ///
-    /// # Errors
-    /// When it is another.
     pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
         if self.status == expected {
             return Ok(self);
@@ -430,9 +397,6 @@ impl Answer {
     }
 
     /// Holds a header against the contract.
-    ///
-    /// # Errors
-    /// When it is missing or its value is another.
     pub fn expect_header(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
         match self.header(name) {
             Some(value) if value == expected => Ok(self),
@@ -448,9 +412,6 @@ impl Answer {
     }
 
     /// Holds status, content type and body against the contract; the body byte for byte, so the order of members counts.
-    ///
-    /// # Errors
-    /// When one of the three is another.
     pub fn expect_json(&self, status: u16, expected: &Value) -> Result<&Self, Failure> {
         self.expect_status(status)?
             .expect_media_type("application/json")?
@@ -458,9 +419,6 @@ impl Answer {
     }
 
     /// Holds the answer against the problem (RFC 9457) that the contract names.
-    ///
-    /// # Errors
-    /// When status, content type or a member of the body is another.
     pub fn expect_problem(&self, status: u16, title: &str, detail: &str) -> Result<&Self, Failure> {
         let problem = serde_json::json!({
             "type": "about:blank",

@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use crate::failure::Failure;
-use crate::http::Answer;
+use crate::request::failure::Failure;
+use crate::request::http::Answer;
 
 /// What an image says of the code in it, and of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,18 +21,12 @@ pub struct QrCode {
 }
 
 /// The code in the body of an answer.
-///
-/// # Errors
-/// When the body is no PNG image, or no code can be read in it.
 pub fn code_of(answer: &Answer) -> Result<QrCode, Failure> {
     answer.expect_status(200)?;
     decode(answer.body()).map_err(|fault| answer.failure("a PNG image of a QR code", fault))
 }
 
 /// Reads the code in a PNG image.
-///
-/// # Errors
-/// What is wrong with the image.
 pub fn decode(image: &[u8]) -> Result<QrCode, String> {
     let mut decoder = png::Decoder::new(Cursor::new(image));
     let (color, depth) = decoder

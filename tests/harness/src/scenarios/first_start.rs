@@ -6,20 +6,21 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use sqlx::{Connection, PgConnection};
 
-use crate::build::Launch;
-use crate::failure::Failure;
-use crate::http::Answer;
-use crate::http::Client;
-use crate::outage::ask_while;
-use crate::outage::has_status;
-use crate::proxy::DatabaseProxy;
-use crate::service::Service;
-use crate::service::Settings;
-use crate::service::StartError;
-use workshop_base::workspace::Workspace;
+use super::outage::{ask_while, has_status};
+use super::stage::settings;
+use super::{LOG_LINES, Place, Played, Scenario, When, judge_all};
+use crate::contract::ContractTest;
+use crate::request::failure::Failure;
+use crate::request::http::{Answer, Client};
+use crate::service::proxy::DatabaseProxy;
+use crate::service::{Service, StartError};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::RunDatabase;
 
+pub use super::judged as test;
+
+/// `DATABASE_TIMEOUT_MS`: the documented default.
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest that two instances are given to come to their migrations.
 const BOTH_ARRIVE: Duration = Duration::from_secs(1);
 /// Between two looks at the sessions of a database.
@@ -32,8 +33,29 @@ pub const SCHEMA: [&str; 5] = [
     "divisible_by_3 boolean not null",
     "visited boolean not null default false",
 ];
-/// How many of an instance's last log lines go with a failure.
-const LOG_LINES: usize = 8;
+pub static SCENARIO: Scenario = Scenario {
+    name: "first_start",
+    when: When::Waiting,
+    of_the_contract: true,
+    play: |place, tests| Box::pin(play(place, tests)),
+};
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    let (alone, together) = tokio::join!(
+        on_an_empty_database(place.server, async |database| watch_alone(place, database)
+            .await),
+        on_an_empty_database(place.server, async |database| {
+            watch_together(place, database).await
+        }),
+    );
+    let (alone, together) = (alone?, together?);
+    let log = format!("{}\n{}", alone.log, together.log);
+    let seen = FirstStart { alone, together };
+    Ok(Played {
+        verdicts: judge_all(&seen, &log, tests).await?,
+        leaving: Vec::new(),
+    })
+}
 
 /// What was observed of these instances.
 #[derive(Debug)]
@@ -42,8 +64,6 @@ pub struct FirstStart {
     pub alone: Alone,
     /// The two that were started at the same time.
     pub together: Together,
-    /// What the last lines of their logs say.
-    pub log: String,
 }
 
 /// An instance that starts, and then its database comes.
@@ -76,36 +96,6 @@ pub struct Together {
     log: String,
 }
 
-impl FirstStart {
-    /// Starts all of these, watches them, and stops them.
-    ///
-    /// # Errors
-    /// When nothing can be said about the service, because the environment is broken.
-    pub async fn watch(
-        workspace: &Workspace,
-        server: &Server,
-        launch: &Launch,
-        settings: &dyn Fn(&str) -> Settings,
-    ) -> anyhow::Result<FirstStart> {
-        let start = Start {
-            workspace,
-            launch,
-            settings,
-        };
-        let (alone, together) = tokio::join!(
-            on_an_empty_database(server, async |database| watch_alone(start, database).await),
-            on_an_empty_database(server, async |database| watch_together(start, database)
-                .await),
-        );
-        let (alone, together) = (alone?, together?);
-        Ok(FirstStart {
-            log: format!("{}\n{}", alone.log, together.log),
-            alone,
-            together,
-        })
-    }
-}
-
 /// Lends an empty database to `watch`, and removes it whatever comes of it.
 async fn on_an_empty_database<T>(
     server: &Server,
@@ -117,27 +107,17 @@ async fn on_an_empty_database<T>(
     result
 }
 
-/// How an instance is started: which program, and with which settings on a given database.
-#[derive(Clone, Copy)]
-struct Start<'a> {
-    workspace: &'a Workspace,
-    launch: &'a Launch,
-    settings: &'a dyn Fn(&str) -> Settings,
-}
-
-impl Start<'_> {
-    /// Starts an instance on this database. One that does not come up answers every request with why.
-    async fn instance(self, database_url: &str) -> anyhow::Result<Instance> {
-        let settings = (self.settings)(database_url);
-        let service = match Service::start(self.workspace, self.launch, &settings).await {
-            Ok(service) => service,
-            Err(error @ StartError::Spawn { .. }) => return Err(error.into_trouble().into()),
-            Err(error) => return Ok(Instance::Down(down(error))),
-        };
-        let key = settings.api_keys.first().map(String::as_str);
-        let client = Client::new(service.base_url(), key)?;
-        Ok(Instance::Up { service, client })
-    }
+/// Starts an instance on this database. One that does not come up answers every request with why.
+async fn instance(place: &Place<'_>, database_url: &str) -> anyhow::Result<Instance> {
+    let settings = settings(database_url, TIMEOUT);
+    let service = match Service::start(place.workspace, place.launch, &settings).await {
+        Ok(service) => service,
+        Err(error @ StartError::Spawn { .. }) => return Err(error.into_error()),
+        Err(error) => return Ok(Instance::Down(down(error))),
+    };
+    let key = settings.api_keys.first().map(String::as_str);
+    let client = Client::new(service.base_url(), key)?;
+    Ok(Instance::Up { service, client })
 }
 
 fn down(error: StartError) -> Failure {
@@ -185,10 +165,10 @@ impl Instance {
     }
 }
 
-async fn watch_alone(start: Start<'_>, database: &RunDatabase) -> anyhow::Result<Alone> {
+async fn watch_alone(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Alone> {
     let proxy = DatabaseProxy::start(database.url()).await?;
     proxy.cut().await;
-    let instance = start.instance(proxy.url()).await?;
+    let instance = instance(place, proxy.url()).await?;
     let (health_without, ready_without) =
         tokio::join!(instance.get("/health"), instance.get("/ready"));
     proxy.restore().await;
@@ -204,7 +184,7 @@ async fn watch_alone(start: Start<'_>, database: &RunDatabase) -> anyhow::Result
     })
 }
 
-async fn watch_together(start: Start<'_>, database: &RunDatabase) -> anyhow::Result<Together> {
+async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Together> {
     let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
     // A table of this name that is not committed yet: whoever creates it as well has to wait.
     let mut creating = holder.begin().await?;
@@ -216,15 +196,15 @@ async fn watch_together(start: Start<'_>, database: &RunDatabase) -> anyhow::Res
         .await?;
 
     let (one, other) = tokio::join!(
-        start.instance(database.url()),
-        start.instance(database.url())
+        instance(place, database.url()),
+        instance(place, database.url())
     );
     let (one, other) = (one?, other?);
     let creating_at_once = creating_at_once(&mut watcher, holder_pid).await?;
     creating.rollback().await?;
     let (one_ready, other_ready) = tokio::join!(one.ready(), other.ready());
     let columns = columns(&mut watcher).await?;
-    let read_by_the_next = read_by_the_next(start, database, &mut watcher, &columns).await?;
+    let read_by_the_next = read_by_the_next(place, database, &mut watcher, &columns).await?;
 
     let (log, _) = tokio::join!(one.stop(), other.stop());
     Ok(Together {
@@ -273,7 +253,7 @@ async fn columns(watcher: &mut PgConnection) -> sqlx::Result<Vec<String>> {
 
 /// Adds the record 1, starts a third instance, and reads the record from it.
 async fn read_by_the_next(
-    start: Start<'_>,
+    place: &Place<'_>,
     database: &RunDatabase,
     watcher: &mut PgConnection,
     columns: &[String],
@@ -290,7 +270,7 @@ async fn read_by_the_next(
     )
     .execute(watcher)
     .await?;
-    let instance = start.instance(database.url()).await?;
+    let instance = instance(place, database.url()).await?;
     let read = match instance.ready().await {
         Ok(_) => instance.get("/read/1").await,
         Err(failure) => Err(failure),

@@ -1,9 +1,136 @@
-//! What the tests of a suite need around a service.
+//! What the tests of a suite need around a service, one file per scenario.
+//!
+//! A scenario starts what it needs, watches, has its tests judge what there is, and stops. Each plays on services and databases
+//! of its own, so no test can disturb those of another scenario. A new scenario is one file with a `SCENARIO` and a `test`, and
+//! its line below; suites name it by its module.
 
 pub mod first_start;
+pub mod large;
 pub mod outage;
+pub mod own;
 pub mod restart;
 pub mod short_runs;
 pub mod shutdown;
 pub mod silence;
-pub mod workbench;
+mod stage;
+pub mod steady;
+pub mod talkative;
+
+use std::any::Any;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tokio::task::JoinHandle;
+use workshop_base::workspace::Workspace;
+use workshop_postgres::Server;
+
+use crate::build::launch::Launch;
+use crate::contract::{ContractTest, TestResult};
+use crate::report::Verdict;
+use crate::request::failure::TestError;
+use crate::service::Stopped;
+
+pub use stage::{Context, Stage};
+
+/// How many of the service's last log lines go with a failure.
+const LOG_LINES: usize = 8;
+
+/// What some tests need around a service.
+pub struct Scenario {
+    /// The name of its module.
+    pub name: &'static str,
+    /// When its tests run.
+    pub when: When,
+    /// False where the tests look below the service, which is each implementation's own matter.
+    pub of_the_contract: bool,
+    /// Plays it for these tests and gives their verdicts in the same order.
+    pub play: for<'a> fn(&'a Place<'a>, &'a [&'a ContractTest]) -> Playing<'a>,
+}
+
+/// A scenario being played.
+pub type Playing<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Played>> + 'a>>;
+
+/// When the tests of a scenario run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// At first: they ask a service that nothing is wrong with, and rest on no time limits.
+    First,
+    /// With the first ones, unless the exercise has slower ones.
+    Brief,
+    /// After the first ones: they wait for time limits of the service, or for slow clients.
+    Waiting,
+    /// Last and alone: they take the processor from others.
+    AtTheEnd,
+}
+
+/// Where services are judged.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The checkout.
+    pub workspace: &'a Workspace,
+    /// The database server.
+    pub server: &'a Server,
+    /// The service's program.
+    pub launch: &'a Launch,
+}
+
+/// The verdicts of a scenario's tests, and what is still being stopped.
+pub struct Played {
+    /// One verdict per test, in their order.
+    pub verdicts: Vec<Verdict>,
+    /// Services that were told to stop. Nobody has to wait for them before the next tests.
+    pub leaving: Vec<JoinHandle<anyhow::Result<Stopped>>>,
+}
+
+/// How a test judges what its scenario offers.
+pub type Judge = Arc<
+    dyn for<'a> Fn(&'a dyn Any) -> Pin<Box<dyn Future<Output = TestResult> + 'a>> + Send + Sync,
+>;
+
+/// A test that asks what the scenario has started.
+pub fn asked<T: Any, F>(test: F) -> Judge
+where
+    F: AsyncFn(&T) -> TestResult + Copy + Send + Sync + 'static,
+{
+    Arc::new(move |scene| {
+        Box::pin(async move {
+            let scene = scene.downcast_ref().context("a test of another scenario");
+            test(scene?).await
+        })
+    })
+}
+
+/// A test that judges what the scenario has seen.
+pub fn judged<T: Any>(test: fn(&T) -> TestResult) -> Judge {
+    Arc::new(move |scene| {
+        let scene = scene.downcast_ref().context("a test of another scenario");
+        Box::pin(std::future::ready(
+            scene.map_err(TestError::from).and_then(test),
+        ))
+    })
+}
+
+/// Has the tests judge what a scenario has seen. `log` is the end of the service's log.
+async fn judge_all(
+    seen: &dyn Any,
+    log: &str,
+    tests: &[&ContractTest],
+) -> anyhow::Result<Vec<Verdict>> {
+    let mut verdicts = Vec::new();
+    for test in tests {
+        verdicts.push(verdict((test.judge)(seen).await, || log.to_owned())?);
+    }
+    Ok(verdicts)
+}
+
+fn verdict(result: TestResult, log: impl FnOnce() -> String) -> anyhow::Result<Verdict> {
+    match result {
+        Ok(()) => Ok(Verdict::Passed),
+        Err(TestError::Failed(failure)) => {
+            let log = log();
+            Ok(Verdict::Failed { failure, log })
+        }
+        Err(TestError::CouldNotJudge(error)) => Err(error),
+    }
+}

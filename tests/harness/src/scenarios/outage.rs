@@ -4,15 +4,34 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::failure::Failure;
-use crate::http::Answer;
-use crate::http::Client;
-use crate::proxy::DatabaseProxy;
+use super::{Place, Played, Scenario, When};
+use crate::contract::ContractTest;
+use crate::request::failure::Failure;
+use crate::request::http::{Answer, Client};
+use crate::service::proxy::DatabaseProxy;
+
+pub use super::judged as test;
 
 /// How soon after the database's return a service must work again.
 pub const RECOVERY_LIMIT: Duration = Duration::from_secs(5);
 /// Between two requests while waiting for the recovery.
 const POLL: Duration = Duration::from_millis(20);
+
+/// `DATABASE_TIMEOUT_MS`: short, since a learner waits for it.
+const TIMEOUT: Duration = Duration::from_millis(400);
+
+pub static SCENARIO: Scenario = Scenario {
+    name: "outage",
+    when: When::Brief,
+    of_the_contract: true,
+    play: |place, tests| Box::pin(play(place, tests)),
+};
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    let stage = place.stage(TIMEOUT).await?;
+    let outage = Outage::watch(&stage.context.client, &stage.context.proxy).await;
+    stage.judged(&outage, tests).await
+}
 
 /// What a service answered, before, during and after an outage.
 #[derive(Debug)]
@@ -31,7 +50,7 @@ pub struct Outage {
 
 impl Outage {
     /// Makes an outage and watches it. The service has used the database before, as it would have in production.
-    pub async fn watch(client: &Client, proxy: &DatabaseProxy) -> Outage {
+    async fn watch(client: &Client, proxy: &DatabaseProxy) -> Outage {
         let (ready_before, read_before) =
             tokio::join!(settled(client, "/ready"), settled(client, "/read/1"));
         proxy.cut().await;

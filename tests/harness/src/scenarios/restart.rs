@@ -1,4 +1,5 @@
-//! One restart of the database, watched: PostgreSQL is stopped while reads come in, and started again while they still do.
+//! One restart of the database, watched: its sessions end and its port refuses connections while reads come in, and it is back
+//! while they still do.
 
 use std::time::Duration;
 
@@ -6,12 +7,16 @@ use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::failure::Failure;
-use crate::http::Answer;
-use crate::http::Client;
-use crate::proxy::DatabaseProxy;
+use super::silence::{ANSWER_LIMIT_IN_TROUBLE, SHORT_TIMEOUT};
+use super::stage::database_trouble;
+use super::{Place, Played, Scenario, Stage, When};
+use crate::contract::ContractTest;
+use crate::request::failure::Failure;
+use crate::request::http::{Answer, Client};
+use crate::service::proxy::DatabaseProxy;
 use workshop_base::process;
-use workshop_postgres::Spare;
+
+pub use super::judged as test;
 
 /// How many clients read at the same time: more than the pool has connections, so that some wait for one.
 const READERS: usize = 8;
@@ -22,32 +27,31 @@ const RELEASE_LIMIT: Duration = Duration::from_secs(2);
 /// Between two looks at something that cannot be awaited.
 const POLL: Duration = Duration::from_millis(10);
 
-/// What takes the database away and gives it back. Where the server belongs to the user there is no spare one: then the proxy
-/// alone is cut.
-pub struct Power<'a> {
-    /// The server that is stopped and started.
-    pub spare: Option<&'a Spare>,
-    /// Between the service and the server.
-    pub proxy: &'a DatabaseProxy,
+pub static SCENARIO: Scenario = Scenario {
+    name: "restart",
+    when: When::Waiting,
+    of_the_contract: true,
+    play: |place, tests| Box::pin(play(place, tests)),
+};
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    let stage = place.stage(SHORT_TIMEOUT).await?;
+    let restart = Restart::watch(&stage)
+        .await
+        .map_err(|error| database_trouble(error.into()))?;
+    stage.judged(&restart, tests).await
 }
 
-impl Power<'_> {
-    async fn off(&self) -> anyhow::Result<()> {
-        if let Some(spare) = self.spare {
-            spare.stop().await?;
-        }
-        // The proxy would accept connections for a server that is gone. A port on which nobody listens refuses them.
-        self.proxy.cut().await;
-        Ok(())
-    }
-
-    async fn on(&self) -> anyhow::Result<()> {
-        if let Some(spare) = self.spare {
-            spare.start().await?;
-        }
-        self.proxy.restore().await;
-        Ok(())
-    }
+/// Ends the service's sessions as a server does that stops, and then is not there: the proxy's port refuses connections.
+async fn stop_the_database(stage: &Stage) -> sqlx::Result<()> {
+    sqlx::query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+    .execute(&mut *stage.context.database.lock().await)
+    .await?;
+    stage.context.proxy.cut().await;
+    Ok(())
 }
 
 /// What a process holds on to; none where there is no `/proc`.
@@ -88,41 +92,34 @@ pub struct Restart {
 }
 
 impl Restart {
-    /// Restarts the database and watches the service with this process id.
-    ///
-    /// # Errors
-    /// When the database cannot be stopped or started.
-    pub async fn watch(
-        client: &Client,
-        power: Power<'_>,
-        pid: u32,
-        pool_size: usize,
-    ) -> anyhow::Result<Restart> {
+    async fn watch(stage: &Stage) -> sqlx::Result<Restart> {
+        let client = &stage.context.client.within(ANSWER_LIMIT_IN_TROUBLE);
+        let (proxy, pid) = (&stage.context.proxy, stage.service.pid());
+        let pool_size = stage.pool_size();
         // The service has used the whole of its pool before, as it would have in production.
         readers(|| read_until_it_works(client)).await;
-        let before = Footprint::of(pid, power.proxy);
+        let before = Footprint::of(pid, proxy);
 
-        let (stopped, mut at_the_edges) = reading_during(client, power.off()).await;
+        let (stopped, mut at_the_edges) = reading_during(client, stop_the_database(stage)).await;
         stopped?;
         let while_stopped = readers(|| read(client)).await;
-        let (started, answers) = reading_during(client, power.on()).await;
-        started?;
+        let ((), answers) = reading_during(client, proxy.restore()).await;
         at_the_edges.extend(answers);
         let after = readers(|| read_until_it_works(client)).await;
 
         let released = Instant::now() + RELEASE_LIMIT;
-        let mut afterwards = Footprint::of(pid, power.proxy);
-        while (power.proxy.open() > pool_size || has_more_files(afterwards, before))
+        let mut afterwards = Footprint::of(pid, proxy);
+        while (proxy.open() > pool_size || has_more_files(afterwards, before))
             && Instant::now() < released
         {
             tokio::time::sleep(POLL).await;
-            afterwards = Footprint::of(pid, power.proxy);
+            afterwards = Footprint::of(pid, proxy);
         }
         Ok(Restart {
             at_the_edges,
             while_stopped,
             after,
-            connections: power.proxy.open(),
+            connections: proxy.open(),
             pool_size,
             before,
             afterwards,

@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::Context;
 use tempfile::NamedTempFile;
 
-use crate::build::Launch;
+use super::{Place, Played, Scenario, Stage, When, judge_all, steady};
+use crate::contract::ContractTest;
 use crate::service;
-use crate::service::Service;
-use crate::service::Settings;
 use workshop_base::scratch;
-use workshop_base::workspace::Workspace;
+
+pub use super::judged as test;
 
 /// A setting that stops the start: a variable and its value; none when it is not set at all.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +52,21 @@ const fn wrong(variable: &'static str, value: Option<&'static str>) -> WrongSett
 /// How long a run may take that is over at once: a JVM starts slowly.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+pub static SCENARIO: Scenario = Scenario {
+    name: "short_runs",
+    when: When::AtTheEnd,
+    of_the_contract: true,
+    play: |place, tests| Box::pin(play(place, tests)),
+};
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    let stage = place.stage(steady::TIMEOUT).await?;
+    let seen = ShortRuns::watch(place, &stage).await?;
+    // A failure shows what such a run has written: it has no log beside that.
+    let verdicts = judge_all(&seen, "", tests).await?;
+    Ok(stage.leaves_with(verdicts))
+}
+
 /// What was observed of all runs.
 #[derive(Debug)]
 pub struct ShortRuns {
@@ -73,20 +88,11 @@ pub struct ShortRun {
 }
 
 impl ShortRuns {
-    /// Runs the program, one run after the other, beside a service that runs with these settings.
-    ///
-    /// # Errors
-    /// When the program cannot be run.
-    pub async fn watch(
-        workspace: &Workspace,
-        launch: &Launch,
-        settings: &Settings,
-        running: &Service,
-    ) -> anyhow::Result<ShortRuns> {
+    /// Runs the program, one run after the other, beside a service that runs.
+    async fn watch(place: &Place<'_>, stage: &Stage) -> anyhow::Result<ShortRuns> {
         let free = service::free_address()?;
-        let run = async |address, change: &dyn Fn(&mut Command)| {
-            run(workspace, launch, settings, address, change).await
-        };
+        let run =
+            async |address, change: &dyn Fn(&mut Command)| run(place, stage, address, change).await;
         let mut refused = Vec::new();
         for wrong in WRONG_SETTINGS {
             let change = |command: &mut Command| {
@@ -102,26 +108,31 @@ impl ShortRuns {
         };
         Ok(ShortRuns {
             refused,
-            healthy: run(running.address(), &health_check).await?,
+            healthy: run(stage.service.address(), &health_check).await?,
             nobody_there: run(free, &health_check).await?,
         })
     }
 }
 
 async fn run(
-    workspace: &Workspace,
-    launch: &Launch,
-    settings: &Settings,
+    place: &Place<'_>,
+    stage: &Stage,
     address: SocketAddr,
     change: &dyn Fn(&mut Command),
 ) -> anyhow::Result<ShortRun> {
-    let output = NamedTempFile::with_prefix_in(scratch::owned("short-run"), workspace.logs())?;
-    let mut command = service::command(launch, settings, address, output.path())?;
+    let output =
+        NamedTempFile::with_prefix_in(scratch::owned("short-run"), place.workspace.logs())?;
+    let mut command = service::command(
+        place.launch,
+        &stage.context.settings,
+        address,
+        output.path(),
+    )?;
     change(&mut command);
     let mut child = tokio::process::Command::from(command)
         .kill_on_drop(true)
         .spawn()
-        .with_context(|| format!("cannot run {}", launch.label))?;
+        .with_context(|| format!("cannot run {}", place.launch.label))?;
     let status = match tokio::time::timeout(PATIENCE, child.wait()).await {
         Ok(status) => Some(status?),
         Err(_still_running) => {

@@ -5,23 +5,26 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use sqlx::postgres::PgConnection;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::failure::Failure;
-use crate::http::Answer;
-use crate::http::Client;
-use crate::http::Download;
-use crate::service::Service;
-use crate::service::Settings;
-use crate::silence::lock_the_records;
-use crate::silence::read;
-use crate::silence::read_until_all_work;
-use crate::silence::wait_for_waiting;
-use crate::sockets;
+use super::outage::settled;
+use super::silence::{lock_the_records, read, read_until_all_work, wait_for_waiting};
+use super::stage::database_trouble;
+use super::{Place, Played, Scenario, Stage, When, judge_all, large};
+use crate::contract::ContractTest;
+use crate::request::failure::Failure;
+use crate::request::http::{Answer, Client, Download};
+use crate::service::{Service, sockets};
 
+pub use super::judged as test;
+
+/// `DATABASE_TIMEOUT_MS` of the service with requests in flight: longer than these are held, and what a slow machine adds. Rocket
+/// takes twice as long to stop, whenever its last request has ended.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// `DATABASE_TIMEOUT_MS` of the other one, whose connections are open before it matters.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(600);
 /// How long the requests in flight are held: longer than the second that a service had for them before it was to be shipped.
 const HELD: Duration = Duration::from_millis(1150);
 /// How soon new connections must be refused.
@@ -33,6 +36,33 @@ const LET_GO_WITHIN: Duration = Duration::from_secs(8);
 const IDLE_CONNECTIONS: usize = 50;
 /// Between two looks at something that cannot be awaited.
 const POLL: Duration = Duration::from_millis(5);
+
+pub static SCENARIO: Scenario = Scenario {
+    name: "shutdown",
+    when: When::Waiting,
+    of_the_contract: true,
+    play: |place, tests| Box::pin(play(place, tests)),
+};
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    let (busy, held) = tokio::join!(place.stage(TIMEOUT), large::stage(place, SHORT_TIMEOUT));
+    let (mut busy, mut held) = (busy?, held?);
+    // What they answer then, the tests will see.
+    let _ = tokio::join!(
+        settled(&busy.context.client, "/ready"),
+        settled(&held.context.client, "/ready")
+    );
+    let (watched, held_seen) = tokio::join!(Busy::watch(&mut busy), Held::watch(&mut held));
+    let seen = Shutdown {
+        busy: watched.map_err(|error| database_trouble(error.into()))?,
+        held: held_seen,
+    };
+    let log = format!("{}\n{}", busy.log_tail(), held.log_tail());
+    let verdicts = judge_all(&seen, &log, tests).await?;
+    let mut played = busy.leaves_with(verdicts);
+    played.leaving.extend(held.leaves_with(Vec::new()).leaving);
+    Ok(played)
+}
 
 /// What was observed of both.
 #[derive(Debug)]
@@ -73,27 +103,19 @@ pub struct End {
 }
 
 impl Busy {
-    /// Watches a service with these settings. `database` is the test's own connection.
-    ///
-    /// # Errors
-    /// When that connection fails.
-    pub async fn watch(
-        service: &mut Service,
-        client: &Client,
-        database: &mut PgConnection,
-        settings: &Settings,
-    ) -> anyhow::Result<Busy> {
-        let pool_size = settings.pool_size;
+    async fn watch(stage: &mut Stage) -> sqlx::Result<Busy> {
+        let pool_size = stage.pool_size();
+        let (service, client) = (&mut stage.service, &stage.context.client);
+        let mut database = stage.context.database.lock().await;
         // All connections are open before, so that the queries begin at once.
-        read_until_all_work(client, pool_size.into()).await;
-        let mut lock = lock_the_records(database).await?;
-        let (in_flight, seen) = tokio::join!(read(client, 2 * usize::from(pool_size)), async {
-            let waiting =
-                wait_for_waiting(&mut lock, |waiting| waiting == i64::from(pool_size)).await;
+        read_until_all_work(client, pool_size).await;
+        let mut lock = lock_the_records(&mut database).await?;
+        let (in_flight, seen) = tokio::join!(read(client, 2 * pool_size), async {
+            let waiting = wait_for_waiting(&mut lock, |waiting| waiting == pool_size as i64).await;
             // The others wait inside the service, where nobody sees them. Who connected after them is answered, and all that
             // was sent has been read: a request that nobody has read yet may be refused.
             let _ = client.get("/health").await;
-            sockets::wait_until_read(service.address().port(), 2 * usize::from(pool_size)).await;
+            sockets::wait_until_read(service.address().port(), 2 * pool_size).await;
             let asked = Instant::now();
             service.ask_to_stop();
             let refuses = refuses_connections(service.address()).await;
@@ -105,22 +127,24 @@ impl Busy {
         Ok(Busy {
             in_flight,
             refuses,
-            end: End::of(service, asked, settings.timeout).await,
+            end: End::of(service, asked, stage.context.settings.timeout).await,
         })
     }
 }
 
 impl Held {
-    /// Watches a service with these settings, that has more records than its client takes.
-    pub async fn watch(service: &mut Service, client: &Client, settings: &Settings) -> Held {
+    /// Watches a service that has more records than its client takes.
+    async fn watch(stage: &mut Stage) -> Held {
+        let pool_size = stage.pool_size();
+        let (service, client) = (&mut stage.service, &stage.context.client);
         // All connections are open before, so that the export gets one in its short time.
-        read_until_all_work(client, settings.pool_size.into()).await;
+        read_until_all_work(client, pool_size).await;
         let clients = tokio::try_join!(stalled_export(client), idle_connections(service.address()));
         let end = match clients {
             Ok(_connections) => {
                 let asked = Instant::now();
                 service.ask_to_stop();
-                Ok(End::of(service, asked, settings.timeout).await)
+                Ok(End::of(service, asked, stage.context.settings.timeout).await)
             }
             Err(failure) => Err(failure),
         };

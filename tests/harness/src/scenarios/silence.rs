@@ -8,16 +8,50 @@ use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Postgres, Transaction};
 use tokio::time::Instant;
 
-use crate::failure::Failure;
-use crate::http::Answer;
-use crate::http::Client;
-use crate::outage::RECOVERY_LIMIT;
-use crate::proxy::DatabaseProxy;
+use super::outage::RECOVERY_LIMIT;
+use super::stage::database_trouble;
+use super::{Place, Played, Scenario, When};
+use crate::contract::ContractTest;
+use crate::request::failure::Failure;
+use crate::request::http::{Answer, Client};
+use crate::service::proxy::DatabaseProxy;
+
+pub use super::judged as test;
 
 /// How long the database may still work on a query that nobody waits for any more.
 const ABANDONED_LIMIT: Duration = Duration::from_secs(1);
 /// Between two looks at something that cannot be awaited.
 const POLL: Duration = Duration::from_millis(5);
+
+/// `DATABASE_TIMEOUT_MS` of services that wait for it several times: the shortest that the contract allows.
+pub const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
+/// The longest that an answer may take on these: the time limit for a connection, the one for the query, and what a slow machine
+/// adds.
+pub const ANSWER_LIMIT_IN_TROUBLE: Duration = Duration::from_millis(2 * 250 + 1000);
+
+pub static SCENARIO: Scenario = Scenario {
+    name: "silence",
+    when: When::Waiting,
+    of_the_contract: true,
+    play: |place, tests| Box::pin(play(place, tests)),
+};
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    let stage = place.stage(SHORT_TIMEOUT).await?;
+    let client = stage.context.client.within(ANSWER_LIMIT_IN_TROUBLE);
+    let mut database = stage.context.database.lock().await;
+    let silence = Silence::watch(
+        &client,
+        &stage.context.proxy,
+        &mut database,
+        stage.pool_size(),
+    );
+    let silence = silence
+        .await
+        .map_err(|error| database_trouble(error.into()))?;
+    drop(database);
+    stage.judged(&silence, tests).await
+}
 
 /// The answers to reads that were sent at the same time: of the ids 1, 2, 3, …
 pub type Answers = Vec<Result<Answer, Failure>>;
@@ -43,15 +77,12 @@ pub struct Silence {
 
 impl Silence {
     /// Watches a service with a pool of this size. `database` is the test's own connection, past the proxy.
-    ///
-    /// # Errors
-    /// When that connection fails.
-    pub async fn watch(
+    async fn watch(
         client: &Client,
         proxy: &DatabaseProxy,
         database: &mut PgConnection,
         pool_size: usize,
-    ) -> anyhow::Result<Silence> {
+    ) -> sqlx::Result<Silence> {
         let before = read_until_all_work(client, pool_size).await;
 
         let mut lock = lock_the_records(database).await?;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::build::Launch;
-use crate::failure::TestError;
 use crate::nginx::Nginx;
+use crate::request::failure::TestError;
 use crate::service::Service;
 use crate::service::Settings;
 use workshop_base::outcome::Trouble;
@@ -20,9 +20,6 @@ pub struct Front {
 
 impl Front {
     /// Puts both around a service, with nginx at its first stage.
-    ///
-    /// # Errors
-    /// When the Kotlin service or nginx does not start.
     pub async fn start(
         workspace: &Workspace,
         configuration: &Path,
@@ -32,7 +29,7 @@ impl Front {
     ) -> anyhow::Result<Front> {
         let kotlin = Service::start(workspace, kotlin, settings)
             .await
-            .map_err(|error| error.into_trouble())?;
+            .map_err(|error| error.into_error())?;
         let nginx = Nginx::start(configuration, kotlin.address(), rust.address())
             .await
             .map_err(|error| in_words(error, rust))?;
@@ -40,9 +37,6 @@ impl Front {
     }
 
     /// Takes nginx to another stage.
-    ///
-    /// # Errors
-    /// When nginx refuses the stage.
     pub async fn switch(&self, stage: &str, rust: &Service) -> anyhow::Result<()> {
         let switched = self.nginx.switch(stage).await;
         switched.map_err(|error| in_words(error, rust))?;

@@ -8,16 +8,17 @@ pub mod stand_in;
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid, getppid};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -132,29 +133,36 @@ pub enum StartError {
 
 impl StartError {
     /// The error for people: with the log's last lines and what to do next.
-    pub fn into_trouble(self) -> Trouble {
-        let what = self.to_string();
-        match self {
-            StartError::Exited { log, label, .. } => {
-                Trouble::new(format!("{what}\n{}", quoted(&log)))
-                    .expected("a process that keeps running and answers GET /health")
-                    .next(format!(
-                        "read the lines above; just run {label} starts it alone"
-                    ))
+    pub fn trouble(&self) -> Trouble {
+        let what = match self {
+            StartError::Exited { log, .. } | StartError::NeverReady { log, .. } => {
+                format!("{self}\n{}", quoted(log))
             }
-            StartError::NeverReady { log, label, .. } => Trouble::new(format!(
-                "{what}\n{}",
-                quoted(&log)
-            ))
-            .expected("an answer to GET /health on the address and port that ADDRESS and PORT name")
-            .next(format!(
-                "does it read PORT from the environment? just run {label} starts it alone; on a slow machine: WORKSHOP_START_LIMIT=300 (seconds)"
-            )),
-            StartError::NotHttp { label, .. } => Trouble::new(what)
+            StartError::NotHttp { .. } | StartError::Spawn { .. } => self.to_string(),
+        };
+        let trouble = Trouble::new(what);
+        match self {
+            StartError::Exited { label, .. } => trouble
+                .expected("a process that keeps running and answers GET /health")
+                .next(format!(
+                    "read the lines above; just run {label} starts it alone"
+                )),
+            StartError::NeverReady { label, .. } => trouble
+                .expected("an answer to GET /health on the address and port that ADDRESS and PORT name")
+                .next(format!(
+                    "does it read PORT from the environment? just run {label} starts it alone; on a slow machine: WORKSHOP_START_LIMIT=300 (seconds)"
+                )),
+            StartError::NotHttp { label, .. } => trouble
                 .expected("an HTTP/1.1 status line")
                 .next(format!("just run {label} starts it alone")),
-            StartError::Spawn { .. } => Trouble::new(what).next("just doctor"),
+            StartError::Spawn { .. } => trouble.next("just doctor"),
         }
+    }
+
+    /// The same, with this error below it for those who treat it.
+    pub fn into_error(self) -> anyhow::Error {
+        let trouble = self.trouble();
+        anyhow::Error::new(self).context(trouble)
     }
 }
 
@@ -191,13 +199,14 @@ pub struct Service {
     /// The processes that clients reach it through.
     before_it: Vec<u32>,
     log: PathBuf,
+    /// Where the log stood when the test began that runs now.
+    log_begins: AtomicU64,
+    /// It has ended, and so has everything that it had started.
+    gone: bool,
 }
 
 impl Service {
     /// Starts the target on a free port of 127.0.0.1 and waits for its first HTTP answer.
-    ///
-    /// # Errors
-    /// A [`StartError`] when it does not get there; [`StartError::into_trouble`] words it for people.
     pub async fn start(
         workspace: &Workspace,
         launch: &Launch,
@@ -230,9 +239,6 @@ impl Service {
     }
 
     /// Starts the target on this address and waits for its first HTTP answer.
-    ///
-    /// # Errors
-    /// A [`StartError`] when it does not get there, also when somebody else has the port.
     pub async fn start_at(
         workspace: &Workspace,
         launch: &Launch,
@@ -275,9 +281,6 @@ impl Service {
     }
 
     /// Spawns the target on this address without waiting for it.
-    ///
-    /// # Errors
-    /// When its log cannot be written or the program cannot be run.
     pub fn spawn(
         workspace: &Workspace,
         launch: &Launch,
@@ -303,6 +306,8 @@ impl Service {
             base_url: format!("http://{address}"),
             before_it: Vec::new(),
             log,
+            log_begins: AtomicU64::new(0),
+            gone: false,
         })
     }
 
@@ -351,17 +356,34 @@ impl Service {
         }
     }
 
-    /// The last lines it wrote.
+    /// From now on [`Service::log_tail`] shows nothing older.
+    pub fn begin_log(&self) {
+        let length = self.log.metadata().map_or(0, |log| log.len());
+        self.log_begins.store(length, Ordering::Relaxed);
+    }
+
+    /// The last lines it wrote since [`Service::begin_log`].
     pub fn log_tail(&self, lines: usize) -> String {
-        let bytes = std::fs::read(&self.log).unwrap_or_default();
+        let mut bytes = Vec::new();
+        let begins = SeekFrom::Start(self.log_begins.load(Ordering::Relaxed));
+        // A log that cannot be read is shown as an empty one.
+        let _ = File::open(&self.log).and_then(|mut log| {
+            log.seek(begins)?;
+            log.read_to_end(&mut bytes)
+        });
         let text = String::from_utf8_lossy(&bytes);
         let all: Vec<&str> = text.lines().collect();
         all[all.len().saturating_sub(lines)..].join("\n")
     }
 
-    /// How it ended, if it did.
+    /// How it ended, if it did. What it had started ends with it.
     pub fn exited(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+        let status = self.child.try_wait().ok().flatten();
+        if status.is_some() && !self.gone {
+            self.gone = true;
+            let _ = killpg(self.group(), Signal::SIGKILL);
+        }
+        status
     }
 
     /// Asks it to stop, by SIGTERM.
@@ -407,9 +429,6 @@ impl Drop for Service {
 
 /// The command line of a launch, its output going to this log. Variables that would configure Rocket or the JVM behind
 /// the suite's back are taken out.
-///
-/// # Errors
-/// When the log cannot be made.
 pub fn command(
     launch: &Launch,
     settings: &Settings,
@@ -441,29 +460,36 @@ pub fn command(
 }
 
 /// On Linux the kernel sends the process this signal when the tool ends, even when the tool is killed and can clean nothing up.
-pub(super) fn die_with_the_tool(command: &mut Command, signal: Signal) {
+pub(crate) fn die_with_the_tool(command: &mut Command, signal: Signal) {
+    die_with(getpid(), command, signal);
+}
+
+fn die_with(parent: Pid, command: &mut Command, signal: Signal) {
     #[cfg(target_os = "linux")]
     {
         #[expect(
             unsafe_code,
-            reason = "pre_exec is unsafe; prctl is async-signal-safe and allocates nothing"
+            reason = "pre_exec is unsafe; prctl and getppid are async-signal-safe and allocate nothing"
         )]
-        // SAFETY: the closure runs between fork and exec and only makes one system call.
+        // SAFETY: the closure runs between fork and exec and only makes two system calls.
         unsafe {
             command.pre_exec(move || {
-                nix::sys::prctl::set_pdeathsig(signal).map_err(std::io::Error::from)
+                nix::sys::prctl::set_pdeathsig(signal)?;
+                // Whoever has lost its parent before that line would never be told.
+                if getppid() == parent {
+                    Ok(())
+                } else {
+                    Err(nix::errno::Errno::ESRCH.into())
+                }
             });
         }
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = (command, signal);
+    let _ = (parent, command, signal);
 }
 
 /// A port that was free a moment ago, and that nobody else in this process has been given lately: a service that is slow to
 /// listen would find another one's there, and be taken for it.
-///
-/// # Errors
-/// When the system has none.
 pub fn free_address() -> std::io::Result<SocketAddr> {
     const REMEMBERED: usize = 1000;
     static GIVEN: Mutex<VecDeque<SocketAddr>> = Mutex::new(VecDeque::new());
@@ -534,7 +560,87 @@ fn in_words(status: ExitStatus) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use workshop_base::process;
+    use workshop_base::target::{Language, Target};
+    use workshop_base::wait;
+
     use super::*;
+    use crate::build::Limits;
+
+    /// A service that is a shell script.
+    fn script(folder: &Path, text: &str) -> anyhow::Result<Service> {
+        let program = folder.join("service");
+        std::fs::write(&program, format!("#!/bin/sh\n{text}\n"))?;
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755))?;
+        let launch = Launch {
+            program: program.clone(),
+            args: Vec::new(),
+            env: Vec::new(),
+            directory: folder.to_owned(),
+            label: Target::Exercise(2).to_string(),
+            language: Language::Rust,
+            artifact: program,
+            parts: Vec::new(),
+            calls: None,
+            limits: Limits::of(Language::Rust),
+        };
+        let settings = Settings::new("postgres://nobody@127.0.0.1:1/none");
+        let workspace = Workspace::at(folder);
+        Ok(Service::spawn(
+            &workspace,
+            &launch,
+            &settings,
+            free_address()?,
+        )?)
+    }
+
+    async fn has_logged(service: &Service, words: &str) -> Option<()> {
+        let logged = async || service.log_tail(9).contains(words).then_some(());
+        wait::within(Duration::from_secs(5), logged).await
+    }
+
+    #[tokio::test]
+    async fn what_a_crashed_service_has_started_ends_with_it() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let mut service = script(folder.path(), "sleep 60 & echo $! is below; exit 1")?;
+        assert!(has_logged(&service, "is below").await.is_some());
+        let words = service.log_tail(1);
+        let below: u32 = words.split(' ').next().unwrap_or_default().parse()?;
+        service.ended().await;
+        drop(service);
+        let gone = async || process::is_gone(below).then_some(());
+        assert!(wait::within(Duration::from_secs(5), gone).await.is_some());
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_failure_shows_nothing_that_was_logged_before_its_test() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let service = script(
+            folder.path(),
+            "echo before; while [ ! -e go ]; do sleep 0.01; done; echo now; sleep 60",
+        )?;
+        assert!(has_logged(&service, "before").await.is_some());
+        service.begin_log();
+        std::fs::write(folder.path().join("go"), "")?;
+        assert!(has_logged(&service, "now").await.is_some());
+        assert_eq!(service.log_tail(9), "now");
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_program_whose_tool_has_ended_before_it_began_does_not_run() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let mut command = Command::new("touch");
+        command.arg(folder.path().join("ran"));
+        die_with(Pid::from_raw(1), &mut command, Signal::SIGKILL);
+        assert!(command.spawn().is_err());
+        assert!(!folder.path().join("ran").exists());
+        Ok(())
+    }
 
     #[test]
     fn no_address_is_given_twice_in_a_row() {

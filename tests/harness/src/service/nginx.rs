@@ -1,11 +1,10 @@
 //! nginx in front of two services: the configuration of exercise 12 in a folder of its own, on a free port.
 
-use std::fmt;
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,112 +13,24 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
-
-use crate::failure::Failure;
-
-use crate::failure::TestError;
-use crate::http::Client;
-use crate::service::die_with_the_tool;
-use crate::service::free_address;
 use workshop_base::files;
-use workshop_base::fix;
-use workshop_base::fix::System;
 use workshop_base::outcome::Trouble;
-use workshop_base::probe::on_path;
 use workshop_base::scratch;
 
-/// The folder of an exercise that holds the configuration.
-pub const FOLDER: &str = "nginx";
+use super::{die_with_the_tool, free_address};
+use crate::request::failure::{Failure, TestError};
+use crate::request::http::Client;
+
+pub use crate::build::nginx::{FOLDER, Lack, Program};
+
 /// The stage that a run begins with.
 pub const FIRST_STAGE: &str = "off";
-/// The oldest nginx that can be told to write nowhere but in its folder.
-const OLDEST: (u32, u32) = (1, 20);
-/// Where packages put the program; not every user has these folders on the PATH.
-const USUAL_FOLDERS: [&str; 4] = [
-    "/usr/sbin",
-    "/usr/local/sbin",
-    "/usr/local/bin",
-    "/opt/homebrew/bin",
-];
 /// How often a port is tried that somebody else took between our choosing and nginx's binding.
 const PORT_ATTEMPTS: usize = 3;
 /// The longest that nginx may take to start, to take over a stage, and to stop.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Between two looks at something that cannot be awaited.
 const POLL: Duration = Duration::from_millis(2);
-
-/// The nginx of this machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
-    path: PathBuf,
-    version: String,
-}
-
-/// Why there is no nginx to use.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lack {
-    /// There is none.
-    #[error("not on the PATH, and not in {}", USUAL_FOLDERS.join(", "))]
-    Missing,
-    /// It is too old.
-    #[error("{0}, needed is {major}.{minor} or newer", major = OLDEST.0, minor = OLDEST.1)]
-    Old(String),
-}
-
-impl From<Lack> for Trouble {
-    fn from(lack: Lack) -> Trouble {
-        let fix = System::here().install(&fix::NGINX);
-        Trouble::new(format!("there is no nginx to use: {lack}"))
-            .expected("nginx, which stands in front of both services in exercise 12")
-            .next(format!("{}; just doctor", fix.in_words()))
-    }
-}
-
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in {}", self.version, self.path.display())
-    }
-}
-
-impl Program {
-    /// The nginx on the PATH, else in the usual folders.
-    ///
-    /// # Errors
-    /// When there is none, or it is too old.
-    pub fn find() -> Result<Program, Lack> {
-        let usual = USUAL_FOLDERS.map(|folder| Path::new(folder).join("nginx"));
-        let mut found = on_path("nginx")
-            .into_iter()
-            .chain(usual)
-            .filter_map(Program::at);
-        let program = found.next().ok_or(Lack::Missing)?;
-        if is_old(&program.version) {
-            return Err(Lack::Old(program.version));
-        }
-        Ok(program)
-    }
-
-    /// The program at this path, if it is nginx. It says its version on standard error.
-    fn at(path: PathBuf) -> Option<Program> {
-        let output = Command::new(&path)
-            .arg("-v")
-            .stdin(Stdio::null())
-            .output()
-            .ok()?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        let (_, version) = said.split_once("nginx/")?;
-        let version = version.split_whitespace().next()?.to_owned();
-        Some(Program { path, version })
-    }
-}
-
-fn is_old(version: &str) -> bool {
-    let mut numbers = version.split('.').map(|number| number.parse().ok());
-    match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) => (major, minor) < OLDEST,
-        _ => false,
-    }
-}
 
 /// A running nginx. Dropping it ends it, its workers and its folder.
 #[derive(Debug)]
@@ -132,9 +43,6 @@ pub struct Nginx {
 
 impl Nginx {
     /// Starts nginx with the configuration in this folder, at its first stage, in front of two services.
-    ///
-    /// # Errors
-    /// When there is no nginx, it refuses the configuration, or it does not start.
     pub async fn start(
         configuration: &Path,
         kotlin: SocketAddr,
@@ -194,18 +102,12 @@ impl Nginx {
     }
 
     /// Sends requests to it, without a key.
-    ///
-    /// # Errors
-    /// As [`Client::new`].
     pub fn client(&self) -> anyhow::Result<Client> {
         Client::new(&format!("http://{}", self.address), None)
     }
 
     /// Puts the stage in place, has nginx look at it, and reload. Returns how long it took until no worker accepts connections
     /// that does not know the stage.
-    ///
-    /// # Errors
-    /// When nginx refuses the stage, or does not take it over.
     pub async fn switch(&self, stage: &str) -> Result<Duration, TestError> {
         let asked = Instant::now();
         put(self.folder.path(), stage)?;
@@ -341,17 +243,4 @@ fn command(program: &Program, folder: &Path) -> Command {
         .args(["-c", "nginx.conf", "-e", "error.log"])
         .stdin(Stdio::null());
     command
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_nginx_from_before_1_20_is_old() {
-        assert!(is_old("1.18.0"));
-        assert!(!is_old("1.20.0"));
-        assert!(!is_old("1.29.3"));
-        assert!(!is_old("2.0"));
-    }
 }

@@ -58,9 +58,6 @@ struct Flow {
 
 impl DatabaseProxy {
     /// Starts a proxy to the server of this URL, on a free port of 127.0.0.1.
-    ///
-    /// # Errors
-    /// When the URL names no host and port, or no port can be bound.
     pub async fn start(upstream_url: &str) -> anyhow::Result<Self> {
         let mut url = Url::parse(upstream_url).context("the database URL is not a URL")?;
         let host = url

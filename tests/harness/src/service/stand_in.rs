@@ -10,9 +10,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::failure::Failure;
+use crate::request::failure::Failure;
 
-use crate::failure::TestError;
+use crate::request::failure::TestError;
 
 /// The longest that a test waits for a request to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -29,17 +29,11 @@ pub struct StandIn {
 
 impl StandIn {
     /// One that answers at once.
-    ///
-    /// # Errors
-    /// When there is no free port.
     pub async fn ready(name: &'static str) -> anyhow::Result<StandIn> {
         StandIn::start(name, true).await
     }
 
     /// One that takes requests and answers none, until it is let.
-    ///
-    /// # Errors
-    /// When there is no free port.
     pub async fn silent(name: &'static str) -> anyhow::Result<StandIn> {
         StandIn::start(name, false).await
     }
@@ -81,9 +75,6 @@ impl StandIn {
     }
 
     /// The head of the next request that it was asked.
-    ///
-    /// # Errors
-    /// When none comes in time.
     pub async fn asked(&self) -> Result<String, TestError> {
         let mut asked = self.asked.lock().await;
         match tokio::time::timeout(PATIENCE, asked.recv()).await {

@@ -7,10 +7,10 @@ use workshop_harness::build::{self, BuildError, Crate, Launch, Profile};
 pub const ID: &str = "ceiling";
 
 /// Builds it.
-pub fn build(workspace: &Workspace, profile: Profile) -> Result<Launch, BuildError> {
+pub async fn build(workspace: &Workspace, profile: Profile) -> Result<Launch, BuildError> {
     let krate = Crate {
         folder: workspace.root().join("tests/ceiling"),
         package: ID.to_owned(),
     };
-    build::cargo(workspace, &krate, profile)
+    build::cargo(workspace, &krate, profile).await
 }

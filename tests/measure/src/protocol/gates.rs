@@ -95,7 +95,7 @@ pub async fn start(
         };
         let service = Service::start(workspace, &subject.launch, &settings)
             .await
-            .map_err(|error| error.into_trouble())?;
+            .map_err(|error| error.into_error())?;
         let client = Client::new(
             service.base_url(),
             settings.api_keys.first().map(String::as_str),

@@ -113,7 +113,7 @@ impl<'a> Lab<'a> {
             .await
             .map_err(|error| {
                 error
-                    .into_trouble()
+                    .trouble()
                     .next(format!("just check {target}"))
                     .failed()
             })?;
@@ -157,19 +157,19 @@ impl<'a> Lab<'a> {
     }
 
     /// Builds a variant of an exercise's reference as it would be shipped; its id is `solution-N-name`.
-    pub fn variant(&self, exercise: u8, name: &str, label: &str) -> anyhow::Result<Subject> {
+    pub async fn variant(&self, exercise: u8, name: &str, label: &str) -> anyhow::Result<Subject> {
         let id = format!("{}-{name}", Target::Solution(exercise)).replace('+', "-");
         println!("building {} for release", paint(Style::Strong, id.as_str()));
         let catalogue = Catalogue::read(self.workspace)?;
         let solution = catalogue.get(exercise)?.solution(self.workspace);
-        let launch = variant::build(self.workspace, &solution, &id, name)?;
+        let launch = variant::build(self.workspace, &solution, &id, name).await?;
         Subject::named(&id, label, launch, self.scratch())
     }
 
     /// Builds the ceiling, which does the same read with as little as possible around it; its id is `ceiling`.
-    pub fn yardstick(&self) -> anyhow::Result<Subject> {
+    pub async fn yardstick(&self) -> anyhow::Result<Subject> {
         println!("building {} for release", paint(Style::Strong, ceiling::ID));
-        let launch = ceiling::build(self.workspace, Profile::Measure)?;
+        let launch = ceiling::build(self.workspace, Profile::Measure).await?;
         Subject::named(ceiling::ID, "axum, tokio-postgres", launch, self.scratch())
     }
 

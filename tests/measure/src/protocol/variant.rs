@@ -17,16 +17,16 @@ use workshop_harness::copies::Copy;
 const FOLDER: &str = "tests/variants";
 
 /// Builds a variant of the reference in `solution` as it would be shipped, as the package `package`.
-pub fn build(
+pub async fn build(
     workspace: &Workspace,
     solution: &Path,
     package: &str,
     name: &str,
 ) -> anyhow::Result<Launch> {
-    let copy = copy(workspace, solution, package, name)?;
+    let copy = copy(workspace, solution, package, name).await?;
     // Kept, so that only the first measurement has to wait for its build.
     let krate = copy.kept_in(workspace.state().join("variants").join(package))?;
-    let launch = build::cargo(workspace, &krate, Profile::Measure);
+    let launch = build::cargo(workspace, &krate, Profile::Measure).await;
     let launch = launch.map_err(|error| match error {
         BuildError::CouldNotBuild(error) => error,
         BuildError::DoesNotCompile { .. } => {
@@ -43,13 +43,19 @@ pub fn build(
     })
 }
 
-fn copy(workspace: &Workspace, solution: &Path, package: &str, name: &str) -> anyhow::Result<Copy> {
+async fn copy(
+    workspace: &Workspace,
+    solution: &Path,
+    package: &str,
+    name: &str,
+) -> anyhow::Result<Copy> {
     let patches = name.split('+').map(|name| {
         let path = workspace.root().join(FOLDER).join(format!("{name}.patch"));
         std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
     });
     let patches = patches.collect::<anyhow::Result<String>>()?;
     Copy::patched(workspace, solution, package, &patches)
+        .await
         .with_context(|| format!("{FOLDER}/{name}.patch"))
 }
 
@@ -69,13 +75,13 @@ mod tests {
         ("no-ping+mimalloc+no-shield", "08-ship-it"),
     ];
 
-    #[test]
-    fn every_variant_fits_its_reference() -> anyhow::Result<()> {
+    #[tokio::test]
+    async fn every_variant_fits_its_reference() -> anyhow::Result<()> {
         let checkout = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
         for (name, folder) in VARIANTS {
             let solution = checkout.solutions().join(folder);
             let package = format!("fits-{}-{}", name.replace('+', "-"), std::process::id());
-            copy(&checkout, &solution, &package, name)?;
+            copy(&checkout, &solution, &package, name).await?;
         }
         Ok(())
     }

@@ -65,12 +65,12 @@ fn knobs(mode: Mode) -> &'static [(&'static str, &'static str)] {
 
 /// Measures the rows of the article's table.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let variant = |(name, label): &(&str, &str)| lab.variant(asked.exercise, name, label);
-    let knobs = knobs(asked.mode)
-        .iter()
-        .map(variant)
-        .collect::<anyhow::Result<Vec<_>>>()?;
-    let top = lab.yardstick()?;
+    let mut knobs_built = Vec::new();
+    for (name, label) in knobs(asked.mode) {
+        knobs_built.push(lab.variant(asked.exercise, name, label).await?);
+    }
+    let knobs = knobs_built;
+    let top = lab.yardstick().await?;
     let shipped = lab
         .subject(Target::Kotlin)
         .await?

@@ -59,7 +59,8 @@ impl<'a> Calibration<'a> {
         let target = Target::Solution(EXERCISE);
         let reference = lab.subject(target).await?.renamed(REFERENCE, "reference");
         let slowed = lab
-            .variant(EXERCISE, VARIANT, SLOWED)?
+            .variant(EXERCISE, VARIANT, SLOWED)
+            .await?
             .renamed(SLOWED, SLOWED);
         let asked = Asked {
             task: CALIBRATION.to_owned(),

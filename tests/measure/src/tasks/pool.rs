@@ -51,7 +51,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     } else {
         lab.subject(reference).await?
     };
-    let silent = lab.variant(asked.exercise, NO_PING, NO_PING)?;
+    let silent = lab.variant(asked.exercise, NO_PING, NO_PING).await?;
     let knob = [
         pinging.renamed(WITH_PING, "with ping"),
         silent.renamed(WITHOUT_PING, "no ping"),

@@ -6,24 +6,54 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use tempfile::TempDir;
-
-use crate::build;
-
-use crate::build::BuildError;
-
-use crate::build::Launch;
-
-use crate::build::Profile;
-use crate::copies::Copy;
-use crate::failure::Failure;
-use crate::failure::TestError;
-use crate::http::Client;
-use crate::nginx;
-use crate::service::Service;
-use crate::service::Settings;
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
+use workshop_postgres::datasets::{DataSet, RunDatabase};
+
+use super::{LOG_LINES, Place, Played, Scenario, When, verdict};
+use crate::build::copies::Copy;
+use crate::build::launch::{BuildError, Launch, Profile};
+use crate::build::{self, nginx};
+use crate::contract::ContractTest;
+use crate::request::failure::{Failure, TestError};
+use crate::request::http::Client;
+use crate::service::{Service, Settings};
+
+pub use super::asked as test;
+
+pub static SCENARIO: Scenario = Scenario {
+    name: "own",
+    when: When::AtTheEnd,
+    of_the_contract: false,
+    play: |place, tests| Box::pin(play(place, tests)),
+};
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    let database = RunDatabase::create(place.server, place.workspace, DataSet::Small).await?;
+    let bench = Workbench {
+        workspace: place.workspace.clone(),
+        launch: place.launch.clone(),
+        settings: Settings::new(database.url()),
+        folder: scratch::folder()?,
+        services: Mutex::default(),
+        redrawn: tokio::sync::Mutex::default(),
+    };
+    let mut verdicts = Vec::new();
+    for test in tests {
+        for (_, own) in bench.services().iter() {
+            own.service.begin_log();
+        }
+        let result = (test.judge)(&bench).await;
+        verdicts.push(verdict(result, || bench.log_tail())?);
+    }
+    drop(bench);
+    database.remove().await?;
+    Ok(Played {
+        verdicts,
+        leaving: Vec::new(),
+    })
+}
 
 /// The given file of every crate of the ladder that draws the code.
 const DRAWING: &str = "src/qr.rs";
@@ -37,7 +67,7 @@ pub struct Workbench {
     /// Those that were started, the one used last at the end.
     services: Mutex<Vec<(Launch, Arc<OwnService>)>>,
     /// What was built with another drawing, by that drawing. A copy stays where its services run.
-    redrawn: Mutex<Vec<(String, Copy, Launch)>>,
+    redrawn: tokio::sync::Mutex<Vec<(String, Copy, Launch)>>,
 }
 
 /// A service that a test has started, with somebody to ask it.
@@ -65,34 +95,12 @@ impl OwnService {
 }
 
 impl Workbench {
-    /// A workbench for a built target, whose database is at this URL.
-    ///
-    /// # Errors
-    /// When there is no room for temporary files.
-    pub fn new(
-        workspace: &Workspace,
-        launch: &Launch,
-        database_url: &str,
-    ) -> anyhow::Result<Workbench> {
-        Ok(Workbench {
-            workspace: workspace.clone(),
-            launch: launch.clone(),
-            settings: Settings::new(database_url),
-            folder: scratch::folder()?,
-            services: Mutex::default(),
-            redrawn: Mutex::default(),
-        })
-    }
-
     /// A folder for a test's own files; it goes with the workbench.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// What the crate was built into: the program, the module or the library.
-    ///
-    /// # Errors
-    /// When the target calls no such thing, which no suite that asks should judge.
     pub fn part(&self) -> anyhow::Result<&Path> {
         let part = self.launch.parts.first();
         Ok(part.context("this target has no part of its own")?)
@@ -104,9 +112,6 @@ impl Workbench {
     }
 
     /// The Kotlin service. Who asks again gets the same one.
-    ///
-    /// # Errors
-    /// When it does not build or start.
     pub async fn kotlin(&self) -> Result<Arc<OwnService>, TestError> {
         let launch = build::build(&self.workspace, Target::Kotlin, Profile::Check).await;
         let launch = launch.map_err(anyhow::Error::new)?;
@@ -114,41 +119,36 @@ impl Workbench {
     }
 
     /// The target, started with these variables on top of its own. Who asks for the same again gets the same service.
-    ///
-    /// # Errors
-    /// When it does not start: it has to, whatever is below it.
     pub async fn service(&self, env: &[(&str, &str)]) -> Result<Arc<OwnService>, TestError> {
         self.started(&self.launch, env).await
     }
 
     /// The target with another `src/qr.rs` in its crate, built and started with these variables. A fault is planted so, and needs
     /// no switch in any crate.
-    ///
-    /// # Errors
-    /// As [`Workbench::service`]; also when the crate does not compile with it.
     pub async fn service_with_drawing(
         &self,
         drawing: &str,
         env: &[(&str, &str)],
     ) -> Result<Arc<OwnService>, TestError> {
-        let launch = self.launch_with_drawing(drawing)?;
+        let launch = self.launch_with_drawing(drawing).await?;
         self.started(&launch, env).await
     }
 
-    fn launch_with_drawing(&self, drawing: &str) -> Result<Launch, TestError> {
-        let mut redrawn = self.redrawn.lock().unwrap_or_else(PoisonError::into_inner);
+    async fn launch_with_drawing(&self, drawing: &str) -> Result<Launch, TestError> {
+        let mut redrawn = self.redrawn.lock().await;
         if let Some((_, _, launch)) = redrawn.iter().find(|(built, ..)| built == drawing) {
             return Ok(launch.clone());
         }
         let package = format!("{}-with-fault-{}", self.launch.label, redrawn.len() + 1);
-        let copy = Copy::of(&self.workspace, &self.launch.directory, &package)?;
+        let copy = Copy::of(&self.workspace, &self.launch.directory, &package).await?;
         copy.replace(DRAWING, drawing)?;
         let launch = build::launch(
             &self.workspace,
             self.launch.calls,
             copy.krate(),
             Profile::Check,
-        );
+        )
+        .await;
         let launch = launch.map_err(|error| match error {
             BuildError::DoesNotCompile { .. } => TestError::Failed(Failure::new(
                 format!("a crate that calls qr::png of {DRAWING}, and nothing else in it"),
@@ -178,7 +178,7 @@ impl Workbench {
             .map_err(|error| {
                 let expected =
                     "a service that starts and answers GET /health, whatever is below it";
-                Failure::new(expected, error.into_trouble().to_string())
+                Failure::new(expected, error.trouble().to_string())
             })?;
         let client = Client::new(service.base_url(), None)?;
         let service = Arc::new(OwnService { client, service });
@@ -196,10 +196,10 @@ impl Workbench {
     }
 
     /// The last lines that the service used last has written.
-    pub fn log_tail(&self, lines: usize) -> String {
+    fn log_tail(&self) -> String {
         let services = self.services();
         let last = services.last();
-        last.map_or_else(String::new, |(_, last)| last.service.log_tail(lines))
+        last.map_or_else(String::new, |(_, last)| last.service.log_tail(LOG_LINES))
     }
 
     fn services(&self) -> std::sync::MutexGuard<'_, Vec<(Launch, Arc<OwnService>)>> {

@@ -1,0 +1,224 @@
+//! Crates built by cargo: what the compiler says is passed on, its errors and what was built are kept.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Language;
+use workshop_base::terminal;
+use workshop_base::workspace::Workspace;
+
+use super::launch::{BuildError, CompilerError, Crate, Launch, Limits, Profile, RELEASE_PROFILE};
+use super::program;
+
+/// Builds a crate that is a service into the one target directory.
+pub async fn cargo(
+    workspace: &Workspace,
+    krate: &Crate,
+    profile: Profile,
+) -> Result<Launch, BuildError> {
+    let program = artifact(workspace, krate, profile, &["--bin", &krate.package]).await?;
+    Ok(Launch {
+        artifact: program.clone(),
+        program,
+        args: Vec::new(),
+        env: Vec::new(),
+        directory: krate.folder.clone(),
+        label: krate.package.clone(),
+        language: Language::Rust,
+        limits: Limits::of(Language::Rust),
+        parts: Vec::new(),
+        calls: None,
+    })
+}
+
+/// What cargo makes of one target of a crate: a program, or a library that other languages can load.
+pub async fn artifact(
+    workspace: &Workspace,
+    krate: &Crate,
+    profile: Profile,
+    target: &[&str],
+) -> Result<PathBuf, BuildError> {
+    made_by(cargo_command(), workspace, krate, profile, target).await
+}
+
+/// As [`artifact`], by a cargo of one's own.
+pub async fn made_by(
+    mut command: Command,
+    workspace: &Workspace,
+    krate: &Crate,
+    profile: Profile,
+    target: &[&str],
+) -> Result<PathBuf, BuildError> {
+    let rendered = if terminal::colour() {
+        "json-diagnostic-rendered-ansi"
+    } else {
+        "json"
+    };
+    command
+        .args(["build", "--package", &krate.package])
+        .args(target)
+        .arg("--manifest-path")
+        .arg(krate.folder.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(workspace.cargo_target())
+        .args(["--message-format", rendered])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    if profile == Profile::Measure {
+        command.arg("--release");
+        // How the crate wants to be built for shipping, on top of cargo's own profile.
+        let shipped = krate.folder.join(RELEASE_PROFILE);
+        if shipped.is_file() {
+            command.arg("--config").arg(shipped);
+        }
+    }
+    if krate.folder.starts_with(workspace.state()) {
+        // A copy takes the workspace's profiles with it, and cargo names each package in them that it has no use for.
+        command.arg("--quiet");
+    }
+    let mut cargo = program::start(command)
+        .context("cargo cannot be run; is Rust installed? next: just doctor")?;
+    let stdout = cargo.child.stdout.take().context("cargo gave no output")?;
+    let mut lines = BufReader::new(stdout).lines();
+    let mut told = CompilerOutput::default();
+    while let Some(line) = lines
+        .next_line()
+        .await
+        .context("cannot read what cargo prints")?
+    {
+        told.take(&line);
+    }
+    let status = cargo.ended().await.context("cannot wait for cargo")?;
+    match told.artifact {
+        Some(artifact) if status.success() => Ok(artifact),
+        _ if !told.errors.is_empty() => Err(BuildError::DoesNotCompile {
+            label: krate.package.clone(),
+            errors: told.errors,
+        }),
+        _ => {
+            let trouble =
+                Trouble::new(format!("cargo could not build {}: {status}", krate.package))
+                    .expected("a program or a library; what cargo said is above")
+                    .next("just doctor");
+            Err(BuildError::CouldNotBuild(trouble.into()))
+        }
+    }
+}
+
+/// Cargo, the one that runs this tool if there is one.
+pub fn cargo_command() -> Command {
+    cargo_at(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A cargo, without the variables that an outer `cargo run` sets for the package it runs: they are not this build's.
+pub fn cargo_at(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if [
+            "CARGO_PKG_",
+            "CARGO_MANIFEST_",
+            "CARGO_BIN_",
+            "CARGO_CRATE_",
+        ]
+        .iter()
+        .any(|outer| text.starts_with(outer))
+        {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// What cargo's JSON lines say: the compiler's words are passed on untouched, its errors and the binary are kept.
+#[derive(Debug, Default)]
+struct CompilerOutput {
+    artifact: Option<PathBuf>,
+    errors: Vec<CompilerError>,
+}
+
+#[derive(Deserialize)]
+struct CargoLine {
+    reason: String,
+    message: Option<Diagnostic>,
+    executable: Option<PathBuf>,
+    target: Option<CargoTarget>,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct CargoTarget {
+    kind: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Diagnostic {
+    level: String,
+    message: String,
+    rendered: Option<String>,
+    code: Option<Code>,
+    #[serde(default)]
+    spans: Vec<Span>,
+    #[serde(default)]
+    children: Vec<Diagnostic>,
+}
+
+#[derive(Deserialize)]
+struct Span {
+    label: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Code {
+    code: String,
+}
+
+impl CompilerOutput {
+    fn take(&mut self, line: &str) {
+        // Build scripts may print anything; only cargo's own lines are of interest.
+        let Ok(line) = serde_json::from_str::<CargoLine>(line) else {
+            return;
+        };
+        if line.reason == "compiler-artifact" {
+            // Of the crates that are built only the one that was asked for is a library for other languages.
+            let of_cdylib = |target: &CargoTarget| target.kind.iter().any(|kind| kind == "cdylib");
+            let library = line.target.as_ref().filter(|target| of_cdylib(target));
+            let library = library.and_then(|_| line.filenames.into_iter().next());
+            self.artifact = line.executable.or(library).or(self.artifact.take());
+        }
+        let Some(message) = line.message else { return };
+        if let Some(rendered) = &message.rendered {
+            eprint!("{rendered}");
+        }
+        // At the end it says how many there were.
+        if message.level.starts_with("error") && !message.message.starts_with("aborting due to") {
+            let error = CompilerError::from(message);
+            if !self.errors.contains(&error) {
+                self.errors.push(error);
+            }
+        }
+    }
+}
+
+impl From<Diagnostic> for CompilerError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        let labels = diagnostic.spans.into_iter().filter_map(|span| span.label);
+        let notes = diagnostic.children.into_iter().map(|note| note.message);
+        let lines: Vec<String> = std::iter::once(diagnostic.message)
+            .chain(labels)
+            .chain(notes)
+            .collect();
+        CompilerError {
+            code: diagnostic
+                .code
+                .map_or_else(|| "error".to_owned(), |code| code.code),
+            said: lines.join("\n"),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What is built, what comes out, and why nothing may come out.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use workshop_base::exercise::Calls;
+use workshop_base::target::Language;
+
+/// What a target is built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Quick to build and quick to start: cargo's `dev`, a JVM that compiles little.
+    Check,
+    /// As it would be shipped: cargo's `release`, the JVM's own defaults.
+    Measure,
+}
+
+/// A built target, ready to be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launch {
+    /// The program to run.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Environment variables besides the service's settings.
+    pub env: Vec<(String, String)>,
+    /// The folder to run it in.
+    pub directory: PathBuf,
+    /// The target's name.
+    pub label: String,
+    /// What it is written in.
+    pub language: Language,
+    /// The file that is shipped: the binary, or the jar.
+    pub artifact: PathBuf,
+    /// What is shipped beside it: first the program, the module or the library that the Kotlin service calls, then what that needs.
+    pub parts: Vec<PathBuf>,
+    /// How the Kotlin service calls the crate; `None` where the crate is the service, or there is none.
+    pub calls: Option<Calls>,
+    /// How long it may take to start and to stop.
+    pub limits: Limits,
+}
+
+/// How long a service is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// From its spawn to its first answer.
+    pub start: Duration,
+    /// From SIGTERM to its end; after that it is killed.
+    pub stop: Duration,
+}
+
+impl Limits {
+    /// The limits for services in this language. A JVM on a small computer with a slow card may need more than its own:
+    /// `WORKSHOP_START_LIMIT` (seconds) says how long.
+    pub fn of(language: Language) -> Self {
+        let usual = match language {
+            Language::Kotlin => 90,
+            Language::Rust => 20,
+        };
+        let wanted = std::env::var("WORKSHOP_START_LIMIT")
+            .ok()
+            .and_then(|seconds| seconds.parse().ok());
+        Limits {
+            start: Duration::from_secs(wanted.unwrap_or(usual)),
+            stop: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why there is nothing to start.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The crate does not compile; the compiler's own words are already on the terminal.
+    #[error("{label} does not compile")]
+    DoesNotCompile {
+        /// The target.
+        label: String,
+        /// The compiler's errors, each once, in the order they came.
+        errors: Vec<CompilerError>,
+    },
+    /// The build could not run or is not the learner's to mend.
+    #[error(transparent)]
+    CouldNotBuild(#[from] anyhow::Error),
+}
+
+/// An error of the compiler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompilerError {
+    /// Its code, as in `E0277`; `error` where it has none, `kotlin` where it is the Kotlin compiler's.
+    pub code: String,
+    /// Its message, and below it the labels and notes that came with it.
+    pub said: String,
+}
+
+/// A crate to build: a member of the workspace, or a copy that is a workspace of its own.
+#[derive(Debug, Clone)]
+pub struct Crate {
+    /// The folder of its `Cargo.toml`.
+    pub folder: PathBuf,
+    /// The package's name, which is the binary's as well.
+    pub package: String,
+}
+
+/// The file beside a crate's `Cargo.toml` that says how its release is built.
+pub const RELEASE_PROFILE: &str = "profile.toml";

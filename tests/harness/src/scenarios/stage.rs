@@ -1,0 +1,189 @@
+//! The stage of most scenarios: a service with a database of its own behind a proxy, and what its tests have at hand.
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use sqlx::Connection;
+use sqlx::postgres::PgConnection;
+use tokio::sync::Mutex;
+use workshop_base::outcome::Trouble;
+use workshop_postgres::datasets::{DataSet, RunDatabase};
+
+use super::{LOG_LINES, Place, Played, judge_all, outage, verdict};
+use crate::contract::ContractTest;
+use crate::report::Verdict;
+use crate::request::failure::Failure;
+use crate::request::http::Client;
+use crate::service::proxy::DatabaseProxy;
+use crate::service::{Service, Settings, StartError, Stopped};
+
+/// Few connections, so that a pool that is not kept to shows at once.
+const POOL_SIZE: u16 = 4;
+/// `EXPORT_TIMEOUT_MS`: longer than `DATABASE_TIMEOUT_MS` of the service with many records, so that the two can be told apart on
+/// a slow machine too.
+const EXPORT_TIMEOUT: Duration = Duration::from_millis(2500);
+/// More than one, so that "several configured keys" is tested.
+const API_KEYS: [&str; 2] = ["valid_key", "another_valid_key"];
+
+/// What a test that asks a service has at hand.
+pub struct Context {
+    /// Sends requests with a valid key.
+    pub client: Client,
+    /// Between the service and its database.
+    pub proxy: DatabaseProxy,
+    /// The test's own connection to the same database, past the proxy.
+    pub database: Mutex<PgConnection>,
+    /// What the service was started with.
+    pub settings: Settings,
+    /// The file that the service's output goes to.
+    log: PathBuf,
+    /// The rows of `records` that came with the data set; ids run from 1 to this.
+    pub rows: u32,
+}
+
+impl Context {
+    /// What the service has written so far.
+    pub fn logged(&self) -> anyhow::Result<String> {
+        let bytes = std::fs::read(&self.log)
+            .with_context(|| format!("cannot read the service's log {}", self.log.display()))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// A running service with everything that its tests need.
+pub struct Stage {
+    pub service: Service,
+    pub context: Context,
+    database: RunDatabase,
+}
+
+/// The settings of a service with this database and `DATABASE_TIMEOUT_MS`.
+pub fn settings(database_url: &str, timeout: Duration) -> Settings {
+    Settings {
+        pool_size: POOL_SIZE,
+        timeout,
+        export_timeout: EXPORT_TIMEOUT,
+        api_keys: API_KEYS.map(str::to_owned).into(),
+        ..Settings::new(database_url)
+    }
+}
+
+impl Place<'_> {
+    /// Starts the service with this `DATABASE_TIMEOUT_MS`.
+    pub async fn stage(&self, timeout: Duration) -> anyhow::Result<Stage> {
+        self.stage_with(|database_url| settings(database_url, timeout))
+            .await
+    }
+
+    /// Starts the service with these settings for its database.
+    pub async fn stage_with(
+        &self,
+        settings: impl FnOnce(&str) -> Settings,
+    ) -> anyhow::Result<Stage> {
+        let database = RunDatabase::create(self.server, self.workspace, DataSet::Small).await?;
+        let connection = database.connect().await?;
+        let proxy = DatabaseProxy::start(database.url()).await?;
+        let settings = settings(proxy.url());
+        let service = Service::start(self.workspace, self.launch, &settings)
+            .await
+            .map_err(StartError::into_error)?;
+        let client = Client::new(
+            service.base_url(),
+            settings.api_keys.first().map(String::as_str),
+        )?;
+        let context = Context {
+            log: service.log().to_owned(),
+            client,
+            proxy,
+            database: Mutex::new(connection),
+            settings,
+            rows: DataSet::Small.rows(),
+        };
+        Ok(Stage {
+            service,
+            context,
+            database,
+        })
+    }
+}
+
+impl Stage {
+    /// How many connections the service may have.
+    pub fn pool_size(&self) -> usize {
+        self.context.settings.pool_size.into()
+    }
+
+    /// The last lines that the service wrote.
+    pub fn log_tail(&self) -> String {
+        self.service.log_tail(LOG_LINES)
+    }
+
+    /// Runs the tests on the service, one after the other.
+    pub async fn ask(mut self, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+        let mut verdicts = Vec::new();
+        // What it answers then, the tests will see.
+        let _ = outage::settled(&self.context.client, "/ready").await;
+        for test in tests {
+            if self.service.exited().is_some() {
+                verdicts.push(self.gone(test));
+                continue;
+            }
+            self.service.begin_log();
+            let result = (test.judge)(&self.context).await;
+            let verdict = verdict(result, || self.log_tail()).map_err(database_trouble)?;
+            // A database that died in the middle would turn every test red: that is no verdict on the service.
+            if matches!(verdict, Verdict::Failed { .. })
+                && let Err(error) = self.context.database.lock().await.ping().await
+            {
+                return Err(database_trouble(error.into()));
+            }
+            verdicts.push(verdict);
+        }
+        Ok(self.leaves_with(verdicts))
+    }
+
+    /// Has the tests judge what was seen of the service.
+    pub async fn judged(self, seen: &dyn Any, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+        let verdicts = judge_all(seen, &self.log_tail(), tests).await?;
+        Ok(self.leaves_with(verdicts))
+    }
+
+    /// Tells the service to stop and does not wait for it.
+    pub fn leaves_with(self, verdicts: Vec<Verdict>) -> Played {
+        Played {
+            verdicts,
+            leaving: vec![tokio::spawn(self.stop())],
+        }
+    }
+
+    async fn stop(self) -> anyhow::Result<Stopped> {
+        // The client's idle connections go first: a graceful shutdown waits for connections.
+        drop(self.context);
+        let stopped = self.service.stop().await;
+        self.database.remove().await?;
+        Ok(stopped)
+    }
+
+    fn gone(&self, test: &ContractTest) -> Verdict {
+        let failure = Failure::new(
+            "a service that keeps running",
+            format!("it had ended before {}", test.name),
+        );
+        Verdict::Failed {
+            failure,
+            log: self.log_tail(),
+        }
+    }
+}
+
+/// What is said when a test's own connection fails.
+pub fn database_trouble(error: anyhow::Error) -> anyhow::Error {
+    error.context(
+        Trouble::new(
+            "the database went away while the tests ran: nothing can be said about the service",
+        )
+        .next("run the check again; just doctor if it happens again"),
+    )
+}

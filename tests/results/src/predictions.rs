@@ -201,4 +201,29 @@ mod tests {
             []
         );
     }
+
+    #[test]
+    fn a_measurement_without_load_judges_the_start_alone() {
+        let predictions = ["start_up", "memory"].map(|key| Prediction {
+            key: key.to_owned(),
+            ratio: 0.5,
+            confidence: 70.0,
+        });
+        let mut result = crate::file::tests::sample();
+        let mut measured = |keys: &[&str]| {
+            let compared = |key: &&str| {
+                let mut metric = result.metrics[0].clone();
+                metric.key = (*key).to_owned();
+                metric
+            };
+            result.metrics = keys.iter().map(compared).collect();
+            let judged = judged_by(&predictions, &result);
+            judged.into_iter().map(|one| one.key).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            measured(&["start_up", "memory", "throughput"]),
+            ["start_up", "memory"]
+        );
+        assert_eq!(measured(&["start_up", "memory"]), ["start_up"]);
+    }
 }

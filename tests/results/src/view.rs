@@ -508,3 +508,32 @@ fn conditions(result: &ResultFile) -> Table {
     }
     table
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::tests::sample;
+    use crate::write::{markdown, text};
+
+    #[test]
+    fn an_invalid_measurement_shows_the_same_values_everywhere_and_claims_nothing() {
+        let mut result = sample();
+        let shown = |result: &ResultFile| {
+            let name = YOURS;
+            let page = markdown::write(&page(&[Whose { name, result }]));
+            [
+                text::write(&terminal(result)),
+                page.replace('\u{202f}', " "),
+            ]
+        };
+        for text in shown(&result) {
+            assert!(text.contains("15 000") && text.contains("faster"), "{text}");
+        }
+        result.invalid = vec!["the bodies differ at id 7".to_owned()];
+        for text in shown(&result) {
+            assert!(text.contains("15 000") && text.contains("5 000"), "{text}");
+            assert!(text.contains("the bodies differ at id 7"), "{text}");
+            assert!(!text.contains("faster"), "{text}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //! every exercise.
 //!
 //! A heading lists the failures that its section is for, separated by commas: a test's name, a compiler's code (`E0277`,
-//! `error` where there is none, `kotlin`), [`DOES_NOT_COMPILE`] or [`DOES_NOT_START`]. `E0277: Executor` is only for an E0277
+//! `error` where there is none, `kotlin`), [`DOES_NOT_COMPILE`] or [`state::DOES_NOT_START`](crate::state::DOES_NOT_START). `E0277: Executor` is only for an E0277
 //! whose words contain "Executor", and goes before `E0277`; the same holds for tests, with the words of the failure.
 
 use std::collections::BTreeSet;
@@ -17,9 +17,6 @@ pub const LEVELS: usize = 3;
 
 /// The key for compiler errors that have no section of their own.
 pub const DOES_NOT_COMPILE: &str = "does not compile";
-
-/// The key for a service that ends before it answers.
-pub const DOES_NOT_START: &str = "does not start";
 
 /// The key of the last section, for all that has none of its own.
 pub const ANYTHING_ELSE: &str = "anything else";

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use workshop_base::{exercise::Exercise, files, workspace::Workspace};
 
+/// The name of the fault of a service that ends before it answers, and of its section in the hints.
+pub const DOES_NOT_START: &str = "does not start";
+
 /// How a check ended. One that could not judge says nothing about the work and is not remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -72,7 +75,7 @@ impl LastCheck {
 
     /// The service ended before it answered, now; what it wrote until then.
     pub fn does_not_start(said: String) -> Self {
-        let name = crate::hints::DOES_NOT_START.to_owned();
+        let name = DOES_NOT_START.to_owned();
         LastCheck::now(CheckOutcome::DoesNotStart, vec![Fault { name, said }])
     }
 

@@ -3,6 +3,7 @@
 //!
 //! CPU is read in nanoseconds, by the clock of each process. Idea: duet benchmarking (Bulej and others, ICPE 2020).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
@@ -12,6 +13,7 @@ use crate::protocol::neighbors::Moment;
 use crate::protocol::plan::shuffled;
 use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
+use crate::protocol::warmup::Limits;
 use crate::tools::oha::Load;
 use workshop_base::process;
 use workshop_base::target::Language;
@@ -32,6 +34,20 @@ const NATIVE_BLOCKS: usize = 2;
 /// The same for a JVM, whose warm-up takes longer than the blocks.
 const JVM_BLOCKS: usize = 8;
 
+/// The shortest ceiling of a JVM's warm-up before a duet, in any mode: what still compiles would be compared otherwise.
+const JVM_WARM_UP: Duration = Duration::from_secs(18);
+
+/// A duet that was played.
+#[derive(Debug, Default)]
+pub struct Played {
+    /// The rate that each side was offered.
+    pub rate: f64,
+    /// The blocks.
+    pub records: Vec<BlockRecord>,
+    /// The JVMs that still got faster when the blocks began.
+    pub unsteady: BTreeSet<String>,
+}
+
 /// How long this many blocks of a duet take.
 pub fn expected(session: &Session<'_>, sides: &[Subject], blocks: usize) -> Duration {
     let sittings = blocks.div_ceil(per_sitting(sides)) as u32;
@@ -48,11 +64,14 @@ pub async fn play(
     sides: &[Subject],
     path: &str,
     first_round: usize,
-) -> anyhow::Result<(f64, Vec<BlockRecord>)> {
+) -> anyhow::Result<Played> {
     let blocks = session.plan.duets;
     let names: Vec<&str> = sides.iter().map(Subject::id).collect();
     let names = names.join(" and ");
-    let (mut records, mut offered) = (Vec::new(), RATE);
+    let mut played = Played {
+        rate: RATE,
+        ..Played::default()
+    };
     let mut block = 0;
     while block < blocks {
         session
@@ -65,20 +84,23 @@ pub async fn play(
             let limits = limits(session, side);
             let warm = block::warm_up(session, side, &fresh.service, path, &limits).await?;
             if block == 0 {
-                offered = offered.min((warm.last_rate * SHARE).round());
+                played.rate = played.rate.min((warm.last_rate * SHARE).round());
+            }
+            if warm.steady_after_s.is_none() && side.runs_as == Language::Kotlin {
+                played.unsteady.insert(side.id().to_owned());
             }
             started[place] = Some(fresh);
         }
         let started: Vec<Started> = started.into_iter().flatten().collect();
-        together(session, &started, path, offered, SETTLING).await?;
+        together(session, &started, path, played.rate, SETTLING).await?;
         for _ in 0..per_sitting(sides).min(blocks - block) {
             let before = Moment::now();
-            let observed = together(session, &started, path, offered, BLOCK).await?;
+            let observed = together(session, &started, path, played.rate, BLOCK).await?;
             session.neighbors.since(before);
             for (side, observed) in sides.iter().zip(observed) {
-                records.push(BlockRecord {
+                played.records.push(BlockRecord {
                     round: first_round + block,
-                    place: records.len() + 1,
+                    place: played.records.len() + 1,
                     side: side.id().to_owned(),
                     values: observed.values,
                     invalid: observed.invalid,
@@ -89,7 +111,7 @@ pub async fn play(
         let stopped = join_all(started.into_iter().map(Started::stop)).await;
         stopped.into_iter().collect::<Result<Vec<_>, _>>()?;
     }
-    Ok((offered, records))
+    Ok(played)
 }
 
 /// The same one after the other, which a duet is compared with: every block has one side alone, in random order.
@@ -104,7 +126,7 @@ pub async fn in_turns(
     for round in 1..=blocks {
         for place in shuffled(sides.len()) {
             let alone = std::slice::from_ref(&sides[place]);
-            records.extend(play(session, alone, path, round).await?.1);
+            records.extend(play(session, alone, path, round).await?.records);
         }
     }
     session.plan.duets = blocks;
@@ -120,10 +142,13 @@ fn per_sitting(sides: &[Subject]) -> usize {
 }
 
 /// A native binary is warm after its first thousands of requests; a JVM until it is steady.
-fn limits(session: &Session<'_>, side: &Subject) -> crate::protocol::warmup::Limits {
+fn limits(session: &Session<'_>, side: &Subject) -> Limits {
     let limits = session.plan.warm_up_of(side.runs_as);
     match side.runs_as {
-        Language::Kotlin => limits,
+        Language::Kotlin => Limits {
+            ceiling: limits.ceiling.max(JVM_WARM_UP),
+            ..limits
+        },
         Language::Rust => limits.one_window(),
     }
 }

@@ -209,40 +209,52 @@ impl<'a> Experiment<'a> {
             casts.push(vec![alone.clone()]);
         }
         let blocks = self.session.plan.duets;
-        let (mut metrics, mut offered) = (Vec::new(), Vec::new());
-        let definitions: Vec<Definition> = crate::protocol::metrics::closed("load")?
-            .into_iter()
-            .filter(|definition| definition.key == duet::CPU)
-            .collect();
-        for (place, cast) in casts.iter().enumerate().filter(|_| blocks > 0) {
-            let first_round = place * blocks + 1;
-            let (rate, records) = duet::play(&mut self.session, cast, path, first_round).await?;
-            let sides: Vec<String> = cast.iter().map(|side| side.id().to_owned()).collect();
+        if blocks == 0 {
+            return Ok(());
+        }
+        let mut definitions = crate::protocol::metrics::closed("load")?;
+        definitions.retain(|definition| definition.key == duet::CPU);
+        let earlier = self
+            .metrics
+            .extract_if(.., |metric| metric.key == duet::CPU);
+        let mut comparisons: Vec<Comparison> =
+            earlier.flat_map(|metric| metric.comparisons).collect();
+        let mut offered = Vec::new();
+        for (place, cast) in casts.iter().enumerate() {
+            let first_round = self
+                .duets
+                .iter()
+                .map(|record| record.round)
+                .max()
+                .unwrap_or(0)
+                + 1;
+            let played = duet::play(&mut self.session, cast, path, first_round).await?;
             let pair = pairs
                 .get(place)
                 .map(std::slice::from_ref)
                 .unwrap_or_default();
-            metrics.extend(metrics::from_blocks(
-                &definitions,
-                &records,
-                &sides,
-                pair,
-                needed(blocks),
-            ));
-            offered.push(rate);
-            self.duets.extend(records);
-        }
-        let before = self
-            .metrics
-            .extract_if(.., |metric| metric.key == duet::CPU);
-        metrics.extend(before);
-        let sides: Vec<String> = known.iter().map(|side| side.id().to_owned()).collect();
-        let mut all = metrics::from_blocks(&definitions, &self.duets, &sides, &[], 0);
-        if let Some(whole) = all.first_mut() {
-            whole.comparisons = metrics
+            let needed = needed(blocks);
+            let judged =
+                metrics::from_blocks(&definitions, &played.records, &ids(cast), pair, needed);
+            let mut judged: Vec<Comparison> = judged
                 .into_iter()
                 .flat_map(|metric| metric.comparisons)
                 .collect();
+            for jvm in &played.unsteady {
+                self.notes.push(format!("{jvm} still got faster when its duet began, so its CPU per request is less in the long run"));
+                if self.asked.mode == Mode::Quick {
+                    judged
+                        .iter_mut()
+                        .for_each(|pair| pair.verdict = Verdict::NotJudged);
+                }
+            }
+            comparisons.extend(judged);
+            offered.push(played.rate);
+            self.duets.extend(played.records);
+        }
+        let mut all = metrics::from_blocks(&definitions, &self.duets, &ids(&self.subjects), &[], 0);
+        if let Some(whole) = all.first_mut() {
+            whole.comparisons = comparisons;
         }
         self.metrics.extend(all);
         self.notes

@@ -136,9 +136,10 @@ impl<'a> Calibration<'a> {
         let mut experiment =
             Experiment::begin(self.lab, &self.asked, subjects, plan, 4, Duration::ZERO);
         let path = experiment.session.records();
-        let (_, alone) =
+        let alone =
             duet::play(&mut experiment.session, &[self.reference.clone()], &path, 1).await?;
         let costs: Vec<f64> = alone
+            .records
             .iter()
             .filter_map(|record| record.values.get(duet::CPU).copied())
             .collect();
@@ -148,7 +149,7 @@ impl<'a> Calibration<'a> {
             cost_us.context("the reference could not be measured")? * share,
         );
         let cast = [self.reference.clone(), slowed];
-        let (_, at_once) = duet::play(&mut experiment.session, &cast, &path, 1).await?;
+        let at_once = duet::play(&mut experiment.session, &cast, &path, 1).await?;
         let in_turns = duet::in_turns(&mut experiment.session, &cast, &path).await?;
         let sides = [REFERENCE.to_owned(), SLOWED.to_owned()];
         let cpu: Vec<_> = metrics::closed("load")?;
@@ -157,7 +158,7 @@ impl<'a> Calibration<'a> {
             .filter(|known| known.key == duet::CPU)
             .collect();
         let pairs = [against_the_reference(SLOWED)];
-        let judged = [at_once, in_turns].map(|records| {
+        let judged = [at_once.records, in_turns].map(|records| {
             let metrics = from_blocks(&cpu, &records, &sides, &pairs, needed(20));
             let pair = metrics
                 .first()

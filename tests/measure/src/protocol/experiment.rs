@@ -374,9 +374,7 @@ impl<'a> Experiment<'a> {
     pub async fn finish(mut self) -> ResultFile {
         let took = self.session.progress.gone();
         database::close(self.session.statements.take()).await;
-        if let Some(activity) = self.session.activity.take() {
-            activity.close().await;
-        }
+        database::close(self.session.activity.take()).await;
         self.notes.extend(self.session.neighbors.note());
         let mut manifest = self.lab.manifest(&self.subjects);
         manifest.connections = self.connections;

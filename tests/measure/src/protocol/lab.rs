@@ -14,7 +14,7 @@ use crate::protocol::plan::POOL_SIZE;
 use crate::protocol::subject::Subject;
 use crate::protocol::{ceiling, gates, ids, machine, variant};
 use crate::tools;
-use crate::tools::database::{self, Statements};
+use crate::tools::database::{self, Watch};
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::scratch;
@@ -174,12 +174,14 @@ impl<'a> Lab<'a> {
     }
 
     /// The database's own statistics, where the server keeps them.
-    pub async fn statements(&self) -> Option<Statements> {
+    pub async fn statements(&self) -> Option<Watch> {
         if !self.server.counts_statements() {
             return None;
         }
         let connection = self.server.connect_for_maintenance().await.ok()?;
-        Statements::open(connection, &self.database_url).await
+        let mut watch = Watch::of(connection, &self.database_url).ok()?;
+        watch.execution_time().await?;
+        Some(watch)
     }
 
     /// What the database reads per second without a service, by pgbench where that is here.

@@ -7,7 +7,7 @@ use crate::protocol::lab::Lab;
 use crate::protocol::neighbors::Neighbors;
 use crate::protocol::plan::{CONNECTIONS, Plan, TIMEOUT};
 use crate::protocol::progress::Progress;
-use crate::tools::database::{Activity, Statements};
+use crate::tools::database::Watch;
 use crate::tools::oha::{Load, Oha, Order};
 use workshop_base::workspace::Workspace;
 use workshop_harness::service::{Service, Settings};
@@ -28,9 +28,9 @@ pub struct Session<'a> {
     /// What is in the database.
     pub data_set: DataSet,
     /// The database's own statistics, where it keeps them.
-    pub statements: Option<Statements>,
+    pub statements: Option<Watch>,
     /// The database's connections, where they are counted.
-    pub activity: Option<Activity>,
+    pub activity: Option<Watch>,
     /// What else the machine did.
     pub neighbors: Neighbors,
     /// Where it is.

@@ -136,8 +136,13 @@ impl<'a> Calibration<'a> {
         let mut experiment =
             Experiment::begin(self.lab, &self.asked, subjects, plan, 4, Duration::ZERO);
         let path = experiment.session.records();
-        let alone =
-            duet::play(&mut experiment.session, &[self.reference.clone()], &path, 1).await?;
+        let alone = duet::play(
+            &mut experiment.session,
+            std::slice::from_ref(&self.reference),
+            &path,
+            1,
+        )
+        .await?;
         let costs: Vec<f64> = alone
             .records
             .iter()

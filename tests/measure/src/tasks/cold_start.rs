@@ -36,6 +36,8 @@ struct Starter {
     id: String,
     timing: Timing,
     order: Order,
+    /// Where the order is written down.
+    file: PathBuf,
 }
 
 impl Starter {
@@ -60,11 +62,9 @@ impl Starter {
         };
         Ok(Starter {
             id: id.to_owned(),
-            timing: Timing {
-                command: words(false),
-                conclude: words(true),
-            },
+            timing: Timing::once(&words(false), &words(true)),
             order,
+            file,
         })
     }
 
@@ -76,7 +76,8 @@ impl Starter {
     ) -> anyhow::Result<(Duration, Seen)> {
         let mut attempt = 1;
         loop {
-            let time = hyperfine.once(&self.timing, scratch).await;
+            let times = hyperfine.times(&self.timing, scratch).await;
+            let time = times.and_then(|times| times.first().copied().context("no time"));
             let seen = Seen::read(&self.order.seen);
             match (time, seen) {
                 (Ok(time), Ok(seen)) => return Ok((time, seen)),
@@ -189,10 +190,13 @@ fn nothing(helper: &Path, starters: &[Starter], subjects: &[Subject]) -> anyhow:
         .zip(subjects)
         .next_back()
         .context("there is nothing to measure")?;
-    let file = starter.timing.command.last().cloned().unwrap_or_default();
     Ok(Launch {
         program: helper.to_path_buf(),
-        args: vec!["cold-start".into(), "--answer".into(), file.into()],
+        args: vec![
+            "cold-start".into(),
+            "--answer".into(),
+            (&starter.file).into(),
+        ],
         label: "nothing".to_owned(),
         ..subject.launch.clone()
     })

@@ -10,7 +10,7 @@ use crate::protocol::metrics;
 use crate::protocol::plan::{POOL_SIZE, Plan};
 use crate::protocol::subject::Subject;
 use crate::tables::pool::{self, Knee, PoolSweep};
-use crate::tools::database::Activity;
+use crate::tools::database::Watch;
 use crate::tools::oha::Load;
 use workshop_base::process;
 use workshop_base::target::{Language, Target};
@@ -75,7 +75,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         .await?;
 
     let maintenance = lab.server.connect_for_maintenance().await?;
-    experiment.session.activity = Some(Activity::of(maintenance, &lab.database_url)?);
+    experiment.session.activity = Some(Watch::of(maintenance, &lab.database_url)?);
     let saturation = experiment.session.plan.saturation;
     let closed = |readings: &[(Reading, &str)]| {
         vec![Step {

@@ -12,7 +12,7 @@ use crate::protocol::plan::shuffled;
 use crate::protocol::progress::Progress;
 use crate::tables::program::{ProgramTime, ProgramTimes, TextTime, by_itself};
 use crate::tasks::codes;
-use crate::tools::hyperfine::{Hyperfine, Runs};
+use crate::tools::hyperfine::{Hyperfine, Timing};
 use workshop_harness::qr;
 use workshop_results::file::{Mode, ResultFile};
 use workshop_results::metrics::compared_times;
@@ -39,7 +39,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     };
     println!(
         "the program by itself:  {}",
-        stopwatch.cases[1].runs.typed()
+        stopwatch.cases[1].timing().typed()
     );
     let takes = A_ROUND * rounds as u32;
     let alone = async |experiment: &Experiment<'_>| {
@@ -67,28 +67,25 @@ fn rounds(mode: Mode) -> usize {
 /// A command that is timed. The first of all cases is the program that does nothing.
 struct Case {
     text_bytes: usize,
-    runs: Runs,
+    program: PathBuf,
+    input: Option<PathBuf>,
 }
 
 fn cases(lab: &Lab<'_>, program: PathBuf) -> anyhow::Result<Vec<Case>> {
     let nothing = Case {
         text_bytes: 0,
-        runs: Runs {
-            program: NOTHING.into(),
-            input: None,
-            runs: RUNS,
-        },
+        program: NOTHING.into(),
+        input: None,
     };
     let mut cases = vec![nothing];
     for text_bytes in TIMED {
         let input = lab.scratch().join(format!("{text_bytes}.txt"));
         std::fs::write(&input, codes::text(text_bytes)).context("cannot write a text")?;
-        let runs = Runs {
+        cases.push(Case {
+            text_bytes,
             program: program.clone(),
             input: Some(input),
-            runs: RUNS,
-        };
-        cases.push(Case { text_bytes, runs });
+        });
     }
     Ok(cases)
 }
@@ -110,12 +107,9 @@ impl Stopwatch {
         for round in 1..=rounds {
             progress.part(&format!("the program by itself, round {round} of {rounds}"));
             for case in shuffled(self.cases.len()) {
-                let times = self.hyperfine.runs(&self.cases[case].runs, lab.scratch());
-                let times: Vec<f64> = times
-                    .await?
-                    .iter()
-                    .map(|time| time.as_secs_f64() * 1e3)
-                    .collect();
+                let timing = self.cases[case].timing();
+                let times = self.hyperfine.times(&timing, lab.scratch()).await?;
+                let times: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e3).collect();
                 medians[case].extend(median(&times));
             }
         }
@@ -129,11 +123,11 @@ impl Stopwatch {
             });
         }
         let scratch = format!("{}/", lab.scratch().display());
-        let folder = self.cases[1].runs.program.parent();
+        let folder = self.cases[1].program.parent();
         let folder = format!("{}/", folder.unwrap_or(lab.scratch()).display());
         Ok(ProgramTimes {
             command: self.cases[1]
-                .runs
+                .timing()
                 .typed()
                 .replace(&scratch, "")
                 .replace(&folder, ""),
@@ -144,10 +138,14 @@ impl Stopwatch {
 }
 
 impl Case {
+    fn timing(&self) -> Timing {
+        Timing::runs(&self.program, self.input.as_deref(), RUNS)
+    }
+
     /// The size of the image, once it was seen to hold a code.
     async fn image_bytes(&self) -> anyhow::Result<usize> {
-        let input = self.runs.input.as_ref().context("there is no text")?;
-        let output = tokio::process::Command::new(&self.runs.program)
+        let input = self.input.as_ref().context("there is no text")?;
+        let output = tokio::process::Command::new(&self.program)
             .stdin(std::fs::File::open(input)?)
             .kill_on_drop(true)
             .output()

@@ -115,81 +115,47 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// Counts the connections to one database.
+/// Watches one database over a connection to another one of the same server.
 #[derive(Debug)]
-pub struct Activity {
+pub struct Watch {
     connection: PgConnection,
     database: String,
 }
 
-impl Activity {
-    /// Watches a database over a connection to another one of the same server.
-    pub fn of(connection: PgConnection, database_url: &str) -> anyhow::Result<Activity> {
-        Ok(Activity {
+impl Watch {
+    /// Over this connection, which is to the database that has the server's statistics.
+    pub fn of(connection: PgConnection, database_url: &str) -> anyhow::Result<Watch> {
+        let url = Url::parse(database_url)
+            .ok()
+            .context("the database URL is not a URL")?;
+        let database = percent_decoded(url.path().trim_start_matches('/'));
+        Ok(Watch {
             connection,
-            database: database_name(database_url).context("the database URL is not a URL")?,
+            database,
         })
     }
 
     /// How many clients are connected now; none when the server does not say.
     pub async fn connections(&mut self) -> Option<i64> {
-        sqlx::query_scalar(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'",
-        )
-        .bind(&self.database)
-        .fetch_one(&mut self.connection)
-        .await
-        .ok()
+        let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'";
+        let count = sqlx::query_scalar(sql).bind(&self.database);
+        count.fetch_one(&mut self.connection).await.ok()
     }
 
-    /// Closes the connection.
-    pub async fn close(self) {
-        // A connection that cannot be closed in order is closed by dropping it.
-        let _ = self.connection.close().await;
-    }
-}
-
-fn database_name(database_url: &str) -> Option<String> {
-    let url = Url::parse(database_url).ok()?;
-    Some(percent_decoded(url.path().trim_start_matches('/')))
-}
-
-/// The statements' own execution time in one database, by pg_stat_statements.
-#[derive(Debug)]
-pub struct Statements {
-    connection: PgConnection,
-    database: String,
-}
-
-impl Statements {
-    /// Opens the statistics over a connection to the database that has their view; none where this user may not see them.
-    pub async fn open(connection: PgConnection, database_url: &str) -> Option<Statements> {
-        let mut statements = Statements {
-            connection,
-            database: database_name(database_url)?,
-        };
-        statements.execution_time().await?;
-        Some(statements)
-    }
-
-    /// All execution time in the database so far.
+    /// The execution time of all statements so far, by pg_stat_statements; none where this user may not see it.
     pub async fn execution_time(&mut self) -> Option<Duration> {
-        let sum: Option<f64> = sqlx::query_scalar(
-            "SELECT sum(total_exec_time) FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = $1",
-        )
-        .bind(&self.database)
-        .fetch_one(&mut self.connection)
-        .await
-        .ok()?;
+        let sql = "SELECT sum(total_exec_time) FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = $1";
+        let sum = sqlx::query_scalar(sql).bind(&self.database);
+        let sum: Option<f64> = sum.fetch_one(&mut self.connection).await.ok()?;
         Some(Duration::from_secs_f64(sum.unwrap_or(0.0).max(0.0) / 1e3))
     }
 }
 
-/// Closes the connection of the statistics, where there is one.
-pub async fn close(statements: Option<Statements>) {
-    if let Some(statements) = statements {
+/// Closes the connection of a watch, where there is one.
+pub async fn close(watch: Option<Watch>) {
+    if let Some(watch) = watch {
         // A connection that cannot be closed in order is closed by dropping it.
-        let _ = statements.connection.close().await;
+        let _ = watch.connection.close().await;
     }
 }
 

@@ -21,77 +21,32 @@ pub struct Hyperfine {
     program: PathBuf,
 }
 
-/// A command to time once, and what ends the process that it leaves behind.
+/// What is timed: the words after `hyperfine`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timing {
-    /// The command that is timed, as words.
-    pub command: Vec<String>,
-    /// The command that is run after it, untimed.
-    pub conclude: Vec<String>,
-}
+pub struct Timing(Vec<String>);
 
 impl Timing {
-    /// The arguments after `hyperfine`, its JSON going to this file.
-    pub fn arguments(&self, runs: usize, json: &Path) -> Vec<String> {
-        vec![
-            "-N".to_owned(),
-            "--runs".to_owned(),
-            runs.to_string(),
-            "--style".to_owned(),
-            "none".to_owned(),
-            "--export-json".to_owned(),
-            json.display().to_string(),
-            "--conclude".to_owned(),
-            one_line(&self.conclude),
-            one_line(&self.command),
-        ]
+    /// A command, once, and the one that ends, untimed, what it leaves behind.
+    pub fn once(command: &[String], conclude: &[String]) -> Self {
+        let words = ["-N", "--runs", "1", "--conclude"].map(str::to_owned);
+        let lines = [one_line(conclude), one_line(command)];
+        Timing(words.into_iter().chain(lines).collect())
+    }
+
+    /// A program without arguments, several times in a row; its standard input comes from a file, or is empty.
+    pub fn runs(program: &Path, input: Option<&Path>, runs: usize) -> Self {
+        let words = ["-N", "--warmup", "3", "--runs"].map(str::to_owned);
+        let input = input.map(|input| ["--input".to_owned(), input.display().to_string()]);
+        let rest = [runs.to_string()]
+            .into_iter()
+            .chain(input.into_iter().flatten());
+        let program = one_line(&[program.display().to_string()]);
+        Timing(words.into_iter().chain(rest).chain([program]).collect())
     }
 
     /// The command as somebody would type it.
     pub fn typed(&self) -> String {
-        format!(
-            "hyperfine -N --runs 1 --conclude {} {}",
-            quoted(&one_line(&self.conclude)),
-            quoted(&one_line(&self.command))
-        )
-    }
-}
-
-/// A program to time several times in a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Runs {
-    /// The program, without arguments.
-    pub program: PathBuf,
-    /// The file that is its standard input; none for an empty one.
-    pub input: Option<PathBuf>,
-    /// How often.
-    pub runs: usize,
-}
-
-impl Runs {
-    /// The arguments after `hyperfine`, its JSON going to this file.
-    fn arguments(&self, json: &Path) -> Vec<String> {
-        let mut arguments = self.timed();
-        let output = ["--style", "none", "--export-json"].map(str::to_owned);
-        arguments.splice(0..0, output.into_iter().chain([json.display().to_string()]));
-        arguments
-    }
-
-    /// The command as somebody would type it.
-    pub fn typed(&self) -> String {
-        format!("hyperfine {}", one_line(&self.timed()))
-    }
-
-    fn timed(&self) -> Vec<String> {
-        let mut words = ["-N", "--warmup", "3", "--runs"]
-            .map(str::to_owned)
-            .to_vec();
-        words.push(self.runs.to_string());
-        if let Some(input) = &self.input {
-            words.extend(["--input".to_owned(), input.display().to_string()]);
-        }
-        words.push(one_line(&[self.program.display().to_string()]));
-        words
+        format!("hyperfine {}", one_line(&self.0))
     }
 }
 
@@ -105,7 +60,7 @@ fn one_line(words: &[String]) -> String {
 }
 
 /// A word as a shell reads it.
-pub fn quoted(word: &str) -> String {
+fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -158,34 +113,14 @@ impl Hyperfine {
         })
     }
 
-    /// Where it is.
-    pub fn program(&self) -> &Path {
-        &self.program
-    }
-
-    /// Times the command once. Whatever way this ends, nothing that the command started is left in its process group.
-    pub async fn once(&self, timing: &Timing, scratch: &Path) -> anyhow::Result<Duration> {
+    /// Times a command. Whatever way this ends, nothing that the command started is left in its process group.
+    pub async fn times(&self, timing: &Timing, scratch: &Path) -> anyhow::Result<Vec<Duration>> {
         let json = scratch.join("hyperfine.json");
-        let times = self.times(timing.arguments(1, &json), &json, timing.typed());
-        let first = times.await?.into_iter().next();
-        first.context("hyperfine reported no time")
-    }
-
-    /// Times a program several times in a row.
-    pub async fn runs(&self, runs: &Runs, scratch: &Path) -> anyhow::Result<Vec<Duration>> {
-        let json = scratch.join("hyperfine.json");
-        self.times(runs.arguments(&json), &json, runs.typed()).await
-    }
-
-    async fn times(
-        &self,
-        arguments: Vec<String>,
-        json: &Path,
-        typed: String,
-    ) -> anyhow::Result<Vec<Duration>> {
         let mut command = tokio::process::Command::new(&self.program);
         command
-            .args(arguments)
+            .args(["--style", "none", "--export-json"])
+            .arg(&json)
+            .args(&timing.0)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -203,11 +138,11 @@ impl Hyperfine {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(
                 Trouble::new(format!("hyperfine could not time it: {}", said.trim()))
-                    .next(format!("run it by hand: {typed}"))
+                    .next(format!("run it by hand: {}", timing.typed()))
                     .into(),
             );
         }
-        let text = std::fs::read_to_string(json)
+        let text = std::fs::read_to_string(&json)
             .with_context(|| format!("cannot read {}", json.display()))?;
         parse(&text)
     }
@@ -227,14 +162,6 @@ impl Drop for Group {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn timing() -> Timing {
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect();
-        Timing {
-            command: words("tool cold-start /a/b.json"),
-            conclude: words("tool cold-start --stop /a/b.json"),
-        }
-    }
 
     #[test]
     fn the_times_are_read_in_seconds() {
@@ -257,36 +184,22 @@ mod tests {
 
     #[test]
     fn a_folder_with_a_space_survives_the_splitting() {
-        let mut timing = timing();
-        timing.command = vec!["my tool".to_owned(), "it's".to_owned()];
-        assert_eq!(
-            timing.arguments(1, Path::new("x.json")).last().unwrap(),
-            r"'my tool' 'it'\''s'"
-        );
+        let words = ["my tool", "it's"].map(str::to_owned);
+        let Timing(words) = Timing::once(&words, &[]);
+        assert_eq!(words.last().unwrap(), r"'my tool' 'it'\''s'");
     }
 
     #[test]
-    fn a_program_gets_its_input_from_a_file() {
-        let runs = Runs {
-            program: "/a b/program".into(),
-            input: Some("/x/32".into()),
-            runs: 20,
-        };
+    fn the_typed_commands_can_be_pasted() {
         assert_eq!(
-            runs.arguments(Path::new("x.json")).join(" "),
-            "--style none --export-json x.json -N --warmup 3 --runs 20 --input /x/32 '/a b/program'"
-        );
-        assert_eq!(
-            runs.typed(),
+            Timing::runs(Path::new("/a b/program"), Some(Path::new("/x/32")), 20).typed(),
             r"hyperfine -N --warmup 3 --runs 20 --input /x/32 ''\''/a b/program'\'''"
         );
-    }
-
-    #[test]
-    fn the_typed_command_can_be_pasted() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let once = Timing::once(&words("tool start /a"), &words("tool stop /a"));
         assert_eq!(
-            timing().typed(),
-            "hyperfine -N --runs 1 --conclude 'tool cold-start --stop /a/b.json' 'tool cold-start /a/b.json'"
+            once.typed(),
+            "hyperfine -N --runs 1 --conclude 'tool stop /a' 'tool start /a'"
         );
     }
 }

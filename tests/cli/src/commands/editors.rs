@@ -21,15 +21,9 @@ const LAUNCH: &str = include_str!("../editors/launch.json");
 const SHELL: &str = include_str!("../editors/shell.run.xml");
 const DEBUG: &str = include_str!("../editors/debug.run.xml");
 
-/// Writes the files of all editors, and removes run configurations of exercises that are gone.
+/// Writes the files of all editors.
 pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let made = all(&Catalogue::read(workspace)?);
-    for old in files::read_tree(&workspace.root().join(".run"))?.keys() {
-        let old = Path::new(".run").join(old);
-        if !made.contains_key(&old) {
-            fs::remove_file(workspace.root().join(old))?;
-        }
-    }
     for (path, text) in &made {
         write(workspace, path, text)?;
     }
@@ -189,7 +183,7 @@ mod tests {
             .keys()
             .filter(|name| !name.to_string_lossy().starts_with("debug exercise"));
         let odd = kept.find(|name| !made.contains_key(&Path::new(".run").join(name)));
-        assert_eq!(odd, None, "of no exercise; run ./justw editors");
+        assert_eq!(odd, None, "it is of no exercise: remove it");
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use crate::files;
+use crate::lock::Lock;
 use crate::workspace::Workspace;
 
 /// What the names of these folders begin with; the process id of their owner follows.
@@ -41,8 +42,27 @@ pub fn sweep_checkout(workspace: &Workspace) -> Vec<PathBuf> {
             .and_then(|name| name.split('.').find_map(leading_id));
         owner.is_some_and(has_ended)
     });
+    let copies = copies_that_nobody_builds(workspace);
     left.map(|entry| entry.path())
+        .chain(copies)
         .filter(|path| files::remove(path).is_ok())
+        .collect()
+}
+
+/// Copies of crates have fixed names, so that cargo knows them again; whoever builds one holds its lock file.
+fn copies_that_nobody_builds(workspace: &Workspace) -> Vec<PathBuf> {
+    let entries = fs::read_dir(workspace.state().join("copies"));
+    let entries = entries.into_iter().flatten().flatten();
+    let folders = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir());
+    folders
+        .filter(|path| {
+            matches!(
+                Lock::try_take(&path.with_added_extension("lock")),
+                Ok(Some(_))
+            )
+        })
         .collect()
 }
 
@@ -95,7 +115,22 @@ mod tests {
     use std::process::Command;
 
     use super::{folder_in, sweep_checkout, sweep_in};
+    use crate::lock::Lock;
     use crate::workspace::Workspace;
+
+    #[test]
+    fn a_copy_that_somebody_builds_stays_and_a_killed_ones_goes() -> anyhow::Result<()> {
+        let checkout = tempfile::tempdir()?;
+        let workspace = Workspace::at(checkout.path());
+        let copies = workspace.state().join("copies");
+        for package in ["left-behind", "in-use"] {
+            std::fs::create_dir_all(copies.join(package).join("src"))?;
+        }
+        let _turn = Lock::try_take(&copies.join("in-use.lock"))?;
+        assert_eq!(sweep_checkout(&workspace), [copies.join("left-behind")]);
+        assert!(copies.join("in-use").exists());
+        Ok(())
+    }
 
     #[test]
     fn a_living_command_keeps_its_log_and_its_folder() -> anyhow::Result<()> {

@@ -26,7 +26,6 @@ mod identity;
 mod maven;
 mod server;
 mod settings;
-mod spare;
 mod url;
 
 pub use binaries::Binaries;
@@ -37,4 +36,3 @@ pub use identity::{checkout_id, short_hash};
 pub use maven::find_binaries;
 pub use server::Server;
 pub use settings::{BinariesFrom, Provider, Settings};
-pub use spare::Spare;

@@ -1,9 +1,9 @@
-//! What a measurement shows: tables and charts as data. A task attaches them to its [`crate::file::ResultFile`]; the writers
+//! What a measurement shows: tables and charts as data. A task attaches them to its result file; the writers
 //! make terminal text, HTML and Markdown of them, and know no task.
 
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Comparison, SideValue, Verdict};
+use crate::comparison::{Comparison, SideValue, Verdict};
 
 /// A table: rows with a heading each, and cells under columns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! Locks between commands: two that run at once in one checkout take turns where they would disturb each other.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
@@ -17,14 +18,14 @@ impl Lock {
     pub async fn take(path: &Path, does: &str) -> anyhow::Result<Lock> {
         let file = open(path)?;
         if try_lock(&file, path)? {
-            return Ok(Lock { _file: file });
+            return Ok(Lock::held(file));
         }
-        eprintln!("waiting for another command, which {does}");
+        say(path, does);
         // On a thread of its own: the runtime would wait for one of its threads at the end of an interrupted command.
         let (sender, locked) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {
             // Nobody waits anymore when the command was interrupted.
-            let _ = sender.send(file.lock().map(|()| Lock { _file: file }));
+            let _ = sender.send(file.lock().map(|()| Lock::held(file)));
         });
         locked
             .await?
@@ -35,18 +36,40 @@ impl Lock {
     pub fn take_blocking(path: &Path, does: &str) -> anyhow::Result<Lock> {
         let file = open(path)?;
         if !try_lock(&file, path)? {
-            eprintln!("waiting for another command, which {does}");
+            say(path, does);
             file.lock()
                 .with_context(|| format!("cannot lock {}", path.display()))?;
         }
-        Ok(Lock { _file: file })
+        Ok(Lock::held(file))
     }
 
     /// Takes the lock file; `None` when somebody else holds it.
     pub fn try_take(path: &Path) -> anyhow::Result<Option<Lock>> {
         let file = open(path)?;
-        Ok(try_lock(&file, path)?.then_some(Lock { _file: file }))
+        Ok(try_lock(&file, path)?.then(|| Lock::held(file)))
     }
+}
+
+impl Lock {
+    /// A lock file names its holder.
+    fn held(mut file: File) -> Lock {
+        // Without the name somebody who waits is told of another command, and that is all.
+        let _ = file
+            .set_len(0)
+            .and_then(|()| write!(file, "{}", std::process::id()));
+        Lock { _file: file }
+    }
+}
+
+/// Says that another command is waited for, unless this one itself holds the lock.
+fn say(path: &Path, does: &str) {
+    if !is_ours(path) {
+        eprintln!("waiting for another command, which {does}");
+    }
+}
+
+fn is_ours(path: &Path) -> bool {
+    fs::read_to_string(path).is_ok_and(|holder| holder == std::process::id().to_string())
 }
 
 fn open(path: &Path) -> anyhow::Result<File> {
@@ -76,6 +99,17 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn who_waits_for_itself_waits_for_no_other_command() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("work.lock");
+        fs::write(&path, "1")?;
+        assert!(!is_ours(&path));
+        let _held = Lock::take_blocking(&path, "works")?;
+        assert!(is_ours(&path));
+        Ok(())
+    }
 
     #[tokio::test]
     async fn the_second_waits_until_the_first_has_gone() -> anyhow::Result<()> {

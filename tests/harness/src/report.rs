@@ -169,11 +169,8 @@ impl Report {
                 Verdict::Failed { failure, log } => {
                     println!("    {}  {}", paint(Style::Bad, "FAIL"), judged.test);
                     if told_in_full {
-                        println!(
-                            "          expected {}; got {}",
-                            shortened(&failure.expected),
-                            shortened(&failure.actual)
-                        );
+                        let (expected, actual) = shortened(&failure.expected, &failure.actual);
+                        println!("          expected {expected}; got {actual}");
                     } else {
                         print_in_full(failure, log);
                         told_in_full = true;
@@ -220,19 +217,35 @@ fn print_in_full(failure: &Failure, log: &str) {
     }
 }
 
-/// The start of a long text, for a line that is to stay a line.
-fn shortened(text: &str) -> String {
+/// Two texts that differ, for a line that is to stay a line: where they are long, from shortly before the first difference.
+fn shortened(expected: &str, actual: &str) -> (String, String) {
     const LONGEST: usize = 70;
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    let start: String = text.chars().take(LONGEST).collect();
-    format!("{start} …")
+    const BEFORE: usize = 15;
+    let (expected, actual): (Vec<char>, Vec<char>) =
+        (expected.chars().collect(), actual.chars().collect());
+    let same = expected
+        .iter()
+        .zip(&actual)
+        .take_while(|(expected, actual)| expected == actual)
+        .count();
+    let long = expected.len().max(actual.len()) > LONGEST;
+    let start = if long { same.saturating_sub(BEFORE) } else { 0 };
+    let cut = |text: &[char]| {
+        let before = if start > 0 { "… " } else { "" };
+        let after = if text.len() > start + LONGEST {
+            " …"
+        } else {
+            ""
+        };
+        let shown: String = text.iter().skip(start).take(LONGEST).collect();
+        format!("{before}{shown}{after}")
+    };
+    (cut(&expected), cut(&actual))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Report, Verdict};
+    use super::{Report, Verdict, shortened};
     use crate::request::failure::Failure;
     use workshop_base::outcome::Outcome;
 
@@ -249,6 +262,18 @@ mod tests {
             report.add("suite", test, verdict);
         }
         report
+    }
+
+    #[test]
+    fn a_short_failure_shows_where_both_sides_differ() {
+        let same = format!(r#"body {{"value":"{}","odd""#, "x".repeat(80));
+        let (expected, actual) =
+            shortened(&format!("{same}\":true}}"), &format!("{same}\":false}}"));
+        assert!(expected.ends_with("true}"), "{expected}");
+        assert!(actual.ends_with("false}"), "{actual}");
+        assert!(expected.starts_with("… "), "{expected}");
+        let short = shortened("status 200", "status 404");
+        assert_eq!(short, ("status 200".to_owned(), "status 404".to_owned()));
     }
 
     #[test]

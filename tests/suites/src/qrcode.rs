@@ -1,6 +1,7 @@
 //! Suite `qrcode` (exercises 9 to 12): a text goes in, its QR code comes out as a PNG image, whoever draws it.
 
 use futures_util::future::try_join_all;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use workshop_harness::contract::Context;
 
@@ -32,13 +33,7 @@ contract_tests! {
 
 /// The path that asks for this text.
 pub fn path(text: &str) -> String {
-    let encoded: String = text
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => char::from(byte).to_string(),
-            _ => format!("%{byte:02x}"),
-        })
-        .collect();
+    let encoded = utf8_percent_encode(text, NON_ALPHANUMERIC);
     format!("/qrcode?text={encoded}")
 }
 

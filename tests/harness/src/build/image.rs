@@ -5,7 +5,7 @@
 //! fetched for it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -95,11 +95,11 @@ impl Image {
         ]))?;
         let archive = folder.path().join("image.tar");
         succeed(docker(&["save", "--output"]).args([archive.as_os_str(), name.as_ref()]))?;
-        let packed = output(Command::new("gzip").arg("--stdout").arg(&archive))?.stdout;
+        let packed = compressed(&archive)?;
         Ok(Image {
             name,
             unpacked: unpacked.parse()?,
-            packed: packed.len() as u64,
+            packed,
         })
     }
 
@@ -207,6 +207,24 @@ fn docker(arguments: &[&str]) -> Command {
     let mut command = Command::new("docker");
     command.args(arguments).stdin(Stdio::null());
     command
+}
+
+/// The size of a file as gzip would make it. An image may be larger than the memory of a small computer.
+fn compressed(file: &Path) -> anyhow::Result<u64> {
+    let mut gzip = Command::new("gzip")
+        .arg("--stdout")
+        .arg(file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| cannot_run("gzip", &error.to_string()))?;
+    let mut packed = gzip.stdout.take().context("gzip has no output")?;
+    let size = std::io::copy(&mut packed, &mut std::io::sink())?;
+    let status = gzip.wait()?;
+    if status.success() {
+        return Ok(size);
+    }
+    Err(cannot_run("gzip", &status.to_string()))
 }
 
 /// The first line of what a program prints.

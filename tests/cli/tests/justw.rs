@@ -23,7 +23,7 @@ const HANGS: Duration = Duration::from_secs(60);
 /// What the fake cargo does: it says that it was called, waits for the file `go`, and then makes what it was asked for.
 const CARGO: &str = r#"#!/bin/sh
 echo "   Compiling a-thousand-crates v1.0.0" >&2
-: >"$FAKE/called.$$"
+: >"$FAKE/called-$1.$$"
 while ! [ -e "$FAKE/go" ] && ! [ -e "$FAKE/go-$1" ]; do sleep 0.05; done
 case $1 in
     build) mkdir -p target/debug; cp "$FAKE/workshop" target/debug/workshop ;;
@@ -38,7 +38,7 @@ esac
 /// What the fake tool does as `workshop tour`: it lets cargo finish the tools that measure, once it has seen cargo at work on
 /// them, and then waits for them.
 const TOUR: &str = r#"#!/bin/sh
-while [ "$(ls "$FAKE" | grep -c called)" -lt 2 ]; do sleep 0.05; done
+while ! ls "$FAKE" | grep -q called-install; do sleep 0.05; done
 : >"$FAKE/go"
 ./justw --bring oha && oha --version >"$FAKE/toured"
 "#;

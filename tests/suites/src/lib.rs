@@ -1,20 +1,8 @@
 //! The contract suites, one module each. They speak HTTP and know a service by its base URL, so the same tests judge
 //! the Kotlin service, a learner's crate, a reference and a planted mistake.
 
-mod api_key;
-mod change_things;
-mod fail_the_same_way;
 mod faulty;
-mod first_route;
-mod qrcode;
-mod qrcode_library;
-mod qrcode_module;
-mod qrcode_process;
-mod qrcode_routes;
-mod read_a_record;
 mod row;
-mod ship_it;
-mod ten_million_rows;
 
 use std::time::Duration;
 
@@ -23,58 +11,31 @@ use workshop_harness::contract::Suite;
 /// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// All suites that judge a running service, in the order of the exercises.
-pub fn all() -> Vec<Suite> {
-    vec![
-        Suite {
-            name: "first-route",
-            tests: first_route::tests(),
-        },
-        Suite {
-            name: "read-a-record",
-            tests: read_a_record::tests(),
-        },
-        Suite {
-            name: "api-key",
-            tests: api_key::tests(),
-        },
-        Suite {
-            name: "fail-the-same-way",
-            tests: fail_the_same_way::tests(),
-        },
-        Suite {
-            name: "change-things",
-            tests: change_things::tests(),
-        },
-        Suite {
-            name: "ten-million-rows",
-            tests: ten_million_rows::tests(),
-        },
-        Suite {
-            name: "ship-it",
-            tests: ship_it::tests(),
-        },
-        Suite {
-            name: "qrcode",
-            tests: qrcode::tests(),
-        },
-        Suite {
-            name: "qrcode-process",
-            tests: qrcode_process::tests(),
-        },
-        Suite {
-            name: "qrcode-module",
-            tests: qrcode_module::tests(),
-        },
-        Suite {
-            name: "qrcode-library",
-            tests: qrcode_library::tests(),
-        },
-        Suite {
-            name: "qrcode-routes",
-            tests: qrcode_routes::tests(),
-        },
-    ]
+/// Declares the suites' modules, and lists them by the names that `exercise.toml` knows.
+macro_rules! suites {
+    ($($name:literal => $module:ident),* $(,)?) => {
+        $(mod $module;)*
+
+        /// All suites that judge a running service, in the order of the exercises.
+        pub fn all() -> Vec<Suite> {
+            vec![$(Suite { name: $name, tests: $module::tests() }),*]
+        }
+    };
+}
+
+suites! {
+    "first-route" => first_route,
+    "read-a-record" => read_a_record,
+    "api-key" => api_key,
+    "fail-the-same-way" => fail_the_same_way,
+    "change-things" => change_things,
+    "ten-million-rows" => ten_million_rows,
+    "ship-it" => ship_it,
+    "qrcode" => qrcode,
+    "qrcode-process" => qrcode_process,
+    "qrcode-module" => qrcode_module,
+    "qrcode-library" => qrcode_library,
+    "qrcode-routes" => qrcode_routes,
 }
 
 #[cfg(test)]

@@ -1,0 +1,228 @@
+//! Adding an exercise, as CONTRIBUTING.md says: exercise 99 is added to a copy of the checkout, with one line of
+//! registration in Rust, and the author's gate and the book's check find nothing missing.
+
+#![expect(
+    clippy::expect_used,
+    reason = "the helpers of a test may fail as the test itself may"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The files of exercise 99 that are not those of exercise 3, at their places in a checkout.
+const ITS_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/exercise-99");
+
+/// A copy of the checkout, with a target folder that begins with what is built already.
+struct Copy {
+    folder: tempfile::TempDir,
+}
+
+impl Copy {
+    fn new() -> Copy {
+        let copy = Copy {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+        };
+        let files = run(Command::new("git")
+            .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+            .current_dir(checkout()));
+        for file in files.lines() {
+            if checkout().join(file).is_file() {
+                copied(&checkout().join(file), &copy.path(file));
+            }
+        }
+        copy.take_what_is_built();
+        copy
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.path(path)).expect("readable")
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        std::fs::create_dir_all(self.path(path).parent().expect("a parent")).expect("made");
+        std::fs::write(self.path(path), text).expect("written");
+    }
+
+    /// Replaces a text that is there exactly once.
+    fn replace(&self, path: &str, old: &str, new: &str) {
+        let text = self.read(path);
+        assert_eq!(text.matches(old).count(), 1, "{old} in {path}");
+        self.write(path, &text.replace(old, new));
+    }
+
+    /// The libraries beside this test: the tool of the copy is then built in seconds, not in minutes.
+    fn take_what_is_built(&self) {
+        let this = std::env::current_exe().expect("the path of this test");
+        let built = this.ancestors().nth(2).expect("the build folder");
+        for folder in ["deps", ".fingerprint", "build"] {
+            for file in files_below(&built.join(folder)) {
+                let end = file.extension().unwrap_or_default();
+                let is_program = folder == "deps" && end.is_empty();
+                if !is_program && end != "o" {
+                    let place = file.strip_prefix(built).expect("below it");
+                    copied(&file, &self.path("target/debug").join(place));
+                }
+            }
+        }
+    }
+
+    /// A command that works on the copy alone.
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.folder.path())
+            .env("WORKSHOP_ROOT", self.folder.path())
+            .env("CARGO_TARGET_DIR", self.path("target"))
+            .env("CARGO_BUILD_BUILD_DIR", self.path("target"))
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn workshop(&self, arguments: &[&str]) -> String {
+        run(self
+            .command(self.path("target/debug/workshop"))
+            .args(arguments))
+    }
+}
+
+impl Drop for Copy {
+    /// Its PostgreSQL goes with it.
+    fn drop(&mut self) {
+        let tool = self.path("target/debug/workshop");
+        if tool.is_file() {
+            let _ = self.command(tool).arg("clean").output();
+        }
+    }
+}
+
+#[test]
+fn an_exercise_is_added_in_its_own_files_and_one_line_each() {
+    let copy = Copy::new();
+
+    // 1. and 2. The reference and the starter continue exercise 3.
+    for folder in ["solutions", "exercises"] {
+        let new = format!("{folder}/99-a-new-step");
+        for file in files_below(&copy.path("solutions/03-read-a-record")) {
+            let name = file
+                .strip_prefix(copy.path("solutions/03-read-a-record"))
+                .expect("below it");
+            if name.starts_with("src") || name == Path::new("Cargo.toml") {
+                copied(&file, &copy.path(&new).join(name));
+            }
+        }
+        let package = |folder: &str| folder.trim_end_matches('s').to_owned();
+        copy.replace(
+            &format!("{new}/Cargo.toml"),
+            "name = \"solution-3\"",
+            &format!("name = \"{}-99\"", package(folder)),
+        );
+        copy.replace(
+            &format!("{new}/src/main.rs"),
+            "mod health;\n",
+            "mod health;\nmod hello;\n",
+        );
+        copy.replace(
+            &format!("{new}/src/main.rs"),
+            "routes![health::health,",
+            "routes![health::health, hello::hello,",
+        );
+    }
+    // 3. to 5. The mistakes, the suite and the chapter.
+    for file in files_below(Path::new(ITS_FILES)) {
+        let place = file.strip_prefix(ITS_FILES).expect("below it");
+        copied(&file, &copy.folder.path().join(place));
+    }
+    std::fs::copy(
+        copy.path("solutions/99-a-new-step/exercise.toml"),
+        copy.path("exercises/99-a-new-step/exercise.toml"),
+    )
+    .expect("copied");
+    copy.replace(
+        "tests/suites/src/lib.rs",
+        "    \"first-route\" => first_route,\n",
+        "    \"first-route\" => first_route,\n    \"a-new-step\" => a_new_step,\n",
+    );
+    let summary = copy.read("book/SUMMARY.md");
+    let line = summary
+        .lines()
+        .find(|line| line.contains("exercises/12-"))
+        .expect("exercise 12");
+    copy.replace(
+        "book/SUMMARY.md",
+        line,
+        &format!("{line}\n- [Exercise 99: A new step](exercises/99-a-new-step.md)"),
+    );
+
+    run(copy.command("cargo").args([
+        "build",
+        "--quiet",
+        "--package",
+        "workshop",
+        "--package",
+        "workshop-book",
+    ]));
+    copy.workshop(&["starter-patch", "exercise-99"]);
+    copy.workshop(&["carry", "exercise-3"]);
+    let gate = copy.workshop(&["verify", "exercise-99"]);
+    assert!(
+        gate.contains("mistake a-list is caught by hello_greets_the_world"),
+        "{gate}"
+    );
+    let book = run(copy
+        .command(copy.path("target/debug/workshop-book"))
+        .arg("check"));
+    assert!(book.contains("the book is whole"), "{book}");
+    let progress = copy.workshop(&["progress"]);
+    assert!(progress.contains("A new step"), "{progress}");
+}
+
+/// Runs a command that has to end well; what it printed.
+#[track_caller]
+fn run(command: &mut Command) -> String {
+    let output = command.output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{said}{errors}",
+        output.status
+    );
+    said
+}
+
+/// A copy of a file that is as old as its original, so that cargo takes it for unchanged.
+fn copied(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to.parent().expect("a parent")).expect("made");
+    std::fs::copy(from, to).expect("copied");
+    let modified = from
+        .metadata()
+        .and_then(|data| data.modified())
+        .expect("a time");
+    let file = std::fs::File::options()
+        .write(true)
+        .open(to)
+        .expect("opened");
+    file.set_modified(modified).expect("set");
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+fn checkout() -> &'static Path {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    folder.expect("the checkout")
+}

@@ -191,7 +191,17 @@ impl<'a> Lab<'a> {
             .or_else(|| tools::look(self.workspace, "pgbench"))?;
         let (ids, scratch) = (ids::of(self.seeded.set), self.scratch());
         let url = &self.database_url;
-        Some(database::pgbench(&pgbench, url, ids, clients, duration, scratch).await)
+        Some(
+            database::pgbench(
+                &pgbench,
+                url,
+                ids.first..=ids.last,
+                clients,
+                duration,
+                scratch,
+            )
+            .await,
+        )
     }
 
     /// The conditions, as far as the lab knows them; what the blocks know is filled in at the end.

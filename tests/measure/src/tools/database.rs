@@ -1,5 +1,6 @@
 //! The database's part: its ceiling without any service (pgbench), and its own time per request (pg_stat_statements).
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -8,7 +9,6 @@ use anyhow::Context;
 use reqwest::Url;
 use sqlx::{Connection, PgConnection};
 
-use crate::protocol::ids::Ids;
 use workshop_base::process;
 
 /// Above this share of pgbench's throughput, a service's throughput is the database's.
@@ -18,13 +18,13 @@ pub const CEILING_SHARE: f64 = 0.8;
 pub async fn pgbench(
     pgbench: &Path,
     database_url: &str,
-    ids: Ids,
+    ids: RangeInclusive<u32>,
     clients: u16,
     duration: Duration,
     scratch: &Path,
 ) -> anyhow::Result<f64> {
     let script = scratch.join("read.sql");
-    std::fs::write(&script, read_script(ids))
+    std::fs::write(&script, read_script(&ids))
         .with_context(|| format!("cannot write {}", script.display()))?;
     let threads = process::cores().min(usize::from(clients));
     let mut command = tokio::process::Command::new(pgbench);
@@ -59,10 +59,11 @@ pub async fn pgbench(
 }
 
 /// What the services do for one read, in pgbench's language.
-fn read_script(ids: Ids) -> String {
+fn read_script(ids: &RangeInclusive<u32>) -> String {
     format!(
         "\\set id random({}, {})\nSELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = :id;\n",
-        ids.first, ids.last
+        ids.start(),
+        ids.end()
     )
 }
 
@@ -190,9 +191,7 @@ mod tests {
 
     #[test]
     fn pgbench_reads_the_same_ids_as_the_services() {
-        let script = read_script(crate::protocol::ids::of(
-            workshop_postgres::datasets::DataSet::Small,
-        ));
+        let script = read_script(&(1000..=9999));
         assert!(
             script.starts_with("\\set id random(1000, 9999)\nSELECT id, value,"),
             "{script}"

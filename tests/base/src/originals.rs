@@ -10,8 +10,7 @@ use std::path::Path;
 use anyhow::Context;
 
 use crate::exercise::Exercise;
-use crate::files;
-use crate::files::Tree;
+use crate::files::{self, Tree};
 use crate::outcome::Trouble;
 use crate::patches;
 use crate::workspace::Workspace;

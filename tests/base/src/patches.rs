@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
 use diffy::{DiffOptions, PatchFormatter};
 
-use crate::files::Tree;
-
-use crate::files::differing;
+use crate::files::{Tree, differing};
 
 /// Why a patch cannot be applied; the words follow the patch's name or "the patch".
 #[derive(Debug, thiserror::Error)]

@@ -5,12 +5,10 @@ use std::fmt::Write;
 use anyhow::Context;
 
 use crate::fault::Problem;
-use crate::html::block;
-use crate::html::escape;
+use crate::html::{block, escape};
 use workshop_base::exercise::Exercise;
-use workshop_base::files;
-use workshop_base::originals;
 use workshop_base::workspace::Workspace;
+use workshop_base::{files, originals};
 
 /// The difference in the files of the edit list, one pane a file.
 pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Problem> {

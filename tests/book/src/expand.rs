@@ -3,22 +3,12 @@
 use std::cell::OnceCell;
 use std::path::Path;
 
-use crate::fault::Fault;
-
-use crate::difference;
-use crate::fault::Problem;
-use crate::macros;
-use crate::macros::Call;
-use crate::panes;
-use crate::results;
-use crate::schedule;
-use crate::site::Page;
-use crate::site::Site;
-use crate::site::normal;
+use crate::fault::{Fault, Problem};
+use crate::macros::{self, Call};
+use crate::site::{Page, Site, normal};
 use crate::source::Place;
-use crate::tests_list;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
+use crate::{difference, panes, results, schedule, tests_list};
+use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::workspace::Workspace;
 use workshop_results::file::CALIBRATION;
 

@@ -4,8 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::fault::Problem;
-use crate::html::block;
-use crate::html::escape;
+use crate::html::{block, escape};
 use crate::macros::Call;
 use crate::source::Place;
 

@@ -6,8 +6,7 @@ use anyhow::Context;
 use mdbook_preprocessor::book::BookItem;
 
 use crate::expand::Expander;
-use crate::site::Page;
-use crate::site::Site;
+use crate::site::{Page, Site};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 

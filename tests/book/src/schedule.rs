@@ -2,14 +2,9 @@
 
 use std::path::Path;
 
-use crate::html::block;
-
-use crate::html::escape;
-use crate::site::Site;
-use crate::site::link;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
-use workshop_base::exercise::Minutes;
+use crate::html::{block, escape};
+use crate::site::{Site, link};
+use workshop_base::exercise::{Catalogue, Exercise, Minutes};
 
 /// When a day starts, in minutes after midnight.
 const START: u32 = 9 * 60;

@@ -1,10 +1,7 @@
 //! `{{#tests exercise-3}}`: the tests that an exercise is judged by.
 
-use crate::html::block;
-
-use crate::html::escape;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
+use crate::html::{block, escape};
+use workshop_base::exercise::{Catalogue, Exercise};
 
 /// The suites that are run and the tests that are red on the starter.
 pub fn render(catalogue: &Catalogue, exercise: &Exercise) -> String {

@@ -12,10 +12,9 @@ use anyhow::Context;
 use workshop_base::exercise::Exercise;
 use workshop_base::files::{self, Tree};
 use workshop_base::lock::Lock;
-use workshop_base::originals;
 use workshop_base::outcome::Trouble;
-use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
+use workshop_base::{originals, scratch};
 
 /// What a replacement did.
 #[derive(Debug)]

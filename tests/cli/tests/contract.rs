@@ -8,20 +8,15 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::{Handle, Runtime};
 use workshop::commands::check;
 use workshop::predict;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
+use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build;
-use workshop_harness::build::Profile;
-use workshop_harness::report::Report;
-use workshop_harness::report::Verdict;
-use workshop_measure::protocol::ceiling;
-use workshop_measure::protocol::gates;
+use workshop_harness::build::{self, Profile};
+use workshop_harness::report::{Report, Verdict};
 use workshop_measure::protocol::subject::Subject;
+use workshop_measure::protocol::{ceiling, gates};
 use workshop_postgres::Server;
-use workshop_postgres::datasets;
-use workshop_postgres::datasets::DataSet;
+use workshop_postgres::datasets::{self, DataSet};
 
 fn main() -> ExitCode {
     match trials_and_runtime() {

@@ -10,17 +10,12 @@ use workshop_base::exercise::Catalogue;
 use workshop_base::process;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build;
-use workshop_harness::build::Profile;
-use workshop_harness::service::Service;
-use workshop_harness::service::Settings;
+use workshop_harness::build::{self, Profile};
+use workshop_harness::service::{Service, Settings};
 use workshop_measure::tasks::codes;
-use workshop_measure::tools::oha::Load;
-use workshop_measure::tools::oha::Oha;
-use workshop_measure::tools::oha::Order;
+use workshop_measure::tools::oha::{Load, Oha, Order};
 use workshop_postgres::Server;
-use workshop_postgres::datasets::DataSet;
-use workshop_postgres::datasets::RunDatabase;
+use workshop_postgres::datasets::{DataSet, RunDatabase};
 
 /// After so many calls everything is compiled, and every pool and cache has its size.
 const WARM: u64 = 10_000;

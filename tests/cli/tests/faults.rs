@@ -9,14 +9,11 @@ use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use sqlx::{Connection, PgConnection};
-use workshop_base::outcome::Outcome;
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::Launch;
-use workshop_harness::build::Limits;
-use workshop_harness::report::Report;
-use workshop_harness::report::Verdict;
+use workshop_harness::build::{Launch, Limits};
+use workshop_harness::report::{Report, Verdict};
 use workshop_harness::run::judge;
 use workshop_postgres::Server;
 
@@ -274,8 +271,7 @@ mod fake {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use workshop_harness::service::Service;
-    use workshop_harness::service::Settings;
+    use workshop_harness::service::{Service, Settings};
 
     static ASKED_READY: AtomicBool = AtomicBool::new(false);
 

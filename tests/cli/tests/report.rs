@@ -7,11 +7,7 @@ mod folder;
 
 use folder::{Folder, assert_says, exercise_toml};
 use workshop_base::workspace::Workspace;
-use workshop_results::file::Comparison;
-use workshop_results::file::JudgedPrediction;
-use workshop_results::file::Mode;
-use workshop_results::file::ResultFile;
-use workshop_results::file::Verdict;
+use workshop_results::file::{Comparison, JudgedPrediction, Mode, ResultFile, Verdict};
 use workshop_results::shown::{Cell, Column, Table};
 
 /// A course of exercises 1 and 3, with the reference's figures of exercise 3.

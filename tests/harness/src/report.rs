@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use crate::request::failure::Failure;
 use workshop_base::outcome::Outcome;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::terminal::{Style, paint};
 
 /// What a test found.
 #[derive(Debug, Clone, PartialEq, Eq)]

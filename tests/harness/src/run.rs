@@ -2,17 +2,16 @@
 
 use std::time::Instant;
 
-use futures_util::future::join_all;
-use tokio::task::JoinHandle;
-use workshop_base::workspace::Workspace;
-use workshop_postgres::Server;
-
 use crate::build::launch::Launch;
 use crate::contract::{ContractTest, Suite};
 use crate::plan::{self, Phase};
 use crate::report::Report;
 use crate::scenarios::{Place, Scenario, When};
 use crate::service::Stopped;
+use futures_util::future::join_all;
+use tokio::task::JoinHandle;
+use workshop_base::workspace::Workspace;
+use workshop_postgres::Server;
 
 /// Judges a target by all tests of these suites.
 pub async fn judge(

@@ -5,11 +5,10 @@
 
 use std::path::PathBuf;
 
-use crate::docker;
-use crate::embedded;
 use crate::server::Server;
 use crate::settings::{Provider, Settings};
 use crate::url;
+use crate::{docker, embedded};
 use workshop_base::files;
 use workshop_base::lock::Lock;
 use workshop_base::workspace::Workspace;

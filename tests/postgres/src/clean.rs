@@ -1,11 +1,7 @@
 //! Taking everything away again: containers, the embedded server, its data, databases on the user's server.
 
-use crate::choice;
-use crate::docker;
-use crate::embedded;
-use crate::engine;
 use crate::settings::Settings;
-use crate::url;
+use crate::{choice, docker, embedded, engine, url};
 use workshop_base::files;
 use workshop_base::workspace::Workspace;
 

@@ -16,14 +16,12 @@ use sqlx::PgConnection;
 
 use crate::account::Account;
 use crate::binaries::Binaries;
-use crate::configuration;
-use crate::connection;
 use crate::connection::{Address, Facts, START_LIMIT};
 use crate::identity;
 use crate::settings::BinariesFrom;
-use workshop_base::files;
+use crate::{configuration, connection};
 use workshop_base::outcome::Trouble;
-use workshop_base::wait;
+use workshop_base::{files, wait};
 
 /// The superuser of the cluster.
 const USER: &str = "workshop";

@@ -12,8 +12,6 @@ use testcontainers::{
     ContainerAsync, ContainerRequest, GenericImage, ImageExt, ReuseDirective, TestcontainersError,
 };
 
-use crate::configuration;
-use crate::connection;
 use crate::connection::{Address, START_LIMIT};
 use crate::engine;
 use crate::engine::{OFFICIAL, docker, look};
@@ -21,10 +19,10 @@ use crate::identity;
 use crate::identity::{checkout_id, short_hash};
 use crate::server::{Files, Server};
 use crate::settings::{Provider, Settings};
-use workshop_base::files;
+use crate::{configuration, connection};
 use workshop_base::outcome::Trouble;
-use workshop_base::wait;
 use workshop_base::workspace::Workspace;
+use workshop_base::{files, wait};
 
 /// The label that says whose container it is.
 const LABEL: &str = "workshop.checkout";

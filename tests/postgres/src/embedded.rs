@@ -8,10 +8,9 @@ use nix::sys::signal::Signal;
 use crate::account::Account;
 use crate::binaries::Binaries;
 use crate::cluster::{Cluster, Kept, clusters, end};
-use crate::home;
-use crate::maven;
 use crate::server::{Files, Server};
 use crate::settings::{BinariesFrom, Provider, Settings};
+use crate::{home, maven};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 

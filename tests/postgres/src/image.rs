@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::binaries::Binaries;
-use crate::engine;
-use crate::engine::OFFICIAL;
+use crate::engine::{self, OFFICIAL};
 use crate::maven;
 use crate::settings::{BinariesFrom, Settings};
 use workshop_base::outcome::Trouble;

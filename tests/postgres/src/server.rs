@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use sqlx::PgConnection;
 
-use crate::connection;
-use crate::connection::Address;
-use crate::connection::Facts;
+use crate::connection::{self, Address, Facts};
 use crate::engine;
 use crate::identity::checkout_id;
 use crate::settings::Provider;

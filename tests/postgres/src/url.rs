@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use sqlx::PgConnection;
 
-use crate::connection;
-use crate::connection::Address;
+use crate::connection::{self, Address};
 use crate::databases;
 use crate::identity::checkout_id;
 use crate::server::{Files, Server};

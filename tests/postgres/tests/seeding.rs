@@ -8,11 +8,7 @@ mod checkout;
 use checkout::{Checkout, databases, end_server, eventually};
 use sqlx::{Connection, PgConnection};
 use workshop_postgres::Provider;
-use workshop_postgres::datasets::DataSet;
-use workshop_postgres::datasets::RunDatabase;
-use workshop_postgres::datasets::seed;
-use workshop_postgres::datasets::seed_again;
-use workshop_postgres::datasets::shared_url;
+use workshop_postgres::datasets::{DataSet, RunDatabase, seed, seed_again, shared_url};
 
 #[tokio::test]
 async fn a_second_seed_finds_the_first_ones_rows() {

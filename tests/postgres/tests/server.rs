@@ -7,9 +7,7 @@
 mod checkout;
 
 use checkout::{Checkout, end_server};
-use workshop_postgres::Provider;
-use workshop_postgres::Server;
-use workshop_postgres::Settings;
+use workshop_postgres::{Provider, Server, Settings};
 
 #[tokio::test]
 async fn the_provider_asked_for_is_the_one_that_serves() {

@@ -1,20 +1,7 @@
 //! From blocks to metrics: what each metric is called, and how the sides' values and ratios come out of the rounds.
 
-use crate::file::Better;
-
-use crate::file::BlockRecord;
-
-use crate::file::Comparison;
-
-use crate::file::Metric;
-
-use crate::file::SideValue;
-
-use crate::file::Verdict;
-use crate::statistics::Interval;
-use crate::statistics::geometric_mean;
-use crate::statistics::mean;
-use crate::statistics::ratio_interval;
+use crate::file::{Better, BlockRecord, Comparison, Metric, SideValue, Verdict};
+use crate::statistics::{Interval, geometric_mean, mean, ratio_interval};
 
 /// What is said of a metric wherever it appears.
 #[derive(Debug, Clone, PartialEq)]

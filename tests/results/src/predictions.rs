@@ -123,8 +123,7 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Better;
-    use crate::file::Comparison;
+    use crate::file::{Better, Comparison};
 
     fn metric(key: &str, ratio: Option<f64>) -> Metric {
         let comparison = Comparison {

@@ -1,13 +1,9 @@
 //! Suite `api-key` (exercise 4): who may read, and in which order that is judged.
 
-use workshop_harness::contract::Context;
-
-use workshop_harness::contract::TestResult;
-
+use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
 use workshop_harness::failure::Failure;
-use workshop_harness::http::Answer;
-use workshop_harness::http::Client;
+use workshop_harness::http::{Answer, Client};
 
 contract_tests! {
     steady: [

@@ -10,14 +10,11 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
 use crate::row::Row;
-use workshop_harness::contract::Context;
-use workshop_harness::contract::TestResult;
+use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
 use workshop_harness::failure::Failure;
-use workshop_harness::first_start::FirstStart;
-use workshop_harness::first_start::SCHEMA;
-use workshop_harness::http::Answer;
-use workshop_harness::http::Body;
+use workshop_harness::first_start::{FirstStart, SCHEMA};
+use workshop_harness::http::{Answer, Body};
 
 contract_tests! {
     steady: [

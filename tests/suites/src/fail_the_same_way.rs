@@ -3,15 +3,10 @@
 
 use reqwest::Method;
 
-use workshop_harness::contract::Context;
-
-use workshop_harness::contract::TestResult;
-
+use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
-use workshop_harness::failure::TestError;
-use workshop_harness::http::Answer;
-use workshop_harness::http::Client;
+use workshop_harness::failure::{Failure, TestError};
+use workshop_harness::http::{Answer, Client};
 use workshop_harness::restart::Restart;
 use workshop_harness::silence::Silence;
 

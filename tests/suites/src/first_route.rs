@@ -2,10 +2,7 @@
 
 use serde_json::json;
 
-use workshop_harness::contract::Context;
-
-use workshop_harness::contract::TestResult;
-
+use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
 use workshop_harness::outage::Outage;
 

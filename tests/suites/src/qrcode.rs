@@ -3,16 +3,11 @@
 use futures_util::future::try_join_all;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use workshop_harness::contract::Context;
-
-use workshop_harness::contract::TestResult;
-
+use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
 use workshop_harness::failure::Failure;
-use workshop_harness::http::Answer;
-use workshop_harness::http::Client;
-use workshop_harness::qr;
-use workshop_harness::qr::QrCode;
+use workshop_harness::http::{Answer, Client};
+use workshop_harness::qr::{self, QrCode};
 
 contract_tests! {
     steady: [

@@ -6,25 +6,13 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use crate::faulty;
-
-use crate::faulty::HELD;
-
-use crate::faulty::IMAGE;
-
-use crate::faulty::PANIC;
-
-use crate::faulty::number;
-use crate::qrcode::expect_code;
-use crate::qrcode::expect_unavailable;
-use crate::qrcode::path;
+use crate::faulty::{self, HELD, IMAGE, PANIC, number};
+use crate::qrcode::{expect_code, expect_unavailable, path};
 use workshop_base::files;
 use workshop_harness::contract::TestResult;
 use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
-use workshop_harness::failure::TestError;
-use workshop_harness::workbench::OwnService;
-use workshop_harness::workbench::Workbench;
+use workshop_harness::failure::{Failure, TestError};
+use workshop_harness::workbench::{OwnService, Workbench};
 
 contract_tests! {
     own: [

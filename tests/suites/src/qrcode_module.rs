@@ -4,31 +4,12 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 
-use crate::faulty;
-
-use crate::faulty::ALONE;
-
-use crate::faulty::CALLS;
-
-use crate::faulty::HANG;
-
-use crate::faulty::HELD;
-
-use crate::faulty::IMAGE;
-
-use crate::faulty::MUCH;
-
-use crate::faulty::PANIC;
-
-use crate::faulty::number;
-use crate::qrcode::expect_unavailable;
-use crate::qrcode::path;
+use crate::faulty::{self, ALONE, CALLS, HANG, HELD, IMAGE, MUCH, PANIC, number};
+use crate::qrcode::{expect_unavailable, path};
 use workshop_harness::contract::TestResult;
 use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
-use workshop_harness::failure::TestError;
-use workshop_harness::workbench::OwnService;
-use workshop_harness::workbench::Workbench;
+use workshop_harness::failure::{Failure, TestError};
+use workshop_harness::workbench::{OwnService, Workbench};
 
 contract_tests! {
     own: [

@@ -10,21 +10,13 @@ use futures_util::future::try_join_all;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-use crate::qrcode::expect_code;
-
-use crate::qrcode::expect_unavailable;
-
-use crate::qrcode::path;
-use workshop_base::files;
-use workshop_base::process;
+use crate::qrcode::{expect_code, expect_unavailable, path};
+use workshop_base::{files, process};
 use workshop_harness::contract::TestResult;
-use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
-use workshop_harness::failure::TestError;
+use workshop_harness::{contract_tests, qr};
+use workshop_harness::failure::{Failure, TestError};
 use workshop_harness::http::Answer;
-use workshop_harness::qr;
-use workshop_harness::workbench::OwnService;
-use workshop_harness::workbench::Workbench;
+use workshop_harness::workbench::{OwnService, Workbench};
 
 contract_tests! {
     own: [

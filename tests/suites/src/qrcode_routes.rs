@@ -14,24 +14,15 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
-use crate::qrcode::expect_code;
-
-use crate::qrcode::expect_unavailable;
-
-use crate::qrcode::path;
+use crate::qrcode::{expect_code, expect_unavailable, path};
 use workshop_harness::contract::TestResult;
-use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
-use workshop_harness::failure::TestError;
-use workshop_harness::http::ANSWER_LIMIT;
-use workshop_harness::http::Answer;
-use workshop_harness::http::Client;
+use workshop_harness::{contract_tests, sockets};
+use workshop_harness::failure::{Failure, TestError};
+use workshop_harness::http::{ANSWER_LIMIT, Answer, Client};
 use workshop_harness::nginx::Nginx;
 use workshop_harness::service::free_address;
-use workshop_harness::sockets;
 use workshop_harness::stand_in::StandIn;
-use workshop_harness::workbench::OwnService;
-use workshop_harness::workbench::Workbench;
+use workshop_harness::workbench::{OwnService, Workbench};
 
 contract_tests! {
     own: [

@@ -4,8 +4,7 @@ use futures_util::future::join_all;
 use rand::seq::index::sample;
 
 use crate::row::Row;
-use workshop_harness::contract::Context;
-use workshop_harness::contract::TestResult;
+use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
 use workshop_harness::failure::Failure;
 use workshop_harness::outage::Outage;

@@ -9,17 +9,11 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use crate::fail_the_same_way::a_failing_read;
-use workshop_harness::contract::Context;
-use workshop_harness::contract::TestResult;
+use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
-use workshop_harness::failure::TestError;
-use workshop_harness::short_runs::SECRET;
-use workshop_harness::short_runs::ShortRun;
-use workshop_harness::short_runs::ShortRuns;
-use workshop_harness::short_runs::WrongSetting;
-use workshop_harness::shutdown::End;
-use workshop_harness::shutdown::Shutdown;
+use workshop_harness::failure::{Failure, TestError};
+use workshop_harness::short_runs::{SECRET, ShortRun, ShortRuns, WrongSetting};
+use workshop_harness::shutdown::{End, Shutdown};
 
 contract_tests! {
     steady: [

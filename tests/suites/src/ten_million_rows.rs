@@ -9,13 +9,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::row::Row;
-use workshop_harness::contract::Context;
-use workshop_harness::contract::TestResult;
+use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
-use workshop_harness::failure::TestError;
-use workshop_harness::http::Answer;
-use workshop_harness::http::Download;
+use workshop_harness::failure::{Failure, TestError};
+use workshop_harness::http::{Answer, Download};
 
 contract_tests! {
     steady: [

@@ -13,11 +13,9 @@ use anyhow::Context;
 use walkdir::WalkDir;
 
 use crate::expand::Expander;
-use crate::fault::Fault;
-use crate::fault::Problem;
+use crate::fault::{Fault, Problem};
 use crate::macros;
-use crate::site::Site;
-use crate::site::normal;
+use crate::site::{Site, normal};
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::probe;

@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use crate::fault::Fault;
-
-use crate::fault::Problem;
+use crate::fault::{Fault, Problem};
 
 /// Hosts of registries, in pieces, since this file must not hold their addresses either.
 const REGISTRIES: [&[&str]; 12] = [

@@ -13,13 +13,11 @@ use crate::chain::{
     without_description,
 };
 use crate::mistakes::Mistake;
-
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
-use workshop_base::originals;
 use workshop_base::outcome::Trouble;
-use workshop_base::patches;
 use workshop_base::workspace::Workspace;
+use workshop_base::{originals, patches};
 
 /// What is to be written for one exercise.
 #[derive(Debug)]

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::chain::record;
-
 use workshop_base::files::{self, Tree};
 use workshop_base::workspace::Workspace;
 

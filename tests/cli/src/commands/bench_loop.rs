@@ -11,22 +11,17 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::commands::check;
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
-use workshop_base::outcome::Outcome;
-use workshop_base::outcome::Trouble;
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build;
-use workshop_harness::build::Profile;
+use workshop_harness::build::{self, Profile};
 use workshop_harness::copies::Copy;
 use workshop_harness::report::Report;
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
-use workshop_postgres::Provider;
-use workshop_postgres::Server;
+use workshop_postgres::{Provider, Server};
 
 /// Loops that are timed; one more goes before them, to warm everything up.
 const LOOPS: usize = 3;

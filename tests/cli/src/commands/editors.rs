@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use workshop_base::exercise::Catalogue;
-use workshop_base::exercise::Exercise;
+use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
 use workshop_base::outcome::Outcome;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::report::Report;
-use workshop_harness::report::Verdict;
+use workshop_harness::report::{Report, Verdict};
 
 const TASKS: &str = include_str!("../editors/tasks.json");
 const LAUNCH: &str = include_str!("../editors/launch.json");

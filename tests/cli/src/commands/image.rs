@@ -1,13 +1,10 @@
 //! `just image`: builds a PostgreSQL image from the programs on this machine; `just image TARGET`: the image of a service,
 //! which is tried out and removed again.
 
-use workshop_harness::container::Image;
-
-use workshop_base::outcome::Outcome;
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::container::Trial;
+use workshop_harness::container::{Image, Trial};
 use workshop_postgres::image;
 
 /// Runs the command.

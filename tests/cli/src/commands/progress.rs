@@ -6,11 +6,10 @@ use jiff::tz::TimeZone;
 use crate::state::{self, CheckOutcome};
 
 use workshop_base::exercise::{Catalogue, Exercise};
-use workshop_base::files;
-use workshop_base::originals;
 use workshop_base::outcome::Outcome;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
+use workshop_base::{files, originals};
 
 /// How far an exercise is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

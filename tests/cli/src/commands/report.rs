@@ -1,8 +1,7 @@
 //! `just report`: all results of the reader in one place, as Markdown; the book shows the same as a page.
 
 use workshop_base::files;
-use workshop_base::outcome::Outcome;
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::workspace::Workspace;
 use workshop_results::report;
 

@@ -3,27 +3,19 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use crate::cli::RunArgs;
-use crate::commands::editors;
-use crate::commands::interrupted;
+use crate::commands::{editors, interrupted};
 use workshop_base::exercise::Catalogue;
-use workshop_base::outcome::Outcome;
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_harness::build;
 use workshop_harness::build::{Launch, Profile};
 use workshop_harness::front::Front;
-use workshop_harness::nginx;
-use workshop_harness::nginx::FIRST_STAGE;
-use workshop_harness::service::Service;
-use workshop_harness::service::Settings;
-use workshop_harness::service::StartError;
-use workshop_harness::service::free_address;
+use workshop_harness::nginx::{self, FIRST_STAGE};
+use workshop_harness::service::{Service, Settings, StartError, free_address};
 use workshop_postgres::Server;
-use workshop_postgres::datasets::DataSet;
-use workshop_postgres::datasets::RunDatabase;
+use workshop_postgres::datasets::{DataSet, RunDatabase};
 
 /// The port that is taken when it is free, so that a line of the shell's history works again tomorrow.
 const USUAL_PORT: u16 = 8080;

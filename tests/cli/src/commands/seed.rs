@@ -3,8 +3,7 @@
 use crate::cli::SeedArgs;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
-use workshop_postgres::Server;
-use workshop_postgres::datasets;
+use workshop_postgres::{Server, datasets};
 
 /// Runs the command.
 pub async fn run(workspace: &Workspace, args: &SeedArgs) -> anyhow::Result<Outcome> {

@@ -7,19 +7,14 @@ use anyhow::Context;
 use notify::{EventKind, PollWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::commands::check;
-
 use crate::cli::CheckArgs;
-use crate::commands::interrupted;
+use crate::commands::{check, interrupted};
 use workshop_base::exercise::Exercise;
-use workshop_base::files;
-use workshop_base::originals;
-use workshop_base::outcome;
-use workshop_base::outcome::Outcome;
+use workshop_base::outcome::{self, Outcome};
 use workshop_base::target::Target;
-use workshop_base::terminal::Style;
-use workshop_base::terminal::paint;
+use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
+use workshop_base::{files, originals};
 
 /// Editors write in several steps; a change counts when this long nothing more came.
 const QUIET: Duration = Duration::from_millis(150);

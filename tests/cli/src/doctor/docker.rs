@@ -7,8 +7,7 @@ use crate::doctor::checks::present;
 use crate::doctor::report::{Finding, State};
 use workshop_base::fix::{self, Fix, Manager, System};
 use workshop_base::probe::{self, Answer, QUICK};
-use workshop_postgres::OFFICIAL_IMAGE;
-use workshop_postgres::image;
+use workshop_postgres::{OFFICIAL_IMAGE, image};
 
 /// Where engines listen, below the folder that a variable names; true for the places where testcontainers looks by itself. The
 /// others are those of rootless Docker, Podman and Colima.

@@ -7,8 +7,7 @@ use crate::doctor::report::Finding;
 use workshop_base::fix::Fix;
 use workshop_base::probe::{self, QUICK};
 use workshop_base::workspace::Workspace;
-use workshop_postgres::choice_file;
-use workshop_postgres::find_binaries;
+use workshop_postgres::{choice_file, find_binaries};
 
 /// PostgreSQL's server programs on this machine: version and folder.
 pub(super) async fn binaries(workspace: &Workspace) -> Option<String> {

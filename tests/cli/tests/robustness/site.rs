@@ -7,17 +7,13 @@ use anyhow::Context;
 use workshop_base::exercise::Catalogue;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build;
-use workshop_harness::build::Launch;
-use workshop_harness::build::Profile;
+use workshop_harness::build::{self, Launch, Profile};
 use workshop_harness::http::Client;
 use workshop_harness::outage::settled;
 use workshop_harness::scenarios::large::MANY_RECORDS;
-use workshop_harness::service::Service;
-use workshop_harness::service::Settings;
+use workshop_harness::service::{Service, Settings};
 use workshop_postgres::Server;
-use workshop_postgres::datasets::DataSet;
-use workshop_postgres::datasets::RunDatabase;
+use workshop_postgres::datasets::{DataSet, RunDatabase};
 
 use super::ingredients::KEYS;
 

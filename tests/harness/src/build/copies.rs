@@ -11,11 +11,10 @@ use anyhow::Context;
 use toml::{Table, Value};
 
 use super::launch::Crate;
-use workshop_base::files;
 use workshop_base::lock::Lock;
 use workshop_base::outcome::Trouble;
-use workshop_base::patches;
 use workshop_base::workspace::Workspace;
+use workshop_base::{files, patches};
 
 /// A copied crate; its folder goes when this is dropped.
 #[derive(Debug)]

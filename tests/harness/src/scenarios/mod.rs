@@ -20,16 +20,15 @@ use std::any::Any;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use tokio::task::JoinHandle;
-use workshop_base::workspace::Workspace;
-use workshop_postgres::Server;
-
 use crate::build::launch::Launch;
 use crate::contract::{ContractTest, TestResult};
 use crate::report::Verdict;
 use crate::request::failure::TestError;
 use crate::service::Stopped;
+use anyhow::Context as _;
+use tokio::task::JoinHandle;
+use workshop_base::workspace::Workspace;
+use workshop_postgres::Server;
 
 pub use stage::{Context, Stage};
 

@@ -5,8 +5,7 @@ use std::path::Path;
 use crate::build::Launch;
 use crate::nginx::Nginx;
 use crate::request::failure::TestError;
-use crate::service::Service;
-use crate::service::Settings;
+use crate::service::{Service, Settings};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 

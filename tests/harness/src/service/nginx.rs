@@ -13,9 +13,8 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
-use workshop_base::files;
 use workshop_base::outcome::Trouble;
-use workshop_base::scratch;
+use workshop_base::{files, scratch};
 
 use super::{die_with_the_tool, free_address};
 use crate::request::failure::{Failure, TestError};

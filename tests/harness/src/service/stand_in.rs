@@ -10,9 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::request::failure::Failure;
-
-use crate::request::failure::TestError;
+use crate::request::failure::{Failure, TestError};
 
 /// The longest that a test waits for a request to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -5,12 +5,10 @@ use anyhow::Context;
 use sqlx::{Connection, PgConnection};
 
 use crate::connection::{close, words};
-use crate::databases;
-use crate::databases::execute;
+use crate::databases::{self, execute};
 use crate::datasets::progress::Progress;
-use crate::datasets::records;
-use crate::datasets::room;
 use crate::datasets::set::DataSet;
+use crate::datasets::{records, room};
 use crate::server::Server;
 use workshop_base::outcome::Trouble;
 

@@ -11,8 +11,7 @@ use sqlx::PgConnection;
 use tempfile::TempDir;
 use workshop_base::wait::within;
 use workshop_base::workspace::Workspace;
-use workshop_postgres::Provider;
-use workshop_postgres::Server;
+use workshop_postgres::{Provider, Server};
 
 /// How long anything may take that a test waits for.
 pub const PATIENCE: Duration = Duration::from_secs(60);

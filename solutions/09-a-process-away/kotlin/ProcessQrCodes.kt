@@ -30,11 +30,13 @@ class ProcessQrCodes(
     /** When the timeout ends this early, the program ends with it. */
     private suspend fun draw(text: String): ByteArray =
         coroutineScope {
-            val process = withContext(Dispatchers.IO) { start() }
+            // Set inside the block: a timeout that comes as it ends throws its result away.
+            var process: Process? = null
             try {
-                async(Dispatchers.IO) { process.imageOf(text) }.await()
+                val started = withContext(Dispatchers.IO) { start().also { process = it } }
+                async(Dispatchers.IO) { started.imageOf(text) }.await()
             } finally {
-                process.destroyForcibly()
+                process?.destroyForcibly()
             }
         }
 

@@ -2,6 +2,7 @@
 
 pub mod pages;
 pub mod rendered;
+pub mod style;
 pub mod words;
 
 use std::collections::HashSet;
@@ -56,8 +57,11 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
     let included = included(&site);
     for (file, text) in texts(workspace)? {
         faults.extend(words::check(&file, &text));
+        if file.extension() == Some(OsStr::new("md")) {
+            faults.extend(style::check(&file, &text));
+        }
         let page = file.strip_prefix("book").unwrap_or(&file);
-        let is_page = page.extension().is_some_and(|extension| extension == "md");
+        let is_page = file.starts_with("book") && file.extension() == Some(OsStr::new("md"));
         if is_page && page != "SUMMARY.md" && site.page(page).is_none() && !included.contains(page)
         {
             let problem = Problem::new(
@@ -104,7 +108,12 @@ fn render(workspace: &Workspace, folder: &Path) -> anyhow::Result<()> {
 /// The book's Markdown and the committed result files, by their paths from the checkout's root.
 fn texts(workspace: &Workspace) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let mut texts = Vec::new();
-    for entry in WalkDir::new(workspace.book()).sort_by_file_name() {
+    let hints = WalkDir::new(workspace.exercises()).max_depth(2);
+    let hints = hints.into_iter().filter_entry(|entry| {
+        entry.file_type().is_dir() || entry.file_name() == OsStr::new("hints.md")
+    });
+    let book = WalkDir::new(workspace.book()).sort_by_file_name();
+    for entry in book.into_iter().chain(hints) {
         let entry = entry.context("cannot list the book's folder")?;
         let is_result = entry.path().parent() == Some(&workspace.reference_results());
         let wanted = match entry.path().extension().and_then(OsStr::to_str) {

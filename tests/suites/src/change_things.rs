@@ -12,7 +12,7 @@ use sqlx::{Connection, PgConnection};
 use crate::row::Row;
 use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
+use workshop_harness::failure::{Failure, TestError};
 use workshop_harness::first_start::{FirstStart, SCHEMA};
 use workshop_harness::http::{Answer, Body};
 
@@ -85,7 +85,7 @@ async fn expect_untouched(
     database: &mut PgConnection,
     ids: &[i32],
     when: &str,
-) -> Result<(), workshop_harness::failure::TestError> {
+) -> Result<(), TestError> {
     let visited = visited(database, ids).await?;
     if visited.is_empty() {
         return Ok(());
@@ -427,6 +427,56 @@ async fn opposite_orders_do_not_lock_each_other_out(context: &Context) -> TestRe
     released?;
     expect_visited(&up?, ascending.len())?;
     expect_visited(&down?, ascending.len())?;
+    drop(database);
+    on_a_table_in_another_order(context, &ascending).await
+}
+
+/// The same on a table of these records that has no index: PostgreSQL comes to the records in the order in which it stores them, and
+/// that changes while the first request waits. Requests that leave the order of their locks to PostgreSQL end in a deadlock.
+async fn on_a_table_in_another_order(context: &Context, ids: &[i32]) -> TestResult {
+    let mut database = context.database.lock().await;
+    // A free place before the first record, for the last one to move to.
+    for statement in [
+        "ALTER TABLE records RENAME TO records_of_the_others",
+        "CREATE TABLE records (LIKE records_of_the_others INCLUDING DEFAULTS)",
+        "INSERT INTO records (id, value, odd, divisible_by_3) VALUES (0, '', false, true)",
+        "INSERT INTO records SELECT * FROM records_of_the_others WHERE id BETWEEN 71 AND 99 ORDER BY id",
+        "DELETE FROM records WHERE id = 0",
+        "VACUUM records",
+    ] {
+        sqlx::query(statement).execute(&mut *database).await?;
+    }
+    let result = two_orders(context, &mut database, ids).await;
+    for statement in [
+        "DROP TABLE records",
+        "ALTER TABLE records_of_the_others RENAME TO records",
+    ] {
+        sqlx::query(statement).execute(&mut *database).await?;
+    }
+    result
+}
+
+async fn two_orders(context: &Context, database: &mut PgConnection, ids: &[i32]) -> TestResult {
+    let mut mover = PgConnection::connect(&context.settings.database_url).await?;
+    let mut held = hold(database, 85).await?;
+    let (first, second, released) = tokio::join!(
+        visit(context, ids),
+        async {
+            until_waiting(&mut mover, 1).await?;
+            sqlx::query("UPDATE records SET value = value || '.' WHERE id = 99")
+                .execute(&mut mover)
+                .await?;
+            mover.close().await?;
+            Ok::<_, TestError>(visit(context, ids).await?)
+        },
+        async {
+            until_waiting(&mut held, 2).await?;
+            held.rollback().await
+        }
+    );
+    released?;
+    expect_visited(&first?, ids.len())?;
+    expect_visited(&second?, ids.len())?;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Small tools for writing HTML into Markdown pages.
 
-pub use workshop_results::write::html::escape;
+pub use workshop_results::write::escape;
 
 /// Makes one HTML block of Markdown out of this HTML: set apart by empty lines, and without any inside, since an empty
 /// line ends the block. The empty lines that matter are those of code, and there a character reference keeps them.

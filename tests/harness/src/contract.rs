@@ -1,23 +1,6 @@
 //! What a contract suite is made of: tests, each with the scenario that it needs.
 
-use crate::request::failure::TestError;
-use crate::scenarios::{Judge, Scenario};
-
-pub use crate::scenarios::Context;
-
-/// How a contract test ends.
-pub type TestResult = Result<(), TestError>;
-
-/// One test of the contract.
-#[derive(Clone)]
-pub struct ContractTest {
-    /// The sentence that it holds the service to.
-    pub name: &'static str,
-    /// What it needs around the service.
-    pub scenario: &'static Scenario,
-    /// How it judges what the scenario offers.
-    pub judge: Judge,
-}
+pub use crate::scenarios::{Context, ContractTest, TestResult};
 
 /// Lists tests by the scenario that they need, with their functions' names as the tests' names.
 #[macro_export]

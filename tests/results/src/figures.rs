@@ -51,6 +51,16 @@ fn grouped(number: &str) -> String {
     text
 }
 
+/// The label of a tick on an axis: `0.02`, `5`, `1000`.
+pub fn tick_label(tick: f64) -> String {
+    let decimals = if tick < 1.0 {
+        (-tick.log10() - 1e-9).ceil().max(0.0) as usize
+    } else {
+        0
+    };
+    format!("{tick:.decimals$}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

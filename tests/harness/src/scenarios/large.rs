@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{Place, Played, Scenario, Stage, When};
-use crate::contract::ContractTest;
+use crate::scenarios::ContractTest;
 use workshop_postgres::Provider;
 
 pub use super::asked as test;

@@ -21,7 +21,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::build::launch::Launch;
-use crate::contract::{ContractTest, TestResult};
 use crate::report::Verdict;
 use crate::request::failure::TestError;
 use crate::service::Stopped;
@@ -34,6 +33,20 @@ pub use stage::{Context, Stage};
 
 /// How many of the service's last log lines go with a failure.
 const LOG_LINES: usize = 8;
+
+/// How a contract test ends.
+pub type TestResult = Result<(), TestError>;
+
+/// One test of the contract.
+#[derive(Clone)]
+pub struct ContractTest {
+    /// The sentence that it holds the service to.
+    pub name: &'static str,
+    /// What it needs around the service.
+    pub scenario: &'static Scenario,
+    /// How it judges what the scenario offers.
+    pub judge: Judge,
+}
 
 /// What some tests need around a service.
 pub struct Scenario {

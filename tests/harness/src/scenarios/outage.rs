@@ -5,9 +5,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Place, Played, Scenario, When};
-use crate::contract::ContractTest;
 use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
+use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 
 pub use super::judged as test;

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use super::silence::{ANSWER_LIMIT_IN_TROUBLE, SHORT_TIMEOUT};
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, Stage, When};
-use crate::contract::ContractTest;
 use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
+use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use workshop_base::process;
 

@@ -9,7 +9,7 @@ use anyhow::Context;
 use tempfile::NamedTempFile;
 
 use super::{Place, Played, Scenario, Stage, When, judge_all, steady};
-use crate::contract::ContractTest;
+use crate::scenarios::ContractTest;
 use crate::service;
 use workshop_base::scratch;
 

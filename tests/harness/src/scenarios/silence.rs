@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use super::outage::RECOVERY_LIMIT;
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, When};
-use crate::contract::ContractTest;
 use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
+use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 
 pub use super::judged as test;

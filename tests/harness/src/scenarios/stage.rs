@@ -12,10 +12,10 @@ use workshop_base::outcome::Trouble;
 use workshop_postgres::datasets::{DataSet, RunDatabase};
 
 use super::{LOG_LINES, Place, Played, judge_all, outage, verdict};
-use crate::contract::ContractTest;
 use crate::report::Verdict;
 use crate::request::failure::Failure;
 use crate::request::http::Client;
+use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::{Service, Settings, StartError, Stopped};
 

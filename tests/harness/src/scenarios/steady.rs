@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Place, Played, Scenario, When};
-use crate::contract::ContractTest;
+use crate::scenarios::ContractTest;
 
 pub use super::asked as test;
 

@@ -2,7 +2,7 @@
 
 use super::stage::settings;
 use super::{Place, Played, Scenario, When, steady};
-use crate::contract::ContractTest;
+use crate::scenarios::ContractTest;
 use crate::service::Settings;
 
 pub use super::asked as test;

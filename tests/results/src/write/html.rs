@@ -1,6 +1,6 @@
 //! The writer of HTML, for the pages.
 
-use super::{is_number, plain, svg, verdict};
+use super::{escape, is_number, plain, svg, verdict};
 use crate::figures::{figure, interval};
 use crate::file::Verdict;
 use crate::shown::{Cell, Chart, Column, Drawing, Ratio, Table};
@@ -18,22 +18,6 @@ pub fn section(label: &str, items: &[Item]) -> String {
 /// All items.
 pub fn write(items: &[Item]) -> String {
     items.iter().map(of_item).collect()
-}
-
-/// The text with everything escaped that HTML reads as markup, in content and in quoted attributes alike.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 fn of_item(item: &Item) -> String {

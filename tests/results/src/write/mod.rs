@@ -8,6 +8,22 @@ pub mod text;
 use crate::figures::{NONE, figure, interval};
 use crate::shown::{Cell, Ratio};
 
+/// The text with everything escaped that HTML reads as markup, in content and in quoted attributes alike.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
 /// A cell in words, for the writers that have no markup for its parts.
 fn plain(cell: &Cell) -> String {
     match cell {

@@ -5,10 +5,8 @@
 
 use std::fmt::Write;
 
-use super::html::escape;
-use super::text::tick_label;
-use super::{in_words, verdict};
-use crate::figures::figure;
+use super::{escape, in_words, verdict};
+use crate::figures::{figure, tick_label};
 use crate::shown::{Bars, Chart, Course, Drawing, Panel, Ratio, RatioRow};
 
 /// A drawing that grows downwards.

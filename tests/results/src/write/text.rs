@@ -1,7 +1,7 @@
 //! The terminal's writer: lines of at most a hundred columns.
 
 use super::{is_number, plain, svg::Scale, verdict};
-use crate::figures::{NONE, THIN, figure, interval};
+use crate::figures::{NONE, THIN, figure, interval, tick_label};
 use crate::file::Verdict;
 use crate::shown::{Bars, Cell, Chart, Course, Drawing, RatioRow, Table};
 use crate::view::Item;
@@ -272,16 +272,6 @@ fn of_ratio_rows(rows: &[RatioRow]) -> Vec<String> {
         }
     }
     lines
-}
-
-/// `0.02`, `5`, `1000`.
-pub fn tick_label(tick: f64) -> String {
-    let decimals = if tick < 1.0 {
-        (-tick.log10() - 1e-9).ceil().max(0.0) as usize
-    } else {
-        0
-    };
-    format!("{tick:.decimals$}")
 }
 
 fn of_bars(groups: &[Bars]) -> Vec<String> {

@@ -22,7 +22,7 @@ pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<
     if args.turns {
         return turns(&calibration).await;
     }
-    let mut held = vec![0; 2];
+    let mut held = [0; 2];
     for time in 1..=args.times {
         let found = calibration.run().await?;
         for (held, claim) in held.iter_mut().zip(&found.claims) {

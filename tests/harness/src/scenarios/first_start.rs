@@ -117,7 +117,10 @@ async fn instance(place: &Place<'_>, database_url: &str) -> anyhow::Result<Insta
     };
     let key = settings.api_keys.first().map(String::as_str);
     let client = Client::new(service.base_url(), key)?;
-    Ok(Instance::Up { service, client })
+    Ok(Instance::Up {
+        service: Box::new(service),
+        client,
+    })
 }
 
 fn down(error: StartError) -> Failure {
@@ -129,7 +132,10 @@ fn down(error: StartError) -> Failure {
 
 /// A started instance, or why there is none.
 enum Instance {
-    Up { service: Service, client: Client },
+    Up {
+        service: Box<Service>,
+        client: Client,
+    },
     Down(Failure),
 }
 

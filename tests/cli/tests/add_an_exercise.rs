@@ -165,6 +165,13 @@ fn an_exercise_is_added_in_its_own_files_and_one_line_each() {
         "--package",
         "workshop-book",
     ]));
+    run(copy.command("cargo").args([
+        "fmt",
+        "--package",
+        "exercise-99",
+        "--package",
+        "solution-99",
+    ]));
     copy.workshop(&["starter-patch", "exercise-99"]);
     copy.workshop(&["carry", "exercise-3"]);
     let gate = copy.workshop(&["verify", "exercise-99"]);

@@ -1,5 +1,5 @@
-//! Which tests of a target run when: those first that only ask a service, then those that wait, then what takes the processor
-//! from others. Where there are many questions, those come first that are new in the exercise.
+//! Which tests of a target run when: those first that only ask a service, then those that wait. Where there are many questions,
+//! those come first that are new in the exercise.
 
 use crate::contract::{ContractTest, Suite};
 use crate::scenarios::When;
@@ -65,10 +65,9 @@ pub fn phases(all: Vec<Suite>, suite_names: &[&str], new: &[&str]) -> anyhow::Re
         When::Brief if waits => 1,
         When::First | When::Brief => 0,
         When::Waiting => 1,
-        When::AtTheEnd => 2,
     };
     let phases =
-        (0..=2).filter_map(|phase| Phase::of(&suites, |suite, test| place(suite, test) == phase));
+        (0..=1).filter_map(|phase| Phase::of(&suites, |suite, test| place(suite, test) == phase));
     Ok(phases.collect())
 }
 

@@ -8,10 +8,14 @@ use crate::plan::{self, Phase};
 use crate::report::Report;
 use crate::scenarios::{Place, Scenario, When};
 use crate::service::Stopped;
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 use tokio::task::JoinHandle;
+use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::Server;
+
+/// How many scenarios are played side by side with a JVM, which takes seconds of the processor to start.
+const JVMS: usize = 3;
 
 /// Judges a target by all tests of these suites.
 pub async fn judge(
@@ -98,13 +102,17 @@ async fn play(place: Place<'_>, phase: &Phase, leaving: &mut Leaving) -> anyhow:
             None => scenarios.push((test.scenario, vec![test])),
         }
     }
+    let side_by_side = match place.launch.language {
+        Language::Rust => scenarios.len(),
+        Language::Kotlin => JVMS,
+    };
     // All are awaited before any may fail, so that none is left behind half-started.
-    let played = join_all(scenarios.iter().map(async |(scenario, tests)| {
+    let plays = scenarios.iter().map(async |(scenario, tests)| {
         let started = Instant::now();
         let played = (scenario.play)(&place, tests).await;
         (played, started.elapsed())
-    }))
-    .await;
+    });
+    let played: Vec<_> = stream::iter(plays).buffered(side_by_side).collect().await;
 
     let mut report = Report::new(&place.launch.label);
     let mut verdicts = Vec::new();

@@ -32,7 +32,11 @@ contract_tests! {
         the_first_line_comes_before_the_last_row_is_read,
         a_client_that_leaves_takes_its_query_with_it,
         stalled_exports_leave_the_other_half_of_the_pool,
+    ],
+    stalled: [
         only_a_client_that_takes_nothing_is_cut_off,
+    ],
+    large: [
         a_lost_database_is_told_in_the_last_line,
     ]
 }

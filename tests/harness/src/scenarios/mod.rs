@@ -13,6 +13,7 @@ pub mod short_runs;
 pub mod shutdown;
 pub mod silence;
 mod stage;
+pub mod stalled;
 pub mod steady;
 pub mod talkative;
 
@@ -72,8 +73,6 @@ pub enum When {
     Brief,
     /// After the first ones: they wait for time limits of the service, or for slow clients.
     Waiting,
-    /// Last and alone: they take the processor from others.
-    AtTheEnd,
 }
 
 /// Where services are judged.

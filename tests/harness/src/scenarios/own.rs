@@ -24,7 +24,7 @@ pub use super::asked as test;
 
 pub static SCENARIO: Scenario = Scenario {
     name: "own",
-    when: When::AtTheEnd,
+    when: When::Waiting,
     of_the_contract: false,
     play: |place, tests| Box::pin(play(place, tests)),
 };

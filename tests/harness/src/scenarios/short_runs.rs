@@ -54,7 +54,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 pub static SCENARIO: Scenario = Scenario {
     name: "short_runs",
-    when: When::AtTheEnd,
+    when: When::Waiting,
     of_the_contract: true,
     play: |place, tests| Box::pin(play(place, tests)),
 };

@@ -22,11 +22,11 @@ pub use super::judged as test;
 
 /// `DATABASE_TIMEOUT_MS` of the service with requests in flight: longer than these are held, and what a slow machine adds. Rocket
 /// takes twice as long to stop, whenever its last request has ended.
-const TIMEOUT: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_millis(1500);
 /// `DATABASE_TIMEOUT_MS` of the other one, whose connections are open before it matters.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(600);
 /// How long the requests in flight are held: longer than the second that a service had for them before it was to be shipped.
-const HELD: Duration = Duration::from_millis(1150);
+const HELD: Duration = Duration::from_millis(1100);
 /// How soon new connections must be refused.
 const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 /// How long a service may take to let its clients go, beside the time limits of a request that it has just accepted: with the

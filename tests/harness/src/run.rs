@@ -102,6 +102,8 @@ async fn play(place: Place<'_>, phase: &Phase, leaving: &mut Leaving) -> anyhow:
             None => scenarios.push((test.scenario, vec![test])),
         }
     }
+    // The scenarios of later exercises take longest, so they begin first.
+    scenarios.reverse();
     let side_by_side = match place.launch.language {
         Language::Rust => scenarios.len(),
         Language::Kotlin => JVMS,

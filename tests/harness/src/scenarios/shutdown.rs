@@ -22,7 +22,7 @@ pub use super::judged as test;
 
 /// `DATABASE_TIMEOUT_MS` of the service with requests in flight: longer than these are held, and what a slow machine adds. Rocket
 /// takes twice as long to stop, whenever its last request has ended.
-const TIMEOUT: Duration = Duration::from_millis(1500);
+const TIMEOUT: Duration = Duration::from_secs(2);
 /// `DATABASE_TIMEOUT_MS` of the other one, whose connections are open before it matters.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(600);
 /// How long the requests in flight are held: longer than the second that a service had for them before it was to be shipped.

@@ -14,7 +14,7 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::report::{Report, Verdict};
 use workshop_measure::protocol::subject::Subject;
-use workshop_measure::protocol::{ceiling, gates};
+use workshop_measure::protocol::{builder, gates};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{self, DataSet};
 
@@ -58,14 +58,13 @@ fn trials_and_runtime() -> anyhow::Result<(Vec<Trial>, Runtime)> {
 fn trial_of_the_ceiling(workspace: &Workspace, runtime: &Handle) -> Trial {
     let (workspace, runtime) = (workspace.clone(), runtime.clone());
     Trial::test("ceiling::it_does_the_same_work_as_the_port", move || {
-        let same = runtime
+        runtime
             .block_on(same_work_as_the_port(&workspace))
-            .map_err(|error| Failed::from(format!("could not judge: {error:#}")))?;
-        same.map_err(Failed::from)
+            .map_err(|error| Failed::from(format!("{error:#}")))
     })
 }
 
-async fn same_work_as_the_port(workspace: &Workspace) -> anyhow::Result<Result<(), String>> {
+async fn same_work_as_the_port(workspace: &Workspace) -> anyhow::Result<()> {
     /// The first reference that checks keys.
     const PORT: u8 = 4;
     let server = Server::ensure(workspace).await?;
@@ -73,12 +72,12 @@ async fn same_work_as_the_port(workspace: &Workspace) -> anyhow::Result<Result<(
     let scratch = tempfile::tempdir()?;
     let target = Target::Solution(PORT);
     let port = build::build(workspace, target, Profile::Check).await?;
-    let port = Subject::of(target, port, scratch.path())?;
-    let ceiling = ceiling::build(workspace, Profile::Check).await?;
-    let ceiling = Subject::named(ceiling::ID, ceiling::ID, ceiling, scratch.path())?;
+    let port = Subject::named(&target.to_string(), "port", port, scratch.path())?;
+    let ceiling = builder::ceiling(workspace, Profile::Check).await?;
+    let ceiling = Subject::named("ceiling", "ceiling", ceiling, scratch.path())?;
     let url = datasets::shared_url(&server, DataSet::Small);
-    let same = gates::same_work(workspace, &[&port, &ceiling], &url, DataSet::Small, PORT).await?;
-    Ok(same.map(|_| ()))
+    gates::same_work(workspace, &[&port, &ceiling], &url, DataSet::Small).await?;
+    Ok(())
 }
 
 /// What a target did, judged once however many of its tests are asked for.

@@ -42,6 +42,8 @@ pub enum Kind {
 
 /// The key of what a service needs once, whatever it is asked: the `a` of `a + b · requests`, in milliseconds of CPU time.
 pub const CPU_ONCE: &str = "cpu_once";
+/// The key of the round trips to the database per read.
+pub const ROUND_TRIPS: &str = "round_trips";
 /// The key of what the database alone reads, without any service.
 pub const DATABASE: &str = "pgbench";
 /// The end of the keys of what is measured under the article's load, of ten requests a second.

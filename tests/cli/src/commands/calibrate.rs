@@ -4,7 +4,7 @@ use crate::cli::CalibrateArgs;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 use workshop_measure::protocol::lab::{self, Lab};
-use workshop_measure::tasks::calibration::{Calibrated, Calibration};
+use workshop_measure::tasks::calibration::{self, Calibrated, Calibration};
 use workshop_measure::tools::oha::Oha;
 use workshop_results::figures::{figure, interval};
 use workshop_results::file::{CALIBRATION, Comparison, ResultFile};
@@ -25,13 +25,13 @@ pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<
     let mut held = [0; 2];
     for time in 1..=args.times {
         let found = calibration.run().await?;
-        for (held, claim) in held.iter_mut().zip(&found.claims) {
-            *held += usize::from(claim.holds);
+        for (held, holds) in held.iter_mut().zip(calibration::held(&found.decides)) {
+            *held += usize::from(holds);
         }
         if args.times == 1 {
             return written(workspace, args, &found);
         }
-        let claims = found.claims.iter().map(|claim| in_words(&claim.decides));
+        let claims = found.decides.iter().map(in_words);
         println!(
             "{time} of {}: {}",
             args.times,
@@ -68,7 +68,7 @@ fn written(
     text::print(&view::terminal(&found.result));
     let shown = path.strip_prefix(workspace.root()).unwrap_or(&path);
     println!("\nwritten to {}", shown.display());
-    Ok(if found.holds() {
+    Ok(if calibration::held(&found.decides) == [true; 2] {
         Outcome::Passed
     } else {
         Outcome::Failed

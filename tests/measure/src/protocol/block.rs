@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::protocol::neighbors::Moment;
 use crate::protocol::plan::{HEADLINE_RATE, Plan};
 use crate::protocol::session::{Session, key, order};
 use crate::protocol::subject::Subject;
@@ -20,6 +19,7 @@ use workshop_base::process;
 use workshop_base::target::Language;
 use workshop_harness::front::Front;
 use workshop_harness::service::{self, Service, Settings, Stopped, free_address};
+use workshop_results::file::BlockRecord;
 
 /// Between two looks at the number of threads.
 const SAMPLE: Duration = Duration::from_millis(200);
@@ -69,6 +69,17 @@ impl Observed {
     pub fn invalid(&mut self, keys: impl IntoIterator<Item = impl Into<String>>, reason: &str) {
         for key in keys {
             self.invalid.insert(key.into(), reason.to_owned());
+        }
+    }
+
+    /// As a block of a side; rounds and places count from 1.
+    pub fn record(self, round: usize, place: usize, side: &str) -> BlockRecord {
+        BlockRecord {
+            round,
+            place,
+            side: side.to_owned(),
+            values: self.values,
+            invalid: self.invalid,
         }
     }
 
@@ -426,11 +437,9 @@ pub async fn run(
     match warmup::run(&session.oha, &order, &pids, &limits).await? {
         Ok(warmed_up) => {
             let cpu = since(cpu_before, process::cpu(&pids));
-            let before = Moment::now();
             loads
                 .put_on(session, subject, service, &mut observed, title)
                 .await?;
-            session.neighbors.since(before);
             after_warm_up(&mut observed, &warmed_up, cpu);
             observed.memory(pid, "memory", "pss");
         }

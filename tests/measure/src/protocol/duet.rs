@@ -48,16 +48,6 @@ pub struct Played {
     pub unsteady: BTreeSet<String>,
 }
 
-/// How long this many blocks of a duet take.
-pub fn expected(session: &Session<'_>, sides: &[Subject], blocks: usize) -> Duration {
-    let sittings = blocks.div_ceil(per_sitting(sides)) as u32;
-    let warm_ups: Duration = sides.iter().map(|side| limits(session, side).ceiling).sum();
-    // Of many sides, two play at a time.
-    let of_two = warm_ups * sides.len().min(2) as u32 / sides.len().max(1) as u32;
-    let sitting = of_two + SETTLING * 2;
-    sitting * sittings + (BLOCK + Duration::from_millis(200)) * blocks as u32
-}
-
 /// Plays a duet, or a solo: all sides at the same time, block after block. `first_round` numbers the blocks.
 pub async fn play(
     session: &mut Session<'_>,
@@ -98,13 +88,9 @@ pub async fn play(
             let observed = together(session, &started, path, played.rate, BLOCK).await?;
             session.neighbors.since(before);
             for (side, observed) in sides.iter().zip(observed) {
-                played.records.push(BlockRecord {
-                    round: first_round + block,
-                    place: played.records.len() + 1,
-                    side: side.id().to_owned(),
-                    values: observed.values,
-                    invalid: observed.invalid,
-                });
+                let place = played.records.len() + 1;
+                let record = observed.record(first_round + block, place, side.id());
+                played.records.push(record);
             }
             block += 1;
         }

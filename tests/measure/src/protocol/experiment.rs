@@ -6,37 +6,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::protocol::block::{self, GENERATOR_SHARE, HUNG, Loads, Steps, UNSTEADY};
+use crate::protocol::block::{self, GENERATOR_SHARE, HUNG, Loads, Observed, Steps, UNSTEADY};
 use crate::protocol::lab::{self, Lab};
 use crate::protocol::machine;
-use crate::protocol::plan::{BEFORE, CONNECTIONS, POOL_SIZE, Plan, needed, shuffled};
+use crate::protocol::neighbors::Moment;
+use crate::protocol::plan::{CONNECTIONS, POOL_SIZE, Plan, needed, shuffled};
 use crate::protocol::progress::{self, Progress};
+pub use crate::protocol::rows::Asked;
 use crate::protocol::session::{self, Session};
 use crate::protocol::subject::Subject;
 use crate::protocol::{duet, gates};
+use crate::tables;
 use crate::tools::database::{self, CEILING_SHARE};
 use crate::tools::oha::{Load, Order};
-use workshop_base::outcome::Trouble;
 use workshop_base::process;
-use workshop_base::target::{Language, Target};
+use workshop_base::target::Language;
 use workshop_base::terminal::{Style, paint};
 use workshop_results::figures::figure;
 use workshop_results::file::{BlockRecord, Comparison, Metric, Mode, ResultFile, SCHEMA, Verdict};
-use workshop_results::metrics::{self, Definition, Kind};
+use workshop_results::metrics::{self, Definition, Kind, ROUND_TRIPS};
 use workshop_results::statistics;
-
-/// What is asked for.
-#[derive(Debug, Clone)]
-pub struct Asked {
-    /// The name of the task.
-    pub task: String,
-    /// The exercise it belongs to.
-    pub exercise: u8,
-    /// The target that was typed.
-    pub target: Target,
-    /// How much.
-    pub mode: Mode,
-}
 
 /// The side above the fraction bar, and the one below it.
 pub type Pair = (String, String);
@@ -69,43 +58,32 @@ pub struct Experiment<'a> {
 }
 
 impl<'a> Experiment<'a> {
-    /// Says what is about to happen, and begins. `around` is what a task takes beside gate, rounds and duets.
-    pub fn begin(
-        lab: &'a Lab<'a>,
-        asked: &'a Asked,
-        subjects: Vec<Subject>,
-        plan: Plan,
-        pairs: usize,
-        around: Duration,
-    ) -> Self {
-        let languages = || subjects.iter().map(|subject| subject.runs_as);
-        let mut names = ids(&subjects);
-        names.dedup();
-        let rounds = plan.rounds;
-        let mut expected = BEFORE + around + plan.round(languages()) * rounds as u32;
-        if !plan.rates.is_empty() {
-            expected += plan.finding(languages());
-        }
-        let session = Session::new(lab, plan, Progress::begin(expected));
-        let a_duet = duet::expected(&session, &subjects, session.plan.duets);
-        expected += a_duet * pairs as u32;
-        let mut parts = Vec::new();
-        parts.extend((rounds > 0).then(|| counted(rounds, "round")));
-        parts.extend((pairs > 0).then(|| counted(pairs, "duet")));
+    /// Builds the task's rows, says what is about to happen, and begins, by the plan of this name.
+    pub async fn begin(lab: &'a Lab<'a>, asked: &'a Asked, plan: &str) -> anyhow::Result<Self> {
+        let subjects = lab.subjects(asked).await?;
+        let plan = Plan::of(plan, asked.mode)?;
+        Ok(Experiment::of(lab, asked, subjects, plan))
+    }
+
+    /// The same with subjects that are built, and a plan that is made.
+    pub fn of(lab: &'a Lab<'a>, asked: &'a Asked, subjects: Vec<Subject>, plan: Plan) -> Self {
+        let expected = plan.expected(asked.mode);
+        let pairs = pairs(&subjects).len();
+        let duets = if plan.duets > 0 { pairs.max(1) } else { 0 };
+        let parts = [(plan.rounds, "round"), (duets, "duet")];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
         println!(
             "measuring {}: {}about {}",
-            paint(Style::Strong, names.join(" and ")),
+            paint(Style::Strong, ids(&subjects).join(" and ")),
             parts
-                .iter()
-                .map(|part| format!("{part}, "))
+                .map(|(count, what)| format!("{}, ", counted(*count, what)))
                 .collect::<String>(),
             progress::in_words(expected)
         );
-        session.progress.expect(expected);
         Experiment {
             lab,
             asked,
-            session,
+            session: Session::new(lab, plan, Progress::begin(expected)),
             notes: standing_notes(&subjects, asked.mode),
             subjects,
             metrics: Vec::new(),
@@ -116,6 +94,15 @@ impl<'a> Experiment<'a> {
             records: Vec::new(),
             duets: Vec::new(),
         }
+    }
+
+    /// An experiment that reads random records: with its load shown, and its gate passed.
+    pub async fn of_reads(lab: &'a Lab<'a>, asked: &'a Asked) -> anyhow::Result<(Self, String)> {
+        let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+        let path = experiment.session.records();
+        experiment.show_load(&path);
+        experiment.same_work().await?;
+        Ok((experiment, path))
     }
 
     /// Shows the raw command of the load on these random paths.
@@ -134,14 +121,20 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// The gate: these subjects do the same work as the first of them, by what an exercise asks for.
-    pub async fn same_work(&mut self, subjects: &[&Subject], exercise: u8) -> anyhow::Result<()> {
+    /// The gate: all subjects do the same work as the first of them.
+    pub async fn same_work(&mut self) -> anyhow::Result<()> {
         self.session
             .progress
             .part("the same work? 200 records, failures, round trips");
         let (url, set) = (&self.lab.database_url, self.lab.seeded.set);
-        let same = gates::same_work(self.lab.workspace, subjects, url, set, exercise).await?;
-        let same = same.map_err(|reason| not_the_same(&reason, subjects.last().copied()))?;
+        let subjects: Vec<&Subject> = self.subjects.iter().collect();
+        let same = gates::same_work(self.lab.workspace, &subjects, url, set).await?;
+        for subject in &mut self.subjects {
+            let round_trips = same.round_trips.get(subject.id()).copied();
+            subject
+                .constants
+                .extend(round_trips.map(|count| (ROUND_TRIPS.to_owned(), count)));
+        }
         self.round_trips.extend(same.round_trips);
         self.notes.extend(same.declared);
         Ok(())
@@ -165,31 +158,38 @@ impl<'a> Experiment<'a> {
         self.rates = self.session.plan.rates.iter().map(rate).collect();
     }
 
-    /// Runs the plan's rounds: a block of every subject in each, in random order.
+    /// Runs the plan's rounds with these loads: a block of every subject in each, in random order.
     pub async fn rounds(
         &mut self,
         subjects: &[Subject],
         loads: &mut impl Loads,
     ) -> anyhow::Result<Vec<BlockRecord>> {
+        let block = async |session: &mut Session<'_>, subject: &Subject, title: &str| {
+            block::run(session, subject, loads, title).await
+        };
+        self.rounds_of(subjects, block).await
+    }
+
+    /// The same with blocks of another kind.
+    pub async fn rounds_of(
+        &mut self,
+        subjects: &[Subject],
+        mut block: impl AsyncFnMut(&mut Session<'a>, &Subject, &str) -> anyhow::Result<Observed>,
+    ) -> anyhow::Result<Vec<BlockRecord>> {
         let (rounds, mut records) = (self.session.plan.rounds, Vec::new());
         for round in 1..=rounds {
-            for place in shuffled(subjects.len()) {
-                let subject = &subjects[place];
-                let pool = if subject.pool_size == POOL_SIZE {
-                    String::new()
-                } else {
-                    format!(" with a pool of {}", subject.pool_size)
-                };
-                let title = format!("round {round} of {rounds}, {}{pool}", subject.id());
+            for subject in shuffled(subjects.len())
+                .into_iter()
+                .map(|place| &subjects[place])
+            {
+                let (id, detail) = (subject.id(), &subject.detail);
+                let title = format!("round {round} of {rounds}, {id}{detail}");
                 self.session.progress.part(&title);
-                let observed = block::run(&mut self.session, subject, loads, &title).await?;
-                records.push(BlockRecord {
-                    round,
-                    place: self.records.len() + records.len() + 1,
-                    side: subject.id().to_owned(),
-                    values: observed.values,
-                    invalid: observed.invalid,
-                });
+                let before = Moment::now();
+                let observed = block(&mut self.session, subject, &title).await?;
+                self.session.neighbors.since(before);
+                let place = self.records.len() + records.len() + 1;
+                records.push(observed.record(round, place, id));
             }
         }
         self.notes.extend(notes_on_blocks(&records, subjects));
@@ -295,18 +295,17 @@ impl<'a> Experiment<'a> {
     pub async fn compare(
         &mut self,
         path: &str,
-        pairs: &[Pair],
         steps: impl FnOnce(&Plan, &[(u32, f64)]) -> Steps,
         definitions: impl FnOnce(&Plan) -> anyhow::Result<Vec<Definition>>,
     ) -> anyhow::Result<()> {
         if !self.session.plan.rates.is_empty() {
             self.find_rates(path).await?;
         }
-        let subjects = self.subjects.clone();
+        let (subjects, pairs) = (self.subjects.clone(), pairs(&self.subjects));
         let mut steps = steps(&self.session.plan, &self.rates);
         let records = self.rounds(&subjects, &mut steps).await?;
-        self.duets(pairs, path).await?;
-        self.judge(&definitions(&self.session.plan)?, &records, pairs);
+        self.duets(&pairs, path).await?;
+        self.judge(&definitions(&self.session.plan)?, &records, &pairs);
         self.decide("throughput", &ids(&subjects));
         Ok(())
     }
@@ -370,8 +369,8 @@ impl<'a> Experiment<'a> {
         }
     }
 
-    /// The result.
-    pub async fn finish(mut self) -> ResultFile {
+    /// The result, with the tables that its task declares.
+    pub async fn finish(mut self) -> anyhow::Result<ResultFile> {
         let took = self.session.progress.gone();
         database::close(self.session.statements.take()).await;
         database::close(self.session.activity.take()).await;
@@ -402,7 +401,7 @@ impl<'a> Experiment<'a> {
                 sides.push(subject.side.clone());
             }
         }
-        ResultFile {
+        let mut result = ResultFile {
             schema: SCHEMA,
             task: self.asked.task.clone(),
             exercise: format!("exercise-{}", self.asked.exercise),
@@ -419,7 +418,9 @@ impl<'a> Experiment<'a> {
             blocks: self.records.into_iter().chain(self.duets).collect(),
             tables: Vec::new(),
             charts: Vec::new(),
-        }
+        };
+        result.tables = tables::declared(&result, &self.subjects)?;
+        Ok(result)
     }
 }
 
@@ -432,11 +433,13 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Every subject compared with the first one.
-pub fn against_the_first(subjects: &[Subject]) -> Vec<Pair> {
-    let mut sides = subjects.iter().map(|subject| subject.id().to_owned());
-    let first = sides.next().unwrap_or_default();
-    sides.map(|side| (side, first.clone())).collect()
+/// Who is compared with whom, of these.
+pub fn pairs(subjects: &[Subject]) -> Vec<Pair> {
+    let pairs = subjects.iter().flat_map(|subject| {
+        let against = subject.against.iter();
+        against.map(|against| (subject.id().to_owned(), against.clone()))
+    });
+    pairs.collect()
 }
 
 /// The ids of subjects.
@@ -445,18 +448,6 @@ pub fn ids(subjects: &[Subject]) -> Vec<String> {
         .iter()
         .map(|subject| subject.id().to_owned())
         .collect()
-}
-
-/// Services that do different work, as an error for people.
-pub fn not_the_same(reason: &str, suspect: Option<&Subject>) -> anyhow::Error {
-    Trouble::new(format!("invalid: {reason}"))
-        .expected("services that do the same work; a comparison of anything else says nothing")
-        .next(format!(
-            "just check {}",
-            suspect.map_or("kotlin", Subject::id)
-        ))
-        .failed()
-        .into()
 }
 
 /// A ratio of a few values, and no claim.

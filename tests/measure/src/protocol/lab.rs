@@ -11,17 +11,17 @@ use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
 use crate::protocol::plan::POOL_SIZE;
+use crate::protocol::rows::Asked;
 use crate::protocol::subject::Subject;
-use crate::protocol::{ceiling, gates, ids, machine, variant};
+use crate::protocol::{builder, gates, ids, machine};
 use crate::tools;
 use crate::tools::database::{self, Watch};
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::scratch;
 use workshop_base::target::{Language, Target};
-use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{self, BuildError, Launch, Profile};
+use workshop_harness::build::Profile;
 use workshop_harness::http::Client;
 use workshop_harness::service::{Service, Settings};
 use workshop_postgres::Server;
@@ -107,7 +107,7 @@ impl<'a> Lab<'a> {
         if !Catalogue::read(self.workspace)?.get(number)?.is_crate() {
             return Ok(());
         }
-        let launch = built(self.workspace, target, Profile::Check).await?;
+        let launch = builder::built(self.workspace, target, Profile::Check).await?;
         let settings = Settings::new(&self.database_url);
         let service = Service::start(self.workspace, &launch, &settings)
             .await
@@ -133,44 +133,14 @@ impl<'a> Lab<'a> {
         })
     }
 
-    /// The Kotlin service and a target, built.
-    pub async fn kotlin_and(&self, target: Target) -> anyhow::Result<Vec<Subject>> {
-        Ok(vec![
-            self.subject(Target::Kotlin).await?,
-            self.subject(target).await?,
-        ])
-    }
-
     /// A folder that is removed at the end.
     pub fn scratch(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// Builds a target as it would be shipped.
-    pub async fn subject(&self, target: Target) -> anyhow::Result<Subject> {
-        println!(
-            "building {} for release",
-            paint(Style::Strong, target.to_string())
-        );
-        let launch = built(self.workspace, target, Profile::Measure).await?;
-        Subject::of(target, launch, self.scratch())
-    }
-
-    /// Builds a variant of an exercise's reference as it would be shipped; its id is `solution-N-name`.
-    pub async fn variant(&self, exercise: u8, name: &str, label: &str) -> anyhow::Result<Subject> {
-        let id = format!("{}-{name}", Target::Solution(exercise)).replace('+', "-");
-        println!("building {} for release", paint(Style::Strong, id.as_str()));
-        let catalogue = Catalogue::read(self.workspace)?;
-        let solution = catalogue.get(exercise)?.solution(self.workspace);
-        let launch = variant::build(self.workspace, &solution, &id, name).await?;
-        Subject::named(&id, label, launch, self.scratch())
-    }
-
-    /// Builds the ceiling, which does the same read with as little as possible around it; its id is `ceiling`.
-    pub async fn yardstick(&self) -> anyhow::Result<Subject> {
-        println!("building {} for release", paint(Style::Strong, ceiling::ID));
-        let launch = ceiling::build(self.workspace, Profile::Measure).await?;
-        Subject::named(ceiling::ID, "axum, tokio-postgres", launch, self.scratch())
+    /// Builds those who are measured, as they would be shipped.
+    pub async fn subjects(&self, asked: &Asked) -> anyhow::Result<Vec<Subject>> {
+        builder::subjects(self.workspace, asked, self.scratch()).await
     }
 
     /// The database's own statistics, where the server keeps them.
@@ -273,20 +243,6 @@ impl<'a> Lab<'a> {
             took_s: 0.0,
         }
     }
-}
-
-/// Builds a target; a learner's crate that does not compile is the learner's to fix.
-async fn built(workspace: &Workspace, target: Target, profile: Profile) -> anyhow::Result<Launch> {
-    let launch = build::build(workspace, target, profile).await;
-    launch.map_err(|error| match error {
-        BuildError::DoesNotCompile { .. } => {
-            Trouble::new(format!("{error}; what the compiler said is above"))
-                .next(format!("just check {target}"))
-                .failed()
-                .into()
-        }
-        BuildError::CouldNotBuild(error) => error,
-    })
 }
 
 /// Asks whether a large data set shall be made; without a terminal, nobody can agree.

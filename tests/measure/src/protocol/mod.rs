@@ -1,7 +1,7 @@
 //! How a comparison is made, whatever is compared.
 
 pub mod block;
-pub mod ceiling;
+pub mod builder;
 pub mod duet;
 pub mod experiment;
 pub mod front;
@@ -13,7 +13,7 @@ pub mod metrics;
 pub mod neighbors;
 pub mod plan;
 pub mod progress;
+pub mod rows;
 pub mod session;
 pub mod subject;
-pub mod variant;
 pub mod warmup;

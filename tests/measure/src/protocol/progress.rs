@@ -1,7 +1,5 @@
 //! Where a measurement is and how long it still takes: one moving line on a terminal, plain lines elsewhere.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -13,21 +11,18 @@ use workshop_base::terminal;
 pub struct Progress {
     bar: Option<ProgressBar>,
     began: Instant,
-    /// Milliseconds after `began` at which the end is expected.
-    end: Arc<AtomicU64>,
+    expected: Duration,
 }
 
 impl Progress {
     /// Begins, with what the whole is expected to take.
     pub fn begin(expected: Duration) -> Self {
         let began = Instant::now();
-        let end = Arc::new(AtomicU64::new(milliseconds(expected)));
         let bar = terminal::interactive().then(|| {
             let bar = ProgressBar::new_spinner();
-            let shared = Arc::clone(&end);
             let left = move |_: &ProgressState, line: &mut dyn std::fmt::Write| {
                 // A line that cannot be written is no reason to stop measuring.
-                let _ = line.write_str(&left_in_words(&shared, began));
+                let _ = line.write_str(&left_in_words(expected, began));
             };
             // The template is constant and valid, so the plain style never shows.
             let style = ProgressStyle::with_template("  {wide_msg} {left}")
@@ -37,7 +32,11 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(500));
             bar
         });
-        Progress { bar, began, end }
+        Progress {
+            bar,
+            began,
+            expected,
+        }
     }
 
     /// How long it has been going.
@@ -45,17 +44,11 @@ impl Progress {
         self.began.elapsed()
     }
 
-    /// Corrects the estimate of what is left.
-    pub fn expect(&self, left: Duration) {
-        self.end
-            .store(milliseconds(self.gone() + left), Ordering::Relaxed);
-    }
-
     /// A block or another larger part begins: worth a line where there is no terminal.
     pub fn part(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(text.to_owned()),
-            None => eprintln!("  {text} ({})", left_in_words(&self.end, self.began)),
+            None => eprintln!("  {text} ({})", left_in_words(self.expected, self.began)),
         }
     }
 
@@ -63,14 +56,6 @@ impl Progress {
     pub fn phase(&self, text: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(text.to_owned());
-        }
-    }
-
-    /// A sentence that stays on the screen.
-    pub fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
         }
     }
 }
@@ -83,12 +68,8 @@ impl Drop for Progress {
     }
 }
 
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn left_in_words(end: &AtomicU64, began: Instant) -> String {
-    let left = Duration::from_millis(end.load(Ordering::Relaxed)).saturating_sub(began.elapsed());
+fn left_in_words(expected: Duration, began: Instant) -> String {
+    let left = expected.saturating_sub(began.elapsed());
     format!("about {} left", in_words(left))
 }
 
@@ -102,11 +83,6 @@ pub fn in_words(duration: Duration) -> String {
     }
 }
 
-/// A short duration: `1 s`, `0.5 s`.
-pub fn short(duration: Duration) -> String {
-    format!("{} s", duration.as_secs_f64())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +91,5 @@ mod tests {
     fn time_is_told_in_minutes_and_seconds() {
         assert_eq!(in_words(Duration::from_secs(45)), "45 s");
         assert_eq!(in_words(Duration::from_secs(125)), "2 min 05 s");
-        assert_eq!(short(Duration::from_millis(500)), "0.5 s");
     }
 }

@@ -1,6 +1,7 @@
 //! What is measured: a built service, and how it is named in the results.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -9,7 +10,8 @@ use anyhow::Context;
 use crate::protocol::front::FrontLaunch;
 use crate::protocol::machine;
 use crate::protocol::plan::POOL_SIZE;
-use workshop_base::target::{Language, Target};
+use crate::protocol::rows::Row;
+use workshop_base::target::Language;
 use workshop_harness::build::Launch;
 use workshop_results::file::Side;
 
@@ -30,23 +32,21 @@ pub struct Subject {
     pub first_path: Option<String>,
     /// What its metrics' keys end in: the size of its pool, where sizes are compared.
     pub key_end: String,
+    /// What distinguishes it from others of its id, for the progress: ` with a pool of 4`.
+    pub detail: String,
     /// Values that are the same in each of its blocks.
     pub constants: BTreeMap<String, f64>,
     /// What clients reach it through; none where they ask it directly.
     pub front: Option<FrontLaunch>,
+    /// The exercise whose state it is; none where it is complete, as the Kotlin service is.
+    pub exercise: Option<u8>,
+    /// The ids of those that it is compared with.
+    pub against: Vec<String>,
+    /// Its row in `rows.toml`.
+    pub row: Row,
 }
 
 impl Subject {
-    /// A built target.
-    pub fn of(target: Target, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
-        let label = match target {
-            Target::Kotlin => "Kotlin",
-            Target::Exercise(_) => "your Rust",
-            Target::Solution(_) => "Rust (reference)",
-        };
-        Subject::named(&target.to_string(), label, launch, scratch)
-    }
-
     /// A built service under a name of its own.
     pub fn named(id: &str, label: &str, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
         let runs_as = launch.language;
@@ -71,29 +71,40 @@ impl Subject {
             pool_size: POOL_SIZE,
             first_path: None,
             key_end: String::new(),
+            detail: String::new(),
             constants: BTreeMap::new(),
             front: None,
+            exercise: None,
+            against: Vec::new(),
+            row: Row::default(),
         })
     }
 
-    /// The same under another id and label.
-    #[must_use]
-    pub fn renamed(mut self, id: &str, label: &str) -> Self {
-        id.clone_into(&mut self.side.id);
-        self.labelled(label)
-    }
-
-    /// The same under another label.
-    #[must_use]
-    pub fn labelled(mut self, label: &str) -> Self {
-        label.clone_into(&mut self.side.label);
-        self
+    /// The same service started otherwise, as this changes it; its size is looked at again.
+    pub fn relaunched(&self, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
+        Ok(Subject {
+            size: shipped_size(&launch, scratch)?,
+            side: Side {
+                command: command_line(&launch),
+                ..self.side.clone()
+            },
+            launch,
+            ..self.clone()
+        })
     }
 
     /// The side's id.
     pub fn id(&self) -> &str {
         &self.side.id
     }
+}
+
+/// Gives a launch flags for the JVM, which stand before its jar.
+pub fn add_flags(launch: &mut Launch, flags: &[String]) {
+    let jar = launch.args.iter().position(|argument| argument == "-jar");
+    let place = jar.unwrap_or(launch.args.len());
+    let flags = flags.iter().map(OsString::from);
+    launch.args.splice(place..place, flags);
 }
 
 /// The command line, variables first, with every path reduced to its last part: what matters is the flags.

@@ -1,37 +1,169 @@
-//! What the tasks show beside their metrics: one file per task that has something, with its data and its tables and charts.
+//! What the tasks show beside their metrics. Tables of sides by metrics are data, in `tables.toml`, and drawn here; the other
+//! files have what is not of that shape.
 
 pub mod article;
-pub mod calibration;
-pub mod calls;
-pub mod export;
-pub mod guard;
 pub mod ladder;
 pub mod pool;
-pub mod program;
 pub mod stall;
 
 use std::collections::BTreeMap;
 
-use workshop_results::file::ResultFile;
-use workshop_results::shown::{Cell, Column, Table};
+use serde::Deserialize;
 
-/// A row per side, a column per metric; sides without any of the values are left out.
-pub fn sides_by_metrics(id: &str, title: &str, result: &ResultFile, keys: &[&str]) -> Table {
-    let metrics: Vec<_> = keys.iter().filter_map(|key| result.metric(key)).collect();
-    let columns = metrics
+use crate::protocol::subject::Subject;
+use workshop_results::file::{Better, Metric, ResultFile};
+use workshop_results::shown::{Cell, Column, Row, Table};
+
+/// `tables.toml`.
+#[derive(Deserialize)]
+struct File {
+    sides: BTreeMap<String, Vec<Sheet>>,
+    goals: BTreeMap<String, Vec<article::Goal>>,
+}
+
+/// A table of sides by metrics.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sheet {
+    id: String,
+    title: String,
+    #[serde(default)]
+    corner: String,
+    #[serde(default)]
+    by_name_only: bool,
+    #[serde(default)]
+    rows: Rows,
+    best_first: Option<String>,
+    columns: Vec<String>,
+}
+
+#[derive(Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Rows {
+    #[default]
+    All,
+    Variants,
+}
+
+/// The tables that `tables.toml` declares for a task.
+pub fn declared(result: &ResultFile, subjects: &[Subject]) -> anyhow::Result<Vec<Table>> {
+    let mut file: File = toml::from_str(include_str!("../tables.toml"))?;
+    let sheets = file.sides.remove(&result.task).unwrap_or_default();
+    let mut tables: Vec<Table> = sheets
         .iter()
-        .map(|metric| Column::from(metric.heading().as_str()));
-    let mut table = Table::new(id, title, columns.collect());
-    for side in &result.sides {
-        let values: Vec<Cell> = metrics
+        .map(|sheet| sheet.drawn(result, subjects))
+        .collect();
+    if let Some(goals) = file.goals.remove(&result.task) {
+        tables.push(article::goals(result, &goals));
+    }
+    Ok(tables)
+}
+
+/// One column: the value of a metric, or its ratio to a side.
+enum Drawn<'a> {
+    Value(&'a Metric),
+    Ratio(&'a Metric, Option<&'a str>),
+}
+
+impl Sheet {
+    fn drawn(&self, result: &ResultFile, subjects: &[Subject]) -> Table {
+        let columns: Vec<Drawn<'_>> = self
+            .columns
             .iter()
-            .map(|metric| metric.value(&side.id).into())
+            .filter_map(|column| match column.split_once('÷') {
+                None => Some(Drawn::Value(result.metric(column)?)),
+                Some((key, side)) => {
+                    let side = Some(side.trim()).filter(|side| !side.is_empty());
+                    Some(Drawn::Ratio(result.metric(key.trim())?, side))
+                }
+            })
             .collect();
-        if values.iter().any(|cell| *cell != Cell::Empty) {
-            table.row(&side.label, values);
+        let headings = columns
+            .iter()
+            .map(|column| column.heading(&columns, subjects));
+        let mut table = Table::new(&self.id, &self.title, headings.collect());
+        table.corner.clone_from(&self.corner);
+        table.by_name_only = self.by_name_only;
+        for subject in self.sorted(result, subjects) {
+            let cells: Vec<Cell> = columns.iter().map(|column| column.cell(subject)).collect();
+            if cells.iter().any(|cell| *cell != Cell::Empty) {
+                table.rows.push(Row {
+                    heading: heading(subject),
+                    key: subject
+                        .row
+                        .tier
+                        .map_or_else(String::new, |tier| tier.to_string()),
+                    cells,
+                });
+            }
+        }
+        table
+    }
+
+    fn sorted<'s>(&self, result: &ResultFile, subjects: &'s [Subject]) -> Vec<&'s Subject> {
+        let shown = subjects
+            .iter()
+            .filter(|subject| self.rows == Rows::All || subject.row.variant.is_some());
+        let mut shown: Vec<&Subject> = shown.collect();
+        if let Some(metric) = self.best_first.as_ref().and_then(|key| result.metric(key)) {
+            let value =
+                |subject: &Subject| metric.value(subject.id()).map_or(0.0, |value| value.value);
+            shown.sort_by(|one, other| value(other).total_cmp(&value(one)));
+            if metric.better != Better::Higher {
+                shown.reverse();
+            }
+        }
+        shown
+    }
+}
+
+impl Drawn<'_> {
+    fn heading(&self, beside: &[Drawn<'_>], subjects: &[Subject]) -> Column {
+        let heading = match self {
+            Drawn::Value(metric) => metric.heading(),
+            Drawn::Ratio(metric, side) => {
+                let value = |column: &Drawn<'_>| matches!(column, Drawn::Value(shown) if shown.key == metric.key);
+                let first = || subjects.first().map_or("", Subject::id);
+                match beside.iter().any(value) {
+                    true => format!("÷ {}", side.unwrap_or_else(first)),
+                    false => metric.name.clone(),
+                }
+            }
+        };
+        Column::from(heading.as_str())
+    }
+
+    fn cell(&self, subject: &Subject) -> Cell {
+        match self {
+            Drawn::Value(metric) => metric.value(subject.id()).into(),
+            Drawn::Ratio(metric, side) => {
+                let against = side.or_else(|| subject.against.first().map(String::as_str));
+                ratio(metric, subject.id(), against.unwrap_or(subject.id()))
+            }
         }
     }
-    table
+}
+
+/// `3: A call away`, where there are tiers.
+pub fn heading(subject: &Subject) -> String {
+    let label = &subject.side.label;
+    match subject.row.tier {
+        Some(tier) => format!("{tier}: {label}"),
+        None => label.clone(),
+    }
+}
+
+/// One side compared with another: with a verdict where that was judged, else by their values; 1 for the other itself.
+pub fn ratio(metric: &Metric, side: &str, against: &str) -> Cell {
+    let value = |side: &str| Some(metric.value(side)?.value);
+    match metric.comparison(side, against) {
+        _ if side == against && value(side).is_some() => Cell::Count(1),
+        Some(comparison) => Some(comparison).into(),
+        None => value(side)
+            .zip(value(against))
+            .map(|(side, against)| side / against)
+            .into(),
+    }
 }
 
 /// How often each status was answered, in words.

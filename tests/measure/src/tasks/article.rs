@@ -6,27 +6,29 @@
 //! the other. The *duets* compare CPU per request.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
-use tokio::process::Command;
 
 use crate::protocol::block::{self, Observed, Started, per_request_us, since, watched};
-use crate::protocol::ceiling;
-use crate::protocol::experiment::{Asked, Experiment, Pair, ids};
+use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
 use crate::protocol::lab::Lab;
 use crate::protocol::metrics;
-use crate::protocol::plan::{POOL_SIZE, Plan, shuffled};
+use crate::protocol::plan::{POOL_SIZE, shuffled};
+use crate::protocol::rows::CEILING;
 use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
-use crate::tables::article::{Article, Image, Knob, tables};
+use crate::tables::article::beside_published;
 use crate::tasks::{heap, kotlin_rows, reads};
 use crate::tools::oha::{Load, Order};
-use workshop_base::process;
-use workshop_base::target::Target;
+use workshop_base::target::Language;
+use workshop_base::{probe, process};
 use workshop_harness::container;
+use workshop_results::figures::figure;
 use workshop_results::file::{BlockRecord, Mode, ResultFile};
 use workshop_results::metrics::{AT_TEN, CPU_ONCE, DATABASE};
+use workshop_results::shown::{Cell, Table};
 
 /// The article's load, in requests per second.
 const RATE: f64 = 10.0;
@@ -34,17 +36,8 @@ const RATE: f64 = 10.0;
 const FEW: u32 = 2;
 /// How long a service is left alone after its first answer before its memory counts as idle.
 const SETTLE: Duration = Duration::from_secs(2);
-/// What the preparations take: two trained JVMs, two gates, and starting and stopping the rows of the article.
-const PREPARATIONS: Duration = Duration::from_secs(60);
-/// The variants of the reference, with what their rows are called.
-const KNOBS: [(&str, &str); 6] = [
-    ("cargo-defaults", "cargo's own profile"),
-    ("small", "opt-level s"),
-    ("no-ping", "no ping"),
-    ("mimalloc", "mimalloc"),
-    ("no-shield", "no shield"),
-    ("no-ping+mimalloc+no-shield", "no ping, mimalloc, no shield"),
-];
+/// The variable of a row that reads by JDBC alone.
+const REPOSITORY: &str = "RECORD_REPOSITORY";
 
 /// How often the minute is repeated, and how long it is: the article's own length, or as long as a quick look allows.
 fn minutes(mode: Mode) -> (usize, Duration) {
@@ -55,135 +48,84 @@ fn minutes(mode: Mode) -> (usize, Duration) {
     }
 }
 
-/// The variants that a mode has time for: one by one, or all that help at once.
-fn knobs(mode: Mode) -> &'static [(&'static str, &'static str)] {
-    match mode {
-        Mode::Quick => &KNOBS[KNOBS.len() - 1..],
-        Mode::Standard | Mode::Thorough => &KNOBS,
-    }
-}
-
 /// Measures the rows of the article's table.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let mut knobs_built = Vec::new();
-    for (name, label) in knobs(asked.mode) {
-        knobs_built.push(lab.variant(asked.exercise, name, label).await?);
-    }
-    let knobs = knobs_built;
-    let top = lab.yardstick().await?;
-    let shipped = lab
-        .subject(Target::Kotlin)
-        .await?
-        .labelled("Kotlin as shipped");
-    let rust = lab.subject(asked.target).await?.labelled("Rust as shipped");
-    let reference = match Target::Solution(asked.exercise) {
-        reference if reference == asked.target => None,
-        reference => Some(lab.subject(reference).await?),
-    };
-    let plan = Plan::of(&asked.task, asked.mode)?;
-    let (times, length) = minutes(asked.mode);
-    let kotlin_stand_ins = vec![shipped.clone(); 4];
-    let native: Vec<Subject> = [&rust]
-        .into_iter()
-        .chain(&reference)
-        .chain(&knobs)
-        .chain([&top])
-        .cloned()
-        .collect();
-    let around =
-        PREPARATIONS + heap::expected(&plan, asked.mode) + (length + SETTLE) * times as u32;
-    let everybody = kotlin_stand_ins.into_iter().chain(native.clone()).collect();
-    let mut experiment =
-        Experiment::begin(lab, asked, everybody, plan, 4 + 1 + knobs.len(), around);
+    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
     let path = experiment.session.records();
     experiment.show_load(&path);
-    println!(
-        "           Kotlin in four set-ups, the reference with {} knobs, and the ceiling; first ten requests per second",
-        knobs.len()
-    );
-    let session = &experiment.session;
-    let found = heap::search(session, &shipped, asked.mode).await?;
-    session.progress.part("two JVMs note what a start needs");
-    let sized = kotlin_rows::right_sized(&shipped, found.search.chosen_mb, lab.scratch())?;
-    let kotlin = [
-        shipped,
-        sized.clone(),
-        kotlin_rows::start_up_tuned(session, &sized, lab.scratch()).await?,
-        kotlin_rows::raw_jdbc(session, &sized, lab.scratch()).await?,
-    ];
-    experiment.subjects = kotlin.iter().chain(&native).cloned().collect();
-    let of_the_article: Vec<Subject> = kotlin.iter().chain([&rust]).cloned().collect();
+    let found = heap::search(&experiment.session, &experiment.subjects[0], asked.mode).await?;
+    let (session, subjects) = (&experiment.session, &mut experiment.subjects);
+    kotlin_rows::set_up(session, subjects, found.chosen_mb, lab.scratch()).await?;
+    experiment.same_work().await?;
+    let without_image = images(&mut experiment.subjects).await;
+    let subjects = experiment.subjects.clone();
+    let in_the_article = |subject: &&Subject| {
+        subject.runs_as == Language::Kotlin || subject.id() == asked.target.to_string()
+    };
+    let of_the_article: Vec<Subject> = subjects.iter().filter(in_the_article).cloned().collect();
 
-    // The gate, in two parts: each service opens a pool, and the database has so many connections.
-    let first: Vec<&Subject> = of_the_article.iter().collect();
-    experiment.same_work(&first, asked.exercise).await?;
-    let second: Vec<&Subject> = [&kotlin[0]].into_iter().chain(&native[1..]).collect();
-    experiment.same_work(&second, asked.exercise).await?;
-
+    let (times, length) = minutes(asked.mode);
     let mut minute = Vec::new();
     for time in 1..=times {
         let part = format!("{RATE} requests per second on all rows at once, {time} of {times}");
         experiment.session.progress.part(&part);
-        let of_minute = a_minute(&experiment.session, &of_the_article, length, time).await?;
-        minute.extend(of_minute);
+        minute.extend(a_minute(&experiment.session, &of_the_article, length, time).await?);
     }
     experiment.set_rates(found.saturation);
     let mut steps = block::steps(&experiment.session.plan, &path, &experiment.rates);
     for open in &mut steps[1..] {
         open.only_for = Some(ids(&of_the_article));
     }
-    let all = experiment.subjects.clone();
-    let mut records = experiment.rounds(&all, &mut steps).await?;
+    let mut records = experiment.rounds(&subjects, &mut steps).await?;
     records.iter_mut().for_each(cpu_once);
-    for record in records
-        .iter_mut()
-        .filter(|record| record.side == ceiling::ID)
-    {
+    for record in records.iter_mut().filter(|record| record.side == CEILING) {
         let alone = experiment.database_alone(POOL_SIZE).await;
         record
             .values
             .extend(alone.map(|rate| (DATABASE.to_owned(), rate)));
     }
     experiment.records.clone_from(&records);
-    let reference = reference.as_ref().unwrap_or(&rust);
-    let pair = |side: &Subject, against: &Subject| (side.id().to_owned(), against.id().to_owned());
-    let against_kotlin: Vec<Pair> = kotlin.iter().map(|kotlin| pair(&rust, kotlin)).collect();
-    let others = knobs.iter().map(|knob| pair(knob, reference));
-    let others = [pair(&rust, &top)].into_iter().chain(others);
-    let pairs: Vec<Pair> = against_kotlin.iter().cloned().chain(others).collect();
+    let pairs = pairs(&subjects);
     experiment.duets(&pairs, &path).await?;
     let mut definitions = reads::of_load(&experiment.session.plan)?;
     definitions.extend(metrics::closed("article")?);
     experiment.judge(&definitions, &records, &pairs);
-    experiment.judge(&metrics::closed("minute")?, &minute, &against_kotlin);
-    experiment.decide("throughput", &ids(&all));
+    experiment.judge(&metrics::closed("minute")?, &minute, &pairs);
+    experiment.decide("throughput", &ids(&subjects));
     experiment.decide(&format!("memory{AT_TEN}"), &ids(&of_the_article));
-    let [shipped, sized, start_up, raw] = &kotlin;
-    experiment
-        .invalid
-        .extend(not_raw(&experiment.round_trips, shipped.id(), raw.id()));
-    experiment.notes.extend(notes(sized, start_up, length));
+    let reads_raw = |row: &&Subject| row.row.env.contains_key(REPOSITORY);
+    for raw in subjects.iter().filter(reads_raw) {
+        let wrong = not_raw(&experiment.round_trips, subjects[0].id(), raw.id());
+        experiment.invalid.extend(wrong);
+    }
+    experiment.notes.extend(notes(&subjects, length));
+    experiment.notes.extend(without_image);
     experiment.records.extend(minute);
-    let article = Article {
-        kotlin: ids(&kotlin),
-        rust: rust.id().to_owned(),
-        reference: reference.id().to_owned(),
-        knobs: knobs
-            .iter()
-            .map(|knob| Knob {
-                side: knob.id().to_owned(),
-                title: knob.side.label.clone(),
-            })
-            .collect(),
-        ceiling: top.id().to_owned(),
-        rate: RATE,
-        seconds: length.as_secs_f64(),
-        heap: found.search,
-        images: images([shipped.id(), rust.id()]).await,
-    };
-    let mut result = experiment.finish().await;
-    result.tables = tables(&result, &article);
+    let mut result = experiment.finish().await?;
+    with_the_database(&mut result);
+    result.tables.push(found.trials);
+    result.tables.push(beside_published(&result));
     Ok(result)
+}
+
+/// What the database alone does is a row above the ceiling, and a note.
+fn with_the_database(result: &mut ResultFile) {
+    let alone = |result: &ResultFile| Some(result.metric(DATABASE)?.values.first()?.value);
+    let Some(rate) = alone(result) else { return };
+    let table = |result: &mut ResultFile, id: &str, change: &dyn Fn(&mut Table)| {
+        let tables = result.tables.iter_mut();
+        tables.filter(|table| table.id == id).for_each(change);
+    };
+    table(result, "saturated", &|table| {
+        let rate = figure(rate);
+        table.notes.push(format!(
+            "pgbench alone, without a service, reads {rate} records/s"
+        ));
+    });
+    table(result, "ceiling", &|table| {
+        table.row("pgbench, no service", vec![Cell::Number(rate)]);
+        table.rows.rotate_right(1);
+    });
 }
 
 /// The article's load on all of its rows at once, on fresh processes.
@@ -204,13 +146,8 @@ async fn a_minute(
         .map(|(_, started)| at_ten(session, started, length));
     let observed = try_join_all(loads).await?;
     let records = started.iter().zip(observed).enumerate();
-    let records = records.map(|(place, ((subject, _), observed))| BlockRecord {
-        round,
-        place: place + 1,
-        side: subject.id().to_owned(),
-        values: observed.values,
-        invalid: observed.invalid,
-    });
+    let records =
+        records.map(|(place, ((subject, _), seen))| seen.record(round, place + 1, subject.id()));
     let records = records.collect();
     join_all(started.into_iter().map(|(_, started)| started.stop())).await;
     Ok(records)
@@ -273,7 +210,7 @@ fn cpu_once(record: &mut BlockRecord) {
     }
 }
 
-/// Why the row of raw JDBC is none: it makes as many round trips as the service as shipped.
+/// Why a row of raw JDBC is none: it makes as many round trips as the service as shipped.
 fn not_raw(round_trips: &BTreeMap<String, f64>, shipped: &str, raw: &str) -> Option<String> {
     let (of_shipped, of_raw) = (round_trips.get(shipped)?, round_trips.get(raw)?);
     (*of_raw > of_shipped - 0.5).then(|| {
@@ -283,11 +220,17 @@ fn not_raw(round_trips: &BTreeMap<String, f64>, shipped: &str, raw: &str) -> Opt
     })
 }
 
-fn notes(sized: &Subject, start_up: &Subject, length: Duration) -> [String; 5] {
+fn notes(subjects: &[Subject], length: Duration) -> [String; 5] {
+    let set_ups = subjects
+        .iter()
+        .filter(|subject| subject.runs_as == Language::Kotlin);
+    let set_ups: Vec<&str> = set_ups
+        .map(|subject| subject.side.command.as_str())
+        .collect();
     [
         format!(
-            "the set-ups of Kotlin add up: {}, then {}, then a read by JDBC without Exposed; a claim rests on the best of them",
-            sized.side.command, start_up.side.command
+            "the set-ups of Kotlin: {}; a claim rests on the best of them",
+            set_ups.join(", then ")
         ),
         format!(
             "the article's load, {RATE} requests per second for {} s over {FEW} connections, was on its rows at the same time: it leaves the machine nearly idle",
@@ -299,34 +242,24 @@ fn notes(sized: &Subject, start_up: &Subject, length: Duration) -> [String; 5] {
     ]
 }
 
-/// The sizes of the images of these targets, by the Docker engine.
-async fn images(targets: [&str; 2]) -> Vec<Image> {
-    join_all(targets.map(async |side| {
-        let name = format!("{}-{side}", container::NAME);
-        let size = image_mb(&name).await;
-        Image {
-            side: side.to_owned(),
-            unpacked_mb: size,
-            missing: size
-                .is_none()
-                .then(|| format!("there is no Docker image {name} here")),
+/// Looks up the sizes of the images, by the Docker engine; returns what has none.
+async fn images(subjects: &mut [Subject]) -> Vec<String> {
+    let mut missing = Vec::new();
+    for subject in subjects {
+        let name = format!("{}-{}", container::NAME, subject.id());
+        let inspect = ["image", "inspect", "--format", "{{.Size}}", &name];
+        let said = probe::ask("docker", &inspect, Path::new("/"), probe::PATIENT).await;
+        match said.line().and_then(|size| size.parse::<f64>().ok()) {
+            Some(bytes) => {
+                subject.constants.insert("image".to_owned(), bytes / 1e6);
+            }
+            None if subject.row.variant.is_none() && subject.row.id.is_none() => {
+                missing.push(format!("there is no Docker image {name} here"));
+            }
+            None => {}
         }
-    }))
-    .await
-}
-
-async fn image_mb(name: &str) -> Option<f64> {
-    let output = Command::new("docker")
-        .args(["image", "inspect", "--format", "{{.Size}}", name])
-        .kill_on_drop(true)
-        .output()
-        .await
-        .ok()?;
-    let bytes: f64 = String::from_utf8_lossy(&output.stdout)
-        .trim()
-        .parse()
-        .ok()?;
-    Some(bytes / 1e6)
+    }
+    missing
 }
 
 #[cfg(test)]

@@ -3,27 +3,25 @@
 //! Two duets decide: the reference against itself, and against a copy of it that does some more work in every read
 //! (`tests/variants/slowdown.patch`), a share of what the first duet says that a read costs.
 
-use std::time::Duration;
-
 use anyhow::Context;
 
 use crate::protocol::duet;
-use crate::protocol::experiment::{Asked, Experiment, Pair};
+use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
 use crate::protocol::lab::Lab;
 use crate::protocol::metrics;
 use crate::protocol::plan::{Plan, needed};
 use crate::protocol::subject::Subject;
-use crate::tables::calibration::{Claim, claims};
 use workshop_base::target::Target;
-use workshop_results::file::{CALIBRATION, Comparison, Mode, ResultFile, Verdict};
+use workshop_results::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, Verdict};
 use workshop_results::metrics::from_blocks;
+use workshop_results::shown::{Cell, Column, Table};
+use workshop_results::statistics::geometric_mean;
 
 /// The exercise whose reference is measured.
 const EXERCISE: u8 = 3;
 /// What is added to the CPU time of a read, as a share of it.
 const PLANTED: f64 = 0.05;
-/// The copy that does more, and the variable that says how much.
-const VARIANT: &str = "slowdown";
+/// The variable that tells the copy how much more to do.
 const WORK_NS: &str = "WORKSHOP_WORK_NS";
 /// The sides.
 const REFERENCE: &str = "reference";
@@ -34,170 +32,142 @@ const SLOWED: &str = "slowed";
 pub struct Calibration<'a> {
     lab: &'a Lab<'a>,
     asked: Asked,
-    reference: Subject,
-    slowed: Subject,
+    subjects: Vec<Subject>,
 }
 
 /// What one calibration found.
 pub struct Calibrated {
     /// The whole, as it is written down.
     pub result: ResultFile,
-    /// What must be true, and whether it is.
-    pub claims: Vec<Claim>,
+    /// The comparisons that must show no difference and the planted one.
+    pub decides: [Comparison; 2],
 }
 
-impl Calibrated {
-    /// True when every claim holds.
-    pub fn holds(&self) -> bool {
-        self.claims.iter().all(|claim| claim.holds)
-    }
+/// Which of the claims hold.
+pub fn held([same, planted]: &[Comparison; 2]) -> [bool; 2] {
+    [
+        same.verdict == Verdict::NoDifferenceShown,
+        planted.verdict == Verdict::More,
+    ]
 }
 
 impl<'a> Calibration<'a> {
-    /// Builds both services.
+    /// Builds the services.
     pub async fn new(lab: &'a Lab<'a>) -> anyhow::Result<Self> {
-        let target = Target::Solution(EXERCISE);
-        let reference = lab.subject(target).await?.renamed(REFERENCE, "reference");
-        let slowed = lab
-            .variant(EXERCISE, VARIANT, SLOWED)
-            .await?
-            .renamed(SLOWED, SLOWED);
         let asked = Asked {
             task: CALIBRATION.to_owned(),
             exercise: EXERCISE,
-            target,
+            target: Target::Solution(EXERCISE),
             mode: Mode::Standard,
         };
+        let subjects = lab.subjects(&asked).await?;
         Ok(Calibration {
             lab,
             asked,
-            reference,
-            slowed,
+            subjects,
         })
     }
 
     /// Calibrates once.
     pub async fn run(&self) -> anyhow::Result<Calibrated> {
-        let again = self.reference.clone().renamed(AGAIN, "the same again");
-        let subjects = vec![self.reference.clone(), again, self.slowed.clone()];
-        let plan = Plan::of(CALIBRATION, Mode::Standard)?;
-        let mut experiment =
-            Experiment::begin(self.lab, &self.asked, subjects, plan, 2, Duration::ZERO);
+        let (plan, subjects) = (
+            Plan::of(CALIBRATION, Mode::Standard)?,
+            self.subjects.clone(),
+        );
+        let mut experiment = Experiment::of(self.lab, &self.asked, subjects, plan);
         let path = experiment.session.records();
         experiment.show_load(&path);
-        experiment
-            .same_work(&[&self.reference, &self.slowed], EXERCISE)
-            .await?;
-        experiment
-            .duets(&[against_the_reference(AGAIN)], &path)
-            .await?;
-        let cost = experiment
-            .metrics
-            .first()
-            .and_then(|metric| metric.value(REFERENCE));
+        experiment.same_work().await?;
+        let [same, planted] = [AGAIN, SLOWED].map(|side| (side.to_owned(), REFERENCE.to_owned()));
+        experiment.duets(&[same], &path).await?;
+        let cost = experiment.metrics.first();
+        let cost = cost.and_then(|metric| metric.value(REFERENCE));
         let cost_us = cost.context("the reference could not be measured")?.value;
-        plant(&mut experiment.subjects[2], cost_us * PLANTED);
-        experiment
-            .duets(&[against_the_reference(SLOWED)], &path)
-            .await?;
+        plant(&mut experiment.subjects, cost_us * PLANTED);
+        experiment.duets(&[planted], &path).await?;
         experiment.notes.push(format!(
             "planted: {:.2} µs of work in every read, {:.0} % of the {cost_us:.1} µs of CPU time that it costs",
             cost_us * PLANTED,
             PLANTED * 100.0
         ));
-        let judged = experiment
-            .metrics
-            .iter()
-            .find(|metric| metric.key == duet::CPU);
-        let decides = |side: &str| {
-            let pair = judged.and_then(|metric| metric.comparison(side, REFERENCE));
-            pair.cloned()
-                .unwrap_or_else(|| Comparison::invalid(side, REFERENCE, "it was not measured"))
-        };
-        let claimed = claimed(decides(AGAIN), decides(SLOWED));
-        let mut result = experiment.finish().await;
+        let mut result = experiment.finish().await?;
         CALIBRATION.clone_into(&mut result.target);
-        result.tables.push(claims(&claimed, "CPU per request"));
-        Ok(Calibrated {
-            result,
-            claims: claimed,
-        })
+        let decides = [AGAIN, SLOWED].map(|side| decides(&result.metrics, side));
+        let mut found = Calibrated { result, decides };
+        let table = claims(&found);
+        found.result.tables.push(table);
+        Ok(found)
     }
 
     /// Compares a duet with turns: the ratio of the slowed copy, whose work is a larger share here, to the reference must be
     /// the same whether both run at once or one after the other.
     pub async fn turns(&self, share: f64) -> anyhow::Result<[Comparison; 2]> {
-        let mut slowed = self.slowed.clone();
         let plan = Plan {
             duets: 20,
             ..Plan::of(CALIBRATION, Mode::Standard)?
         };
-        let subjects = vec![self.reference.clone(), slowed.clone()];
-        let mut experiment =
-            Experiment::begin(self.lab, &self.asked, subjects, plan, 4, Duration::ZERO);
+        let mut subjects = self.subjects.clone();
+        subjects.retain(|subject| subject.id() != AGAIN);
+        let mut experiment = Experiment::of(self.lab, &self.asked, subjects.clone(), plan);
         let path = experiment.session.records();
-        let alone = duet::play(
-            &mut experiment.session,
-            std::slice::from_ref(&self.reference),
-            &path,
-            1,
-        )
-        .await?;
-        let costs: Vec<f64> = alone
+        let session = &mut experiment.session;
+        let alone = duet::play(session, &subjects[..1], &path, 1).await?;
+        let costs = alone
             .records
             .iter()
-            .filter_map(|record| record.values.get(duet::CPU).copied())
-            .collect();
-        let cost_us = workshop_results::statistics::geometric_mean(&costs);
-        plant(
-            &mut slowed,
-            cost_us.context("the reference could not be measured")? * share,
-        );
-        let cast = [self.reference.clone(), slowed];
-        let at_once = duet::play(&mut experiment.session, &cast, &path, 1).await?;
-        let in_turns = duet::in_turns(&mut experiment.session, &cast, &path).await?;
-        let sides = [REFERENCE.to_owned(), SLOWED.to_owned()];
-        let cpu: Vec<_> = metrics::closed("load")?;
-        let cpu: Vec<_> = cpu
-            .into_iter()
-            .filter(|known| known.key == duet::CPU)
-            .collect();
-        let pairs = [against_the_reference(SLOWED)];
+            .map(|record| record.values.get(duet::CPU).copied());
+        let cost_us = geometric_mean(&costs.flatten().collect::<Vec<_>>());
+        let cost_us = cost_us.context("the reference could not be measured")?;
+        plant(&mut subjects, cost_us * share);
+        let at_once = duet::play(session, &subjects, &path, 1).await?;
+        let in_turns = duet::in_turns(session, &subjects, &path).await?;
+        let mut cpu = metrics::closed("load")?;
+        cpu.retain(|known| known.key == duet::CPU);
         let judged = [at_once.records, in_turns].map(|records| {
-            let metrics = from_blocks(&cpu, &records, &sides, &pairs, needed(20));
-            let pair = metrics
-                .first()
-                .and_then(|metric| metric.comparisons.first())
-                .cloned();
-            pair.unwrap_or_else(|| Comparison::invalid(SLOWED, REFERENCE, "it was not measured"))
+            let (ids, pairs) = (ids(&subjects), pairs(&subjects));
+            let metrics = from_blocks(&cpu, &records, &ids, &pairs, needed(20));
+            decides(&metrics, SLOWED)
         });
         Ok(judged)
     }
 }
 
-fn plant(slowed: &mut Subject, microseconds: f64) {
+/// What was found of a side's CPU time per request.
+fn decides(metrics: &[Metric], side: &str) -> Comparison {
+    let judged = metrics.iter().find(|metric| metric.key == duet::CPU);
+    let pair = judged.and_then(|metric| metric.comparison(side, REFERENCE));
+    pair.cloned()
+        .unwrap_or_else(|| Comparison::invalid(side, REFERENCE, "it was not measured"))
+}
+
+fn plant(subjects: &mut [Subject], microseconds: f64) {
     let nanoseconds = format!("{:.0}", microseconds * 1e3);
-    slowed.launch.env.push((WORK_NS.to_owned(), nanoseconds));
+    for slowed in subjects.iter_mut().filter(|subject| subject.id() == SLOWED) {
+        slowed
+            .launch
+            .env
+            .push((WORK_NS.to_owned(), nanoseconds.clone()));
+    }
 }
 
-fn against_the_reference(side: &str) -> Pair {
-    (side.to_owned(), REFERENCE.to_owned())
-}
-
-/// What must be true of the two duets.
-fn claimed(same: Comparison, slowed: Comparison) -> Vec<Claim> {
-    vec![
-        Claim {
-            claim: "the reference compared with itself shows no difference".to_owned(),
-            holds: same.verdict == Verdict::NoDifferenceShown,
-            decides: same,
-        },
-        Claim {
-            claim: format!("{:.0} % more CPU per request is found", PLANTED * 100.0),
-            holds: slowed.verdict == Verdict::More,
-            decides: slowed,
-        },
-    ]
+/// What is claimed, and whether it holds.
+fn claims(found: &Calibrated) -> Table {
+    let columns = Column::list(["Ratio of CPU per request", "Holds"]);
+    let mut table = Table::new("claims", "What is claimed", columns);
+    table.corner = "Claim".to_owned();
+    let claims = [
+        "the reference compared with itself shows no difference".to_owned(),
+        format!("{:.0} % more CPU per request is found", PLANTED * 100.0),
+    ];
+    for ((claim, decides), held) in claims
+        .into_iter()
+        .zip(&found.decides)
+        .zip(held(&found.decides))
+    {
+        let holds = if held { "yes" } else { "no" };
+        table.row(claim, vec![Some(decides).into(), Cell::text(holds)]);
+    }
+    table
 }
 
 #[cfg(test)]
@@ -210,10 +180,7 @@ mod tests {
             verdict,
             ..Comparison::invalid("a", "b", "")
         };
-        let judged = |same, slowed| {
-            let claims = claimed(comparison(same), comparison(slowed));
-            claims.iter().map(|claim| claim.holds).collect::<Vec<_>>()
-        };
+        let judged = |same, slowed| held(&[comparison(same), comparison(slowed)]);
         assert_eq!(
             judged(Verdict::NoDifferenceShown, Verdict::More),
             [true, true]

@@ -3,24 +3,21 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
 
-use crate::protocol::experiment::{Asked, Experiment};
+use crate::protocol::experiment::Asked;
 use crate::protocol::lab::Lab;
 use crate::protocol::subject::Subject;
-use crate::tables;
-use crate::tables::calls::CallTime;
 use crate::tasks::codes;
 use workshop_base::outcome::Trouble;
+use workshop_results::figures::count;
 use workshop_results::file::ResultFile;
 use workshop_results::metrics;
+use workshop_results::shown::{Cell, Column, Table};
 use workshop_results::statistics::geometric_mean;
 
-/// What timing the calls takes, roughly.
-const TAKES: Duration = Duration::from_secs(30);
 /// The class of the exercise's Kotlin that times calls, and prints a line of JSON for each.
 const CALL_TIMES: &str = "workshop.qrcode.CallTimesKt";
 /// Who does what is timed.
@@ -40,26 +37,32 @@ pub async fn library(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     measure(lab, asked, false, note).await
 }
 
-/// Times the calls, then measures the service that makes them, beside the one that draws in Kotlin.
+/// Times the calls, then measures the services that make them, beside the one that draws in Kotlin.
 async fn measure(
     lab: &Lab<'_>,
     asked: &Asked,
     interpret: bool,
     note: &str,
 ) -> anyhow::Result<ResultFile> {
-    let subjects = lab.kotlin_and(asked.target).await?;
-    let caller = subjects[1].clone();
-    let timed = async |experiment: &Experiment<'_>| {
-        let progress = &experiment.session.progress;
-        progress.part("calls by size, through the border and in Kotlin itself");
+    let mut experiment = codes::begin(lab, asked, "codes").await?;
+    let progress = &experiment.session.progress;
+    progress.part("calls by size, through the border and in Kotlin itself");
+    let columns = Column::list(["Kotlin", "Rust", "Rust ÷ Kotlin"]);
+    let mut calls = Table::new("calls", "A call inside the JVM, in µs", columns);
+    let callers = experiment.subjects.iter().skip(1);
+    for (place, caller) in callers.enumerate() {
         let module = caller.launch.parts.first().filter(|_| interpret);
-        times(&caller, module.map(PathBuf::as_path)).await
-    };
-    let measured = codes::measure(lab, asked, "codes", subjects, TAKES, timed);
-    let (mut experiment, calls) = measured.await?;
+        let lines = times(caller, module.map(PathBuf::as_path)).await?;
+        let whose = match place {
+            0 => String::new(),
+            _ => format!("{}: ", caller.side.label),
+        };
+        add(&mut calls, &whose, &lines)?;
+    }
+    codes::compare(&mut experiment).await?;
     experiment.notes.push(note.to_owned());
-    let mut result = experiment.finish().await;
-    result.tables.push(tables::calls::calls(&calls));
+    let mut result = experiment.finish().await?;
+    result.tables.push(calls);
     Ok(result)
 }
 
@@ -73,7 +76,7 @@ struct Line {
 }
 
 /// Times the calls of a subject, which takes a fraction of a minute; `module` is for the class that also interprets one.
-async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<CallTime>> {
+async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<Line>> {
     let launch = &subject.launch;
     let (_, options) = launch
         .args
@@ -101,13 +104,16 @@ async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<C
     parse(&String::from_utf8_lossy(&output.stdout))
 }
 
-fn parse(printed: &str) -> anyhow::Result<Vec<CallTime>> {
+fn parse(printed: &str) -> anyhow::Result<Vec<Line>> {
     let lines = printed.lines().map(serde_json::from_str);
-    let lines: Vec<Line> = lines
-        .collect::<Result<_, _>>()
-        .context("the calls' times are no JSON")?;
-    let of_rust = lines.iter().filter(|line| line.by == RUST);
-    let calls = of_rust.map(|rust| {
+    let lines: Result<Vec<Line>, _> = lines.collect();
+    lines.context("the calls' times are no JSON")
+}
+
+/// A row for each call that Rust answers, beside the same in Kotlin.
+fn add(table: &mut Table, whose: &str, lines: &[Line]) -> anyhow::Result<()> {
+    let mean = |line: &Line| geometric_mean(&line.us).context("a call without a time");
+    for rust in lines.iter().filter(|line| line.by == RUST) {
         let same_by = |by: &str| {
             let same = |line: &&Line| {
                 line.by == by && (&line.call, line.bytes) == (&rust.call, rust.bytes)
@@ -116,17 +122,19 @@ fn parse(printed: &str) -> anyhow::Result<Vec<CallTime>> {
         };
         let kotlin = same_by(KOTLIN)
             .with_context(|| format!("no {} of {} bytes in Kotlin", rust.call, rust.bytes))?;
-        let mean = |line: &Line| geometric_mean(&line.us).context("a call without a time");
-        Ok(CallTime {
-            call: rust.call.clone(),
-            bytes: rust.bytes,
-            kotlin_us: mean(kotlin)?,
-            rust_us: mean(rust)?,
-            interpreted_us: same_by(INTERPRETER).map(mean).transpose()?,
-            rust_against_kotlin: metrics::compared_times(RUST, &rust.us, KOTLIN, &kotlin.us),
-        })
-    });
-    calls.collect()
+        let compared = metrics::compared_times(RUST, &rust.us, KOTLIN, &kotlin.us);
+        let cells = [Cell::Number(mean(kotlin)?), Cell::Number(mean(rust)?)];
+        let bytes = count(rust.bytes as u64);
+        table.row(
+            format!("{whose}A {} of {bytes} bytes", rust.call),
+            cells.into_iter().chain([Some(&compared).into()]).collect(),
+        );
+        if let Some(interpreted) = same_by(INTERPRETER) {
+            let cells = vec![Cell::Empty, Cell::Number(mean(interpreted)?)];
+            table.row("the same, interpreted", cells);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -141,14 +149,23 @@ mod tests {
 {"call":"code","by":"rust","bytes":32,"us":[50.0,50.0,51.0]}
 {"call":"code","by":"kotlin","bytes":32,"us":[100.0,100.0,103.0]}
 {"call":"code","by":"interpreter","bytes":32,"us":[900.0,900.0,900.0]}"#;
-        let calls = parse(printed).unwrap();
-        assert_eq!(calls.len(), 2);
-        assert_eq!((calls[0].bytes, calls[0].call.as_str()), (0, "copy"));
-        assert_eq!(calls[0].rust_against_kotlin.verdict, Verdict::Slower);
-        assert_eq!(calls[1].rust_against_kotlin.verdict, Verdict::Faster);
-        let interpreted = calls.iter().map(|call| call.interpreted_us.map(f64::round));
-        assert!(interpreted.eq([None, Some(900.0)]));
+        let mut table = Table::default();
+        add(&mut table, "", &parse(printed).unwrap()).unwrap();
+        let headings: Vec<&str> = table.rows.iter().map(|row| row.heading.as_str()).collect();
+        let expected = [
+            "A copy of 0 bytes",
+            "A code of 32 bytes",
+            "the same, interpreted",
+        ];
+        assert_eq!(headings, expected);
+        let verdict = |row: usize| match &table.rows[row].cells[2] {
+            Cell::Ratio(ratio) => Some(ratio.verdict),
+            _ => None,
+        };
+        assert_eq!(verdict(0), Some(Verdict::Slower));
+        assert_eq!(verdict(1), Some(Verdict::Faster));
         assert!(parse("no JSON").is_err());
-        assert!(parse(r#"{"call":"copy","by":"rust","bytes":0,"us":[1.0]}"#).is_err());
+        let alone = parse(r#"{"call":"copy","by":"rust","bytes":0,"us":[1.0]}"#).unwrap();
+        assert!(add(&mut table, "", &alone).is_err());
     }
 }

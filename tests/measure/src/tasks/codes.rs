@@ -1,20 +1,20 @@
 //! QR codes (exercises 9 to 12): random texts of two lengths, and the gate before it: do all sides draw the same codes?
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use rand::RngExt;
 
 use crate::protocol::block::{self, Reading, Step};
-use crate::protocol::experiment::{Asked, Experiment, against_the_first, not_the_same};
+use crate::protocol::experiment::{Asked, Experiment};
+use crate::protocol::gates::{self, Stage, not_the_same};
 use crate::protocol::lab::Lab;
+use crate::protocol::metrics;
 use crate::protocol::plan::Plan;
 use crate::protocol::subject::Subject;
-use crate::protocol::{gates, metrics};
 use crate::tasks::reads;
 use workshop_base::target::Language;
 use workshop_harness::http::Answer;
-use workshop_harness::qr;
+use workshop_harness::qr::{self, QrCode};
 use workshop_results::metrics::{Definition, PSS_LOADED, text_end};
 use workshop_results::statistics::mean;
 
@@ -22,42 +22,43 @@ use workshop_results::statistics::mean;
 const LENGTHS: [usize; 2] = [32, 512];
 /// Texts of each length that are compared.
 const COMPARED: usize = 20;
+/// What ends the start of a tier.
+const FIRST_CODE: &str = "/qrcode?text=ladder";
 
 /// The mean sizes of the images in bytes, by side and by the length of their texts.
 type ImageSizes = BTreeMap<String, BTreeMap<usize, f64>>;
 
-/// Measures the subjects' answers to `/qrcode`, those of the Kotlin service alone first. `first` is what the exercise looks
-/// at by itself, before that.
-pub async fn measure<'a, T>(
+/// Begins a measurement of answers to `/qrcode`: all sides draw the same codes.
+pub async fn begin<'a>(
     lab: &'a Lab<'a>,
     asked: &'a Asked,
     plan: &str,
-    subjects: Vec<Subject>,
-    first_takes: Duration,
-    first: impl AsyncFnOnce(&Experiment<'a>) -> anyhow::Result<T>,
-) -> anyhow::Result<(Experiment<'a>, T)> {
-    let plan = Plan::of(plan, asked.mode)?;
-    let pairs = against_the_first(&subjects);
-    let around = first_takes + Duration::from_secs_f64(plan.saturation) * plan.rounds as u32;
-    let mut experiment = Experiment::begin(lab, asked, subjects.clone(), plan, pairs.len(), around);
-    let path = path(LENGTHS[0]);
-    experiment.show_load(&path);
+) -> anyhow::Result<Experiment<'a>> {
+    let mut experiment = Experiment::begin(lab, asked, plan).await?;
+    experiment.show_load(&path(LENGTHS[0]));
+    let progress = &experiment.session.progress;
+    progress.part("the same work? codes of 40 texts read back");
+    let of: Vec<&Subject> = experiment.subjects.iter().collect();
+    let images = gates::on_stages(lab.workspace, &of, &lab.database_url, judge).await?;
     experiment
-        .session
-        .progress
-        .part("the same work? codes of 40 texts read back");
-    let images = same_work(lab, &subjects).await?;
-    experiment.notes.extend(notes_on(&images, &subjects));
+        .notes
+        .extend(notes_on(&images, &experiment.subjects));
     for subject in &mut experiment.subjects {
         let sizes = images.get(subject.id()).into_iter().flatten();
         let sizes = sizes.map(|(length, size)| (format!("image{}", text_end(*length)), *size));
         subject.constants.extend(sizes);
+        // A service for one route has no records.
+        let first = subject.row.tier.map(|_| FIRST_CODE.to_owned());
+        subject.first_path = first;
     }
-    let found = first(&experiment).await?;
+    Ok(experiment)
+}
+
+/// Measures the answers, each side beside those that it is compared with.
+pub async fn compare(experiment: &mut Experiment<'_>) -> anyhow::Result<()> {
     experiment
-        .compare(&path, &pairs, steps, definitions)
-        .await?;
-    Ok((experiment, found))
+        .compare(&path(LENGTHS[0]), steps, definitions)
+        .await
 }
 
 /// The loads of a block: texts of each length in a closed loop, then those of the first length at constant rates.
@@ -132,23 +133,24 @@ pub fn text(length: usize) -> String {
 
 /// Compares the codes of every side with those of the first: the same texts must come back in codes of the same version and
 /// level, in images of the same width and depth. The mask is the encoder's choice, so the images may differ in their bytes.
-async fn same_work(lab: &Lab<'_>, subjects: &[Subject]) -> anyhow::Result<ImageSizes> {
-    let of: Vec<&Subject> = subjects.iter().collect();
-    let stages = gates::start(lab.workspace, &of, &lab.database_url).await?;
-    let verdict = judge(&stages).await;
-    gates::stop(stages).await;
-    verdict.map_err(|reason| not_the_same(&reason, subjects.last()))
-}
-
-async fn judge(stages: &[gates::Stage]) -> Result<ImageSizes, String> {
+async fn judge(stages: &[Stage]) -> anyhow::Result<ImageSizes> {
     let mut sizes: BTreeMap<String, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
     for length in LENGTHS {
         for _ in 0..COMPARED {
             let text = text(length);
             let answers = gates::ask_all(stages, &format!("/qrcode?text={text}")).await?;
-            agree(stages, &answers, &text)?;
-            for (stage, answer) in stages.iter().zip(&answers) {
-                let of_side = sizes.entry(stage.id.clone()).or_default();
+            let mut first = None;
+            for (Stage { id, .. }, answer) in stages.iter().zip(&answers) {
+                let code = code_of(answer, &text)
+                    .map_err(|wrong| not_the_same(id, format!("{id} {wrong}")))?;
+                let (drawn_by, expected) = first.get_or_insert_with(|| (id, code.clone()));
+                if code != *expected {
+                    let reason = format!(
+                        "they do not do the same work: for {text:?}, {drawn_by} drew {expected:?}, but {id} drew {code:?}"
+                    );
+                    return Err(not_the_same(id, reason));
+                }
+                let of_side = sizes.entry(id.clone()).or_default();
                 let bytes = answer.body().len() as f64;
                 of_side.entry(length).or_default().push(bytes);
             }
@@ -162,25 +164,16 @@ async fn judge(stages: &[gates::Stage]) -> Result<ImageSizes, String> {
     Ok(means.collect())
 }
 
-fn agree(stages: &[gates::Stage], answers: &[Answer], text: &str) -> Result<(), String> {
-    let mut codes = Vec::new();
-    for (stage, answer) in stages.iter().zip(answers) {
-        let code = qr::code_of(answer).map_err(|failure| {
-            let (id, length, got) = (&stage.id, text.len(), failure.actual);
-            format!("{id} answered a text of {length} bytes with {got}")
-        })?;
-        if code.text != text {
-            return Err(format!("{} drew {:?} for {text:?}", stage.id, code.text));
-        }
-        codes.push((&stage.id, code));
+/// The code in an answer, which must hold this text.
+fn code_of(answer: &Answer, text: &str) -> Result<QrCode, String> {
+    let code = qr::code_of(answer).map_err(|failure| {
+        let (length, got) = (text.len(), failure.actual);
+        format!("answered a text of {length} bytes with {got}")
+    })?;
+    if code.text != text {
+        return Err(format!("drew {:?} for {text:?}", code.text));
     }
-    match codes.iter().find(|(_, code)| *code != codes[0].1) {
-        None => Ok(()),
-        Some((other, code)) => Err(format!(
-            "they do not do the same work: for {text:?}, {} drew {:?}, but {other} drew {code:?}",
-            codes[0].0, codes[0].1
-        )),
-    }
+    Ok(code)
 }
 
 #[cfg(test)]

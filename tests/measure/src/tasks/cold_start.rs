@@ -9,25 +9,23 @@ use std::time::Duration;
 use anyhow::Context;
 
 use crate::protocol::block::{Observed, megabytes};
-use crate::protocol::experiment::{Asked, Experiment, against_the_first, ids, not_the_same};
+use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
+use crate::protocol::gates::{self, Stage};
 use crate::protocol::lab::Lab;
-use crate::protocol::neighbors::Moment;
-use crate::protocol::plan::{POOL_SIZE, Plan, shuffled};
+use crate::protocol::metrics;
+use crate::protocol::plan::POOL_SIZE;
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
-use crate::protocol::{gates, metrics};
 use crate::tasks::start_helper::{Order, Seen};
 use crate::tools::hyperfine::{Hyperfine, Timing};
 use workshop_harness::build::Launch;
 use workshop_harness::service::{self, Settings};
 use workshop_results::figures::figure;
-use workshop_results::file::{BlockRecord, ResultFile};
+use workshop_results::file::ResultFile;
 use workshop_results::statistics::median;
 
 /// The path that is asked for: a service that answers it has reached the database.
 const PATH: &str = "/ready";
-/// What one cold start of both sides takes, roughly: a JVM's, and the time to stop it.
-const A_ROUND: Duration = Duration::from_millis(2500);
-
 /// How often a start is tried whose port somebody else took.
 const PORT_ATTEMPTS: usize = 3;
 
@@ -104,64 +102,38 @@ impl Starter {
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let hyperfine = Hyperfine::find(lab.workspace)?;
     let helper = helper(lab.scratch())?;
-    let subjects = lab.kotlin_and(asked.target).await?;
-    let plan = Plan::of(&asked.task, asked.mode)?;
-    let rounds = plan.rounds;
+    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    let subjects = experiment.subjects.clone();
     let starters = subjects
         .iter()
         .map(|subject| Starter::new(subject.id(), subject.launch.clone(), &helper, lab))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let nothing = nothing(&helper, &starters, &subjects)?;
     let floor = Starter::new("nothing", nothing, &helper, lab)?;
-    let no_rounds = Plan {
-        rounds: 0,
-        rates: Vec::new(),
-        ..plan
-    };
-    let takes = A_ROUND * (rounds as u32 + 2);
-    let mut experiment = Experiment::begin(lab, asked, subjects.clone(), no_rounds, 0, takes);
-    println!("timing {rounds} cold starts of each");
     for starter in &starters {
         println!("the raw command:  {}", starter.timing.typed());
     }
     let progress = &experiment.session.progress;
     progress.part("the same answers?");
     let of: Vec<&Subject> = subjects.iter().collect();
-    gates::same_probes(lab.workspace, &of, &lab.database_url)
-        .await?
-        .map_err(|reason| not_the_same(&reason, subjects.last()))?;
+    gates::on_stages(lab.workspace, &of, &lab.database_url, same_probes).await?;
     progress.part("one start of each, not counted: the files come into the cache");
     for starter in starters.iter().chain([&floor]) {
         starter.once(&hyperfine, lab.scratch()).await?;
     }
-    let (mut records, mut floors) = (Vec::new(), Vec::new());
-    for round in 1..=rounds {
-        experiment
-            .session
-            .progress
-            .part(&format!("round {round} of {rounds}"));
-        let before = Moment::now();
-        for side in shuffled(starters.len()) {
-            let (time, seen) = starters[side].once(&hyperfine, lab.scratch()).await?;
-            let observed = observed(time, &seen, &subjects[side]);
-            records.push(BlockRecord {
-                round,
-                place: records.len() + 1,
-                side: starters[side].id.clone(),
-                values: observed.values,
-                invalid: observed.invalid,
-            });
-        }
-        floors.push(floor.once(&hyperfine, lab.scratch()).await?.0.as_secs_f64() * 1e3);
-        experiment.session.neighbors.since(before);
-    }
-    experiment.judge(
-        &metrics::closed("cold-start")?,
-        &records,
-        &against_the_first(&subjects),
-    );
+    let mut floors = Vec::new();
+    let block = async |_: &mut Session<'_>, subject: &Subject, _: &str| {
+        let starter = starters.iter().find(|starter| starter.id == subject.id());
+        let starter = starter.context("a side that cannot be started")?;
+        let (time, seen) = starter.once(&hyperfine, lab.scratch()).await?;
+        let (nothing, _) = floor.once(&hyperfine, lab.scratch()).await?;
+        floors.push(nothing.as_secs_f64() * 1e3);
+        Ok(observed(time, &seen, subject))
+    };
+    let records = experiment.rounds_of(&subjects, block).await?;
+    let pairs = pairs(&subjects);
+    experiment.judge(&metrics::closed("cold-start")?, &records, &pairs);
     experiment.decide("start_up", &ids(&subjects));
-    experiment.records = records;
     experiment.connections = 0;
     experiment.notes.extend(median(&floors).map(|floor| {
         let floor = figure(floor);
@@ -169,7 +141,18 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     }));
     let cached = "files are in the page cache: the first start after a boot takes longer";
     experiment.notes.push(cached.to_owned());
-    Ok(experiment.finish().await)
+    experiment.finish().await
+}
+
+/// The probes of all sides say the same.
+async fn same_probes(stages: &[Stage]) -> anyhow::Result<()> {
+    for stage in stages {
+        stage.is_ready(PATH).await?;
+    }
+    for path in ["/health", PATH] {
+        gates::same_answers(stages, path).await?;
+    }
+    Ok(())
 }
 
 /// The tool itself under a name that stays, even when the tool is built again meanwhile.

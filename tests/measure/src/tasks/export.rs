@@ -4,38 +4,32 @@
 //! curl is the client: it reads as fast as it gets, and keeps nothing. That both sides export the same is found out before,
 //! and an export counts only when it has as many bytes as the database says that its rows have.
 
-use std::time::Duration;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 
 use anyhow::Context;
-use futures_util::StreamExt;
-use rand::seq::SliceRandom;
 use sha2::{Digest, Sha256};
 use sqlx::{Connection, PgConnection};
 
-use crate::protocol::block::{self, HUNG, Observed, since};
-use crate::protocol::experiment::{Asked, Experiment, against_the_first, ids, not_the_same};
+use crate::protocol::block::{self, HUNG, Observed, Started, since};
+use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
+use crate::protocol::gates::not_the_same;
 use crate::protocol::lab::Lab;
 use crate::protocol::metrics;
-use crate::protocol::neighbors::Moment;
-use crate::protocol::plan::Plan;
-use crate::protocol::session::{Session, key};
+use crate::protocol::session::{self, Session};
 use crate::protocol::subject::Subject;
-use crate::tables;
 use crate::tasks::paging;
 use crate::tools::curl::{Curl, Download};
 use workshop_base::process;
 use workshop_harness::service::{Service, Stopped};
 use workshop_postgres::datasets::{self, DataSet};
 use workshop_results::figures::count;
-use workshop_results::file::{BlockRecord, Mode, ResultFile};
+use workshop_results::file::{Mode, ResultFile};
 use workshop_results::metrics::at_rows;
 
 /// What is asked for.
 const PATH: &str = "/records/export";
-/// What a million rows take on a slow side, roughly: for the estimate of what is left.
-const A_MILLION_ROWS: Duration = Duration::from_secs(2);
-/// What a block needs besides its exports: start and stop.
-const BLOCK_OVERHEAD: Duration = Duration::from_secs(3);
 
 /// A number of rows to export.
 #[derive(Debug, Clone)]
@@ -51,45 +45,56 @@ struct Size {
 /// Measures a target beside Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let curl = Curl::find(lab.workspace)?;
-    let subjects = lab.kotlin_and(asked.target).await?;
     let sizes = sizes(lab, asked.mode).await?;
-    let plan = Plan::of(&asked.task, asked.mode)?;
-    let rounds = plan.rounds;
-    let exports = sizes.iter().map(block_time).sum::<Duration>() * (rounds * subjects.len()) as u32;
-    let no_rounds = Plan { rounds: 0, ..plan };
-    let mut experiment = Experiment::begin(lab, asked, subjects.clone(), no_rounds, 0, exports);
-    println!("the load:  curl -o /dev/null http://127.0.0.1:PORT{PATH}, in {rounds} rounds");
-    experiment
-        .same_work(&subjects.iter().collect::<Vec<_>>(), asked.exercise)
-        .await?;
-    experiment
-        .session
-        .progress
-        .part("the same export, byte for byte?");
-    same_export(&mut experiment.session, &subjects, &sizes[0]).await?;
-    for round in 1..=rounds {
-        one_round(&mut experiment, &subjects, &sizes, &curl, round, rounds).await?;
+    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    println!("the load:  curl -o /dev/null http://127.0.0.1:PORT{PATH}");
+    experiment.same_work().await?;
+    let subjects = experiment.subjects.clone();
+    let progress = &experiment.session.progress;
+    progress.part("the same export, byte for byte?");
+    let scratch = lab.scratch().join("export");
+    let mut oracle = None;
+    for subject in &subjects {
+        let session = &mut experiment.session;
+        let sum = sum(session, subject, &sizes[0], &curl, &scratch).await?;
+        let (first, expected) = oracle.get_or_insert_with(|| (subject.id(), sum.clone()));
+        if sum != *expected {
+            let id = subject.id();
+            let reason = format!(
+                "they do not do the same work: {first} exported a file with sum {expected}, but {id} one with {sum}"
+            );
+            return Err(not_the_same(id, reason));
+        }
     }
-    experiment
-        .session
-        .progress
-        .part("a page by key and by OFFSET, first and far");
+    let of_sizes = subjects.iter().flat_map(|subject| {
+        sizes.iter().map(|size| Subject {
+            detail: format!(": {} rows", size.set.rows()),
+            ..subject.clone()
+        })
+    });
+    let of_sizes: Vec<Subject> = of_sizes.collect();
+    let block = async |session: &mut Session<'_>, subject: &Subject, _: &str| {
+        let named = |size: &&Size| subject.detail == format!(": {} rows", size.set.rows());
+        let size = sizes.iter().find(named).context("a size without rows")?;
+        run(session, subject, size, &curl).await
+    };
+    let records = experiment.rounds_of(&of_sizes, block).await?;
+    let progress = &experiment.session.progress;
+    progress.part("a page by key and by OFFSET, first and far");
     let mut connection = PgConnection::connect(&lab.database_url).await?;
-    let paging = paging::measure(&mut connection, lab.seeded.set.rows(), asked.mode).await?;
+    let pages = paging::measure(&mut connection, lab.seeded.set.rows(), asked.mode).await?;
     connection.close().await?;
 
     let rows = sizes
         .iter()
         .map(|size| (size.set.rows(), rows_in_words(size.set.rows())));
-    let records = experiment.records.clone();
-    let pairs = against_the_first(&subjects);
-    experiment.judge(&metrics::of("export", rows)?, &records, &pairs);
+    experiment.judge(&metrics::of("export", rows)?, &records, &pairs(&subjects));
     let most = sizes.last().map_or(0, |size| size.set.rows());
     experiment.decide(&at_rows("export_time", most), &ids(&subjects));
     experiment.notes.extend(notes_on(&sizes));
     experiment.connections = 1;
-    let mut result = experiment.finish().await;
-    result.tables.push(tables::export::paging(&paging));
+    let mut result = experiment.finish().await?;
+    result.tables.push(pages);
     Ok(result)
 }
 
@@ -143,117 +148,44 @@ async fn expected_bytes(database_url: &str) -> anyhow::Result<u64> {
     Ok(bytes.unsigned_abs())
 }
 
-fn block_time(size: &Size) -> Duration {
-    BLOCK_OVERHEAD + A_MILLION_ROWS.mul_f64(size.times as f64 * f64::from(size.set.rows()) / 1e6)
-}
-
-/// The content of an export, reduced to what can be compared.
-#[derive(Debug, PartialEq, Eq)]
-struct Content {
-    status: u16,
-    bytes: u64,
-    lines: u64,
-    sha256: String,
-}
-
-/// Holds one export of each subject against the first one's.
-async fn same_export(
+/// What a subject exports, as the sum of its bytes.
+async fn sum(
     session: &mut Session<'_>,
-    subjects: &[Subject],
+    subject: &Subject,
     size: &Size,
-) -> anyhow::Result<()> {
+    curl: &Curl,
+    scratch: &Path,
+) -> anyhow::Result<String> {
+    let service = started(session, subject, size).await?;
+    let download = curl
+        .download(&url(&service.service), &session::key(), scratch)
+        .await?;
+    service.stop().await?;
+    gate(&download, size.bytes).map_err(|reason| not_the_same(subject.id(), reason))?;
+    let (mut hash, mut file) = (Sha256::new(), BufReader::new(File::open(scratch)?));
+    while let bytes = file.fill_buf()?
+        && !bytes.is_empty()
+    {
+        hash.update(bytes);
+        let read = bytes.len();
+        file.consume(read);
+    }
+    Ok(hex::encode(hash.finalize()))
+}
+
+/// A fresh process that reads this many rows.
+async fn started(
+    session: &mut Session<'_>,
+    subject: &Subject,
+    size: &Size,
+) -> anyhow::Result<Started> {
     session.database_url.clone_from(&size.database_url);
     session.data_set = size.set;
-    let mut oracle: Option<(&str, Content)> = None;
-    for subject in subjects {
-        let started = block::start(session, subject).await?;
-        let content = content(&started.service).await?;
-        started.stop().await?;
-        let wrong = match &oracle {
-            _ if content.lines != u64::from(size.set.rows()) => Some(format!(
-                "{} exported {} lines of {} rows",
-                subject.id(),
-                content.lines,
-                size.set.rows()
-            )),
-            Some((first, expected)) if content != *expected => Some(format!(
-                "they do not do the same work: {first} exported {expected:?}, but {} {content:?}",
-                subject.id()
-            )),
-            _ => None,
-        };
-        if let Some(reason) = wrong {
-            return Err(not_the_same(&reason, Some(subject)));
-        }
-        oracle.get_or_insert((subject.id(), content));
-    }
-    Ok(())
+    block::start(session, subject).await
 }
 
-async fn content(service: &Service) -> anyhow::Result<Content> {
-    let response = reqwest::Client::builder()
-        .no_proxy()
-        .build()?
-        .get(format!("{}{PATH}", service.base_url()))
-        .header("X-API-Key", key())
-        .send()
-        .await?;
-    let status = response.status().as_u16();
-    let (mut bytes, mut lines, mut hash) = (0, 0, Sha256::new());
-    let mut chunks = response.bytes_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.with_context(|| format!("{} broke its export off", service.label()))?;
-        bytes += chunk.len() as u64;
-        lines += chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
-        hash.update(&chunk);
-    }
-    let sha256 = hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Ok(Content {
-        status,
-        bytes,
-        lines,
-        sha256,
-    })
-}
-
-/// Every subject with every size, in random order.
-async fn one_round(
-    experiment: &mut Experiment<'_>,
-    subjects: &[Subject],
-    sizes: &[Size],
-    curl: &Curl,
-    round: usize,
-    rounds: usize,
-) -> anyhow::Result<()> {
-    let mut order: Vec<(&Subject, &Size)> = subjects
-        .iter()
-        .flat_map(|subject| sizes.iter().map(move |size| (subject, size)))
-        .collect();
-    order.shuffle(&mut rand::rng());
-    for (subject, size) in order {
-        let (id, rows) = (subject.id(), size.set.rows());
-        let part = format!("round {round} of {rounds}, {id}: {rows} rows");
-        experiment.session.progress.part(&part);
-        let observed = run(&mut experiment.session, subject, size, curl).await?;
-        let refused = observed.invalid.iter();
-        experiment.notes.extend(
-            refused.map(|(key, reason)| {
-                format!("round {round}, {id}: {key} does not count: {reason}")
-            }),
-        );
-        experiment.records.push(BlockRecord {
-            round,
-            place: experiment.records.len() + 1,
-            side: id.to_owned(),
-            values: observed.values,
-            invalid: observed.invalid,
-        });
-    }
-    Ok(())
+fn url(service: &Service) -> String {
+    format!("{}{PATH}", service.base_url())
 }
 
 /// One block: a fresh process that exports this size, as often as the size says.
@@ -263,19 +195,16 @@ async fn run(
     size: &Size,
     curl: &Curl,
 ) -> anyhow::Result<Observed> {
-    session.database_url.clone_from(&size.database_url);
-    session.data_set = size.set;
     let rows = size.set.rows();
     let key = |name: &str| at_rows(name, rows);
     let mut observed = Observed::default();
-    let before = Moment::now();
-    let started = block::start(session, subject).await?;
+    let started = started(session, subject, size).await?;
     let pid = started.service.pid();
     for time in 1..=size.times {
         let cpu_before = process::cpu(&[pid]);
-        let url = format!("{}{PATH}", started.service.base_url());
+        let nowhere = Path::new("/dev/null");
         let export = curl
-            .download(&url, &crate::protocol::session::key())
+            .download(&url(&started.service), &session::key(), nowhere)
             .await?;
         let cpu = since(cpu_before, process::cpu(&[pid]));
         if let Err(reason) = gate(&export, size.bytes) {
@@ -297,7 +226,6 @@ async fn run(
     if observed.invalid.is_empty() {
         observed.memory(pid, key("memory"), key("pss"));
     }
-    session.neighbors.since(before);
     if started.stop().await? == Stopped::Killed {
         observed.value(HUNG, Some(1.0));
     }

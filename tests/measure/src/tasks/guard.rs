@@ -3,26 +3,19 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
-
 use crate::protocol::block;
 use crate::protocol::experiment::{Asked, Experiment};
 use crate::protocol::lab::Lab;
 use crate::protocol::plan::Plan;
 use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
-use crate::tables;
-use crate::tables::guard::{KeyRun, WrongKey};
+use crate::tables::{see_it_yourself, statuses};
 use crate::tasks::reads;
 use crate::tools::oha::{Load, Order, Run};
-use workshop_base::exercise::Catalogue;
-use workshop_base::target::Target;
-use workshop_base::workspace::Workspace;
+use workshop_results::figures::figure;
 use workshop_results::file::ResultFile;
+use workshop_results::shown::{Cell, Column, Table};
 
-/// What the sides are called in a table, where both are Rust.
-const GUARDED: &str = "with guard";
-const OPEN: &str = "without";
 /// A key that no service is configured with.
 const WRONG: &str = "wrong_key";
 /// How long each run of the demonstration takes.
@@ -30,77 +23,58 @@ const DEMONSTRATION: Duration = Duration::from_secs(3);
 
 /// Measures a guarded target against the reference before it, which has no guard, and against Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let before = exercise_before(lab.workspace, asked.exercise)?;
-    let kotlin = lab.subject(Target::Kotlin).await?;
-    let guarded = lab.subject(asked.target).await?.labelled(GUARDED);
-    let open = lab.subject(Target::Solution(before)).await?.labelled(OPEN);
-    let pairs = [&open, &kotlin].map(|against| (guarded.id().to_owned(), against.id().to_owned()));
-    let subjects = vec![kotlin.clone(), guarded.clone(), open.clone()];
-    let plan = Plan::of(&asked.task, asked.mode)?;
-    let mut experiment = Experiment::begin(lab, asked, subjects, plan, 2, DEMONSTRATION * 2);
-    let path = experiment.session.records();
-    experiment.show_load(&path);
-    // Each is held to what its own exercise asks for: one of them refuses a request without a key.
-    experiment
-        .same_work(&[&kotlin, &guarded], asked.exercise)
-        .await?;
-    experiment.same_work(&[&kotlin, &open], before).await?;
+    let (mut experiment, path) = Experiment::of_reads(lab, asked).await?;
     experiment.session.statements = lab.statements().await;
     let steps = |plan: &Plan, rates: &[(u32, f64)]| block::steps(plan, &path, rates);
-    experiment
-        .compare(&path, &pairs, steps, reads::of_load)
-        .await?;
-    let runs = with_a_wrong_key(&experiment.session, &guarded).await?;
-    let mut result = experiment.finish().await;
-    result.tables.push(tables::guard::wrong_key(&runs));
+    experiment.compare(&path, steps, reads::of_load).await?;
+    let runs = with_a_wrong_key(&experiment.session, &experiment.subjects[1]).await?;
+    let mut result = experiment.finish().await?;
+    result.tables.push(runs);
     Ok(result)
 }
 
-/// The number of the crate before this one in the course.
-fn exercise_before(workspace: &Workspace, number: u8) -> anyhow::Result<u8> {
-    Catalogue::read(workspace)?
-        .iter()
-        .filter(|exercise| exercise.is_crate() && exercise.number < number)
-        .last()
-        .map(|exercise| exercise.number)
-        .with_context(|| format!("exercise-{number} has no exercise before it to compare with"))
-}
-
-/// The load of the blocks once more, on one process: with a key that counts, then with one that does not.
-async fn with_a_wrong_key(session: &Session<'_>, subject: &Subject) -> anyhow::Result<WrongKey> {
+/// The load of the blocks once more, on one process: with a key that counts, then with one that does not. It shows what a gate
+/// is for, and has no interval: nothing is claimed from it.
+async fn with_a_wrong_key(session: &Session<'_>, subject: &Subject) -> anyhow::Result<Table> {
     session
         .progress
         .part("the tool lies: the same load with a wrong key");
     let started = block::start(session, subject).await?;
-    let right = order(
-        &session.records(),
-        &started.service,
-        DEMONSTRATION,
-        Load::Closed,
-    );
+    let path = session.records();
+    let right = order(&path, &started.service, DEMONSTRATION, Load::Closed);
     let wrong = Order {
         key: WRONG.to_owned(),
         ..right.clone()
     };
-    let with_right = session.oha.run(&right).await?;
-    let with_wrong = session.oha.run(&wrong).await?;
-    let command = wrong
-        .typed()
-        .replace(started.service.base_url(), "http://127.0.0.1:PORT");
+    let runs = [
+        (session.oha.run(&right).await?, &right),
+        (session.oha.run(&wrong).await?, &wrong),
+    ];
+    let address = started.service.base_url().to_owned();
     started.stop().await?;
-    Ok(WrongKey {
-        command,
-        seconds: DEMONSTRATION.as_secs_f64(),
-        right: key_run(with_right, &right),
-        wrong: key_run(with_wrong, &wrong),
-    })
-}
-
-fn key_run(run: Run, order: &Order) -> KeyRun {
-    KeyRun {
-        refused: run.gate(order).err(),
-        rate: run.rate,
-        success: run.success,
-        statuses: run.statuses,
-    }
+    let title = format!(
+        "The tool lies: the same load with a right and a wrong key, {} s each",
+        figure(DEMONSTRATION.as_secs_f64())
+    );
+    let mut table = Table::new("wrong-key", title, Column::list(["Right key", "Wrong key"]));
+    let mut row = |heading: &str, cell: &dyn Fn(&Run, &Order) -> Cell| {
+        table.row(
+            heading,
+            runs.iter().map(|(run, order)| cell(run, order)).collect(),
+        );
+    };
+    row("Answers per second", &|run, _| Cell::Number(run.rate));
+    row("Successes, as oha counts (%)", &|run, _| {
+        run.success.map(|share| share * 100.0).into()
+    });
+    row("Answers by status", &|run, _| {
+        Cell::Text(statuses(&run.statuses))
+    });
+    row("The gate", &|run, order| match run.gate(order) {
+        Err(reason) => Cell::Text(format!("refused: {reason}")),
+        Ok(()) => Cell::text("passed"),
+    });
+    let command = wrong.typed().replace(&address, "http://127.0.0.1:PORT");
+    table.notes.push(see_it_yourself(&command));
+    Ok(table)
 }

@@ -3,17 +3,16 @@
 use std::time::Duration;
 
 use crate::protocol::block::start;
-use crate::protocol::plan::Plan;
 use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
 use crate::protocol::warmup::{self, Limits};
-use crate::tables::article::{HeapSearch, HeapTrial};
 use crate::tasks::kotlin_rows::{heap_flags, with_flags};
 use crate::tools::oha::Load;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
 use workshop_results::figures::figure;
 use workshop_results::file::Mode;
+use workshop_results::shown::{Cell, Column, Table};
 
 /// The rate of the trials, as a share of what the default heap does at most.
 const RATE: f64 = 0.6;
@@ -32,19 +31,14 @@ fn sizes(mode: Mode) -> &'static [u32] {
     }
 }
 
-/// What the search takes: the default heap, then as many trials as halving takes.
-pub fn expected(plan: &Plan, mode: Mode) -> Duration {
-    let trials = 1 + (sizes(mode).len() + 1).next_power_of_two().ilog2();
-    (Duration::from_secs_f64(plan.finding) + TRIAL + Duration::from_secs(2)) * trials
-}
-
-/// What was found, and what the service does at most by the last window of a warm-up, in requests per second: the lesser
-/// of the default heap and the chosen one.
-#[derive(Debug, Clone, PartialEq)]
+/// What was found.
 pub struct Found {
-    /// The search.
-    pub search: HeapSearch,
-    /// The lesser saturation.
+    /// The heaps that were tried, in the order of the trials.
+    pub trials: Table,
+    /// The smallest that kept to the goal, in MB; none when not even the largest did.
+    pub chosen_mb: Option<u32>,
+    /// What the service does at most by the last window of a warm-up, in requests per second: the lesser of the default heap
+    /// and the chosen one.
     pub saturation: f64,
 }
 
@@ -60,7 +54,14 @@ pub async fn search(session: &Session<'_>, shipped: &Subject, mode: Mode) -> any
     let rate = (usual.saturation * RATE).round();
     let goal_p99_ms = usual.p99_ms * GOAL;
     let sizes = sizes(mode);
-    let mut trials = Vec::new();
+    let title = format!(
+        "The heap: at {} requests/s the default one has a p99 of {} ms; a smaller one may have {} ms",
+        figure(rate),
+        figure(usual.p99_ms),
+        figure(goal_p99_ms)
+    );
+    let mut trials = Table::new("heap", title, Column::list(["p99 (ms)", "Verdict"]));
+    trials.corner = "Tried (MB)".to_owned();
     let mut chosen: Option<(u32, f64)> = None;
     // The sizes below `low` are too small, those from `high` on are large enough or were not tried.
     let (mut low, mut high) = (0, sizes.len());
@@ -82,23 +83,27 @@ pub async fn search(session: &Session<'_>, shipped: &Subject, mode: Mode) -> any
             }
             _ => low = middle + 1,
         }
-        trials.push(HeapTrial {
-            megabytes,
-            p99_ms: tried.ok().map(|tried| tried.p99_ms),
-            refused,
-        });
+        let verdict = refused.map_or_else(
+            || "large enough".to_owned(),
+            |reason| format!("too small: {reason}"),
+        );
+        let p99_ms = tried.ok().map(|tried| tried.p99_ms);
+        trials.row(
+            megabytes.to_string(),
+            vec![p99_ms.into(), Cell::Text(verdict)],
+        );
     }
+    trials.notes.push(match chosen {
+        None => "none of them keeps to it, so the default stays".to_owned(),
+        Some((megabytes, _)) => format!(
+            "the right-sized rows have {megabytes} MB, the smallest that was tried and keeps to it"
+        ),
+    });
+    let least = chosen.map_or(usual.saturation, |(_, saturation)| saturation);
     Ok(Found {
-        saturation: chosen.map_or(usual.saturation, |(_, saturation)| {
-            saturation.min(usual.saturation)
-        }),
-        search: HeapSearch {
-            rate,
-            usual_p99_ms: usual.p99_ms,
-            goal_p99_ms,
-            trials,
-            chosen_mb: chosen.map(|(megabytes, _)| megabytes),
-        },
+        trials,
+        chosen_mb: chosen.map(|(megabytes, _)| megabytes),
+        saturation: least.min(usual.saturation),
     })
 }
 

@@ -1,13 +1,12 @@
-//! The set-ups of the Kotlin service: as shipped, with a heap of the right size, with a tuned start, with raw JDBC. Each adds
-//! something to the one before it, so the last one is what a team that cares would run.
+//! What the set-ups of the Kotlin service need that is found out first: a heap of the right size, and what an earlier run noted
+//! for the start.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::protocol::block;
 use crate::protocol::session::{Session, order};
-use crate::protocol::subject::Subject;
+use crate::protocol::subject::{Subject, add_flags};
 use crate::tools::oha::Load;
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
@@ -22,14 +21,23 @@ const WRITING: Duration = Duration::from_secs(120);
 /// The cores up to which a collector that stops everything wastes nothing: there is hardly one to spare for another.
 const CORES_FOR_SERIAL: usize = 2;
 
-/// The Kotlin service with a heap of this size, and with the collector for it.
-pub fn right_sized(
-    shipped: &Subject,
+/// Completes the rows whose start depends on what was found: a heap of the right size, and what an earlier run noted.
+pub async fn set_up(
+    session: &Session<'_>,
+    subjects: &mut [Subject],
     heap_mb: Option<u32>,
     scratch: &Path,
-) -> anyhow::Result<Subject> {
-    let launch = with_flags(&shipped.launch, &heap_flags(heap_mb));
-    Subject::named("kotlin-right-sized", "Kotlin right-sized", launch, scratch)
+) -> anyhow::Result<()> {
+    for subject in subjects {
+        if subject.row.heap {
+            let flags = heap_flags(heap_mb);
+            *subject = subject.relaunched(with_flags(&subject.launch, &flags), scratch)?;
+        }
+        if subject.row.trained {
+            *subject = trained(session, subject, scratch).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The flags of a heap of this size.
@@ -43,37 +51,15 @@ pub fn heap_flags(heap_mb: Option<u32>) -> Vec<String> {
         .collect()
 }
 
-/// The same with what an earlier run noted for its start.
-pub async fn start_up_tuned(
-    session: &Session<'_>,
-    sized: &Subject,
-    scratch: &Path,
-) -> anyhow::Result<Subject> {
-    let label = "Kotlin start-up tuned";
-    trained(session, sized, "kotlin-start-up", label, scratch).await
-}
-
-/// The same again, reading by JDBC itself, without Exposed and without a transaction around the read.
-pub async fn raw_jdbc(
-    session: &Session<'_>,
-    sized: &Subject,
-    scratch: &Path,
-) -> anyhow::Result<Subject> {
-    let mut raw = sized.clone();
-    let variable = ("RECORD_REPOSITORY".to_owned(), "jdbc".to_owned());
-    raw.launch.env.push(variable);
-    trained(session, &raw, "kotlin-jdbc", "Kotlin raw JDBC", scratch).await
-}
-
-/// Lets a JVM note, under a short load, which classes a start needs, and gives the notes to a subject of this name.
+/// Lets a JVM note, under a short load, which classes a start needs, and starts the subject with the notes.
 async fn trained(
     session: &Session<'_>,
     subject: &Subject,
-    id: &str,
-    label: &str,
     scratch: &Path,
 ) -> anyhow::Result<Subject> {
-    let notes = Notes::of(jdk::find()?.feature(), scratch.join(id));
+    let part = format!("{} notes what a start needs", subject.id());
+    session.progress.part(&part);
+    let notes = Notes::of(jdk::find()?.feature(), scratch.join(subject.id()));
     let mut training = subject.clone();
     training.launch = with_flags(&subject.launch, &[notes.write()]);
     training.launch.limits.stop = WRITING;
@@ -91,13 +77,10 @@ async fn trained(
         .next("just doctor")
         .into());
     };
-    let launch = with_flags(&subject.launch, &[notes.read()]);
-    let tuned = Subject::named(id, label, launch, scratch)?;
+    let mut tuned = subject.relaunched(with_flags(&subject.launch, &[notes.read()]), scratch)?;
     // The notes are shipped beside the jar.
-    Ok(Subject {
-        size: tuned.size + size,
-        ..tuned
-    })
+    tuned.size += size;
+    Ok(tuned)
 }
 
 /// What a JVM notes of one start for the next: from JDK 25 on classes, links and profiles, before that classes only.
@@ -131,13 +114,10 @@ impl Notes {
     }
 }
 
-/// The launch with flags for the JVM, which stand before its jar.
+/// The launch with flags for the JVM.
 pub fn with_flags(launch: &Launch, flags: &[String]) -> Launch {
     let mut launch = launch.clone();
-    let jar = launch.args.iter().position(|argument| argument == "-jar");
-    let place = jar.unwrap_or(launch.args.len());
-    let flags = flags.iter().map(OsString::from);
-    launch.args.splice(place..place, flags);
+    add_flags(&mut launch, flags);
     launch
 }
 

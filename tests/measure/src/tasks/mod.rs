@@ -65,9 +65,9 @@ macro_rules! tasks {
 }
 
 const TASKS: &[Task] = tasks! {
-    "baseline" Records "/read/1" ["oha"] => reads::baseline,
+    "baseline" Records "/read/1" ["oha"] => reads::measure,
     "cold-start" Few "/ready" ["hyperfine"] => cold_start::measure,
-    "reads" Records "/read/1" ["oha"] => reads::reads,
+    "reads" Records "/read/1" ["oha"] => reads::measure,
     "guard" Records "/read/1" ["oha"] => guard::measure,
     "stall" Records "/read/1" ["oha"] => stall::measure,
     "pool" Records "/read/1" ["oha"] => pool::measure,

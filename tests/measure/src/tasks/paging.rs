@@ -6,80 +6,75 @@
 use std::time::Instant;
 
 use anyhow::Context;
-use rand::seq::SliceRandom;
 use sqlx::{PgConnection, Row};
 
-use crate::tables::export::{PageTimes, Paging};
-use workshop_results::file::{Better, Mode};
+use crate::protocol::plan::shuffled;
+use workshop_results::figures::count;
+use workshop_results::file::Mode;
 use workshop_results::metrics;
+use workshop_results::shown::{Cell, Column, Table};
 use workshop_results::statistics::median;
 
 /// Rows of a page, the service's default.
 const LIMIT: u32 = 100;
 
-/// The two ways of asking for a page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Key,
-    Offset,
-}
-
-impl Way {
-    fn sql(self) -> &'static str {
-        match self {
-            Way::Key => {
-                "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id > $1 ORDER BY id LIMIT $2"
-            }
-            Way::Offset => {
-                "SELECT id, value, odd, divisible_by_3, visited FROM records ORDER BY id OFFSET $1 LIMIT $2"
-            }
-        }
-    }
-}
+/// The two ways of asking for a page: by key, and by OFFSET.
+const WAYS: [&str; 2] = [
+    "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id > $1::int8::int4 ORDER BY id LIMIT $2",
+    "SELECT id, value, odd, divisible_by_3, visited FROM records ORDER BY id OFFSET $1 LIMIT $2",
+];
 
 /// Times the first page, and the one in the middle of all rows.
 pub async fn measure(
     connection: &mut PgConnection,
     rows: u32,
     mode: Mode,
-) -> anyhow::Result<Paging> {
+) -> anyhow::Result<Table> {
     let (near, far) = match mode {
         Mode::Quick => (50, 3),
         Mode::Standard => (300, 7),
         Mode::Thorough => (1000, 20),
     };
     let middle = (rows / 2 / LIMIT).max(2);
-    Ok(Paging {
-        limit: LIMIT,
-        rows,
-        pages: vec![
-            page(connection, 1, near).await?,
-            page(connection, middle, far).await?,
-        ],
-    })
+    let all = count(u64::from(rows));
+    let title = format!("A page of {LIMIT} rows of {all}, by key and by OFFSET");
+    let columns = [
+        "By key (ms, median)",
+        "By OFFSET (ms, median)",
+        "OFFSET ÷ key",
+        "Times each",
+    ];
+    let mut table = Table::new("paging", title, Column::list(columns));
+    table.corner = "Page".to_owned();
+    for (page, repetitions) in [(1, near), (middle, far)] {
+        let [key, offset] = times(connection, page, repetitions).await?;
+        let compared = metrics::compared_times("offset", &offset, "key", &key);
+        let cells = vec![
+            median(&key).into(),
+            median(&offset).into(),
+            Some(&compared).into(),
+            Cell::Count(repetitions as u64),
+        ];
+        table.row(count(u64::from(page)), cells);
+    }
+    Ok(table)
 }
 
-/// Times one page, both ways as often, in random order.
-async fn page(
+/// Times one page, both ways as often, in random order; in milliseconds.
+async fn times(
     connection: &mut PgConnection,
     page: u32,
     repetitions: usize,
-) -> anyhow::Result<PageTimes> {
-    let (mut by_key, mut by_offset) = (Vec::new(), Vec::new());
+) -> anyhow::Result<[Vec<f64>; 2]> {
+    let mut times = [Vec::new(), Vec::new()];
     // One pair more, which is not counted: it prepares the statements and brings the rows into the cache.
     for repetition in 0..=repetitions {
-        let mut order = [Way::Key, Way::Offset];
-        order.shuffle(&mut rand::rng());
         let mut ids = Vec::new();
-        for way in order {
+        for way in shuffled(times.len()) {
             let began = Instant::now();
-            let of_page = ask(connection, way, page).await?;
-            let took = began.elapsed().as_secs_f64() * 1e3;
-            ids.push(of_page);
-            match way {
-                _ if repetition == 0 => {}
-                Way::Key => by_key.push(took),
-                Way::Offset => by_offset.push(took),
+            ids.push(ask(connection, WAYS[way], page).await?);
+            if repetition > 0 {
+                times[way].push(began.elapsed().as_secs_f64() * 1e3);
             }
         }
         anyhow::ensure!(
@@ -87,28 +82,18 @@ async fn page(
             "page {page} has other rows by key than by OFFSET"
         );
     }
-    let ratios: Vec<f64> = by_offset
-        .iter()
-        .zip(&by_key)
-        .map(|(offset, key)| offset / key)
-        .collect();
-    Ok(PageTimes {
-        page,
-        repetitions,
-        key_ms: median(&by_key).context("no page was read")?,
-        offset_ms: median(&by_offset).context("no page was read")?,
-        offset_against_key: metrics::compared("offset", "key", &ratios, Better::Lower),
-    })
+    Ok(times)
 }
 
-async fn ask(connection: &mut PgConnection, way: Way, page: u32) -> anyhow::Result<Vec<i32>> {
+async fn ask(
+    connection: &mut PgConnection,
+    way: &'static str,
+    page: u32,
+) -> anyhow::Result<Vec<i32>> {
     // Ids run from 1 without gaps, so as many rows lie before the page as the last id before it says.
     let before = i64::from((page - 1) * LIMIT);
-    let query = match way {
-        Way::Key => sqlx::query(way.sql()).bind(i32::try_from(before)?),
-        Way::Offset => sqlx::query(way.sql()).bind(before),
-    };
-    let rows = query.bind(i64::from(LIMIT)).fetch_all(connection).await?;
+    let query = sqlx::query(way).bind(before).bind(i64::from(LIMIT));
+    let rows = query.fetch_all(connection).await?;
     rows.iter()
         .map(|row| row.try_get("id").context("a page without ids"))
         .collect()

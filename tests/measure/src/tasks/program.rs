@@ -1,21 +1,22 @@
 //! The program (exercise 9): by itself, timed by hyperfine beside a program that does nothing; then the service that starts
 //! it for each request, beside the one that draws in Kotlin.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::protocol::experiment::{Asked, Experiment};
+use crate::protocol::experiment::Asked;
 use crate::protocol::lab::Lab;
 use crate::protocol::plan::shuffled;
 use crate::protocol::progress::Progress;
-use crate::tables::program::{ProgramTime, ProgramTimes, TextTime, by_itself};
+use crate::tables::see_it_yourself;
 use crate::tasks::codes;
 use crate::tools::hyperfine::{Hyperfine, Timing};
 use workshop_harness::qr;
+use workshop_results::figures::count;
 use workshop_results::file::{Mode, ResultFile};
 use workshop_results::metrics::compared_times;
+use workshop_results::shown::{Cell, Column, Table};
 use workshop_results::statistics::{geometric_mean, median};
 
 /// The lengths of the texts that the program is timed with.
@@ -24,34 +25,46 @@ const TIMED: [usize; 3] = [32, 128, 512];
 const NOTHING: &str = "true";
 /// Runs of each command in a round; each takes about a millisecond.
 const RUNS: usize = 60;
-/// What a round of all commands takes, roughly.
-const A_ROUND: Duration = Duration::from_secs(1);
 
 /// Measures a target's program, and its answers to `/qrcode` beside those of Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let subjects = lab.kotlin_and(asked.target).await?;
-    let program = subjects[1].launch.parts.first();
-    let program = program.context("there is no program to time")?;
-    let rounds = rounds(asked.mode);
-    let stopwatch = Stopwatch {
-        hyperfine: Hyperfine::find(lab.workspace)?,
-        cases: cases(lab, program.clone())?,
-    };
-    println!(
-        "the program by itself:  {}",
-        stopwatch.cases[1].timing().typed()
-    );
-    let takes = A_ROUND * rounds as u32;
-    let alone = async |experiment: &Experiment<'_>| {
-        stopwatch
-            .time(lab, rounds, &experiment.session.progress)
-            .await
-    };
-    let measured = codes::measure(lab, asked, "codes", subjects, takes, alone);
-    let (mut experiment, times) = measured.await?;
+    let hyperfine = Hyperfine::find(lab.workspace)?;
+    let mut experiment = codes::begin(lab, asked, "codes").await?;
+    let columns = Column::list(["From start to end (ms)", "Image (bytes)", "÷ nothing"]);
+    let mut table = Table::new("program", "The program by itself", columns);
+    for (place, caller) in experiment.subjects.iter().skip(1).enumerate() {
+        let program = caller.launch.parts.first();
+        let program = program.context("there is no program to time")?;
+        let cases = cases(lab.scratch(), program)?;
+        println!("the program by itself:  {}", cases[1].timing().typed());
+        let progress = &experiment.session.progress;
+        let rounds = rounds(asked.mode);
+        let medians = time(&hyperfine, &cases, lab.scratch(), rounds, progress).await?;
+        if place == 0 {
+            let cells = vec![range(&medians[0])?, Cell::Empty, Cell::Count(1)];
+            table.row("A program that does nothing", cells);
+            let command = cases[1].shown(lab.scratch());
+            table.notes.push(see_it_yourself(&command));
+        }
+        let whose = match place {
+            0 => String::new(),
+            _ => format!("{}: ", caller.side.label),
+        };
+        for (case, of_case) in cases.iter().zip(&medians).skip(1) {
+            let against_nothing = compared_times("program", of_case, NOTHING, &medians[0]);
+            let cells = vec![
+                range(of_case)?,
+                Cell::Count(case.image_bytes().await? as u64),
+                Some(&against_nothing).into(),
+            ];
+            let bytes = count(case.text_bytes as u64);
+            table.row(format!("{whose}A text of {bytes} bytes"), cells);
+        }
+    }
+    codes::compare(&mut experiment).await?;
     experiment.notes.push("the CPU time of a program counts as its caller's once it has ended; the time in which the system starts it counts as well".to_owned());
-    let mut result = experiment.finish().await;
-    result.tables.push(by_itself(&times));
+    let mut result = experiment.finish().await?;
+    result.tables.push(table);
     Ok(result)
 }
 
@@ -71,7 +84,7 @@ struct Case {
     input: Option<PathBuf>,
 }
 
-fn cases(lab: &Lab<'_>, program: PathBuf) -> anyhow::Result<Vec<Case>> {
+fn cases(scratch: &Path, program: &Path) -> anyhow::Result<Vec<Case>> {
     let nothing = Case {
         text_bytes: 0,
         program: NOTHING.into(),
@@ -79,67 +92,50 @@ fn cases(lab: &Lab<'_>, program: PathBuf) -> anyhow::Result<Vec<Case>> {
     };
     let mut cases = vec![nothing];
     for text_bytes in TIMED {
-        let input = lab.scratch().join(format!("{text_bytes}.txt"));
+        let input = scratch.join(format!("{text_bytes}.txt"));
         std::fs::write(&input, codes::text(text_bytes)).context("cannot write a text")?;
         cases.push(Case {
             text_bytes,
-            program: program.clone(),
+            program: program.to_owned(),
             input: Some(input),
         });
     }
     Ok(cases)
 }
 
-struct Stopwatch {
-    hyperfine: Hyperfine,
-    cases: Vec<Case>,
-}
-
-impl Stopwatch {
-    /// Times all cases in every round, in random order.
-    async fn time(
-        &self,
-        lab: &Lab<'_>,
-        rounds: usize,
-        progress: &Progress,
-    ) -> anyhow::Result<ProgramTimes> {
-        let mut medians: Vec<Vec<f64>> = vec![Vec::new(); self.cases.len()];
-        for round in 1..=rounds {
-            progress.part(&format!("the program by itself, round {round} of {rounds}"));
-            for case in shuffled(self.cases.len()) {
-                let timing = self.cases[case].timing();
-                let times = self.hyperfine.times(&timing, lab.scratch()).await?;
-                let times: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e3).collect();
-                medians[case].extend(median(&times));
-            }
+/// Times all cases in every round, in random order: the medians of their runs in milliseconds, by round.
+async fn time(
+    hyperfine: &Hyperfine,
+    cases: &[Case],
+    scratch: &Path,
+    rounds: usize,
+    progress: &Progress,
+) -> anyhow::Result<Vec<Vec<f64>>> {
+    let mut medians: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
+    for round in 1..=rounds {
+        progress.part(&format!("the program by itself, round {round} of {rounds}"));
+        for case in shuffled(cases.len()) {
+            let times = hyperfine.times(&cases[case].timing(), scratch).await?;
+            let times: Vec<f64> = times.iter().map(|time| time.as_secs_f64() * 1e3).collect();
+            medians[case].extend(median(&times));
         }
-        let mut texts = Vec::new();
-        for (case, of_case) in self.cases.iter().zip(&medians).skip(1) {
-            texts.push(TextTime {
-                text_bytes: case.text_bytes,
-                image_bytes: case.image_bytes().await?,
-                time: time_of(of_case)?,
-                against_nothing: compared_times("program", of_case, NOTHING, &medians[0]),
-            });
-        }
-        let scratch = format!("{}/", lab.scratch().display());
-        let folder = self.cases[1].program.parent();
-        let folder = format!("{}/", folder.unwrap_or(lab.scratch()).display());
-        Ok(ProgramTimes {
-            command: self.cases[1]
-                .timing()
-                .typed()
-                .replace(&scratch, "")
-                .replace(&folder, ""),
-            nothing: time_of(&medians[0])?,
-            texts,
-        })
     }
+    Ok(medians)
 }
 
 impl Case {
     fn timing(&self) -> Timing {
         Timing::runs(&self.program, self.input.as_deref(), RUNS)
+    }
+
+    /// The command as it is typed, without the folders of this machine.
+    fn shown(&self, scratch: &Path) -> String {
+        let folders = [Some(scratch), self.program.parent()];
+        let mut typed = self.timing().typed();
+        for folder in folders.into_iter().flatten() {
+            typed = typed.replace(&format!("{}/", folder.display()), "");
+        }
+        typed
     }
 
     /// The size of the image, once it was seen to hold a code.
@@ -156,23 +152,11 @@ impl Case {
     }
 }
 
-fn time_of(medians: &[f64]) -> anyhow::Result<ProgramTime> {
-    Ok(ProgramTime {
-        ms: geometric_mean(medians).context("hyperfine measured no time")?,
-        least_ms: medians.iter().copied().fold(f64::INFINITY, f64::min),
-        most_ms: medians.iter().copied().fold(0.0, f64::max),
+/// The geometric mean over the rounds, with the shortest and the longest.
+fn range(medians: &[f64]) -> anyhow::Result<Cell> {
+    Ok(Cell::Range {
+        value: geometric_mean(medians).context("hyperfine measured no time")?,
+        least: medians.iter().copied().fold(f64::INFINITY, f64::min),
+        most: medians.iter().copied().fold(0.0, f64::max),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_has_its_extremes() {
-        let time = time_of(&[1.0, 4.0]).unwrap();
-        assert!((time.ms - 2.0).abs() < 1e-9);
-        assert_eq!((time.least_ms, time.most_ms), (1.0, 4.0));
-        assert!(time_of(&[]).is_err());
-    }
 }

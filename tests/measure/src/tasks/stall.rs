@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::protocol::block::{Loads, Observed};
-use crate::protocol::experiment::{Asked, Experiment, against_the_first, ids};
+use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
 use crate::protocol::lab::Lab;
 use crate::protocol::metrics::of;
-use crate::protocol::plan::Plan;
 use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
 use crate::tables::stall::{self, Moments, Stall, StalledSide};
@@ -43,16 +42,13 @@ const PERCENTILES: [(&str, f64); 4] = [
 
 /// Measures a target beside Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let subjects = lab.kotlin_and(asked.target).await?;
-    let plan = Plan::of(&asked.task, asked.mode)?;
-    let mut experiment = Experiment::begin(lab, asked, subjects.clone(), plan, 0, Duration::ZERO);
+    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
     println!(
         "the load:  {CONNECTIONS} connections at a constant rate, by oha with -q RATE --latency-correction; in the middle of each run,\n           the database stands still for {} s",
         STALL.as_secs()
     );
-    experiment
-        .same_work(&subjects.iter().collect::<Vec<_>>(), asked.exercise)
-        .await?;
+    experiment.same_work().await?;
+    let subjects = experiment.subjects.clone();
 
     // One proxy for all blocks: only one service runs at a time, and all of them go the same way.
     let proxy = DatabaseProxy::start(&lab.database_url).await?;
@@ -71,7 +67,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     };
     let records = experiment.rounds(&subjects, &mut loads).await?;
     let sides = ids(&subjects);
-    let pairs = against_the_first(&subjects);
+    let pairs = pairs(&subjects);
     experiment.judge(&of("stall", [(percent, percent)])?, &records, &pairs);
     experiment.decide(P99, &sides);
     experiment.notes.extend(notes_on(seconds));
@@ -94,7 +90,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
             })
             .collect(),
     };
-    let mut result = experiment.finish().await;
+    let mut result = experiment.finish().await?;
     result.tables.push(stall::counted_twice(&result, &stalled));
     result.charts.push(stall::course(&result, &stalled));
     Ok(result)

@@ -1,6 +1,6 @@
 //! curl, the client of exports: it reads as fast as it gets, and keeps nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::Context;
@@ -42,11 +42,12 @@ impl Curl {
         Ok(Curl(curl))
     }
 
-    /// Downloads a URL and throws it away.
-    pub async fn download(&self, url: &str, key: &str) -> anyhow::Result<Download> {
+    /// Downloads a URL into a file.
+    pub async fn download(&self, url: &str, key: &str, file: &Path) -> anyhow::Result<Download> {
         let output = tokio::process::Command::new(&self.0)
             .args(["--silent", "--show-error", "--noproxy", "*"])
-            .args(["--output", "/dev/null", "--write-out", FORMAT])
+            .args(["--write-out", FORMAT, "--output"])
+            .arg(file)
             .args(["--header", &format!("X-API-Key: {key}")])
             .arg(url)
             .stdin(Stdio::null())

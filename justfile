@@ -70,7 +70,7 @@ measure target *options: tool (bring "oha" "hyperfine")
 report: tool
     {{ workshop }} report
 
-# Hold the measuring against itself: no difference, and a planted one
+# Compare the measuring with itself: no difference, and a planted one
 [group('measuring')]
 calibrate *options: tool (bring "oha" "hyperfine")
     {{ workshop }} calibrate {{ options }}
@@ -133,7 +133,7 @@ editors: tool
 starter-patch target: tool
     {{ workshop }} starter-patch {{ quote(target) }}
 
-# How long the loop of edit and check takes, held against its limits
+# How long the loop of edit and check takes, compared with its limits
 [group('authors')]
 bench-loop: tool (bring "mdbook")
     {{ workshop }} bench-loop

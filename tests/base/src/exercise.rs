@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
+use crate::files;
 use crate::outcome::Trouble;
 use crate::workspace::Workspace;
 
@@ -225,8 +226,7 @@ fn port() -> String {
 }
 
 fn read_exercise(path: &std::path::Path) -> anyhow::Result<Exercise> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = files::text(path)?;
     toml::from_str(&text).map_err(|error| {
         Trouble::new(format!("{} is malformed: {error}", path.display()))
             .expected(

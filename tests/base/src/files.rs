@@ -59,6 +59,11 @@ pub fn read_if_there(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     }
 }
 
+/// The text of a file.
+pub fn text(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
 /// The paths that are in one tree only, or with another content in the other.
 pub fn differing<C: PartialEq>(
     one: &BTreeMap<PathBuf, C>,
@@ -117,7 +122,7 @@ pub fn replace(
 ) -> anyhow::Result<()> {
     anyhow::ensure!(
         read_if_there(path)?.as_ref() == before,
-        "{} was written by somebody else meanwhile and was left alone",
+        "{} was written by another program meanwhile and was left alone",
         path.display()
     );
     match after {

@@ -3,7 +3,7 @@
 //!
 //! The starter is kept as a patch beside the reference, not as a second copy: learners edit (and commit) the only copy
 //! of the starter there is, and a checkout may be a plain download without history. Reference plus patch brings the
-//! starter back in all these cases, and the author's gate holds the two against each other.
+//! starter back in all these cases, and the author's gate compares the two.
 
 use std::path::Path;
 
@@ -21,13 +21,10 @@ pub const STARTER_PATCH: &str = "starter.patch";
 /// The name of the record of what was carried, in the reference's folder; see [`workshop::chain`].
 pub const CARRIED: &str = "carried.toml";
 
-/// Files that stand beside the starter only; the tool never writes them.
+/// Files that are beside the starter only; the tool never writes them.
 const STARTER_ONLY: &str = "hints.md";
 
 /// The reference as it looks in the learner's folder: under the learner's package name.
-///
-/// # Errors
-/// When the files cannot be read.
 pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
     Ok(under_name(
         reference_files(workspace, exercise)?,
@@ -38,9 +35,6 @@ pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<T
 
 /// The files of the reference as they lie there, without what belongs to the author alone: the planted mistakes, the
 /// starter's patch, the record of what was carried.
-///
-/// # Errors
-/// When the files cannot be read.
 pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
     let folder = exercise.solution(workspace);
     let mut tree = files::read_tree(&folder)?;
@@ -68,17 +62,11 @@ pub fn under_name(mut tree: Tree, from: &str, to: &str) -> Tree {
 }
 
 /// The starter: the reference, with the patch applied.
-///
-/// # Errors
-/// When the patch is missing or does not fit the reference, which happens when somebody edited either.
 pub fn starter(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
     starter_from(workspace, exercise, reference(workspace, exercise)?)
 }
 
 /// The starter that the patch makes of this state of the reference.
-///
-/// # Errors
-/// When the patch is missing or does not fit.
 pub fn starter_from(
     workspace: &Workspace,
     exercise: &Exercise,
@@ -101,56 +89,45 @@ fn broken(workspace: &Workspace, path: &Path, how: &str) -> Trouble {
 }
 
 /// What lies in the learner's folder, as far as it is the learner's or may be replaced by the tool.
-///
-/// # Errors
-/// When the files cannot be read.
 pub fn in_place(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
     let mut tree = files::read_tree(&exercise.starter(workspace))?;
     tree.remove(Path::new(STARTER_ONLY));
     Ok(tree)
 }
 
-/// For the author: the patch that leads from the reference to the starter.
-///
-/// # Errors
-/// When files outside the edit list differ; they have to be alike.
-pub fn make_patch(exercise: &Exercise, reference: &Tree, starter: &Tree) -> anyhow::Result<String> {
-    let strays = files::differing(starter, reference)
-        .into_iter()
-        .filter(|path| !exercise.edit.contains(path))
-        .map(|path| path.display().to_string())
-        .collect::<Vec<_>>();
-    if !strays.is_empty() {
-        return Err(Trouble::new(format!(
-            "starter and reference of {} differ in {}",
-            exercise.name(),
-            strays.join(", ")
-        ))
-        .expected("differences in the files of the edit list only")
-        .next("make them alike, or list them under edit in both exercise.toml")
-        .failed()
-        .into());
-    }
-    Ok(patches::between(reference, starter))
+/// The files outside the edit list in which starter and reference differ.
+pub fn strays(exercise: &Exercise, reference: &Tree, starter: &Tree) -> Vec<String> {
+    let differing = files::differing(starter, reference).into_iter();
+    let strays = differing.filter(|path| !exercise.edit.contains(path));
+    strays.map(|path| path.display().to_string()).collect()
 }
 
-/// For the author's gate: what is wrong with the starter's patch, one line a file; empty when reference plus patch is
-/// exactly what lies in the starter's folder.
-///
-/// # Errors
-/// When the patch cannot be applied at all.
+/// For the author: the patch that leads from the reference to the starter. An error when files outside the edit list differ.
+pub fn make_patch(exercise: &Exercise, reference: &Tree, starter: &Tree) -> anyhow::Result<String> {
+    let strays = strays(exercise, reference, starter);
+    if strays.is_empty() {
+        return Ok(patches::between(reference, starter));
+    }
+    let (name, strays) = (exercise.name(), strays.join(", "));
+    Trouble::new(format!(
+        "starter and reference of {name} differ in {strays}"
+    ))
+    .expected("differences in the files of the edit list only")
+    .next("make them alike, or list them under edit in both exercise.toml")
+    .failed()
+    .err()
+}
+
+/// For the author's gate: what is wrong with the starter's patch, one line per file; empty when reference plus patch is
+/// exactly what is in the starter's folder.
 pub fn patch_faults(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
     let made =
         starter(workspace, exercise).context("the starter cannot be made from the reference")?;
     let there = in_place(workspace, exercise)?;
-    Ok(files::differing(&made, &there)
-        .into_iter()
-        .map(|path| {
-            format!(
-                "{} is not what {STARTER_PATCH} makes of the reference; run just starter-patch {}",
-                path.display(),
-                exercise.name()
-            )
-        })
-        .collect())
+    let (name, differing) = (exercise.name(), files::differing(&made, &there));
+    let told = differing.iter().map(|path| {
+        let path = path.display();
+        format!("{path} isn't what {STARTER_PATCH} makes of the reference; run just starter-patch {name}")
+    });
+    Ok(told.collect())
 }

@@ -15,6 +15,15 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Whether everything is as it should be.
+    pub fn of(passed: bool) -> Self {
+        if passed {
+            Outcome::Passed
+        } else {
+            Outcome::Failed
+        }
+    }
+
     /// The process exit code that stands for this outcome.
     pub fn code(self) -> u8 {
         match self {
@@ -66,6 +75,11 @@ impl Trouble {
         self
     }
 
+    /// Stops the command with this error.
+    pub fn err<T>(self) -> anyhow::Result<T> {
+        Err(self.into())
+    }
+
     /// The one in an error, be it the error itself, a context of it, or a cause.
     pub fn of(error: &anyhow::Error) -> Option<&Trouble> {
         let in_the_chain = || {
@@ -74,6 +88,11 @@ impl Trouble {
                 .find_map(|cause| cause.downcast_ref::<Trouble>())
         };
         error.downcast_ref::<Trouble>().or_else(in_the_chain)
+    }
+
+    /// What to do next.
+    pub fn what_next(&self) -> Option<&str> {
+        self.next.as_deref()
     }
 
     /// The outcome that a command ends with when it stops on this error.
@@ -96,6 +115,13 @@ impl fmt::Display for Trouble {
 }
 
 impl std::error::Error for Trouble {}
+
+/// The end of what another program said, for an error about it: up to twelve lines, each on a line of its own behind a bar.
+pub fn last_lines(said: &str) -> String {
+    let lines: Vec<&str> = said.trim().lines().collect();
+    let last = lines.iter().skip(lines.len().saturating_sub(12));
+    last.map(|line| format!("\n  | {line}")).collect()
+}
 
 /// Somebody pressed Ctrl-C and all was put in order; exit code 130, as shells have it.
 #[derive(Debug, thiserror::Error)]

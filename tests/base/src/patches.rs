@@ -1,6 +1,7 @@
 //! Patches of whole folders: unified diffs with `a/…` and `b/…` below the folder, applied to files in memory and made
 //! from them. Lines before the first file are a header and are left out.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use diffy::patch_set::{FileOperation, ParseOptions, PatchSet};
@@ -8,58 +9,30 @@ use diffy::{DiffOptions, PatchFormatter};
 
 use crate::files::{Tree, differing};
 
-/// Why a patch cannot be applied; the words follow the patch's name or "the patch".
-#[derive(Debug, thiserror::Error)]
-pub enum Misfit {
-    /// The text is no patch of text files.
-    #[error("is no patch of text files ({0})")]
-    Malformed(String),
-    /// It does more than patches here may do.
-    #[error("renames files; it may only change, add and delete them")]
-    Renames,
-    /// It was made against other lines.
-    #[error("does not fit {file} ({why})")]
-    DoesNotFit {
-        /// The file's path below the folder.
-        file: String,
-        /// Which part of the patch.
-        why: String,
-    },
-}
-
 /// Applies a patch to the files. Lines may have moved since it was made, their text may not have changed.
 ///
-/// # Errors
-/// When the patch is malformed or does not fit; some files are patched then and others not.
-pub fn apply(tree: &mut Tree, patch: &str) -> Result<(), Misfit> {
+/// An error follows the patch's name, or "the patch"; some files are patched then and others not.
+pub fn apply(tree: &mut Tree, patch: &str) -> Result<(), String> {
     for file in PatchSet::parse(patch, ParseOptions::unidiff()) {
-        let file = file.map_err(|error| Misfit::Malformed(error.to_string()))?;
-        let hunks = file
-            .patch()
-            .as_text()
-            .ok_or_else(|| Misfit::Malformed("it is binary".to_owned()))?;
+        let file = file.map_err(|error| format!("isn't a patch of text files ({error})"))?;
+        let hunks = file.patch().as_text();
+        let hunks = hunks.ok_or("isn't a patch of text files (it is binary)")?;
         let operation = file.operation().strip_prefix(1);
         let (old, new) = match &operation {
-            FileOperation::Create(new) => (None, Some(new.as_ref())),
-            FileOperation::Delete(old) => (Some(old.as_ref()), None),
-            FileOperation::Modify { original, modified } => {
-                (Some(original.as_ref()), Some(modified.as_ref()))
-            }
-            FileOperation::Rename { .. } | FileOperation::Copy { .. } => {
-                return Err(Misfit::Renames);
-            }
+            FileOperation::Create(new) => (None, Some(new)),
+            FileOperation::Delete(old) => (Some(old), None),
+            FileOperation::Modify { original, modified } => (Some(original), Some(modified)),
+            _ => return Err("renames files; it may only change, add and delete them".to_owned()),
         };
-        let before = old
-            .and_then(|old| tree.remove(Path::new(old)))
-            .unwrap_or_default();
-        let after = diffy::apply(&String::from_utf8_lossy(&before), hunks).map_err(|error| {
-            Misfit::DoesNotFit {
-                file: old.or(new).unwrap_or_default().to_owned(),
-                why: error.to_string(),
-            }
+        let before = old.and_then(|old| tree.remove(Path::new(&**old)));
+        let before = String::from_utf8(before.unwrap_or_default());
+        let before = before.map_err(|_| "changes a file that isn't text".to_owned())?;
+        let after = diffy::apply(&before, hunks).map_err(|error| {
+            let file = old.or(new).map_or("", |file| &**file);
+            format!("does not fit {file} ({error})")
         })?;
         if let Some(new) = new {
-            tree.insert(PathBuf::from(new), after.into_bytes());
+            tree.insert(PathBuf::from(&**new), after.into_bytes());
         }
     }
     Ok(())
@@ -67,26 +40,32 @@ pub fn apply(tree: &mut Tree, patch: &str) -> Result<(), Misfit> {
 
 /// The patch that leads from one state of a folder to another; empty when they are alike.
 pub fn between(before: &Tree, after: &Tree) -> String {
-    let mut text = String::new();
-    for path in differing(before, after) {
+    let patches = differing(before, after).into_iter().map(|path| {
         let name = |side: &str, tree: &Tree| match tree.get(&path) {
             Some(_) => format!("{side}/{}", path.display()),
             None => "/dev/null".to_owned(),
         };
-        let content = |tree: &Tree| {
-            String::from_utf8_lossy(tree.get(&path).map_or(&[], Vec::as_slice)).into_owned()
-        };
-        let (old, new) = (content(before), content(after));
-        let mut options = DiffOptions::new();
-        options
-            .set_original_filename(name("a", before))
-            .set_modified_filename(name("b", after));
-        let patch = options.create_patch(&old, &new);
-        // Spaces before empty context lines are kept as git writes them, so that other tools read the patch too.
-        let formatter = PatchFormatter::new().suppress_blank_empty(false);
-        text.push_str(&formatter.fmt_patch(&patch).to_string());
-    }
-    text
+        let names = [name("a", before), name("b", after)];
+        difference(names, &text(before, &path), &text(after, &path))
+    });
+    patches.collect()
+}
+
+/// What leads from one text to another, below the names of both.
+pub fn difference([old, new]: [String; 2], before: &str, after: &str) -> String {
+    let mut options = DiffOptions::new();
+    options
+        .set_original_filename(old)
+        .set_modified_filename(new);
+    let patch = options.create_patch(before, after);
+    // Spaces before empty context lines are kept as git writes them, so that other tools read the patch too.
+    let formatter = PatchFormatter::new().suppress_blank_empty(false);
+    formatter.fmt_patch(&patch).to_string()
+}
+
+/// The text of a file, empty when it isn't there.
+pub fn text<'a>(tree: &'a Tree, path: &Path) -> Cow<'a, str> {
+    String::from_utf8_lossy(tree.get(path).map_or(&[], Vec::as_slice))
 }
 
 #[cfg(test)]
@@ -112,9 +91,6 @@ mod tests {
     fn a_patch_that_does_not_fit_names_the_file() {
         let patch = between(&tree(&[("src/a.rs", "1\n")]), &tree(&[("src/a.rs", "2\n")]));
         let misfit = apply(&mut tree(&[("src/a.rs", "3\n")]), &patch).unwrap_err();
-        assert!(
-            misfit.to_string().starts_with("does not fit src/a.rs"),
-            "{misfit}"
-        );
+        assert!(misfit.starts_with("does not fit src/a.rs"), "{misfit}");
     }
 }

@@ -114,7 +114,7 @@ pub async fn in_time<T: Send + 'static>(
 ) -> Option<T> {
     let (sender, result) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
-        // Nobody waits any more when the time is up.
+        // Nobody waits anymore when the time is up.
         let _ = sender.send(work());
     });
     tokio::time::timeout(limit, result).await.ok()?.ok()

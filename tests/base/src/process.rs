@@ -211,7 +211,7 @@ pub fn all() -> HashMap<u32, Process> {
         .collect()
 }
 
-/// Parses one line of `/proc/PID/stat`. The program's name stands in parentheses and may hold anything, so the fields
+/// Parses one line of `/proc/PID/stat`. The program's name is in parentheses and may hold anything, so the fields
 /// are counted after the last one.
 fn parse_stat(line: &str) -> Option<Process> {
     let (before, after) = line.rsplit_once(')')?;

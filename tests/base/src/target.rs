@@ -53,9 +53,9 @@ impl FromStr for Target {
         let target = meant(text);
         match target {
             Some(target) if target.to_string() == text => Ok(target),
-            Some(target) => Err(format!("{text} is no target; did you mean {target}?")),
+            Some(target) => Err(format!("{text} isn't a target; did you mean {target}?")),
             None => Err(format!(
-                "{text} is no target; a target is exercise-N, solution-N or kotlin"
+                "{text} isn't a target; a target is exercise-N, solution-N or kotlin"
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! What the tool prints looks like: words first, colour only on a terminal, never alone, never with `NO_COLOR`.
+//! What the tool prints looks like: words first, color only on a terminal, never alone, never with `NO_COLOR`.
 
 use std::io::IsTerminal;
 
@@ -17,8 +17,8 @@ pub enum Style {
     Faint,
 }
 
-/// True when standard output is a terminal that wants colour: no `NO_COLOR`, `TERM` is not `dumb`.
-pub fn colour() -> bool {
+/// True when standard output is a terminal that wants color: no `NO_COLOR`, `TERM` is not `dumb`.
+pub fn color() -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     std::io::stdout().is_terminal() && !refused && !dumb
@@ -29,10 +29,10 @@ pub fn interactive() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// The text in its style; unchanged where colour is not wanted.
+/// The text in its style; unchanged where color is not wanted.
 pub fn paint(style: Style, text: impl AsRef<str>) -> String {
     let text = text.as_ref();
-    if !colour() {
+    if !color() {
         return text.to_owned();
     }
     let code = match style {
@@ -43,4 +43,15 @@ pub fn paint(style: Style, text: impl AsRef<str>) -> String {
         Style::Faint => "2",
     };
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
+
+/// Prints one finding, `  ok    WHAT` or `  FAIL  WHAT`, and gives it back.
+pub fn finding(what: &str, holds: bool) -> bool {
+    let word = if holds {
+        paint(Style::Good, "ok  ")
+    } else {
+        paint(Style::Bad, "FAIL")
+    };
+    println!("  {word}  {what}");
+    holds
 }

@@ -13,9 +13,6 @@ pub struct Workspace {
 impl Workspace {
     /// Finds the checkout: the folder `WORKSHOP_ROOT` names, else the nearest folder above the current one that holds
     /// a `justfile` and `tests/tools.toml`.
-    ///
-    /// # Errors
-    /// When there is no such folder.
     pub fn find() -> anyhow::Result<Self> {
         if let Some(root) = std::env::var_os("WORKSHOP_ROOT") {
             return Ok(Workspace::at(PathBuf::from(root).canonicalize()?));
@@ -64,7 +61,7 @@ impl Workspace {
         self.root.join("exercises/kotlin-service")
     }
 
-    /// One folder a data set: migrations and description.
+    /// One folder per data set: migrations and description.
     pub fn datasets(&self) -> PathBuf {
         self.root.join("datasets")
     }

@@ -1,16 +1,12 @@
 //! `{{#diff exercise-3}}`: what leads from the starter to the reference, folded away until the reader wants it.
 
-use std::fmt::Write;
-
-use anyhow::Context;
-
 use crate::fault::Problem;
 use crate::html::{block, escape};
 use workshop_base::exercise::Exercise;
 use workshop_base::workspace::Workspace;
-use workshop_base::{files, originals};
+use workshop_base::{files, originals, patches};
 
-/// The difference in the files of the edit list, one pane a file.
+/// The difference in the files of the edit list, one pane per file.
 pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Problem> {
     if !exercise.is_crate() {
         return Err(Problem::new(
@@ -25,26 +21,16 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Prob
     let reference = originals::reference(workspace, exercise)?;
     let mut panes = String::new();
     let mut lines = 0;
-    for path in files::differing(&starter, &reference) {
-        if !exercise.edit.contains(&path) {
-            continue;
-        }
-        let text = |tree: &files::Tree| -> anyhow::Result<String> {
-            let bytes = tree.get(&path).cloned().unwrap_or_default();
-            String::from_utf8(bytes)
-                .with_context(|| format!("{} of {} is not text", path.display(), exercise.name()))
-        };
-        let patch = hunks(
-            &without_anchors(&text(&starter)?),
-            &without_anchors(&text(&reference)?),
-        );
+    let differing = files::differing(&starter, &reference).into_iter();
+    for path in differing.filter(|path| exercise.edit.contains(path)) {
+        let text = |tree| without_anchors(&patches::text(tree, &path));
+        let patch = hunks(&text(&starter), &text(&reference));
         if patch.is_empty() {
             continue;
         }
         lines += patch.lines().filter(|line| line.starts_with('+')).count();
         let name = escape(&path.to_string_lossy());
-        let _ = write!(
-            panes,
+        panes += &format!(
             "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">Difference</span> <span class=\"pane-path\"><b>{name}</b></span></figcaption>\n<pre><code class=\"language-diff\" tabindex=\"0\" role=\"region\" aria-label=\"Difference in {name}\">{}</code></pre>\n</figure>\n",
             escape(patch.trim_end())
         );
@@ -62,15 +48,9 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Prob
 
 /// The hunks of the difference, without the two lines of file names.
 fn hunks(before: &str, after: &str) -> String {
-    if before == after {
-        return String::new();
-    }
-    let patch = diffy::create_patch(before, after).to_string();
-    patch
-        .lines()
-        .skip_while(|line| !line.starts_with("@@"))
-        .collect::<Vec<_>>()
-        .join("\n")
+    let difference = patches::difference(Default::default(), before, after);
+    let hunks: Vec<&str> = difference.lines().skip(2).collect();
+    hunks.join("\n")
 }
 
 /// The text without the anchor comments, which are the book's own business.

@@ -1,6 +1,5 @@
 //! Turns the macros of a page into what the reader sees.
 
-use std::cell::OnceCell;
 use std::path::Path;
 
 use crate::fault::{Fault, Problem};
@@ -31,22 +30,22 @@ pub const MACROS: [&str; 11] = [
 pub struct Expander<'a> {
     workspace: &'a Workspace,
     site: &'a Site,
-    catalogue: OnceCell<Result<Catalogue, Problem>>,
+    /// The exercises.
+    pub catalogue: Catalogue,
 }
 
 impl<'a> Expander<'a> {
     /// For the pages of this book.
-    pub fn new(workspace: &'a Workspace, site: &'a Site) -> Self {
-        Expander {
+    pub fn new(workspace: &'a Workspace, site: &'a Site) -> anyhow::Result<Self> {
+        Ok(Expander {
             workspace,
             site,
-            catalogue: OnceCell::new(),
-        }
+            catalogue: Catalogue::read(workspace)?,
+        })
     }
 
     /// The page with every macro replaced.
     pub fn expand(&self, page: &Page) -> Result<String, Vec<Fault>> {
-        let file = Path::new("book").join(&page.path);
         let text = &page.text;
         let mut faults = Vec::new();
         let mut expanded = String::with_capacity(text.len());
@@ -61,7 +60,7 @@ impl<'a> Expander<'a> {
             }
             match self.one(page, &call, &mut instructor) {
                 Ok(html) => expanded.push_str(&html),
-                Err(problem) => faults.push(Fault::new(&file, call.line, problem)),
+                Err(problem) => faults.push(Fault::new(page.file(), call.line, problem)),
             }
         }
         if let Some(line) = instructor {
@@ -69,7 +68,7 @@ impl<'a> Expander<'a> {
                 "{{#instructor}} is never closed",
                 "write {{#/instructor}} on a line of its own after the notes",
             );
-            faults.push(Fault::new(&file, line, problem));
+            faults.push(Fault::new(page.file(), line, problem));
         }
         expanded.push_str(&text[copied..]);
         if faults.is_empty() {
@@ -88,24 +87,22 @@ impl<'a> Expander<'a> {
         if !call.alone && !matches!(call.name.as_str(), "minutes" | "include") {
             return Err(Problem::new(
                 format!(
-                    "{{{{#{}}}}} makes a block, but something else stands on its line, or the line is indented",
+                    "{{{{#{}}}}} makes a block, but something else is on its line, or the line is indented",
                     call.name
                 ),
                 "put it on a line of its own, at the left margin",
             ));
         }
+        let without_arguments = || call.takes::<0>(&format!("{{{{#{}}}}}", call.name));
         match call.name.as_str() {
             "panes" | "code" => panes::render(self.workspace.root(), call),
             "include" => self.include(page, call),
             "minutes" => Ok(schedule::minutes(self.exercise(call)?.minutes)),
             "schedule" => {
-                call.no_arguments()?;
-                Ok(schedule::table(self.site, &page.path, self.catalogue()?))
+                without_arguments()?;
+                Ok(schedule::table(self.site, &page.path, &self.catalogue))
             }
-            "results" => {
-                let (of, ids) = self.measured(call, "{{#results exercise-3}}")?;
-                results::render(self.workspace, of, ids)
-            }
+            "results" => self.results(call),
             "published" => match call.arguments.as_slice() {
                 [file] => results::published(self.workspace, file, None),
                 [file, beside] => results::published(self.workspace, file, Some(beside)),
@@ -115,36 +112,14 @@ impl<'a> Expander<'a> {
                 )),
             },
             "report" => {
-                call.no_arguments()?;
+                without_arguments()?;
                 results::report(self.workspace)
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
-            "tests" => Ok(tests_list::render(self.catalogue()?, self.exercise(call)?)),
-            "instructor" => {
-                call.no_arguments()?;
-                if instructor.is_some() {
-                    return Err(Problem::new(
-                        "{{#instructor}} inside {{#instructor}}",
-                        "close the first with {{#/instructor}}",
-                    ));
-                }
-                *instructor = Some(call.line);
-                Ok(
-                    "\n\n<details class=\"instructor\">\n<summary>For instructors</summary>\n\n"
-                        .to_owned(),
-                )
-            }
-            "/instructor" => {
-                call.no_arguments()?;
-                instructor
-                    .take()
-                    .map(|_| "\n\n</details>\n\n".to_owned())
-                    .ok_or_else(|| {
-                        Problem::new(
-                            "{{#/instructor}} closes nothing",
-                            "write {{#instructor}} before the notes",
-                        )
-                    })
+            "tests" => Ok(tests_list::render(&self.catalogue, self.exercise(call)?)),
+            "instructor" | "/instructor" => {
+                without_arguments()?;
+                notes(call, instructor)
             }
             unknown => Err(Problem::new(
                 format!("there is no macro {{{{#{unknown}}}}}"),
@@ -156,22 +131,13 @@ impl<'a> Expander<'a> {
     /// `{{#include path:anchor}}`, the path seen from the page as mdBook sees it. Other than mdBook's own, it fails when
     /// there is nothing to include.
     fn include(&self, page: &Page, call: &Call) -> Result<String, Problem> {
-        let argument = call.only_argument("{{#include ../path/to/file.sql:anchor}}")?;
-        let (path, anchor) = argument
-            .split_once(':')
-            .map_or((argument, None), |(path, anchor)| (path, Some(anchor)));
-        let from = Path::new("book").join(page.path.parent().unwrap_or(Path::new("")));
-        let path = normal(&from.join(path))
-            .to_string_lossy()
-            .replace('\\', "/");
-        let place =
-            Place::parse(&anchor.map_or(path.clone(), |anchor| format!("{path}:{anchor}")))?;
-        let text = place.read(self.workspace.root())?;
-        if call.in_code
-            && text
-                .lines()
-                .any(|line| line.trim_start().starts_with("```"))
-        {
+        let [argument] = call.takes("{{#include ../path/to/file.sql:anchor}}")?;
+        let file = page.file();
+        let path = normal(&file.parent().unwrap_or(Path::new("")).join(argument));
+        let path = path.to_string_lossy();
+        let text = Place::parse(&path)?.read(self.workspace.root())?;
+        let ends_code = |line: &str| line.trim_start().starts_with("```");
+        if call.in_code && text.lines().any(ends_code) {
             return Err(Problem::new(
                 format!("{path} has a line of ``` in it, which would end the code block"),
                 "show it with {{#code …}} instead, on a line of its own",
@@ -180,48 +146,45 @@ impl<'a> Expander<'a> {
         Ok(text)
     }
 
-    fn catalogue(&self) -> Result<&Catalogue, Problem> {
-        let read = || Catalogue::read(self.workspace).map_err(Problem::from);
-        self.catalogue
-            .get_or_init(read)
-            .as_ref()
-            .map_err(Clone::clone)
-    }
-
-    /// What was measured, an exercise or the calibration, and the arguments after it.
-    fn measured<'c>(
-        &self,
-        call: &'c Call,
-        example: &str,
-    ) -> Result<(&'c str, &'c [String]), Problem> {
-        let Some((of, ids)) = call.arguments.split_first() else {
-            return Err(Problem::new(
-                format!("{{{{#{}}}}} names nothing that is measured", call.name),
-                format!("write it as {example}"),
-            ));
-        };
-        let exercises = self.catalogue()?.names();
-        if of != CALIBRATION && !exercises.contains(of) {
-            return Err(Problem::new(
-                format!("there is no {of}"),
+    /// What was measured, in an exercise or by the calibration: all of it, or the tables and charts that are named.
+    fn results(&self, call: &Call) -> Result<String, Problem> {
+        let exercises = self.catalogue.names();
+        match call.arguments.split_first() {
+            Some((of, ids)) if of == CALIBRATION || exercises.contains(of) => {
+                results::render(self.workspace, of, ids)
+            }
+            of => Err(Problem::new(
+                format!(
+                    "{{{{#results}}}} names nothing that is measured: {}",
+                    of.map_or("", |(of, _)| of)
+                ),
                 format!("name one of: {}, {CALIBRATION}", exercises.join(", ")),
-            ));
+            )),
         }
-        Ok((of, ids))
     }
 
     fn exercise(&self, call: &Call) -> Result<&Exercise, Problem> {
-        let number = call.exercise()?;
-        let catalogue = self.catalogue()?;
-        catalogue
-            .iter()
-            .find(|exercise| exercise.number == number)
-            .ok_or_else(|| {
-                Problem::new(
-                    format!("there is no exercise-{number}"),
-                    format!("name one of: {}", catalogue.names().join(", ")),
-                )
-            })
+        Ok(self.catalogue.get(call.exercise()?)?)
+    }
+}
+
+/// The notes for instructors are folded away. `open` has the line where they have begun.
+fn notes(call: &Call, open: &mut Option<usize>) -> Result<String, Problem> {
+    match (call.name.as_str(), open.take()) {
+        ("instructor", None) => {
+            *open = Some(call.line);
+            let summary = "<details class=\"instructor\">\n<summary>For instructors</summary>";
+            Ok(format!("\n\n{summary}\n\n"))
+        }
+        ("instructor", Some(_)) => Err(Problem::new(
+            "{{#instructor}} inside {{#instructor}}",
+            "close the first with {{#/instructor}}",
+        )),
+        (_, Some(_)) => Ok("\n\n</details>\n\n".to_owned()),
+        (_, None) => Err(Problem::new(
+            "{{#/instructor}} closes nothing",
+            "write {{#instructor}} before the notes",
+        )),
     }
 }
 
@@ -247,7 +210,9 @@ mod tests {
             pages: vec![page.clone()],
         };
         let workspace = Workspace::at(folder.path());
-        let expanded = Expander::new(&workspace, &site).expand(&page);
+        let expanded = Expander::new(&workspace, &site)
+            .expect("a catalogue")
+            .expand(&page);
         drop(folder);
         expanded
     }

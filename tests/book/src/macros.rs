@@ -13,11 +13,11 @@ pub struct Call {
     pub name: String,
     /// What follows the name, split at white space.
     pub arguments: Vec<String>,
-    /// Where the call stands in the text, braces included.
+    /// Where the call is in the text, braces included.
     pub span: Range<usize>,
     /// Its line, from 1.
     pub line: usize,
-    /// True when nothing else stands on its line.
+    /// True when nothing else is on its line.
     pub alone: bool,
     /// True for `\{{#name}}`, which is shown as it is written, without the backslash.
     pub escaped: bool,
@@ -26,27 +26,23 @@ pub struct Call {
 }
 
 impl Call {
-    /// The only argument.
-    pub fn only_argument(&self, example: &str) -> Result<&str, Problem> {
-        match self.arguments.as_slice() {
-            [one] => Ok(one),
-            _ => Err(Problem::new(
-                format!(
-                    "{{{{#{}}}}} takes exactly one argument, this has {}",
-                    self.name,
-                    self.arguments.len()
-                ),
+    /// The arguments, as many as an example of the call has.
+    pub fn takes<const N: usize>(&self, example: &str) -> Result<&[String; N], Problem> {
+        self.arguments.as_slice().try_into().map_err(|_| {
+            let (name, count) = (&self.name, self.arguments.len());
+            Problem::new(
+                format!("{{{{#{name}}}}} takes {N} arguments, this has {count}"),
                 format!("write it as {example}"),
-            )),
-        }
+            )
+        })
     }
 
     /// The number of the exercise that the only argument names.
     pub fn exercise(&self) -> Result<u8, Problem> {
         let example = format!("{{{{#{} exercise-3}}}}", self.name);
-        let argument = self.only_argument(&example)?;
-        argument
-            .strip_prefix("exercise-")
+        let [argument] = self.takes(&example)?;
+        let digits = argument.strip_prefix("exercise-");
+        digits
             .and_then(|digits| digits.parse().ok())
             .ok_or_else(|| {
                 Problem::new(
@@ -54,21 +50,6 @@ impl Call {
                     format!("write it as {example}"),
                 )
             })
-    }
-
-    /// Nothing may follow the name.
-    pub fn no_arguments(&self) -> Result<(), Problem> {
-        if self.arguments.is_empty() {
-            return Ok(());
-        }
-        Err(Problem::new(
-            format!(
-                "{{{{#{}}}}} takes no arguments, this has: {}",
-                self.name,
-                self.arguments.join(" ")
-            ),
-            format!("write it as {{{{#{}}}}}", self.name),
-        ))
     }
 }
 
@@ -89,7 +70,7 @@ pub fn options() -> Options {
         | Options::ENABLE_GFM
 }
 
-/// The line, from 1, that this byte of the text stands in.
+/// The line, from 1, that this byte of the text is in.
 pub fn line_at(text: &str, offset: usize) -> usize {
     1 + text.as_bytes()[..offset.min(text.len())]
         .iter()
@@ -105,69 +86,51 @@ pub fn find(text: &str) -> Vec<Call> {
     let mut from = 0;
     while let Some(found) = text[from..].find("{{#") {
         let start = from + found;
-        let rest = &text[start + 3..];
-        let Some(length) = rest.find("}}") else { break };
-        let end = start + 3 + length + 2;
-        let inside = &rest[..length];
-        let quiet_here = quiet
-            .iter()
-            .find(|(_, range)| range.contains(&start))
-            .map(|(kind, _)| *kind);
+        let Some(length) = text[start..].find("}}") else {
+            break;
+        };
+        let end = start + length + 2;
+        let inside = &text[start + 3..end - 2];
+        let in_block = quiet.iter().find(|(range, _)| range.contains(&start));
+        let in_block = in_block.map(|(_, is_block)| *is_block);
         let mut words = inside.split_whitespace().map(str::to_owned);
         let name = words.next().unwrap_or_default();
-        let is_text = match quiet_here {
-            Some(Quiet::Text) => true,
-            Some(Quiet::CodeBlock) => name != "include",
-            None => false,
-        };
+        let is_text = in_block.is_some_and(|is_block| !is_block || name != "include");
         if inside.contains('\n') || is_text {
             from = start + 3;
             continue;
         }
         let escaped = text[..start].ends_with('\\');
-        let span = if escaped { start - 1..end } else { start..end };
-        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
-        let line_end = text[end..]
-            .find('\n')
-            .map_or(text.len(), |newline| end + newline);
+        let span = start - usize::from(escaped)..end;
+        let before = text[..span.start].rsplit('\n').next();
+        let after = text[end..].lines().next();
         calls.push(Call {
             name,
             arguments: words.collect(),
             line: line_at(text, start),
-            alone: text[line_start..span.start].is_empty() && text[end..line_end].trim().is_empty(),
+            alone: before == Some("") && after.is_none_or(|after| after.trim().is_empty()),
             span,
             escaped,
-            in_code: quiet_here.is_some(),
+            in_code: in_block.is_some(),
         });
         from = end;
     }
     calls
 }
 
-/// Why braces are not what they seem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Quiet {
-    /// Inside a code block.
-    CodeBlock,
-    /// Inside a code span or a comment.
-    Text,
-}
-
-/// Where braces are only text, or nearly so.
-fn quiet_ranges(text: &str) -> Vec<(Quiet, Range<usize>)> {
-    parser(text)
-        .into_offset_iter()
-        .filter_map(|(event, range)| match event {
-            Event::Start(Tag::CodeBlock(_)) => Some((Quiet::CodeBlock, range)),
-            Event::Code(_) => Some((Quiet::Text, range)),
-            Event::Html(html) | Event::InlineHtml(html)
-                if html.trim_start().starts_with("<!--") =>
-            {
-                Some((Quiet::Text, range))
-            }
-            _ => None,
-        })
-        .collect()
+/// Where braces are only text: in code spans and comments; or nearly so: in code blocks, for which it is true.
+fn quiet_ranges(text: &str) -> Vec<(Range<usize>, bool)> {
+    let events = parser(text).into_offset_iter();
+    let quiet = events.filter_map(|(event, range)| match event {
+        Event::Start(Tag::CodeBlock(_)) => Some((range, true)),
+        Event::Code(_) => Some((range, false)),
+        Event::Html(html) | Event::InlineHtml(html) => {
+            let is_comment = html.trim_start().starts_with("<!--");
+            is_comment.then_some((range, false))
+        }
+        _ => None,
+    });
+    quiet.collect()
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub fn render(root: &Path, call: &Call) -> Result<String, Problem> {
         let Some((_, highlight, name)) = LANGUAGES.iter().find(|(key, ..)| *key == language) else {
             let known: Vec<_> = LANGUAGES.iter().map(|(key, ..)| *key).collect();
             return Err(Problem::new(
-                format!("{language} is no language of the panes"),
+                format!("the panes have no language {language}"),
                 format!("use one of: {}", known.join(", ")),
             ));
         };

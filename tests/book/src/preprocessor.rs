@@ -3,20 +3,11 @@
 use std::io::{Read, Write};
 
 use anyhow::Context;
-use mdbook_preprocessor::book::BookItem;
 
 use crate::expand::Expander;
-use crate::site::{Page, Site};
+use crate::site::Site;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
-
-/// The renderers that the macros' HTML is made for.
-const RENDERER: &str = "html";
-
-/// True when the preprocessor has something to give to this renderer.
-pub fn supports(renderer: &str) -> bool {
-    renderer == RENDERER
-}
 
 /// Reads the book, expands its pages, writes it.
 pub fn run(input: impl Read, mut output: impl Write) -> anyhow::Result<()> {
@@ -24,35 +15,29 @@ pub fn run(input: impl Read, mut output: impl Write) -> anyhow::Result<()> {
         .map_err(|error| anyhow::anyhow!("{error:#}"))
         .context("mdBook did not send what a preprocessor expects; this command is not for typing, run mdbook build")?;
     let workspace = Workspace::at(&context.root);
-    let site = Site::from_mdbook(&book);
-    let expander = Expander::new(&workspace, &site);
+    let site = Site::read(&workspace)?;
+    let expander = Expander::new(&workspace, &site)?;
     let mut faults = Vec::new();
-    book.for_each_mut(|item| {
-        let BookItem::Chapter(chapter) = item else {
-            return;
-        };
-        let Some(path) = chapter.source_path.clone().or_else(|| chapter.path.clone()) else {
-            return;
-        };
-        let page = Page {
-            path,
-            part: None,
-            text: std::mem::take(&mut chapter.content),
-        };
-        match expander.expand(&page) {
-            Ok(text) => chapter.content = text,
-            Err(found) => faults.extend(found),
+    book.for_each_chapter_mut(|chapter| {
+        let path = chapter.source_path.as_ref();
+        match path
+            .and_then(|path| site.page(path))
+            .map(|page| expander.expand(page))
+        {
+            Some(Ok(text)) => chapter.content = text,
+            Some(Err(found)) => faults.extend(found),
+            None => {}
         }
     });
     if !faults.is_empty() {
         faults.sort();
         let told: Vec<_> = faults.iter().map(ToString::to_string).collect();
-        return Err(Trouble::new(format!(
+        return Trouble::new(format!(
             "the book has faults, so it is not built\n{}",
             told.join("\n")
         ))
         .failed()
-        .into());
+        .err();
     }
     serde_json::to_writer(&mut output, &book).context("cannot hand the book back to mdBook")?;
     output

@@ -1,24 +1,45 @@
-//! The book as a whole: its pages in order, with titles and parts, from mdBook or from `SUMMARY.md`.
+//! The book as a whole: its pages in order, with the parts they are in, as `SUMMARY.md` lists them.
 
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::Context;
-use mdbook_preprocessor::book::{Book, BookItem};
 use pulldown_cmark::{Event, Tag};
 
-use crate::macros;
+use crate::macros::{self, Call};
+use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
+
+/// What `SUMMARY.md` begins with; its other headings are the titles of parts.
+const SUMMARY: &str = "Summary";
 
 /// One page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// Its file, relative to the book's source folder.
     pub path: PathBuf,
-    /// The part of the book it is in; none before the first, and when it was read from disk.
+    /// The part of the book it is in; none before the first.
     pub part: Option<String>,
     /// Its Markdown, as the author wrote it.
     pub text: String,
+}
+
+impl Page {
+    /// Its file, relative to the checkout's root.
+    pub fn file(&self) -> PathBuf {
+        Path::new("book").join(&self.path)
+    }
+
+    /// The macros that it calls, without those that it only shows.
+    pub fn calls(&self) -> impl Iterator<Item = Call> {
+        let calls = macros::find(&self.text).into_iter();
+        calls.filter(|call| !call.escaped)
+    }
+
+    /// The exercise whose number this macro names here.
+    pub fn exercise(&self, name: &str) -> Option<u8> {
+        let call = self.calls().find(|call| call.name == name)?;
+        call.exercise().ok()
+    }
 }
 
 /// All pages of the book, in reading order.
@@ -29,29 +50,25 @@ pub struct Site {
 }
 
 impl Site {
-    /// The book as mdBook hands it to its preprocessors.
-    pub fn from_mdbook(book: &Book) -> Self {
-        let mut pages = Vec::new();
-        collect(&book.items, &mut None, &mut pages);
-        Site { pages }
-    }
-
     /// The book as it lies on disk.
-    pub fn from_disk(workspace: &Workspace) -> anyhow::Result<Self> {
+    pub fn read(workspace: &Workspace) -> anyhow::Result<Self> {
         let folder = workspace.book();
-        let summary = folder.join("SUMMARY.md");
-        let text = std::fs::read_to_string(&summary)
-            .with_context(|| format!("cannot read {}", summary.display()))?;
+        let text = files::text(&folder.join("SUMMARY.md"))?;
         let mut pages = Vec::new();
+        let mut part = None;
         for (event, range) in macros::parser(&text).into_offset_iter() {
-            let Event::Start(Tag::Link { dest_url, .. }) = event else {
-                continue;
+            let path = match event {
+                Event::Start(Tag::Heading { .. }) => {
+                    let title = text[range].trim_matches('#').trim();
+                    part = Some(title.to_owned()).filter(|title| title != SUMMARY);
+                    continue;
+                }
+                // A draft names no file.
+                Event::Start(Tag::Link { dest_url, .. }) if !dest_url.is_empty() => {
+                    normal(Path::new(dest_url.as_ref()))
+                }
+                _ => continue,
             };
-            // A draft names no file.
-            if dest_url.is_empty() {
-                continue;
-            }
-            let path = normal(Path::new(dest_url.as_ref()));
             let page = std::fs::read_to_string(folder.join(&path)).map_err(|error| {
                 let line = macros::line_at(&text, range.start);
                 let file = path.display();
@@ -64,7 +81,7 @@ impl Site {
             })?;
             pages.push(Page {
                 path,
-                part: None,
+                part: part.clone(),
                 text: page,
             });
         }
@@ -78,33 +95,8 @@ impl Site {
 
     /// The page of an exercise: the one that says its minutes.
     pub fn exercise_page(&self, number: u8) -> Option<&Page> {
-        self.pages.iter().find(|page| {
-            macros::find(&page.text).iter().any(|call| {
-                call.name == "minutes"
-                    && !call.escaped
-                    && call.exercise().is_ok_and(|named| named == number)
-            })
-        })
-    }
-}
-
-/// The pages below these items, with the part that runs on from one to the next.
-fn collect(items: &[BookItem], part: &mut Option<String>, pages: &mut Vec<Page>) {
-    for item in items {
-        match item {
-            BookItem::PartTitle(title) => *part = Some(title.clone()),
-            BookItem::Separator => {}
-            BookItem::Chapter(chapter) => {
-                if let Some(path) = chapter.source_path.as_ref().or(chapter.path.as_ref()) {
-                    pages.push(Page {
-                        path: path.clone(),
-                        part: part.clone(),
-                        text: chapter.content.clone(),
-                    });
-                }
-                collect(&chapter.sub_items, part, pages);
-            }
-        }
+        let mut pages = self.pages.iter();
+        pages.find(|page| page.exercise("minutes") == Some(number))
     }
 }
 
@@ -128,11 +120,7 @@ pub fn link(from: &Path, to: &Path) -> String {
     let up = from
         .parent()
         .map_or(0, |folder| folder.components().count());
-    format!(
-        "{}{}",
-        "../".repeat(up),
-        to.to_string_lossy().replace('\\', "/")
-    )
+    format!("{}{}", "../".repeat(up), to.to_string_lossy())
 }
 
 #[cfg(test)]

@@ -27,11 +27,11 @@ impl Place {
                 .all(|component| matches!(component, Component::Normal(_)))
         {
             return Err(Problem::new(
-                format!("{file:?} is no path inside the checkout"),
+                format!("{file:?} isn't a path inside the checkout"),
                 "write the path from the checkout's root, without .. and without a leading slash",
             ));
         }
-        if belongs_to_learner(&path) {
+        if belongs_to_learner(file) {
             return Err(Problem::new(
                 format!(
                     "{file} belongs to the learner, whose edits would change or break this page"
@@ -54,140 +54,79 @@ impl Place {
                 "correct the path, which starts at the checkout's root",
             )
         })?;
-        let lines = match &self.anchor {
-            None => text.lines().collect(),
-            Some(anchor) => anchored(&text, anchor).map_err(|what| {
-                let names = anchor_names(&text);
-                let there = if names.is_empty() {
-                    "it has no anchors".to_owned()
-                } else {
-                    format!("it has: {}", names.join(", "))
-                };
+        let mut lines: Vec<&str> = text.lines().collect();
+        if let Some(anchor) = &self.anchor {
+            lines = anchored(&lines, anchor).map_err(|what| {
+                let starts = lines.iter().filter_map(|line| marker(line));
+                let names = starts.filter(|(_, ends)| !ends).map(|(name, _)| name);
+                let there = names.collect::<Vec<_>>().join(", ");
                 Problem::new(
                     format!("{file}: {what}"),
-                    format!("name an anchor of the file ({there})"),
+                    format!("name an anchor of the file (it has: {there})"),
                 )
-            })?,
-        };
-        let code = tidy(lines.into_iter().filter(|line| marker(line).is_none()));
-        if code.is_empty() {
-            let what = match &self.anchor {
-                Some(anchor) => format!("the anchor {anchor} of {file} is empty"),
-                None => format!("{file} is empty"),
-            };
-            return Err(Problem::new(
-                what,
-                "put the code between the two anchor comments, or name another anchor",
-            ));
+            })?;
         }
-        Ok(code)
+        lines.retain(|line| marker(line).is_none());
+        let code = tidy(&lines);
+        if !code.is_empty() {
+            return Ok(code);
+        }
+        let what = match &self.anchor {
+            Some(anchor) => format!("the anchor {anchor} of {file} is empty"),
+            None => format!("{file} is empty"),
+        };
+        Err(Problem::new(
+            what,
+            "put the code between the two anchor comments, or name another anchor",
+        ))
     }
 }
 
 /// True below `exercises/NN-…`: files that change under the learner's hand.
-fn belongs_to_learner(path: &Path) -> bool {
-    let mut components = path
-        .components()
-        .filter_map(|component| component.as_os_str().to_str());
-    components.next() == Some("exercises")
-        && components
-            .next()
-            .is_some_and(|folder| folder.starts_with(|first: char| first.is_ascii_digit()))
+fn belongs_to_learner(path: &str) -> bool {
+    let folder = path.strip_prefix("exercises/");
+    folder.is_some_and(|folder| folder.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// An anchor comment.
-#[derive(Debug, PartialEq, Eq)]
-enum Marker<'a> {
-    Start(&'a str),
-    End(&'a str),
-}
-
-/// The anchor comment in this line.
-fn marker(line: &str) -> Option<Marker<'_>> {
-    if let Some((_, rest)) = line.split_once("ANCHOR_END:") {
-        return first_word(rest).map(Marker::End);
-    }
-    line.split_once("ANCHOR:")
-        .and_then(|(_, rest)| first_word(rest))
-        .map(Marker::Start)
-}
-
-/// The name that the text starts with.
-fn first_word(text: &str) -> Option<&str> {
-    let text = text.trim_start();
-    let end = text
-        .find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
-        .unwrap_or(text.len());
-    (end > 0).then(|| &text[..end])
+/// The anchor comment in this line: its name, and whether it ends the anchor.
+fn marker(line: &str) -> Option<(&str, bool)> {
+    let ends = line.contains("ANCHOR_END:");
+    let (_, rest) = line.split_once(if ends { "ANCHOR_END:" } else { "ANCHOR:" })?;
+    let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let name = rest.trim_start().split(|c| !is_of_name(c)).next()?;
+    (!name.is_empty()).then_some((name, ends))
 }
 
 /// The lines between the anchor's two comments.
-fn anchored<'a>(text: &'a str, anchor: &str) -> Result<Vec<&'a str>, String> {
-    let mut inside = false;
-    let mut closed = false;
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        match marker(line) {
-            Some(Marker::Start(name)) if name == anchor => {
-                if inside || closed {
-                    return Err(format!("the anchor {anchor} starts twice"));
-                }
-                inside = true;
-            }
-            Some(Marker::End(name)) if name == anchor => {
-                if !inside {
-                    return Err(format!("the anchor {anchor} ends before it starts"));
-                }
-                inside = false;
-                closed = true;
-            }
-            _ if inside => lines.push(line),
-            _ => {}
-        }
+fn anchored<'a>(lines: &[&'a str], anchor: &str) -> Result<Vec<&'a str>, String> {
+    let places = |wanted| {
+        let places = lines.iter().enumerate();
+        let places = places.filter(move |(_, line)| marker(line) == Some((anchor, wanted)));
+        places.map(|(place, _)| place).collect::<Vec<usize>>()
+    };
+    match (places(false).as_slice(), places(true).as_slice()) {
+        ([start], [end]) if start < end => Ok(lines[start + 1..*end].to_vec()),
+        ([_], []) => Err(format!("the anchor {anchor} has no ANCHOR_END")),
+        ([], []) => Err(format!("there is no anchor {anchor}")),
+        _ => Err(format!(
+            "the anchor {anchor} does not start once and then end once"
+        )),
     }
-    if inside {
-        return Err(format!("the anchor {anchor} has no ANCHOR_END"));
-    }
-    if !closed {
-        return Err(format!("there is no anchor {anchor}"));
-    }
-    Ok(lines)
-}
-
-/// The names of all anchors that start in the text.
-fn anchor_names(text: &str) -> Vec<&str> {
-    text.lines()
-        .filter_map(|line| match marker(line) {
-            Some(Marker::Start(name)) => Some(name),
-            _ => None,
-        })
-        .collect()
 }
 
 /// The lines as text: no empty lines around, no indentation that all share.
-fn tidy<'a>(lines: impl Iterator<Item = &'a str>) -> String {
-    let lines: Vec<&str> = lines.map(str::trim_end).collect();
-    let first = lines
-        .iter()
-        .position(|line| !line.is_empty())
-        .unwrap_or(lines.len());
-    let last = lines
-        .iter()
-        .rposition(|line| !line.is_empty())
-        .map_or(first, |last| last + 1);
-    let lines = &lines[first..last];
+fn tidy(lines: &[&str]) -> String {
+    let written = lines.iter().filter(|line| !line.trim().is_empty());
     let indent = |line: &&str| line.len() - line.trim_start_matches([' ', '\t']).len();
-    let shared = lines
+    let shared = written.map(indent).min().unwrap_or(0);
+    let lines = lines
         .iter()
-        .filter(|line| !line.is_empty())
-        .map(indent)
-        .min()
-        .unwrap_or(0);
+        .map(|line| line.get(shared..).unwrap_or_default().trim_end());
     lines
-        .iter()
-        .map(|line| line.get(shared..).unwrap_or_default())
         .collect::<Vec<_>>()
         .join("\n")
+        .trim_matches('\n')
+        .to_owned()
 }
 
 #[cfg(test)]

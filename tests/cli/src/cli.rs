@@ -59,7 +59,7 @@ pub enum Command {
     Measure(MeasureArgs),
     /// All results on one page, with the predictions scored
     Report,
-    /// Hold the measuring against itself: no difference must be shown as none, a planted one must be found
+    /// Compare the measuring with itself: no difference must be shown as none, a planted one must be found
     Calibrate(CalibrateArgs),
     /// Build a local PostgreSQL image from the binaries on this machine; or the image of a service, and try it out
     Image {
@@ -93,7 +93,7 @@ pub enum Command {
         /// bash, zsh or fish
         shell: clap_complete::Shell,
     },
-    /// How long the loop of edit and check takes, held against its limits
+    /// How long the loop of edit and check takes, compared with its limits
     BenchLoop,
     /// Write the run configurations of IntelliJ IDEA, RustRover and VS Code
     Editors,

@@ -237,11 +237,8 @@ mod tests {
 ";
 
     fn heading(errors: &[(&str, &str)]) -> Result<String, (usize, String)> {
-        let fault = |(name, said): &(&str, &str)| Fault {
-            name: (*name).to_owned(),
-            said: (*said).to_owned(),
-        };
-        let check = LastCheck::does_not_compile(errors.iter().map(fault).collect());
+        let faults = errors.iter().map(|(name, said)| Fault::new(*name, *said));
+        let check = LastCheck::now(CheckOutcome::DoesNotCompile, faults.collect());
         let files = [Hints::parse(TEXT)?];
         Ok(choose(&files, &check).map_or(String::new(), |(_, section)| section.heading.clone()))
     }

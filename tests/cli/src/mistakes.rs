@@ -41,13 +41,11 @@ impl Mistake {
         let (Some(_), Some(caught_by), Some(_)) =
             (field("Title:"), field("Caught-by:"), field("Why:"))
         else {
-            return Err(
-                Trouble::new(format!("{} has no complete header", file.display()))
-                    .expected("its first three lines to be Title: …, Caught-by: <test>, Why: …")
-                    .next("add them above the patch")
-                    .failed()
-                    .into(),
-            );
+            return Trouble::new(format!("{} has no complete header", file.display()))
+                .expected("its first three lines to be Title: …, Caught-by: <test>, Why: …")
+                .next("add them above the patch")
+                .failed()
+                .err();
         };
         Ok(Mistake {
             file,

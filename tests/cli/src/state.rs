@@ -1,5 +1,5 @@
 //! What the tool remembers of an exercise between commands: the last check, the day it first passed, the last hint.
-//! One readable file an exercise, `.workshop/state/exercise-3.toml`; deleting it loses only this memory.
+//! One readable file per exercise, `.workshop/state/exercise-3.toml`; deleting it loses only this memory.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -36,12 +36,13 @@ pub struct Fault {
     pub said: String,
 }
 
-impl From<&str> for Fault {
-    /// Without any words.
-    fn from(name: &str) -> Self {
-        let name = name.to_owned();
-        let said = String::new();
-        Fault { name, said }
+impl Fault {
+    /// A fault and its words.
+    pub fn new(name: impl Into<String>, said: impl Into<String>) -> Self {
+        Fault {
+            name: name.into(),
+            said: said.into(),
+        }
     }
 }
 
@@ -58,28 +59,8 @@ pub struct LastCheck {
 }
 
 impl LastCheck {
-    /// Every test passed, now.
-    pub fn passed() -> Self {
-        LastCheck::now(CheckOutcome::Passed, Vec::new())
-    }
-
-    /// These tests failed, now.
-    pub fn failed(tests: Vec<Fault>) -> Self {
-        LastCheck::now(CheckOutcome::Failed, tests)
-    }
-
-    /// The compiler refused the crate with these errors, now.
-    pub fn does_not_compile(errors: Vec<Fault>) -> Self {
-        LastCheck::now(CheckOutcome::DoesNotCompile, errors)
-    }
-
-    /// The service ended before it answered, now; what it wrote until then.
-    pub fn does_not_start(said: String) -> Self {
-        let name = DOES_NOT_START.to_owned();
-        LastCheck::now(CheckOutcome::DoesNotStart, vec![Fault { name, said }])
-    }
-
-    fn now(outcome: CheckOutcome, faults: Vec<Fault>) -> Self {
+    /// A check that has ended now, and what it found wrong.
+    pub fn now(outcome: CheckOutcome, faults: Vec<Fault>) -> Self {
         // Whole seconds: people read this file.
         let at =
             Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);

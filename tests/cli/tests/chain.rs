@@ -383,7 +383,7 @@ fn a_learner_s_work_that_the_change_runs_into_is_left_alone() {
     assert_says(
         &said,
         &[
-            "exercises/03-second/src/main.rs holds somebody's work",
+            "exercises/03-second/src/main.rs holds a learner's work",
             "just reset exercise-3",
         ],
     );
@@ -451,7 +451,7 @@ fn a_starter_says_what_it_brings() {
     }
     assert_says(
         &course.faults(4),
-        &["src/start.rs is not as in the reference of exercise-3"],
+        &["src/start.rs isn't as in the reference of exercise-3"],
     );
     for side in ["exercises", "solutions"] {
         let about = format!("{side}/03-second/exercise.toml");

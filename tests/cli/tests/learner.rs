@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use folder::{Folder, assert_says, everything, exercise_toml};
 use workshop::state;
-use workshop::state::{Fault, LastCheck};
+use workshop::state::{CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use workshop_base::exercise::Catalogue;
 use workshop_base::workspace::Workspace;
 
@@ -141,12 +141,18 @@ impl Course {
         attempts
     }
 
-    fn last_check(&self, check: &LastCheck) {
+    fn last_check(&self, outcome: CheckOutcome, faults: Vec<Fault>) {
         let workspace = Workspace::at(self.root());
         let catalogue = Catalogue::read(&workspace).expect("a catalogue");
         let exercise = catalogue.get(3).expect("exercise 3");
-        state::record(&workspace, exercise, check).expect("a state file");
+        state::record(&workspace, exercise, &LastCheck::now(outcome, faults))
+            .expect("a state file");
     }
+}
+
+/// Faults without any words.
+fn faults(names: &[&str]) -> Vec<Fault> {
+    names.iter().map(|name| Fault::new(*name, "")).collect()
 }
 
 const HINTS: &str = "# Hints
@@ -583,9 +589,15 @@ fn an_unknown_target_lists_what_exists() {
         let said = course.fails(&[command, "kotlin"], 2);
         assert_says(
             &said,
-            &["kotlin is nothing that you edit", "exercise-1, exercise-3"],
+            &["kotlin isn't yours to edit", "exercise-1, exercise-3"],
         );
     }
+}
+
+#[test]
+fn a_slip_in_what_is_to_be_verified_is_answered_with_what_was_meant() {
+    let said = Course::new().fails(&["verify", "exercise3"], 2);
+    assert_says(&said, &["did you mean exercise-3?", "just verify all"]);
 }
 
 #[test]
@@ -624,10 +636,13 @@ fn a_hint_without_a_check_asks_for_one() {
 #[test]
 fn hints_go_through_their_levels_and_end_at_the_solution() {
     let course = Course::new();
-    course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".into(),
-        "an_unknown_id_answers_404_and_names_it".into(),
-    ]));
+    course.last_check(
+        CheckOutcome::Failed,
+        faults(&[
+            "a_known_id_answers_its_record",
+            "an_unknown_id_answers_404_and_names_it",
+        ]),
+    );
     let hint = || course.passes(&["hint", "exercise-3"]);
     assert_says(
         &hint(),
@@ -653,21 +668,24 @@ fn hints_go_through_their_levels_and_end_at_the_solution() {
 #[test]
 fn a_new_failure_starts_at_the_first_level_again() {
     let course = Course::new();
-    course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".into(),
-    ]));
+    course.last_check(
+        CheckOutcome::Failed,
+        faults(&["a_known_id_answers_its_record"]),
+    );
     course.passes(&["hint", "exercise-3"]);
     course.passes(&["hint", "exercise-3"]);
-    course.last_check(&LastCheck::failed(vec![
-        "an_unknown_id_answers_404_and_names_it".into(),
-    ]));
+    course.last_check(
+        CheckOutcome::Failed,
+        faults(&["an_unknown_id_answers_404_and_names_it"]),
+    );
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
         &["hint 1 of 3", "Unknown, one."],
     );
-    course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".into(),
-    ]));
+    course.last_check(
+        CheckOutcome::Failed,
+        faults(&["a_known_id_answers_its_record"]),
+    );
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
         &["hint 1 of 3", "Look at the query."],
@@ -677,20 +695,17 @@ fn a_new_failure_starts_at_the_first_level_again() {
 #[test]
 fn a_compiler_code_has_its_hint_and_an_unknown_one_the_general() {
     let course = Course::new();
-    course.last_check(&LastCheck::does_not_compile(vec![
-        "E9999".into(),
-        "E0277".into(),
-    ]));
+    course.last_check(CheckOutcome::DoesNotCompile, faults(&["E9999", "E0277"]));
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
         &["for the error E0277", "Trait, one."],
     );
-    course.last_check(&LastCheck::does_not_compile(vec!["E9999".into()]));
+    course.last_check(CheckOutcome::DoesNotCompile, faults(&["E9999"]));
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
         &["for the error E9999", "Compiler, one."],
     );
-    course.last_check(&LastCheck::does_not_compile(vec!["error".into()]));
+    course.last_check(CheckOutcome::DoesNotCompile, faults(&["error"]));
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
         &["for code that does not compile", "Compiler, one."],
@@ -701,10 +716,13 @@ fn a_compiler_code_has_its_hint_and_an_unknown_one_the_general() {
 fn another_error_with_the_same_code_starts_at_the_first_level_again() {
     let course = Course::new();
     let error = |message: &str| {
-        course.last_check(&LastCheck::does_not_compile(vec![Fault {
-            name: "E0277".to_owned(),
-            said: format!("the trait bound `{message}` is not satisfied\na label\n"),
-        }]));
+        course.last_check(
+            CheckOutcome::DoesNotCompile,
+            vec![Fault::new(
+                "E0277",
+                format!("the trait bound `{message}` is not satisfied\na label\n"),
+            )],
+        );
         course.passes(&["hint", "exercise-3"])
     };
     assert_says(&error("Pool: Executor"), &["hint 1 of 3", "Trait, one."]);
@@ -717,9 +735,10 @@ fn another_error_with_the_same_code_starts_at_the_first_level_again() {
 #[test]
 fn a_level_that_was_shown_is_shown_again_when_asked_for() {
     let course = Course::new();
-    course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".into(),
-    ]));
+    course.last_check(
+        CheckOutcome::Failed,
+        faults(&["a_known_id_answers_its_record"]),
+    );
     for _ in 0..3 {
         course.passes(&["hint", "exercise-3"]);
     }
@@ -736,8 +755,11 @@ fn a_level_that_was_shown_is_shown_again_when_asked_for() {
 #[test]
 fn a_service_that_does_not_start_has_hints_of_its_own() {
     let course = Course::new();
-    course.last_check(&LastCheck::passed());
-    course.last_check(&LastCheck::does_not_start("asks for state\n".to_owned()));
+    course.last_check(CheckOutcome::Passed, Vec::new());
+    course.last_check(
+        CheckOutcome::DoesNotStart,
+        vec![Fault::new(DOES_NOT_START, "asks for state\n")],
+    );
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
         &[
@@ -752,7 +774,7 @@ fn a_service_that_does_not_start_has_hints_of_its_own() {
 #[test]
 fn with_everything_green_there_is_no_hint() {
     let course = Course::new();
-    course.last_check(&LastCheck::passed());
+    course.last_check(CheckOutcome::Passed, Vec::new());
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
         &["passed", "just measure exercise-3"],
@@ -763,9 +785,10 @@ fn with_everything_green_there_is_no_hint() {
 fn after_a_reset_the_old_failure_is_forgotten() {
     let course = Course::new();
     learner_s_work(&course);
-    course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".into(),
-    ]));
+    course.last_check(
+        CheckOutcome::Failed,
+        faults(&["a_known_id_answers_its_record"]),
+    );
     course.passes(&["reset", "exercise-3"]);
     assert_says(
         &course.passes(&["hint", "exercise-3"]),
@@ -808,14 +831,15 @@ fn progress_tells_what_is_not_started_started_and_passed() {
         &["  started"],
     );
 
-    course.last_check(&LastCheck::passed());
+    course.last_check(CheckOutcome::Passed, Vec::new());
     course.write("results/exercise-3.json", "{}");
     let passed = line(&course.passes(&["progress"]), "exercise-3");
     assert_says(&passed, &["passed on 2", "yes"]);
 
-    course.last_check(&LastCheck::failed(vec![
-        "a_known_id_answers_its_record".into(),
-    ]));
+    course.last_check(
+        CheckOutcome::Failed,
+        faults(&["a_known_id_answers_its_record"]),
+    );
     let red = line(&course.passes(&["progress"]), "exercise-3");
     assert_says(&red, &["passed on 2", "red at the last check"]);
     assert!(
@@ -1269,7 +1293,7 @@ fn doctor_refuses_a_provider_that_does_not_exist() {
         &said,
         &[
             "\"podman\"",
-            "url, docker and embedded",
+            "`url`, `docker`, `embedded`",
             "unset WORKSHOP_POSTGRES",
         ],
     );

@@ -20,7 +20,7 @@ use crate::connection::{Address, Facts, START_LIMIT};
 use crate::identity;
 use crate::settings::BinariesFrom;
 use crate::{configuration, connection};
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::{files, wait};
 
 /// The superuser of the cluster.
@@ -150,11 +150,10 @@ impl Cluster {
         let output = output
             .with_context(|| format!("cannot run {}", binaries.bin.join("initdb").display()))?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(Trouble::new(format!("initdb failed:\n{}", indent(&said)))
+            let said = last_lines(&String::from_utf8_lossy(&output.stderr));
+            return Trouble::new(format!("initdb failed:{said}"))
                 .expected(format!("a new cluster in {}", aside.display()))
-                .next("free some disk space, or name another folder in WORKSHOP_DATA_DIR; just doctor shows more")
-                .into());
+                .next("free some disk space, or name another folder in WORKSHOP_DATA_DIR; just doctor shows more").err();
         }
         // Ours comes last, so that it wins.
         let main = aside.join("postgresql.conf");
@@ -180,7 +179,7 @@ impl Cluster {
     /// Finds the server running, waits for one that is just starting or recovering from a crash, or starts it; also one that was
     /// just shutting down.
     pub(crate) async fn start(&self, kept: &mut Kept) -> anyhow::Result<(PgConnection, Facts)> {
-        let (begin, offset) = (Instant::now(), self.log_length());
+        let begin = Instant::now();
         let mut ports = 0;
         let found = wait::within_saying(START_LIMIT, "the database", async || {
             if let Some(found) = self.answers(kept).await {
@@ -189,28 +188,29 @@ impl Cluster {
             if self.running().is_some() {
                 return None;
             }
-            let offset = self.log_length();
             match self.launch(kept).await {
                 Ok(true) => return None,
                 Ok(false) => {}
                 Err(error) => return Some(Err(error)),
             }
-            let log = log_since(&self.log(), offset);
+            let log = self.said();
             if log.contains("could not create any TCP/IP sockets") && ports < PORTS {
                 ports += 1;
                 kept.port = free_port().unwrap_or(kept.port);
             } else if !log.contains("shared memory block") || begin.elapsed() > LINGER {
-                return Some(Err(self.trouble(offset)));
+                return Some(Err(self.trouble()));
             }
             None
         });
-        found.await.unwrap_or_else(|| Err(self.trouble(offset)))
+        found.await.unwrap_or_else(|| Err(self.trouble()))
     }
 
     /// Has `pg_ctl` start the server, which lives on when the tool ends; true when it has started.
     async fn launch(&self, kept: &Kept) -> anyhow::Result<bool> {
         // PostgreSQL removes the lock file of a server that was killed, unless another program has the process id by now.
         files::remove(&self.data().join("postmaster.pid"))?;
+        // There is none before the first start.
+        let _ = std::fs::rename(self.log(), self.folder.join("log.before"));
         self.configure(kept)?;
         let pg_ctl = kept.bin.join("pg_ctl");
         let mut command = self.account.command(&pg_ctl, &self.folder);
@@ -232,8 +232,10 @@ impl Cluster {
         Ok(status.success())
     }
 
-    fn log_length(&self) -> u64 {
-        std::fs::metadata(self.log()).map_or(0, |metadata| metadata.len())
+    /// The log of the last start.
+    fn said(&self) -> String {
+        let log = std::fs::read(self.log()).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
     }
 
     /// Writes `workshop.conf`, anew at each start.
@@ -268,17 +270,14 @@ impl Cluster {
     }
 
     /// Why the server does not run: the end of its log.
-    fn trouble(&self, offset: u64) -> anyhow::Error {
-        let log = log_since(&self.log(), offset);
-        let lines: Vec<&str> = log.lines().collect();
-        let last = lines[lines.len().saturating_sub(12)..].join("\n");
+    fn trouble(&self) -> anyhow::Error {
+        let (last, data) = (last_lines(&self.said()), self.data());
         Trouble::new(format!(
-            "the embedded PostgreSQL does not start; its last words:\n{}",
-            indent(&last)
+            "the embedded PostgreSQL does not start; its last words:{last}"
         ))
         .expected(format!(
             "a server on 127.0.0.1 with its data in {}",
-            self.data().display()
+            data.display()
         ))
         .next("just clean removes it and its data; the next command makes a new one")
         .into()
@@ -318,10 +317,10 @@ pub(crate) async fn end(pid: Pid, signal: Signal) -> anyhow::Result<()> {
             return Ok(());
         }
     }
-    Err(Trouble::new(format!("process {pid} does not end"))
+    Trouble::new(format!("process {pid} does not end"))
         .expected("the embedded PostgreSQL to stop")
         .next(format!("kill -9 {pid}, then just clean again"))
-        .into())
+        .err()
 }
 
 /// A port that is free now. PostgreSQL knows no port 0, so this is a guess that may lose a race.
@@ -329,19 +328,6 @@ fn free_port() -> anyhow::Result<u16> {
     let listener =
         std::net::TcpListener::bind(("127.0.0.1", 0)).context("no port is free on 127.0.0.1")?;
     Ok(listener.local_addr()?.port())
-}
-
-fn log_since(path: &Path, offset: u64) -> String {
-    let bytes = std::fs::read(path).unwrap_or_default();
-    let from = usize::try_from(offset).unwrap_or(0).min(bytes.len());
-    String::from_utf8_lossy(&bytes[from..]).into_owned()
-}
-
-fn indent(text: &str) -> String {
-    text.lines()
-        .map(|line| format!("  | {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
 }
 
 #[cfg(test)]

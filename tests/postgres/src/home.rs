@@ -45,21 +45,18 @@ pub(crate) fn home(
         std::fs::create_dir_all(parent)
             .with_context(|| format!("cannot make {}", parent.display()))?;
         if !account.can_enter(parent) {
-            return Err(Trouble::new(format!("the user that runs PostgreSQL cannot enter {}", parent.display()))
+            return Trouble::new(format!("the user that runs PostgreSQL cannot enter {}", parent.display()))
                 .expected("a folder that every user may pass through, since PostgreSQL does not run as root")
-                .next("name another folder in WORKSHOP_DATA_DIR, or run the tool as a user who is not root")
-                .into());
+                .next("name another folder in WORKSHOP_DATA_DIR, or run the tool as a user who is not root").err();
         }
     }
     if let Err(error) = std::fs::DirBuilder::new().mode(0o700).create(&home) {
         // Of a first start that was interrupted; nobody else can have put anything into it.
         if error.kind() != std::io::ErrorKind::AlreadyExists || !is_mine_and_empty(&home, account) {
-            return Err(
-                Trouble::new(format!("cannot make {}: {error}", home.display()))
-                    .expected("a new folder, or the one that this user made before")
-                    .next("remove it if it is yours; run the tool as the same user as before")
-                    .into(),
-            );
+            return Trouble::new(format!("cannot make {}: {error}", home.display()))
+                .expected("a new folder, or the one that this user made before")
+                .next("remove it if it is yours; run the tool as the same user as before")
+                .err();
         }
     }
     std::fs::write(home.join(MARK), format!("{}\n", workspace.root().display()))?;

@@ -40,12 +40,11 @@ pub struct Built {
 /// Builds the image. Says what it does.
 pub async fn build(workspace: &Workspace) -> anyhow::Result<Built> {
     if !cfg!(target_os = "linux") {
-        return Err(Trouble::new("an image needs programs for Linux, which this machine has not")
+        return Trouble::new("an image needs programs for Linux, which this machine doesn't have")
             .expected("a machine with Linux, of the same kind of processor as the one that runs the image")
             .next(format!(
                 "docker save {NAME} on such a machine, docker load on this one; or docker pull {OFFICIAL}"
-            ))
-            .into());
+            )).err();
     }
     engine::answers().await?;
     let found = match Settings::from_env()?.binaries {
@@ -106,12 +105,10 @@ async fn pack(binaries: &Binaries, name: &str) -> anyhow::Result<u64> {
     let output = script.output().await.context("cannot run sh")?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
-        return Err(
-            Trouble::new(format!("the image cannot be built: {}", why.trim()))
-                .expected("ldd, find, tar, and a Docker engine that imports what they pack")
-                .next("read the lines above; on Debian and Ubuntu: sudo apt install busybox-static")
-                .into(),
-        );
+        return Trouble::new(format!("the image cannot be built: {}", why.trim()))
+            .expected("ldd, find, tar, and a Docker engine that imports what they pack")
+            .next("read the lines above; on Debian and Ubuntu: sudo apt install busybox-static")
+            .err();
     }
     Ok(size(&folder.path().join("image.tar")))
 }

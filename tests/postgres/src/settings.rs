@@ -3,10 +3,15 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::de::value::Error as Unknown;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde::{Deserialize, Serialize};
+
 use workshop_base::outcome::Trouble;
 
 /// Where the server comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Provider {
     /// A server that the user runs, named by `WORKSHOP_DATABASE_URL`.
     Url,
@@ -16,21 +21,15 @@ pub enum Provider {
     Embedded,
 }
 
-const PROVIDERS: [(&str, Provider); 3] = [
-    ("url", Provider::Url),
-    ("docker", Provider::Docker),
-    ("embedded", Provider::Embedded),
-];
-
 impl fmt::Display for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = PROVIDERS.iter().find(|(_, provider)| provider == self);
-        f.write_str(name.map_or("", |(name, _)| name))
+        self.serialize(f)
     }
 }
 
 /// Where PostgreSQL's programs come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum BinariesFrom {
     /// Installed on this machine.
     System,
@@ -38,10 +37,11 @@ pub enum BinariesFrom {
     Maven,
 }
 
-const SOURCES: [(&str, BinariesFrom); 2] = [
-    ("system", BinariesFrom::System),
-    ("maven", BinariesFrom::Maven),
-];
+impl fmt::Display for BinariesFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
 
 /// The wishes of the user; all of them optional.
 #[derive(Debug, Clone, Default)]
@@ -67,16 +67,13 @@ impl Settings {
     /// Reads the variables through `variable`, so that a test needs no environment.
     fn read(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
         let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
-        let name = "WORKSHOP_POSTGRES";
-        let provider = one_of(name, variable(name), &PROVIDERS)?;
-        let name = "WORKSHOP_POSTGRES_BINARIES";
-        let binaries = one_of(name, variable(name), &SOURCES)?;
+        let provider = one_of("WORKSHOP_POSTGRES", variable)?;
+        let binaries = one_of("WORKSHOP_POSTGRES_BINARIES", variable)?;
         let url = variable("WORKSHOP_DATABASE_URL");
         if provider == Some(Provider::Url) && url.is_none() {
-            return Err(Trouble::new("WORKSHOP_POSTGRES is url, but WORKSHOP_DATABASE_URL names no server")
+            return Trouble::new("WORKSHOP_POSTGRES is url, but WORKSHOP_DATABASE_URL names no server")
                 .expected("postgres://user:password@host:port/database, with a user that may create databases")
-                .next("export WORKSHOP_DATABASE_URL=…, or unset WORKSHOP_POSTGRES")
-                .into());
+                .next("export WORKSHOP_DATABASE_URL=…, or unset WORKSHOP_POSTGRES").err();
         }
         Ok(Settings {
             provider,
@@ -89,25 +86,20 @@ impl Settings {
 }
 
 /// The choice that the value of a variable names.
-fn one_of<T: Copy>(
-    variable: &str,
-    value: Option<String>,
-    choices: &[(&str, T)],
+fn one_of<T: DeserializeOwned>(
+    name: &str,
+    variable: impl Fn(&str) -> Option<String>,
 ) -> anyhow::Result<Option<T>> {
-    let Some(value) = value else { return Ok(None) };
-    if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == value) {
-        return Ok(Some(*choice));
+    let Some(value) = variable(name) else {
+        return Ok(None);
+    };
+    match T::deserialize(value.as_str().into_deserializer()) {
+        Ok(choice) => Ok(Some(choice)),
+        Err::<_, Unknown>(error) => Trouble::new(format!("{name} is {value:?}: {error}"))
+            .expected("one of these; without the variable the first that works is taken")
+            .next(format!("unset {name}, or give it one of these"))
+            .err(),
     }
-    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-    Err(
-        Trouble::new(format!("{variable} is {value:?}, which means nothing"))
-            .expected(format!(
-                "one of: {}; without the variable the first that works is taken",
-                names.join(", ")
-            ))
-            .next(format!("unset {variable}, or give it one of these"))
-            .into(),
-    )
 }
 
 #[cfg(test)]
@@ -126,19 +118,19 @@ mod tests {
     #[test]
     fn an_unknown_provider_is_refused_with_those_that_exist() {
         let refusal = read(&[("WORKSHOP_POSTGRES", "podman")])
-            .expect_err("podman is no provider")
+            .expect_err("podman isn't a provider")
             .to_string();
         assert!(refusal.contains("\"podman\""), "{refusal}");
-        assert!(refusal.contains("url, docker, embedded"), "{refusal}");
+        assert!(refusal.contains("`url`, `docker`, `embedded`"), "{refusal}");
         assert!(refusal.contains("next: "), "{refusal}");
     }
 
     #[test]
     fn unknown_binaries_are_refused_with_those_that_exist() {
         let refusal = read(&[("WORKSHOP_POSTGRES_BINARIES", "nix")])
-            .expect_err("nix is no source")
+            .expect_err("nix isn't a source")
             .to_string();
-        assert!(refusal.contains("system, maven"), "{refusal}");
+        assert!(refusal.contains("`system` or `maven`"), "{refusal}");
     }
 
     #[test]

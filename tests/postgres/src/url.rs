@@ -15,7 +15,7 @@ use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
-/// Where the host and port of the last server stand, so that `just clean` can name it when the variable is gone.
+/// Where the host and port of the last server are kept, so that `just clean` can name it when the variable is gone.
 /// The password is never written.
 pub(crate) fn note(workspace: &Workspace) -> PathBuf {
     workspace.state().join("postgres/url-server")
@@ -34,12 +34,10 @@ pub(crate) async fn ensure(url: &str, workspace: &Workspace) -> anyhow::Result<S
     if !may_create {
         let user = address.user();
         let fix = format!("as an administrator of that server: ALTER ROLE \"{user}\" CREATEDB");
-        return Err(
-            Trouble::new(format!("the user {user} may not create databases"))
-                .expected("a user that may: each run gets its own database")
-                .next(fix)
-                .into(),
-        );
+        return Trouble::new(format!("the user {user} may not create databases"))
+            .expected("a user that may: each run gets its own database")
+            .next(fix)
+            .err();
     }
     files::write_atomically(
         &note(workspace),
@@ -81,14 +79,14 @@ async fn connect(url: &str) -> anyhow::Result<(Address, PgConnection)> {
             let what =
                 format!("the server that WORKSHOP_DATABASE_URL names refuses the login: {why}");
             let (place, user) = (address.place(), address.user());
-            Err(Trouble::new(what)
+            Trouble::new(what)
                 .expected(format!(
                     "PostgreSQL on {place}, without TLS, for the user {user}"
                 ))
                 .next(
                     "start it or correct the variable; without it the course brings its own server",
                 )
-                .into())
+                .err()
         }
     }
 }

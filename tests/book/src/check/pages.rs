@@ -1,34 +1,43 @@
 //! The checks of one page's Markdown that need no rendering: minutes, definitions of links, typed code.
 
 use std::cell::RefCell;
-use std::path::Path;
 
 use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Parser, Tag, TagEnd};
 
 use crate::fault::{Fault, Problem};
 use crate::macros;
 use crate::site::Page;
+use workshop_base::exercise::Catalogue;
+use workshop_base::workspace::Workspace;
+use workshop_results::file::{CALIBRATION, ResultFile};
 
 /// Languages that exercise chapters show from built code only.
 const BUILT: [&str; 5] = ["kotlin", "kt", "kts", "rust", "rs"];
 
 /// The faults of this page.
-pub fn check(page: &Page) -> Vec<Fault> {
-    let file = Path::new("book").join(&page.path);
+pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<Fault> {
+    let file = page.file();
     let line = |at: usize| macros::line_at(&page.text, at);
-    let mut faults = Vec::new();
-    let calls = macros::find(&page.text);
-    let has_minutes = || {
-        calls
-            .iter()
-            .any(|call| call.name == "minutes" && !call.escaped)
-    };
-    if page.path.parent() == Some(Path::new("exercises")) && !has_minutes() {
-        let problem = Problem::new(
+    let whole = |what: &str, next: &str| Fault::new(&file, 0, Problem::new(what, next));
+    let mut faults = unmeasured(page, workspace);
+    let chapter = page.exercise("minutes");
+    if page.path.starts_with("exercises") && chapter.is_none() {
+        faults.push(whole(
             "this exercise chapter does not say its minutes",
             "write {{#minutes exercise-N}} below its heading",
-        );
-        faults.push(Fault::new(&file, 0, problem));
+        ));
+    }
+    let chapter = chapter.and_then(|number| catalogue.get(number).ok());
+    if let Some(exercise) = chapter.filter(|exercise| exercise.is_crate())
+        && page.exercise("diff") != Some(exercise.number)
+    {
+        faults.push(whole(
+            "this exercise chapter does not show the difference between starter and reference",
+            &format!(
+                "write {{{{#diff {}}}}} below a heading of its own",
+                exercise.name()
+            ),
+        ));
     }
     let undefined = RefCell::new(Vec::new());
     let mut code: Option<(usize, String)> = None;
@@ -86,6 +95,26 @@ pub fn check(page: &Page) -> Vec<Fault> {
         Fault::new(&file, line(at), problem)
     }));
     faults
+}
+
+/// Figures that the page promises and nobody has measured.
+fn unmeasured(page: &Page, workspace: &Workspace) -> Vec<Fault> {
+    let calls = page.calls().filter(|call| call.name == "results");
+    let faults = calls.filter_map(|call| {
+        let name = call.arguments.first()?;
+        let command = match name.as_str() {
+            CALIBRATION => "calibrate".to_owned(),
+            "exercise-1" => "measure exercise-1".to_owned(),
+            other => format!("measure {}", other.replace("exercise", "solution")),
+        };
+        let problem = Problem::new(
+            format!("there are no committed figures for {name}"),
+            format!("measure them on a quiet machine: just {command} --reference"),
+        );
+        let is_there = ResultFile::reference_path(workspace, name).is_file();
+        (!is_there).then(|| Fault::new(page.file(), call.line, problem))
+    });
+    faults.collect()
 }
 
 /// The Markdown with its places; links without a definition are noted. A lone [word] is prose, [text][name] and [text][] are not.

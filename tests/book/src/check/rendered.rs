@@ -1,7 +1,7 @@
 //! The checks of the book as mdBook rendered it: everything loads without a network, every link arrives, images have a text. A
 //! fault is told at the place in the page's source where the link is written, else at its place in the rendered page.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -12,140 +12,106 @@ use walkdir::WalkDir;
 use crate::fault::{Fault, Problem};
 use crate::macros;
 use crate::site::{Page, Site, normal};
+use workshop_base::files;
 
-/// What a browser fetches by itself: elements and the attributes that name it.
-const LOADS: [(&[&str], &[&str]); 3] = [
-    (
-        &[
-            "script", "img", "iframe", "source", "video", "audio", "embed", "track", "input",
-        ],
-        &["src", "srcset", "poster"],
-    ),
-    (&["link", "use", "image"], &["href"]),
-    (&["object"], &["data"]),
-];
+/// The attributes that name what a browser fetches or goes to.
+const TARGETS: [&str; 5] = ["href", "src", "srcset", "poster", "data"];
+
+/// The elements whose targets a browser fetches only when the reader follows them.
+const FOLLOWED: [&str; 2] = ["a", "area"];
 
 /// What loads something into a stylesheet from elsewhere.
 const REMOTE_STYLES: [&str; 5] = ["url(http", "url('http", "url(\"http", "url(//", "@import"];
-
-/// The rendered book.
-struct Book {
-    files: HashSet<PathBuf>,
-    pages: BTreeMap<PathBuf, Html>,
-}
-
-struct Html {
-    text: String,
-    elements: Vec<Element>,
-}
 
 /// A start tag.
 struct Element {
     name: String,
     attributes: BTreeMap<String, String>,
-    offset: usize,
+    line: usize,
 }
+
+/// The files of the rendered book, and the elements of those that are pages.
+struct Book(BTreeMap<PathBuf, Vec<Element>>);
 
 /// The faults of the book that was rendered into this folder.
 pub fn check(site: &Site, folder: &Path) -> anyhow::Result<Vec<Fault>> {
-    let book = Book::read(folder)?;
-    let source = |file: &Path| site.page(&file.with_extension("md"));
-    let (written, made): (Vec<_>, Vec<_>) =
-        book.pages.keys().partition(|file| source(file).is_some());
+    let mut book = Book(BTreeMap::new());
     let mut faults = Vec::new();
-    for file in written {
-        faults.extend(book.faults(file, source(file)));
+    for entry in WalkDir::new(folder) {
+        let entry = entry.context("cannot list the rendered book")?;
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        let file = entry.path().strip_prefix(folder)?;
+        let is = |extension| file.extension().is_some_and(|there| there == extension);
+        let mut found = Vec::new();
+        if is("html") {
+            found = elements(&files::text(entry.path())?);
+        } else if is("css") {
+            for (line, text) in (1..).zip(files::text(entry.path())?.lines()) {
+                if REMOTE_STYLES.iter().any(|mark| text.contains(mark)) {
+                    let problem = from_elsewhere("a stylesheet that loads something");
+                    faults.push(Fault::new(in_html(file), line, problem));
+                }
+            }
+        }
+        book.0.insert(file.to_path_buf(), found);
     }
+    let source = |file: &Path| site.page(&file.with_extension("md"));
+    let (written, made): (Vec<_>, Vec<_>) = book.0.keys().partition(|file| source(file).is_some());
+    let of_pages = written
+        .iter()
+        .flat_map(|file| book.faults(file, source(file)));
+    faults.extend(of_pages);
     // What mdBook makes of all pages together repeats their faults.
     if faults.is_empty() {
         faults.extend(made.iter().flat_map(|file| book.faults(file, None)));
-    }
-    for file in book.files.iter().filter(|file| has_extension(file, "css")) {
-        for (index, line) in read(&folder.join(file))?.lines().enumerate() {
-            if REMOTE_STYLES.iter().any(|mark| line.contains(mark)) {
-                let problem = from_elsewhere("a stylesheet that loads something".to_owned());
-                faults.push(Fault::new(in_html(file), index + 1, problem));
-            }
-        }
     }
     Ok(faults)
 }
 
 impl Book {
-    fn read(folder: &Path) -> anyhow::Result<Self> {
-        let mut files = HashSet::new();
-        let mut pages = BTreeMap::new();
-        for entry in WalkDir::new(folder) {
-            let entry = entry.context("cannot list the rendered book")?;
-            if entry.file_type().is_dir() {
-                continue;
-            }
-            let file = entry.path().strip_prefix(folder)?.to_path_buf();
-            if has_extension(&file, "html") {
-                let text = read(entry.path())?;
-                let elements = elements(&text);
-                pages.insert(file.clone(), Html { text, elements });
-            }
-            files.insert(file);
-        }
-        Ok(Book { files, pages })
-    }
-
     /// The faults of one rendered page, which may be made of a page of the source.
     fn faults(&self, file: &Path, source: Option<&Page>) -> Vec<Fault> {
-        let html = &self.pages[file];
         let mut faults = Vec::new();
-        for element in &html.elements {
-            let mut fault = |problem| {
-                let line = macros::line_at(&html.text, element.offset);
-                faults.push(Fault::new(in_html(file), line, problem));
-            };
-            let class = element.attributes.get("class");
+        for element in &self.0[file] {
+            let here = |problem| Fault::new(in_html(file), element.line, problem);
+            let class = element.attribute("class");
             if class.is_some_and(|class| class.split(' ').any(|name| name == "mdbook-runnable")) {
-                fault(Problem::new(
+                faults.push(here(Problem::new(
                     "code with a button that runs it elsewhere",
                     "set runnable = false in book.toml",
-                ));
+                )));
             }
-            for (attribute, target) in element.loads() {
-                let what = format!("<{} {attribute}> loads {target}", element.name);
+            for (attribute, target) in element.targets() {
                 if is_remote(target) {
-                    fault(from_elsewhere(what));
-                } else if element.name != "img" && self.is_dead(file, target) {
-                    let next = "see where the theme or the page names it";
-                    fault(Problem::new(format!("{what}, which is not there"), next));
+                    if !FOLLOWED.contains(&element.name.as_str()) {
+                        let what = format!("<{} {attribute}> loads {target}", element.name);
+                        faults.push(here(from_elsewhere(&what)));
+                    }
+                    continue;
                 }
-            }
-            // Links and images are written by people: their faults are told where they are written.
-            let attribute = match element.name.as_str() {
-                "a" => "href",
-                "img" => "src",
-                _ => continue,
-            };
-            let Some(target) = element.attributes.get(attribute) else {
-                continue;
-            };
-            let is_dead = !is_remote(target) && self.is_dead(file, target);
-            let alt = element.attributes.get("alt").map_or("", |alt| alt.trim());
-            let is_mute = element.name == "img" && alt.is_empty() && source.is_some();
-            if !is_dead && !is_mute {
-                continue;
-            }
-            let problem = |written: &str| match is_dead {
-                true => self.why_dead(file, target, written),
-                false => Problem::new(
-                    "an image without alternative text",
-                    "say in its brackets what it shows",
-                ),
-            };
-            let places = source.map_or(Vec::new(), |page| places(page, target));
-            for (line, written) in &places {
-                let source = Path::new("book").join(file).with_extension("md");
-                faults.push(Fault::new(source, *line, problem(written)));
-            }
-            if places.is_empty() {
-                let line = macros::line_at(&html.text, element.offset);
-                faults.push(Fault::new(in_html(file), line, problem(target)));
+                let is_dead = self.is_dead(file, target);
+                let alt = element.attribute("alt").unwrap_or_default();
+                let is_mute = element.name == "img" && alt.trim().is_empty() && source.is_some();
+                if !is_dead && !is_mute {
+                    continue;
+                }
+                let problem = |written: &str| match is_dead {
+                    true => self.why_dead(file, target, written),
+                    false => Problem::new(
+                        "an image without alternative text",
+                        "say in its brackets what it shows",
+                    ),
+                };
+                let places = source.map_or(Vec::new(), |page| places(page, target));
+                if places.is_empty() {
+                    faults.push(here(problem(target)));
+                }
+                let of_source = Path::new("book").join(file).with_extension("md");
+                let places = places.into_iter();
+                let told = places.map(|(line, how)| Fault::new(&of_source, line, problem(&how)));
+                faults.extend(told);
             }
         }
         faults
@@ -153,17 +119,13 @@ impl Book {
 
     fn is_dead(&self, file: &Path, target: &str) -> bool {
         let (there, id) = address(file, target);
-        let has = |html: &Html, id: &str| {
-            let mut ids = html
-                .elements
-                .iter()
-                .filter_map(|tag| tag.attributes.get("id"));
-            ids.any(|there| there == id)
+        let Some(elements) = self.0.get(&there) else {
+            return true;
         };
-        !self.files.contains(&there)
-            || id
-                .zip(self.pages.get(&there))
-                .is_some_and(|(id, html)| !has(html, &id))
+        let mut ids = elements
+            .iter()
+            .filter_map(|element| element.attribute("id"));
+        !(id.is_empty() || elements.is_empty() || ids.any(|there| there == id))
     }
 
     /// Why this link, as its author wrote it, does not arrive.
@@ -175,7 +137,7 @@ impl Book {
                 "leaves the book, and only the book is published".to_owned(),
                 "link to a page of the book, or name the file as text",
             )
-        } else if self.files.contains(&there) {
+        } else if self.0.contains_key(&there) {
             (
                 format!("leads to no heading of {}", there.display()),
                 "correct the part after #: the heading in lower case, with hyphens for spaces",
@@ -196,12 +158,14 @@ impl Book {
 }
 
 impl Element {
-    fn loads(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let kinds = LOADS
-            .iter()
-            .filter(|(names, _)| names.contains(&self.name.as_str()));
-        let attributes = kinds.flat_map(|(_, attributes)| *attributes);
-        attributes.filter_map(|name| Some((*name, self.attributes.get(*name)?.as_str())))
+    fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.get(name).map(String::as_str)
+    }
+
+    fn targets(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        // <base> only says from where the others are seen.
+        let targets = TARGETS.into_iter().filter(|_| self.name != "base");
+        targets.filter_map(|name| Some((name, self.attribute(name)?)))
     }
 }
 
@@ -210,21 +174,24 @@ fn elements(text: &str) -> Vec<Element> {
     let mut emitter = DefaultEmitter::<usize>::new_with_span();
     emitter.naively_switch_states(true);
     let words = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let tokens = Tokenizer::new_with_emitter(text, emitter).flatten();
-    let elements = tokens.filter_map(|token| {
+    let (mut line, mut seen) = (1, 0);
+    let mut elements = Vec::new();
+    for token in Tokenizer::new_with_emitter(text, emitter).flatten() {
         let Token::StartTag(tag) = token else {
-            return None;
+            continue;
         };
+        line += macros::line_at(&text[seen..], tag.span.start - seen) - 1;
+        seen = tag.span.start;
         let attributes = tag.attributes.iter();
-        Some(Element {
+        elements.push(Element {
             name: words(&tag.name),
             attributes: attributes
                 .map(|(name, value)| (words(name), words(value)))
                 .collect(),
-            offset: tag.span.start,
-        })
-    });
-    elements.collect()
+            line,
+        });
+    }
+    elements
 }
 
 /// The lines of a page that write this target, as a link or an image of Markdown or in HTML, and how they write it.
@@ -249,8 +216,8 @@ fn places(page: &Page, target: &str) -> Vec<(usize, String)> {
     places.collect()
 }
 
-/// The file that a relative target names, seen from this one, and the place in it.
-fn address(file: &Path, target: &str) -> (PathBuf, Option<String>) {
+/// The file that a relative target names, seen from this one, and the id in it; an empty one for none.
+fn address(file: &Path, target: &str) -> (PathBuf, String) {
     let target = target.replace("%20", " ");
     let (path, id) = target.split_once('#').unwrap_or((&target, ""));
     let path = path.split('?').next().unwrap_or_default();
@@ -259,19 +226,16 @@ fn address(file: &Path, target: &str) -> (PathBuf, Option<String>) {
         None if path.is_empty() => file.to_path_buf(),
         None => normal(&file.parent().unwrap_or(Path::new("")).join(path)),
     };
-    (there, Some(id.to_owned()).filter(|id| !id.is_empty()))
+    (there, id.to_owned())
 }
 
 fn is_remote(target: &str) -> bool {
     let scheme = target.split_once(':').map_or("", |(scheme, _)| scheme);
-    let is_scheme = !scheme.is_empty()
-        && scheme
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '+');
-    target.starts_with("//") || is_scheme
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || c == '+';
+    target.starts_with("//") || !scheme.is_empty() && scheme.chars().all(is_of_scheme)
 }
 
-fn from_elsewhere(what: String) -> Problem {
+fn from_elsewhere(what: &str) -> Problem {
     Problem::new(
         format!("{what} from elsewhere"),
         "keep it in the book; everything must load without a network",
@@ -280,14 +244,6 @@ fn from_elsewhere(what: String) -> Problem {
 
 fn in_html(file: &Path) -> PathBuf {
     Path::new("book-html").join(file)
-}
-
-fn has_extension(file: &Path, extension: &str) -> bool {
-    file.extension().is_some_and(|there| there == extension)
-}
-
-fn read(file: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
 #[cfg(test)]

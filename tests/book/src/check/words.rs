@@ -1,4 +1,4 @@
-//! Words that must not stand in the book: addresses of package registries, and paths of the machine it was written on.
+//! Words that must not be in the book: addresses of package registries, and paths of the machine it was written on.
 
 use std::path::Path;
 
@@ -26,38 +26,32 @@ const MACHINE: [&str; 5] = ["work", "root", "tmp", "home", "Users"];
 /// The faults in this text.
 pub fn check(file: &Path, text: &str) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        for pieces in REGISTRIES {
-            let host = pieces.join(".");
-            if line.contains(&host) {
-                let problem = Problem::new(
-                    format!("the address of a package registry ({host})"),
-                    "name the registry's client and command instead (cargo, mvn, docker)",
-                );
-                faults.push(Fault::new(file, index + 1, problem));
-            }
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut fault =
+            |what, next| faults.push(Fault::new(file, number, Problem::new(what, next)));
+        let hosts = REGISTRIES.map(|pieces| pieces.join("."));
+        for host in hosts.iter().filter(|host| line.contains(*host)) {
+            fault(
+                format!("the address of a package registry ({host})"),
+                "name the registry's client and command instead (cargo, mvn, docker)",
+            );
         }
-        for name in MACHINE {
-            let folder = format!("/{name}/");
-            if stands_alone(line, &folder) {
-                let problem = Problem::new(
-                    format!("a path of some machine ({folder}…)"),
-                    "write it relative to the checkout, or with ~",
-                );
-                faults.push(Fault::new(file, index + 1, problem));
-            }
+        let folders = MACHINE.map(|name| format!("/{name}/"));
+        for folder in folders.iter().filter(|folder| begins_a_path(line, folder)) {
+            fault(
+                format!("a path of some machine ({folder}…)"),
+                "write it relative to the checkout, or with ~",
+            );
         }
     }
     faults
 }
 
-/// True when the folder stands at the start of a path, not inside a longer one.
-fn stands_alone(line: &str, folder: &str) -> bool {
-    line.match_indices(folder).any(|(at, _)| {
-        !line[..at].chars().next_back().is_some_and(|before| {
-            before.is_alphanumeric() || matches!(before, '.' | '~' | '-' | '_' | '}' | '>')
-        })
-    })
+/// True when a path in this line begins with the folder: it isn't inside a longer one.
+fn begins_a_path(line: &str, folder: &str) -> bool {
+    let goes_on = |c: char| c.is_alphanumeric() || ".~-_}>".contains(c);
+    let mut places = line.match_indices(folder);
+    places.any(|(at, _)| !line[..at].ends_with(goes_on))
 }
 
 #[cfg(test)]

@@ -189,8 +189,8 @@ impl<'a> Step<'a> {
         let (with_change, conflicts) = merge::merge(&in_place, &course)?;
         if let Some(conflict) = conflicts.first() {
             let file = files::shown(self.workspace, &folder.join(&conflict.path));
-            return Err(Trouble::new(format!(
-                "{file} holds somebody's work, and the change runs into it"
+            return Trouble::new(format!(
+                "{file} holds a learner's work, and the change runs into it"
             ))
             .expected("the starter, or work in other places than the change")
             .next(format!(
@@ -198,7 +198,7 @@ impl<'a> Step<'a> {
                 exercise.name()
             ))
             .failed()
-            .into());
+            .err();
         }
         self.write_all(&folder, &in_place, &with_change);
         self.patch(&reference, &course.new)

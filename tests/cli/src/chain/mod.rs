@@ -85,7 +85,7 @@ pub fn unannounced(
     for path in &differing {
         if !exercise.edit.contains(path) && !grows_from.given.contains(path) {
             faults.push(format!(
-                "{} is not as in the reference of {}, and neither edit nor given lists it",
+                "{} isn't as in the reference of {}, and neither edit nor given lists it",
                 path.display(),
                 before.name()
             ));

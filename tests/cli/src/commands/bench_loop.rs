@@ -1,4 +1,4 @@
-//! `just bench-loop`: how long a learner waits after a one-line edit, held against the limits.
+//! `just bench-loop`: how long a learner waits after a one-line edit, compared with the limits.
 //!
 //! The edit is made in copies of the port's references, so no file of the checkout is touched. One limit is for the wait until
 //! the tests of the first phase have answered; the other is for the whole check when all is green. Cargo's build counts for neither.
@@ -10,15 +10,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::commands::check;
+use crate::commands::{build_book, check};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
+use workshop_base::process;
 use workshop_base::target::Target;
-use workshop_base::terminal::{Style, paint};
+use workshop_base::terminal::{Style, finding, paint};
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::copies::Copy;
-use workshop_harness::report::Report;
+use workshop_harness::report::Timings;
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
 use workshop_postgres::{Provider, Server};
@@ -39,11 +40,14 @@ const MEMORY_LIMIT_KB: u64 = 150 * 1024;
 /// Runs the loops and prints what they took.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let provider = Server::ensure(workspace).await?.provider();
-    let tool = tool_start(workspace)?;
+    let limit = match Server::ensure(workspace).await?.provider() {
+        Provider::Docker => LIMIT_ON_DOCKER,
+        _ => LIMIT_ELSEWHERE,
+    };
     println!(
         "median of {LOOPS} loops after a one-line edit, everything warm, until the first tests have answered"
     );
+    let tool = tool_start(workspace)?;
     row("the tool's start", tool);
     let mut held = Vec::new();
     let port = catalogue
@@ -51,21 +55,47 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         .filter(|exercise| exercise.is_port() && exercise.is_crate());
     for exercise in port {
         let copy = Copy::of(workspace, &exercise.solution(workspace), "bench-loop").await?;
-        let mut loops = Vec::new();
-        for round in 0..=LOOPS {
-            let timed = one_loop(workspace, &catalogue, exercise, &copy, round).await?;
-            if round > 0 {
-                loops.push(timed);
-            }
+        let [mut builds, mut firsts] = [Vec::new(), Vec::new()];
+        let mut last = one_loop(workspace, &catalogue, exercise, &copy, false).await?;
+        for round in 1..=LOOPS {
+            // The whole check is timed once.
+            last = one_loop(workspace, &catalogue, exercise, &copy, round == LOOPS).await?;
+            builds.push(last.build);
+            firsts.push(last.first);
         }
-        held.push(tell_loops(exercise, &loops, tool, provider));
+        println!("{}", paint(Style::Strong, exercise.name()));
+        row("cargo's build of the crate", median(builds));
+        let first = tool + median(firsts);
+        held.push(within(
+            "the first tests, beside cargo's build",
+            first,
+            limit,
+        ));
+        println!("          {}", last.timings);
+        let whole = tool + last.whole;
+        held.push(within(
+            "a whole green check, beside cargo's build",
+            whole,
+            WHOLE_LIMIT,
+        ));
     }
-    held.extend(tell_the_rest(book_build(workspace)?));
-    Ok(if held.into_iter().all(|holds| holds) {
-        Outcome::Passed
-    } else {
-        Outcome::Failed
-    })
+    println!("{}", paint(Style::Strong, "the book and the tool"));
+    held.push(within(
+        "the book's build",
+        book_build(workspace)?,
+        BOOK_LIMIT,
+    ));
+    match process::peak_kb(std::process::id()) {
+        Some(kb) => {
+            let figure = format!("{} MB, limit {} MB", kb / 1024, MEMORY_LIMIT_KB / 1024);
+            let what = format!("the tool's peak memory: {figure}");
+            held.push(finding(&what, kb <= MEMORY_LIMIT_KB));
+        }
+        None => {
+            println!("  note  the tool's peak memory: this system has no /proc to read it from");
+        }
+    }
+    Ok(Outcome::of(held.into_iter().all(|holds| holds)))
 }
 
 /// What one loop took: in cargo's build, and after it until the first tests have answered and until the check has ended.
@@ -73,7 +103,7 @@ struct Timed {
     build: Duration,
     first: Duration,
     whole: Duration,
-    report: Report,
+    timings: Timings,
 }
 
 async fn one_loop(
@@ -81,12 +111,12 @@ async fn one_loop(
     catalogue: &Catalogue,
     exercise: &Exercise,
     copy: &Copy,
-    round: usize,
+    to_the_end: bool,
 ) -> anyhow::Result<Timed> {
     let mut source = OpenOptions::new()
         .append(true)
         .open(copy.krate().folder.join("src/main.rs"))?;
-    writeln!(source, "// edit {round}")?;
+    writeln!(source, "// an edit")?;
     drop(source);
     let started = Instant::now();
     let launch = build::cargo(workspace, copy.krate(), Profile::Check).await?;
@@ -103,42 +133,45 @@ async fn one_loop(
     let mut first = None;
     let report = judge_phases(place, &phases, |found| {
         first.get_or_insert_with(|| started.elapsed());
-        // The whole check is timed once.
-        found.failed().is_empty() && round == LOOPS
+        found.failed().is_empty() && to_the_end
     })
     .await?;
     let whole = started.elapsed();
     if report.outcome() != Outcome::Passed {
         report.print();
         let target = Target::Solution(exercise.number);
-        let trouble = Trouble::new("the reference is red, so its loop says nothing").failed();
-        return Err(trouble.next(format!("just check {target}")).into());
+        return Trouble::new("the reference is red, so its loop says nothing")
+            .next(format!("just check {target}"))
+            .failed()
+            .err();
     }
     Ok(Timed {
         build,
         first: first.context("an exercise without tests")?,
         whole,
-        report,
+        timings: report.timings,
     })
 }
 
 /// What goes before any work: a look whether the tool is to be built, and its start.
 fn tool_start(workspace: &Workspace) -> anyhow::Result<Duration> {
     let tool = std::env::current_exe().context("the tool does not find itself")?;
+    let justw = workspace.root().join("justw");
     let mut took = Vec::new();
     for round in 0..=LOOPS {
         let started = Instant::now();
-        let look = Command::new(workspace.root().join("justw"))
-            .arg("--tool")
-            .status()
-            .context("justw cannot be run")?;
-        anyhow::ensure!(look.success(), "justw --tool ended with {look}");
-        let start = Command::new(&tool)
-            .arg("--help")
-            .stdout(Stdio::null())
-            .status()
-            .context("the tool cannot be run")?;
-        anyhow::ensure!(start.success(), "the tool ended with {start}");
+        for (program, argument) in [(&justw, "--tool"), (&tool, "--help")] {
+            let status = Command::new(program)
+                .arg(argument)
+                .stdout(Stdio::null())
+                .status()
+                .with_context(|| format!("{} cannot be run", program.display()))?;
+            anyhow::ensure!(
+                status.success(),
+                "{} ended with {status}",
+                program.display()
+            );
+        }
         if round > 0 {
             took.push(started.elapsed());
         }
@@ -146,93 +179,20 @@ fn tool_start(workspace: &Workspace) -> anyhow::Result<Duration> {
     Ok(median(took))
 }
 
+/// The second of two builds, since the first one warms everything up.
 fn book_build(workspace: &Workspace) -> anyhow::Result<Duration> {
     let destination = tempfile::tempdir()?;
-    let build = || -> anyhow::Result<Duration> {
-        let started = Instant::now();
-        let status = Command::new("mdbook")
-            .args(["build", "--dest-dir"])
-            .arg(destination.path())
-            .current_dir(workspace.root())
-            .stderr(Stdio::null())
-            .status()
-            .map_err(|error| {
-                Trouble::new(format!("mdbook cannot be run: {error}"))
-                    .next("./justw --bring mdbook")
-            })?;
-        anyhow::ensure!(status.success(), "mdbook build ended with {status}");
-        Ok(started.elapsed())
-    };
-    build()?;
-    build()
+    build_book(workspace, Some(destination.path()))?;
+    let started = Instant::now();
+    build_book(workspace, Some(destination.path()))?;
+    Ok(started.elapsed())
 }
 
-/// Prints what the loops of an exercise took, and whether that is within the limits.
-fn tell_loops(exercise: &Exercise, loops: &[Timed], tool: Duration, provider: Provider) -> bool {
-    println!("{}", paint(Style::Strong, exercise.name()));
-    let builds = loops.iter().map(|timed| timed.build);
-    row("cargo's build of the crate", median(builds.collect()));
-    let first = median(loops.iter().map(|timed| timed.first).collect());
-    let outside = tool + first;
-    let limit = if provider == Provider::Docker {
-        LIMIT_ON_DOCKER
-    } else {
-        LIMIT_ELSEWHERE
-    };
-    let soon = hold(
-        "the first tests, beside cargo's build",
-        &format!("{}, limit {}", seconds(outside), seconds(limit)),
-        outside <= limit,
-    );
-    let Some(last) = loops.last() else {
-        return soon;
-    };
-    println!("          {}", last.report.timings);
-    let whole = tool + last.whole;
-    let figure = format!("{}, limit {}", seconds(whole), seconds(WHOLE_LIMIT));
-    hold(
-        "a whole green check, beside cargo's build",
-        &figure,
-        whole <= WHOLE_LIMIT,
-    ) && soon
-}
-
-/// Prints the same of the book and of the tool's memory.
-fn tell_the_rest(book: Duration) -> Vec<bool> {
-    println!("{}", paint(Style::Strong, "the book and the tool"));
-    let mut held = vec![hold(
-        "the book's build",
-        &format!("{}, limit {}", seconds(book), seconds(BOOK_LIMIT)),
-        book <= BOOK_LIMIT,
-    )];
-    match peak_memory_kb() {
-        Some(kb) => {
-            let figure = format!("{} MB, limit {} MB", kb / 1024, MEMORY_LIMIT_KB / 1024);
-            held.push(hold(
-                "the tool's peak memory",
-                &figure,
-                kb <= MEMORY_LIMIT_KB,
-            ));
-        }
-        None => {
-            println!("  note  the tool's peak memory: this system has no /proc to read it from")
-        }
-    }
-    held
-}
-
-fn hold(what: &str, figure: &str, holds: bool) -> bool {
-    let word = if holds {
-        paint(Style::Good, "ok")
-    } else {
-        paint(Style::Bad, "FAIL")
-    };
-    println!("{word:>6}  {what}: {figure}");
-    holds
-}
-
-fn seconds(duration: Duration) -> String {
-    format!("{:.2} s", duration.as_secs_f64())
+/// Prints what something took beside its limit, and gives whether it is within.
+fn within(what: &str, took: Duration, limit: Duration) -> bool {
+    let (took_s, limit_s) = (took.as_secs_f64(), limit.as_secs_f64());
+    let what = format!("{what}: {took_s:.2} s, limit {limit_s:.2} s");
+    finding(&what, took <= limit)
 }
 
 fn row(step: &str, took: Duration) {
@@ -242,11 +202,4 @@ fn row(step: &str, took: Duration) {
 fn median(mut values: Vec<Duration>) -> Duration {
     values.sort();
     values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-/// The largest resident size that this process has had, in kB (`VmHWM`, proc_pid_status(5)).
-fn peak_memory_kb() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse().ok()
 }

@@ -1,6 +1,7 @@
 //! `just calibrate`: compares the measuring with itself; exit 0 when both claims hold, 1 when not.
 
 use crate::cli::CalibrateArgs;
+use crate::commands::measure;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 use workshop_measure::protocol::lab::{self, Lab};
@@ -8,8 +9,6 @@ use workshop_measure::tasks::calibration::{self, Calibrated, Calibration};
 use workshop_measure::tools::oha::Oha;
 use workshop_results::figures::{figure, interval};
 use workshop_results::file::{CALIBRATION, Comparison, ResultFile};
-use workshop_results::view;
-use workshop_results::write::text;
 
 /// The share that is planted where a duet is compared with turns: large, so that its ratio is sure in both.
 const LARGE: f64 = 0.2;
@@ -47,11 +46,7 @@ pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<
         held[1], args.times
     );
     let enough = held.iter().all(|held| held * 20 >= args.times * 19);
-    Ok(if enough {
-        Outcome::Passed
-    } else {
-        Outcome::Failed
-    })
+    Ok(Outcome::of(enough))
 }
 
 fn written(
@@ -64,15 +59,8 @@ fn written(
     } else {
         workspace.results().join(format!("{CALIBRATION}.json"))
     };
-    found.result.write(&path)?;
-    text::print(&view::terminal(&found.result));
-    let shown = path.strip_prefix(workspace.root()).unwrap_or(&path);
-    println!("\nwritten to {}", shown.display());
-    Ok(if calibration::held(&found.decides) == [true; 2] {
-        Outcome::Passed
-    } else {
-        Outcome::Failed
-    })
+    measure::write(workspace, &found.result, &path)?;
+    Ok(Outcome::of(calibration::held(&found.decides) == [true; 2]))
 }
 
 /// Does a duet tell the same as turns?
@@ -86,11 +74,7 @@ async fn turns(calibration: &Calibration<'_>) -> anyhow::Result<Outcome> {
         "the intervals {}",
         if agree { "agree" } else { "do not agree" }
     );
-    Ok(if agree {
-        Outcome::Passed
-    } else {
-        Outcome::Failed
-    })
+    Ok(Outcome::of(agree))
 }
 
 fn in_words(pair: &Comparison) -> String {

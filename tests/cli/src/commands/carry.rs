@@ -18,10 +18,10 @@ use workshop_base::workspace::Workspace;
 pub fn run(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let (Target::Exercise(number) | Target::Solution(number)) = target else {
-        return Err(Trouble::new(format!("nothing grows from {target}"))
+        return Trouble::new(format!("nothing grows from {target}"))
             .expected(format!("one of: {}", catalogue.names().join(", ")))
             .next("just carry with the exercise whose reference you changed")
-            .into());
+            .err();
     };
     let origin = catalogue.get(number)?;
     let steps = carry::plan(workspace, &catalogue, origin)?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::cli::CheckArgs;
 use crate::commands::editors;
 use crate::predict;
-use crate::state::{self, Fault, LastCheck};
+use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
@@ -96,7 +96,8 @@ async fn built_and_judged(
 /// What is remembered and what is said of code that does not get as far as the tests. Other errors are handed back.
 fn faulty(target: Target, error: anyhow::Error) -> anyhow::Result<(LastCheck, Trouble)> {
     if let Some(exited @ StartError::Exited { log, .. }) = error.downcast_ref() {
-        let check = LastCheck::does_not_start(log.clone());
+        let fault = Fault::new(DOES_NOT_START, log);
+        let check = LastCheck::now(CheckOutcome::DoesNotStart, vec![fault]);
         let next = match target {
             Target::Exercise(_) => format!("just hint {target}; just run {target} starts it alone"),
             _ => format!("just run {target} starts it alone"),
@@ -118,29 +119,25 @@ fn faulty(target: Target, error: anyhow::Error) -> anyhow::Result<(LastCheck, Tr
         Target::Exercise(_) => format!("just hint {target}{explain}"),
         _ => format!("just check {target}, once it is fixed"),
     };
-    let faults = errors.into_iter().map(|error| Fault {
-        name: error.code,
-        said: error.said,
-    });
-    let check = LastCheck::does_not_compile(faults.collect());
+    let faults = errors.into_iter();
+    let faults = faults.map(|error| Fault::new(error.code, error.said));
+    let check = LastCheck::now(CheckOutcome::DoesNotCompile, faults.collect());
     Ok((check, trouble.next(next)))
 }
 
 fn last_check(report: &Report) -> LastCheck {
-    match report.outcome() {
-        Outcome::Passed => LastCheck::passed(),
-        _ => LastCheck::failed(report.tests.iter().filter_map(fault).collect()),
-    }
-}
-
-fn fault(judged: &Judged) -> Option<Fault> {
-    let Verdict::Failed { failure, log } = &judged.verdict else {
-        return None;
+    let fault = |judged: &Judged| match &judged.verdict {
+        Verdict::Passed => None,
+        Verdict::Failed { failure, log } => {
+            Some(Fault::new(&judged.test, format!("{failure}\n{log}")))
+        }
     };
-    Some(Fault {
-        name: judged.test.clone(),
-        said: format!("{failure}\n{log}"),
-    })
+    let faults: Vec<Fault> = report.tests.iter().filter_map(fault).collect();
+    let outcome = match report.outcome() {
+        Outcome::Passed => CheckOutcome::Passed,
+        _ => CheckOutcome::Failed,
+    };
+    LastCheck::now(outcome, faults)
 }
 
 /// The exercise a target belongs to; none for the Kotlin service.

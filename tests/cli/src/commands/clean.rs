@@ -5,9 +5,6 @@ use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 
 /// Runs the command.
-///
-/// # Errors
-/// When something of ours cannot be removed.
 pub async fn run(workspace: &Workspace, image: bool) -> anyhow::Result<Outcome> {
     let cleaned = workshop_postgres::clean(workspace, image).await?;
     for line in &cleaned.removed {

@@ -5,9 +5,6 @@ use workshop_base::outcome::Outcome;
 use workshop_measure::tasks::start_helper::{self, Order};
 
 /// Starts, or stops what was started, or is the service that does nothing.
-///
-/// # Errors
-/// When the service does not get there, or does not end.
 pub fn run(args: &ColdStartArgs) -> anyhow::Result<Outcome> {
     if args.answer {
         start_helper::answer()?;

@@ -5,9 +5,6 @@ use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 
 /// Examines the machine and prints the report. Exit code 0: ready. 1: you can fix it. 2: it needs an administrator.
-///
-/// # Errors
-/// When the list of pinned tools cannot be read.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let report = doctor::examine(workspace).await?;
     print!("{report}");

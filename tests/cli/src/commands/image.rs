@@ -1,16 +1,13 @@
 //! `just image`: builds a PostgreSQL image from the programs on this machine; `just image TARGET`: the image of a service,
 //! which is tried out and removed again.
 
-use workshop_base::outcome::{Outcome, Trouble};
+use workshop_base::outcome::{Outcome, Trouble, last_lines};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::container::{Image, Trial};
 use workshop_postgres::image;
 
 /// Runs the command.
-///
-/// # Errors
-/// When there is no Docker engine or nothing to build the image from.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let start = std::time::Instant::now();
     let built = image::build(workspace).await?;
@@ -29,9 +26,6 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
 }
 
 /// Runs the command with a target.
-///
-/// # Errors
-/// When there is no Docker engine, or the target does not build.
 pub async fn run_service(
     workspace: &Workspace,
     target: Target,
@@ -64,18 +58,12 @@ fn judge(target: Target, trial: &Trial) -> anyhow::Result<Outcome> {
     if trial.user != 0 && trial.health == "healthy" && trial.status == Some(200) {
         return Ok(Outcome::Passed);
     }
-    let log: String = trial
-        .log
-        .lines()
-        .map(|line| format!("  | {line}\n"))
-        .collect();
-    Err(
-        Trouble::new(format!("the image of {target} does not serve\n{log}"))
-            .expected("a user other than 0, the health healthy, and status 200")
-            .next(format!("read the lines above, and {target}'s Dockerfile"))
-            .failed()
-            .into(),
-    )
+    let log = last_lines(&trial.log);
+    Trouble::new(format!("the image of {target} does not serve{log}"))
+        .expected("a user other than 0, the health healthy, and status 200")
+        .next(format!("read the lines above, and {target}'s Dockerfile"))
+        .failed()
+        .err()
 }
 
 fn megabytes(bytes: u64) -> String {

@@ -1,7 +1,10 @@
 //! `just measure TARGET`: the measurement of an exercise; writes the result, prints the table and the verdict.
 
+use std::path::Path;
+
 use crate::cli::MeasureArgs;
 use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -41,15 +44,16 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
     } else {
         ResultFile::own_path(workspace, args.target)
     };
-    result.write(&path)?;
-    text::print(&view::terminal(&result));
-    let shown = path.strip_prefix(workspace.root()).unwrap_or(&path);
-    println!("\nwritten to {}", shown.display());
-    Ok(if result.invalid.is_empty() {
-        Outcome::Passed
-    } else {
-        Outcome::Failed
-    })
+    write(workspace, &result, &path)?;
+    Ok(Outcome::of(result.invalid.is_empty()))
+}
+
+/// Writes a result, shows it, and says where it is.
+pub(super) fn write(workspace: &Workspace, result: &ResultFile, path: &Path) -> anyhow::Result<()> {
+    result.write(path)?;
+    text::print(&view::terminal(result));
+    println!("\nwritten to {}", files::shown(workspace, path));
+    Ok(())
 }
 
 /// The exercise whose measurement is asked for; the Kotlin service alone is that of exercise 1.

@@ -22,6 +22,8 @@ mod verify;
 mod watch;
 
 use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
 
 use clap::CommandFactory;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -35,9 +37,6 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 
 /// Runs one command.
-///
-/// # Errors
-/// Whatever the command could not get past.
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
     if !matches!(command, Command::Clean { .. }) {
         scratch::sweep_checkout(workspace);
@@ -126,10 +125,28 @@ fn exercise(workspace: &Workspace, target: Target) -> anyhow::Result<Exercise> {
     match target {
         Target::Exercise(number) => Ok(catalogue.get(number)?.clone()),
         Target::Solution(_) | Target::Kotlin => {
-            Err(Trouble::new(format!("{target} is nothing that you edit"))
+            Trouble::new(format!("{target} isn't yours to edit"))
                 .expected(format!("one of: {}", catalogue.names().join(", ")))
                 .next("just progress")
-                .into())
+                .err()
         }
     }
+}
+
+/// Has mdBook build the book, into its usual folder or another one; what it says goes where this command's words go.
+fn build_book(workspace: &Workspace, into: Option<&Path>) -> anyhow::Result<()> {
+    let mut mdbook = std::process::Command::new("mdbook");
+    mdbook.arg("build").current_dir(workspace.root());
+    if let Some(folder) = into {
+        mdbook.arg("--dest-dir").arg(folder).stderr(Stdio::null());
+    }
+    let status = mdbook.stdin(Stdio::null()).status().map_err(|error| {
+        Trouble::new(format!("mdbook cannot be run: {error}")).next("./justw --bring mdbook")
+    })?;
+    if status.success() {
+        return Ok(());
+    }
+    Trouble::new(format!("mdbook build ended with {status}"))
+        .next("just doctor; the words above say which page")
+        .err()
 }

@@ -112,13 +112,13 @@ async fn serve(
     let (mut service, front) = started?;
     if until(&mut interrupted, service.ended()).await.is_some() {
         let log = service.log_tail(20);
-        return Err(Trouble::new(format!(
+        return Trouble::new(format!(
             "{} ended by itself; its log ends with\n{log}",
             service.label()
         ))
         .expected("a service that runs until it is told to stop")
         .failed()
-        .into());
+        .err();
     }
     if let Some(front) = front {
         front.stop().await;
@@ -186,7 +186,7 @@ fn settings(database_url: &str) -> Settings {
     }
 }
 
-/// What stands around a service that comes with a configuration of nginx: exercise 12 is about the three of them. Nothing stands
+/// What is around a service that comes with a configuration of nginx: exercise 12 is about the three of them. Nothing is
 /// around any other.
 async fn front_of(
     workspace: &Workspace,
@@ -223,10 +223,10 @@ fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
     match (TcpListener::bind(usual), port) {
         (Ok(_), _) => Ok(usual),
         (Err(_), None) => Ok(free_address()?),
-        (Err(error), Some(port)) => Err(Trouble::new(format!(
-            "port {port} cannot be listened on: {error}"
-        ))
-        .next("name another with --port, or none: then a free one is taken")
-        .into()),
+        (Err(error), Some(port)) => {
+            Trouble::new(format!("port {port} cannot be listened on: {error}"))
+                .next("name another with --port, or none: then a free one is taken")
+                .err()
+        }
     }
 }

@@ -1,17 +1,14 @@
 //! `just solution`: the difference between the learner's files and the reference, or the reference in their place.
 
-use std::path::{Path, PathBuf};
-
-use diffy::{DiffOptions, PatchFormatter};
+use std::path::PathBuf;
 
 use crate::commands::reset::{list, put_in_place};
 
 use workshop_base::exercise::Exercise;
-use workshop_base::files::{self, Tree};
-use workshop_base::originals;
 use workshop_base::outcome::Outcome;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
+use workshop_base::{files, originals, patches};
 
 /// Prints the difference; with `apply`, puts the reference in place after keeping the learner's files as an attempt.
 pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::Result<Outcome> {
@@ -28,11 +25,16 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
         .into_iter()
         .partition(|path| reference.contains_key(path));
     for path in &differing {
-        let shown = |folder: PathBuf| files::shown(workspace, &folder.join(path));
-        print_difference(
-            (&shown(exercise.starter(workspace)), text(&mine, path)),
-            (&shown(exercise.solution(workspace)), text(&reference, path)),
-        );
+        let name = |folder: PathBuf, whose: &str| {
+            let file = files::shown(workspace, &folder.join(path));
+            format!("{file} ({whose})")
+        };
+        let names = [
+            name(exercise.starter(workspace), "yours"),
+            name(exercise.solution(workspace), "reference"),
+        ];
+        let (mine, theirs) = (patches::text(&mine, path), patches::text(&reference, path));
+        print(&patches::difference(names, &mine, &theirs));
     }
     if differing.is_empty() {
         println!("No difference: your files of {name} are those of the reference.");
@@ -52,19 +54,9 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
     Ok(Outcome::Passed)
 }
 
-fn text(tree: &Tree, path: &Path) -> String {
-    String::from_utf8_lossy(tree.get(path).map_or(&[], Vec::as_slice)).into_owned()
-}
-
-/// A unified difference of two texts, each with the name of its file.
-fn print_difference(mine: (&str, String), reference: (&str, String)) {
-    let mut options = DiffOptions::new();
-    options
-        .set_original_filename(format!("{} (yours)", mine.0))
-        .set_modified_filename(format!("{} (reference)", reference.0));
-    let patch = options.create_patch(&mine.1, &reference.1);
-    let formatter = PatchFormatter::new().suppress_blank_empty(false);
-    for (number, line) in formatter.fmt_patch(&patch).to_string().lines().enumerate() {
+/// Prints a difference in colors, the names of its files first.
+fn print(difference: &str) {
+    for (number, line) in difference.lines().enumerate() {
         let style = match line.as_bytes().first() {
             _ if number < 2 => Style::Strong,
             Some(b'+') => Style::Good,

@@ -1,13 +1,13 @@
 //! `just tour`: the main job in one go. Database and data, Kotlin and the reference side by side, checked, measured, and
 //! the book with what came out.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::Context;
 
 use crate::cli::MeasureArgs;
-use crate::commands::{check, measure};
+use crate::commands::{build_book, check, measure};
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
@@ -22,9 +22,6 @@ use workshop_postgres::datasets::{self, DataSet};
 const DATA_SET: DataSet = DataSet::Pi;
 
 /// Goes through the steps; stops at the first that fails.
-///
-/// # Errors
-/// When a step cannot be done.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let catalogue = Catalogue::read(workspace)?;
@@ -74,7 +71,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let measured = measure::run(workspace, &args).await?;
 
     step(6, "the book, with these figures in it");
-    build_book(workspace)?;
+    build_book(workspace, None)?;
     println!(
         "book-html/index.html is its first page; your figures are on the page of {} and on \"Your results\"",
         exercise.name()
@@ -116,11 +113,11 @@ async fn checked(
     if report.outcome() == Outcome::Passed {
         return Ok(());
     }
-    Err(Trouble::new(format!("{target} does not keep the contract"))
+    Trouble::new(format!("{target} does not keep the contract"))
         .expected("a checkout as it came: both services are the course's own")
         .next(format!("git status; just check {target}"))
         .failed()
-        .into())
+        .err()
 }
 
 /// Waits for the tools that `justw` has been compiling since the tour began, or brings them now.
@@ -133,24 +130,7 @@ fn bring_tools(workspace: &Workspace) -> anyhow::Result<()> {
     if brought.success() {
         return Ok(());
     }
-    Err(Trouble::new("the tools that measure could not be brought")
+    Trouble::new("the tools that measure could not be brought")
         .next("./justw --bring oha; the words above say why")
-        .into())
-}
-
-fn build_book(workspace: &Workspace) -> anyhow::Result<()> {
-    let status = Command::new("mdbook")
-        .arg("build")
-        .current_dir(workspace.root())
-        .stdin(Stdio::null())
-        .status()
-        .map_err(|error| {
-            Trouble::new(format!("mdbook cannot be run: {error}")).next("./justw --bring mdbook")
-        })?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(Trouble::new(format!("mdbook build ended with {status}"))
-        .next("just doctor; the words above say which page")
-        .into())
+        .err()
 }

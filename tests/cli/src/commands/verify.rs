@@ -2,20 +2,21 @@
 //! caught by the test that its file names, the Kotlin service keeps the whole contract, and the files fit together.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::time::Instant;
 
 use anyhow::Context;
+use futures_util::future::OptionFuture;
 
 use crate::commands::check;
 use crate::mistakes::Mistake;
 use crate::{chain, hints};
 use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::originals;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
-use workshop_base::terminal::{Style, paint};
+use workshop_base::terminal::{self, Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_base::{files, originals};
 use workshop_harness::build::{self, BuildError, Launch, Profile, cargo_command};
 use workshop_harness::copies::Copy;
 use workshop_harness::plan::Phase;
@@ -44,46 +45,47 @@ pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyho
         since: Instant::now(),
     };
     for exercise in exercises {
-        println!(
-            "{}",
-            paint(
-                Style::Strong,
-                format!("{} {}", exercise.name(), exercise.title)
-            )
-        );
+        let title = format!("{} {}", exercise.name(), exercise.title);
+        println!("{}", paint(Style::Strong, title));
         gate.exercise(exercise).await?;
     }
     println!("{}", paint(Style::Strong, "kotlin and the book"));
     if !after_tests {
-        gate.kotlin().await?;
+        let report = gate.judged(Target::Kotlin, None).await;
+        gate.hold(
+            "the Kotlin service keeps the whole contract",
+            faults_of(report, green_faults)?,
+        );
     }
     gate.took("the Kotlin service");
-    gate.book()?;
+    let faults = workshop_book::check::source(workspace)?;
+    gate.hold(
+        "the book's includes and minutes hold",
+        faults.iter().map(ToString::to_string).collect(),
+    );
     gate.took("the book");
     println!("\n{}", gate.timings);
     println!("{} passed, {} failed", gate.passed, gate.failed);
-    Ok(if gate.failed == 0 {
-        Outcome::Passed
-    } else {
-        Outcome::Failed
-    })
+    Ok(Outcome::of(gate.failed == 0))
 }
 
 fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a Exercise>> {
     if which == "all" {
         return Ok(catalogue.iter().collect());
     }
-    match which.parse() {
-        Ok(Target::Exercise(number)) => Ok(vec![catalogue.get(number)?]),
-        _ => Err(Trouble::new(format!("{which} cannot be verified"))
-            .expected(format!("all, or one of: {}", catalogue.names().join(", ")))
-            .next("just verify all")
-            .into()),
-    }
+    let why = match which.parse() {
+        Ok(Target::Exercise(number)) => return Ok(vec![catalogue.get(number)?]),
+        Ok(other) => format!("{other} cannot be verified"),
+        Err(why) => why,
+    };
+    Trouble::new(why)
+        .expected(format!("all, or one of: {}", catalogue.names().join(", ")))
+        .next("just verify all")
+        .err()
 }
 
-/// A crate with a mistake in it and how it is started; none when it does not compile.
-type Planted = Option<(Copy, Launch)>;
+/// A mistake, and the crate with it: where that is, and how it is started; none when it does not compile.
+type Planted<'a> = (&'a Mistake, Option<(Copy, Launch)>);
 
 struct Gate<'a> {
     workspace: &'a Workspace,
@@ -98,63 +100,80 @@ struct Gate<'a> {
 
 impl Gate<'_> {
     /// Records and prints one finding: no faults is good.
-    fn hold(&mut self, what: &str, faults: &[String]) {
-        if faults.is_empty() {
+    fn hold(&mut self, what: &str, faults: Vec<String>) {
+        if terminal::finding(what, faults.is_empty()) {
             self.passed += 1;
-            println!("  {}    {what}", paint(Style::Good, "ok"));
         } else {
             self.failed += 1;
-            println!("  {}  {what}", paint(Style::Bad, "FAIL"));
-            for fault in faults {
-                println!("          {fault}");
-            }
+        }
+        for fault in faults {
+            println!("          {fault}");
         }
     }
 
     async fn exercise(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        let faults = self.same_outside_the_edit_list(exercise)?;
-        self.hold(
-            "starter and reference differ in the files of the edit list only",
-            &faults,
-        );
-        let faults = originals::patch_faults(self.workspace, exercise)?;
-        self.hold(
-            "starter.patch makes the starter from the reference",
-            &faults,
-        );
-        self.chain(exercise)?;
-        let faults = self.missing_hints(exercise)?;
-        self.hold("every test that is red has its hints", &faults);
+        self.files(exercise)?;
         self.took("files");
-        if !exercise.is_crate() {
-            return self.form(exercise);
+        let starter = Target::Exercise(exercise.number);
+        let reference = Target::Solution(exercise.number);
+        if exercise.is_crate() {
+            let packages = [starter, reference].map(|target| target.to_string());
+            self.hold(
+                "starter and reference are formatted",
+                formatting_faults(self.workspace, &packages)?,
+            );
+            self.hold(
+                "starter and reference compile without warnings, clippy's included",
+                clippy_faults(self.workspace, &packages)?,
+            );
+            self.took("lints");
         }
-        let (starter, reference) = (
-            Target::Exercise(exercise.number),
-            Target::Solution(exercise.number),
-        );
-        let packages = [starter, reference].map(|target| target.to_string());
-        let faults = formatting_faults(self.workspace, &packages)?;
-        self.hold("starter and reference are formatted", &faults);
-        let faults = clippy_faults(self.workspace, &packages)?;
-        self.hold(
-            "starter and reference compile without warnings, clippy's included",
-            &faults,
-        );
-        self.took("lints");
-        let report = self.judged(starter, exercise).await;
+        let report = self.judged(starter, Some(exercise)).await;
         self.hold(
             "the starter is red exactly as declared",
-            &red_faults(exercise, report)?,
+            faults_of(report, |report| red_faults(exercise, report))?,
         );
         self.took("starters");
-        if !self.after_tests {
-            let report = self.judged(reference, exercise).await;
-            self.hold("the reference is green", &green_faults(report)?);
+        if !self.after_tests || !exercise.is_crate() {
+            let report = self.judged(reference, Some(exercise)).await;
+            self.hold("the reference is green", faults_of(report, green_faults)?);
             self.took("references");
         }
-        self.mistakes(exercise).await?;
-        self.took("mistakes");
+        if exercise.is_crate() {
+            self.mistakes(exercise).await?;
+            self.took("mistakes");
+        }
+        Ok(())
+    }
+
+    /// What can be said without building anything.
+    fn files(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let workspace = self.workspace;
+        let reference = originals::reference(workspace, exercise)?;
+        let starter = originals::in_place(workspace, exercise)?;
+        self.hold(
+            "starter and reference differ in the files of the edit list only",
+            originals::strays(exercise, &reference, &starter),
+        );
+        self.hold(
+            "starter.patch makes the starter from the reference",
+            originals::patch_faults(workspace, exercise)?,
+        );
+        self.hold(
+            "every change is carried to what grows from it",
+            chain::not_carried(workspace, self.catalogue, exercise)?,
+        );
+        if let Some(grows_from) = &exercise.grows_from {
+            self.hold(
+                "the starter is the reference before it, but for edit and given",
+                chain::unannounced(workspace, self.catalogue, exercise, grows_from)?,
+            );
+        }
+        let hints = hints::of(workspace, exercise)?;
+        self.hold(
+            "every test that is red has its hints",
+            hints[0].missing(&exercise.red),
+        );
         Ok(())
     }
 
@@ -164,116 +183,43 @@ impl Gate<'_> {
         self.since = Instant::now();
     }
 
-    fn chain(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        let faults = chain::not_carried(self.workspace, self.catalogue, exercise)?;
-        self.hold("every change is carried to what grows from it", &faults);
-        if let Some(grows_from) = &exercise.grows_from {
-            let faults = chain::unannounced(self.workspace, self.catalogue, exercise, grows_from)?;
-            self.hold(
-                "the starter is the reference before it, but for edit and given",
-                &faults,
-            );
+    async fn judged(&self, target: Target, exercise: Option<&Exercise>) -> anyhow::Result<Report> {
+        if let Some(form) = exercise.filter(|exercise| !exercise.is_crate()) {
+            return check::judge_form(self.workspace, form, target);
         }
-        Ok(())
-    }
-
-    fn form(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        let starter =
-            check::judge_form(self.workspace, exercise, Target::Exercise(exercise.number))?;
-        self.hold(
-            "the starter is red exactly as declared",
-            &red_faults(exercise, Ok(starter))?,
-        );
-        let reference =
-            check::judge_form(self.workspace, exercise, Target::Solution(exercise.number))?;
-        self.hold("the reference is green", &green_faults(Ok(reference))?);
-        Ok(())
-    }
-
-    fn same_outside_the_edit_list(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
-        let reference = originals::reference(self.workspace, exercise)?;
-        let starter = originals::in_place(self.workspace, exercise)?;
-        let strays = files::differing(&reference, &starter).into_iter();
-        Ok(strays
-            .filter(|path| !exercise.edit.contains(path))
-            .map(|path| path.display().to_string())
-            .collect())
-    }
-
-    fn missing_hints(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
-        let hints = hints::of(self.workspace, exercise)?;
-        Ok(hints[0].missing(&exercise.red))
-    }
-
-    async fn judged(&self, target: Target, exercise: &Exercise) -> anyhow::Result<Report> {
         let launch = build::build(self.workspace, target, Profile::Check).await?;
-        self.judged_launch(Some(exercise), &launch).await
-    }
-
-    async fn judged_launch(
-        &self,
-        exercise: Option<&Exercise>,
-        launch: &Launch,
-    ) -> anyhow::Result<Report> {
-        check::judge_launch(
-            self.workspace,
-            self.server,
-            self.catalogue,
-            exercise,
-            launch,
-        )
-        .await
+        let (workspace, server, catalogue) = (self.workspace, self.server, self.catalogue);
+        check::judge_launch(workspace, server, catalogue, exercise, &launch).await
     }
 
     /// Judges each mistake while the next one is built. They are built in two places in turn, so that cargo compiles what differs
     /// from the last but one.
     async fn mistakes(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
         let mistakes = Mistake::all(&exercise.solution(self.workspace))?;
-        let enough = if mistakes.len() < FEWEST_MISTAKES {
-            vec![format!(
-                "{} found, {FEWEST_MISTAKES} expected",
-                mistakes.len()
-            )]
-        } else {
-            Vec::new()
-        };
-        self.hold("there are planted mistakes", &enough);
+        let count = mistakes.len();
+        let few = format!("{count} found, {FEWEST_MISTAKES} expected");
+        let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
+        self.hold("there are planted mistakes", few.into_iter().collect());
         let mut built = None;
-        for place in 0..=mistakes.len() {
-            let build = async {
-                match mistakes.get(place) {
-                    Some(mistake) => self.planted(exercise, mistake, place % 2).await.map(Some),
-                    None => Ok(None),
-                }
-            };
-            let judge = async {
-                match built.take() {
-                    Some((mistake, planted)) => {
-                        let faults = self.uncaught(exercise, mistake, planted).await?;
-                        anyhow::Ok(Some((mistake, faults)))
-                    }
-                    None => Ok(None),
-                }
-            };
-            let (next, judged) = tokio::join!(build, judge);
-            if let Some((mistake, faults)) = judged? {
-                let what = format!(
-                    "mistake {} is caught by {}",
-                    mistake.slug, mistake.caught_by
-                );
-                self.hold(&what, &faults);
+        for place in 0..=count {
+            let next = mistakes.get(place);
+            let build = next.map(|mistake| self.planted(exercise, mistake, place % 2));
+            let judge = built.take().map(|planted| self.uncaught(exercise, planted));
+            let (next, judged) = tokio::join!(OptionFuture::from(build), OptionFuture::from(judge));
+            if let Some((what, faults)) = judged.transpose()? {
+                self.hold(&what, faults);
             }
-            built = mistakes.get(place).zip(next?);
+            built = next.transpose()?;
         }
         Ok(())
     }
 
-    async fn planted(
+    async fn planted<'m>(
         &self,
         exercise: &Exercise,
-        mistake: &Mistake,
+        mistake: &'m Mistake,
         place: usize,
-    ) -> anyhow::Result<Planted> {
+    ) -> anyhow::Result<Planted<'m>> {
         let package = format!("mistake-{}-{place}", exercise.number);
         let solution = exercise.solution(self.workspace);
         let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
@@ -281,72 +227,52 @@ impl Gate<'_> {
             .with_context(|| format!("mistake {}", mistake.slug))?;
         let calls = exercise.calls();
         match build::launch(self.workspace, calls, copy.krate(), Profile::Check).await {
-            Ok(launch) => Ok(Some((copy, launch))),
-            Err(BuildError::DoesNotCompile { .. }) => Ok(None),
+            Ok(launch) => Ok((mistake, Some((copy, launch)))),
+            Err(BuildError::DoesNotCompile { .. }) => Ok((mistake, None)),
             Err(BuildError::CouldNotBuild(error)) => Err(error),
         }
     }
 
+    /// Whether the test that a mistake names catches it, and what is wrong with that.
     async fn uncaught(
         &self,
         exercise: &Exercise,
-        mistake: &Mistake,
-        planted: Planted,
-    ) -> anyhow::Result<Vec<String>> {
-        let Some((_copy, launch)) = planted else {
-            return Ok(vec!["it does not compile".to_owned()]);
-        };
+        (mistake, planted): Planted<'_>,
+    ) -> anyhow::Result<(String, Vec<String>)> {
+        let test = &mistake.caught_by;
+        let what = format!("mistake {} is caught by {test}", mistake.slug);
         let suites = self.catalogue.suites_for(exercise);
-        let Some(test) = Phase::of_one_test(workshop_suites::all(), &suites, &mistake.caught_by)?
-        else {
-            return Ok(vec!["no suite of the exercise has that test".to_owned()]);
+        let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
+        let fault = match (planted, phase) {
+            (None, _) => Some("it does not compile"),
+            (_, None) => Some("no suite of the exercise has that test"),
+            (Some((_copy, launch)), Some(phase)) => {
+                let place = Place {
+                    workspace: self.workspace,
+                    server: self.server,
+                    launch: &launch,
+                };
+                let passed = judge_once(place, &phase).await?.outcome() == Outcome::Passed;
+                passed.then_some("that test passed")
+            }
         };
-        let place = Place {
-            workspace: self.workspace,
-            server: self.server,
-            launch: &launch,
-        };
-        let report = judge_once(place, &test).await?;
-        Ok(match report.outcome() {
-            Outcome::Failed => Vec::new(),
-            _ => vec!["that test passed".to_owned()],
-        })
-    }
-
-    async fn kotlin(&mut self) -> anyhow::Result<()> {
-        let launch = build::build(self.workspace, Target::Kotlin, Profile::Check).await?;
-        let report = self.judged_launch(None, &launch).await;
-        self.hold(
-            "the Kotlin service keeps the whole contract",
-            &green_faults(report)?,
-        );
-        Ok(())
-    }
-
-    fn book(&mut self) -> anyhow::Result<()> {
-        let faults: Vec<String> = workshop_book::check::source(self.workspace)?
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        self.hold("the book's includes and minutes hold", &faults);
-        Ok(())
+        Ok((what, fault.map(str::to_owned).into_iter().collect()))
     }
 }
 
-/// A crate that does not compile, or a service that does not start, is a fault of the files; all else is no verdict.
-fn or_fault(report: anyhow::Result<Report>) -> anyhow::Result<Result<Report, Vec<String>>> {
+/// What is wrong with a judged target. One that does not compile is a fault as well; all other errors are no verdict.
+fn faults_of(
+    report: anyhow::Result<Report>,
+    judge: impl FnOnce(&Report) -> Vec<String>,
+) -> anyhow::Result<Vec<String>> {
     match report {
-        Ok(report) => Ok(Ok(report)),
-        Err(error) if error.is::<BuildError>() => Ok(Err(vec![error.to_string()])),
+        Ok(report) => Ok(judge(&report)),
+        Err(error) if error.is::<BuildError>() => Ok(vec![error.to_string()]),
         Err(error) => Err(error),
     }
 }
 
-fn red_faults(exercise: &Exercise, report: anyhow::Result<Report>) -> anyhow::Result<Vec<String>> {
-    let report = match or_fault(report)? {
-        Ok(report) => report,
-        Err(faults) => return Ok(faults),
-    };
+fn red_faults(exercise: &Exercise, report: &Report) -> Vec<String> {
     report.print_unsteady();
     let mut undeclared = Vec::new();
     for judged in &report.tests {
@@ -362,79 +288,76 @@ fn red_faults(exercise: &Exercise, report: anyhow::Result<Report>) -> anyhow::Re
     let unexpected = exercise.red.iter().filter(|test| !failed.contains(test));
     let unexpected = unexpected.map(|test| format!("{test} is declared red, but does not fail"));
     undeclared.extend(unexpected);
-    Ok(undeclared)
+    undeclared
 }
 
-fn green_faults(report: anyhow::Result<Report>) -> anyhow::Result<Vec<String>> {
-    let report = match or_fault(report)? {
-        Ok(report) => report,
-        Err(faults) => return Ok(faults),
-    };
-    let failed = report.failed();
-    if failed.is_empty() && !report.hung_on_shutdown {
-        report.print_unsteady();
-        return Ok(Vec::new());
+fn green_faults(report: &Report) -> Vec<String> {
+    let mut faults = report.failed();
+    if faults.is_empty() && report.hung_on_shutdown {
+        faults.push("it hung on shutdown".to_owned());
     }
-    report.print();
-    Ok(if failed.is_empty() {
-        vec!["it hung on shutdown".to_owned()]
+    if faults.is_empty() {
+        report.print_unsteady();
     } else {
-        failed
-    })
+        report.print();
+    }
+    faults
+}
+
+/// Runs `cargo COMMAND --package … -- AFTER` in the checkout.
+fn cargo(
+    workspace: &Workspace,
+    command: &[&str],
+    packages: &[String],
+    after: &[&str],
+) -> anyhow::Result<Output> {
+    let packages = packages
+        .iter()
+        .map(|package| format!("--package={package}"));
+    let mut cargo = cargo_command();
+    cargo.args(command).args(packages).arg("--").args(after);
+    cargo
+        .env("CARGO_TARGET_DIR", workspace.cargo_target())
+        .current_dir(workspace.root())
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cargo {} cannot be run", command[0]))
 }
 
 /// The files that `cargo fmt` would change.
 fn formatting_faults(workspace: &Workspace, packages: &[String]) -> anyhow::Result<Vec<String>> {
-    let mut command = cargo_command();
-    command.args(["fmt", "--check"]);
-    for package in packages {
-        command.args(["--package", package]);
-    }
-    let output = command
-        .args(["--", "--files-with-diff"])
-        .current_dir(workspace.root())
-        .stdin(Stdio::null())
-        .output()
-        .context("cargo fmt cannot be run")?;
-    let files = String::from_utf8_lossy(&output.stdout).into_owned();
+    let output = cargo(
+        workspace,
+        &["fmt", "--check"],
+        packages,
+        &["--files-with-diff"],
+    )?;
+    let files = String::from_utf8_lossy(&output.stdout);
     if output.status.success() || !files.trim().is_empty() {
-        let files = files.lines().map(|file| {
-            let file = Path::new(file).strip_prefix(workspace.root());
-            file.map_or_else(|_| files.clone(), |file| file.display().to_string())
-        });
+        let shown = |file| workshop_base::files::shown(workspace, Path::new(file));
+        let files = files.lines().map(shown);
         return Ok(files
             .map(|file| format!("cargo fmt would change {file}"))
             .collect());
     }
-    let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Trouble::new(format!("cargo fmt did not work:\n{words}"))
+    let words = String::from_utf8_lossy(&output.stderr);
+    Trouble::new(format!("cargo fmt did not work:\n{}", words.trim()))
         .expected("rustfmt beside cargo")
         .next("rustup component add rustfmt; just doctor")
-        .into())
+        .err()
 }
 
 /// What the compiler and clippy warn of.
 fn clippy_faults(workspace: &Workspace, packages: &[String]) -> anyhow::Result<Vec<String>> {
-    let mut command = cargo_command();
-    command.args(["clippy", "--quiet", "--all-targets", "--keep-going"]);
-    for package in packages {
-        command.args(["--package", package]);
-    }
-    let output = command
-        .arg("--target-dir")
-        .arg(workspace.cargo_target())
-        .args(["--", "--deny", "warnings"])
-        .current_dir(workspace.root())
-        .stdin(Stdio::null())
-        .output()
-        .context("cargo clippy cannot be run")?;
-    if output.status.success() {
-        return Ok(Vec::new());
-    }
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok(words
-        .lines()
-        .filter(|line| line.starts_with("error") || line.contains("-->"))
-        .map(str::to_owned)
-        .collect())
+    let output = cargo(
+        workspace,
+        &["clippy", "--quiet", "--all-targets", "--keep-going"],
+        packages,
+        &["--deny", "warnings"],
+    )?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    let lines = words.lines().filter(|line| {
+        !output.status.success() && (line.starts_with("error") || line.contains("-->"))
+    });
+    Ok(lines.map(str::to_owned).collect())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use notify::{EventKind, PollWatcher, RecursiveMode, Watcher};
+use notify::{PollWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cli::CheckArgs;
@@ -23,9 +23,6 @@ const QUIET: Duration = Duration::from_millis(150);
 const POLL: Duration = Duration::from_secs(1);
 
 /// Checks, waits for a change, checks again, until Ctrl-C.
-///
-/// # Errors
-/// When the folder cannot be watched or read.
 pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
     let folder = exercise.starter(workspace);
     let mut changes = Changes::below(&folder)?;
@@ -68,6 +65,16 @@ fn stopped() -> Outcome {
     Outcome::Passed
 }
 
+/// The watcher, once it watches this folder.
+fn watching(
+    watcher: notify::Result<impl Watcher + 'static>,
+    folder: &Path,
+) -> notify::Result<Box<dyn Watcher>> {
+    let mut watcher = watcher?;
+    watcher.watch(folder, RecursiveMode::Recursive)?;
+    Ok(Box::new(watcher))
+}
+
 /// Tells of changes below a folder.
 struct Changes {
     events: UnboundedReceiver<()>,
@@ -78,44 +85,23 @@ struct Changes {
 impl Changes {
     fn below(folder: &Path) -> anyhow::Result<Self> {
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
-        let poll_sender = sender.clone();
-        let on_event = move |event: notify::Result<notify::Event>| {
-            // Cargo reading the files is an event too, of the kind Access.
-            if !matches!(
-                event,
-                Ok(notify::Event {
-                    kind: EventKind::Access(_),
-                    ..
-                })
-            ) {
-                // Nobody listens when the command is ending.
+        let tell = move |event: notify::Result<notify::Event>| {
+            // Cargo reading the files is an event too. Nobody listens when the command is ending.
+            if !event.is_ok_and(|event| event.kind.is_access()) {
                 let _ = sender.send(());
             }
         };
-        let told = notify::recommended_watcher(on_event).and_then(|mut watcher| {
-            watcher.watch(folder, RecursiveMode::Recursive)?;
-            Ok(Box::new(watcher) as Box<dyn Watcher>)
-        });
-        let watcher = match told {
-            Ok(watcher) => watcher,
-            Err(error) => {
-                eprintln!(
-                    "note: the system cannot tell of changes ({error}); looking every second (see just doctor)"
-                );
-                let config = notify::Config::default()
-                    .with_poll_interval(POLL)
-                    .with_compare_contents(true);
-                let on_event = move |_: notify::Result<notify::Event>| {
-                    let _ = poll_sender.send(());
-                };
-                let context = || format!("cannot watch {}", folder.display());
-                let mut watcher = PollWatcher::new(on_event, config).with_context(context)?;
-                watcher
-                    .watch(folder, RecursiveMode::Recursive)
-                    .with_context(context)?;
-                Box::new(watcher)
-            }
-        };
+        let told = watching(notify::recommended_watcher(tell.clone()), folder);
+        let watcher = told.or_else(|error| {
+            eprintln!(
+                "note: the system cannot tell of changes ({error}); looking every second (see just doctor)"
+            );
+            let config = notify::Config::default()
+                .with_poll_interval(POLL)
+                .with_compare_contents(true);
+            watching(PollWatcher::new(tell, config), folder)
+                .with_context(|| format!("cannot watch {}", folder.display()))
+        })?;
         Ok(Changes {
             events,
             _watcher: watcher,

@@ -195,10 +195,7 @@ impl fmt::Display for Report {
         };
         writeln!(f, "\n{}\nnext: {next}", self.verdict())?;
         let block = self.block();
-        writeln!(
-            f,
-            "\nWhen you ask somebody for help, paste this:\n```\n{block}\n```"
-        )
+        writeln!(f, "\nWhen you ask for help, paste this:\n```\n{block}\n```")
     }
 }
 

@@ -54,7 +54,7 @@ pub async fn made_by(
     profile: Profile,
     target: &[&str],
 ) -> Result<PathBuf, BuildError> {
-    let rendered = if terminal::colour() {
+    let rendered = if terminal::color() {
         "json-diagnostic-rendered-ansi"
     } else {
         "json"

@@ -142,7 +142,7 @@ fn libraries(compiled: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).collect()
 }
 
-/// The compiler's complaints are the learner's to mend, everything else that Maven says is not.
+/// The compiler's complaints are the learner's to fix, everything else that Maven says is not.
 fn not_compiled(krate: &Crate, said: &str) -> BuildError {
     let complaints = complaints(said);
     if complaints.is_empty() {

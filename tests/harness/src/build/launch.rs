@@ -80,7 +80,7 @@ pub enum BuildError {
         /// The compiler's errors, each once, in the order they came.
         errors: Vec<CompilerError>,
     },
-    /// The build could not run or is not the learner's to mend.
+    /// The build could not run or is not the learner's to fix.
     #[error(transparent)]
     CouldNotBuild(#[from] anyhow::Error),
 }

@@ -49,7 +49,7 @@ impl Front {
     }
 }
 
-/// What nginx refuses is the learner's to mend.
+/// What nginx refuses is the learner's to fix.
 fn in_words(error: TestError, rust: &Service) -> anyhow::Error {
     match error {
         TestError::CouldNotJudge(error) => error,

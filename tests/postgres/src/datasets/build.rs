@@ -4,8 +4,8 @@
 use anyhow::Context;
 use sqlx::{Connection, PgConnection};
 
-use crate::connection::{close, words};
-use crate::databases::{self, execute};
+use crate::connection::{close, code, words};
+use crate::databases::execute;
 use crate::datasets::progress::Progress;
 use crate::datasets::set::DataSet;
 use crate::datasets::{records, room};
@@ -15,21 +15,19 @@ use workshop_base::outcome::Trouble;
 /// Rows a statement: large enough to cost nothing, small enough for a bar that moves and a quick end after Ctrl-C.
 const CHUNK: u32 = 100_000;
 
-/// Makes the database `name`, which the caller has claimed, with the rows of `set` and verifies them. After an error the database
-/// is gone, as far as the server still answers.
+/// What PostgreSQL calls a disk without room, and what its words for a server that goes away begin with.
+const DISK_FULL: &str = "53100";
+const SHUTDOWN: &str = "57P";
+
+/// Makes the database `name`, which the caller has claimed and removes after an error, with the rows of `set` and verifies them.
 pub(super) async fn build(
     server: &Server,
     maintenance: &mut PgConnection,
     name: &str,
     set: DataSet,
 ) -> anyhow::Result<()> {
-    let result = attempt(server, maintenance, name, set).await;
-    if let Err(error) = result {
-        // Best effort: on a server that is gone, the next command sweeps.
-        let _ = databases::drop_database(maintenance, name).await;
-        return Err(in_words(error, server, set));
-    }
-    Ok(())
+    let made = attempt(server, maintenance, name, set).await;
+    made.map_err(|error| in_words(error, server, set))
 }
 
 async fn attempt(
@@ -49,13 +47,13 @@ async fn attempt(
     let found = records::read_fingerprint(&mut connection).await?;
     close(connection).await;
     if found != records::fingerprint(set) {
-        return Err(Trouble::new(format!(
+        return Trouble::new(format!(
             "the rows that PostgreSQL {} made have the fingerprint {found}",
             server.version()
         ))
         .expected(records::fingerprint(set))
         .next("report this, with the version: the rows must not differ between versions")
-        .into());
+        .err();
     }
     Ok(())
 }
@@ -99,30 +97,26 @@ async fn fill(connection: &mut PgConnection, set: DataSet) -> Result<(), sqlx::E
 
 /// The errors that people meet, in their words.
 fn in_words(error: anyhow::Error, server: &Server, set: DataSet) -> anyhow::Error {
-    let Some(cause) = error
+    let mut causes = error
         .chain()
-        .find_map(|cause| cause.downcast_ref::<sqlx::Error>())
-    else {
+        .map(|cause| cause.downcast_ref::<sqlx::Error>());
+    let Some(cause) = causes.find_map(|cause| cause) else {
         return error;
     };
-    match cause {
-        sqlx::Error::Database(refusal) if refusal.code().as_deref() == Some("53100") => {
-            room::ran_out(set, server.provider()).into()
-        }
-        sqlx::Error::Database(refusal)
-            if !refusal.code().is_some_and(|code| code.starts_with("57P")) =>
-        {
-            error
-        }
-        sqlx::Error::Database(_) | sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => {
-            Trouble::new(format!(
-                "the database went away while {set} was made: {}",
-                words(cause)
-            ))
-            .expected("a server that stays; nothing half-made counts")
-            .next(format!("just seed {set} starts anew"))
-            .into()
-        }
+    match (cause, code(cause).as_deref()) {
+        (_, Some(DISK_FULL)) => room::ran_out(set, server.provider()).into(),
+        (sqlx::Error::Io(_) | sqlx::Error::Protocol(_), _) => gone(set, cause),
+        (_, Some(code)) if code.starts_with(SHUTDOWN) => gone(set, cause),
         _ => error,
     }
+}
+
+fn gone(set: DataSet, cause: &sqlx::Error) -> anyhow::Error {
+    let why = words(cause);
+    Trouble::new(format!(
+        "the database went away while {set} was made: {why}"
+    ))
+    .expected("a server that stays; nothing half-made counts")
+    .next(format!("just seed {set} starts anew"))
+    .into()
 }

@@ -5,10 +5,10 @@ use crate::server::Server;
 use crate::settings::Provider;
 use workshop_base::outcome::Trouble;
 
-/// Bytes a row takes: 65 in the table (with its share of the page's overhead), 22 in the index.
+/// Bytes per row: 65 in the table (with its share of the page's overhead), 22 in the index.
 const PER_ROW: u64 = 88;
 
-/// Bytes that building an index of ten million rows sorts on the disk, a row.
+/// Bytes that building an index of ten million rows sorts on the disk, per row.
 const SORTING_PER_ROW: u64 = 20;
 
 /// The most that the write-ahead log grows to (`max_wal_size` and some), where all rows go through it.

@@ -3,9 +3,8 @@
 use anyhow::Context;
 use sqlx::PgConnection;
 
-use crate::connection::close;
-use crate::databases;
-use crate::databases::{Claim, drop_database, execute};
+use crate::connection::{close, code};
+use crate::databases::{self, Claim, drop_database, execute};
 use crate::datasets::names::Names;
 use crate::datasets::seed;
 use crate::datasets::set::DataSet;
@@ -115,14 +114,6 @@ impl RunDatabase {
 
 /// True when the source of a copy is not there.
 fn is_missing(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<sqlx::Error>())
-        .any(|error| {
-            error
-                .as_database_error()
-                .and_then(|error| error.code())
-                .as_deref()
-                == Some("3D000")
-        })
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+    causes.any(|error| code(error).as_deref() == Some("3D000"))
 }

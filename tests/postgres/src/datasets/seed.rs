@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use sqlx::PgConnection;
 
-use crate::connection::close;
+use crate::connection::{close, code};
 use crate::databases;
 use crate::databases::{Claim, drop_database, execute, exists};
 use crate::datasets::names::Names;
@@ -54,7 +54,7 @@ pub fn shared_url(server: &Server, set: DataSet) -> String {
 }
 
 /// Removes the record of migrations that services of an earlier session have left in a seeded database: a service with
-/// other migrations, an older state of the course or a learner's, would refuse it for ever.
+/// other migrations, an older state of the course or a learner's, would refuse it forever.
 pub async fn forget_migrations(server: &Server, set: DataSet) -> anyhow::Result<()> {
     let name = Names::of(server.checkout()).shared(set);
     let mut connection = server.connect(&name).await?;
@@ -76,90 +76,147 @@ async fn find_or_make(
     again: bool,
 ) -> anyhow::Result<Seeded> {
     let start = Instant::now();
-    let names = Names::of(server.checkout());
     let turn = workspace.state().join(format!("seed-{set}.lock"));
     let _turn = Lock::take(&turn, &format!("seeds {set}")).await?;
-    let mut maintenance = server.connect_for_maintenance().await?;
-    if again {
-        for name in [names.shared(set), names.template(set)] {
-            drop_database(&mut maintenance, &name).await?;
-        }
-    }
-    let is_leftover = |name: &str| names.is_passing(name) || names.is_outdated(name, set);
-    databases::sweep(server, &mut maintenance, is_leftover).await?;
-    let there = present(server, &mut maintenance, &names, set).await?;
-    if !there {
-        room::check(server, set).await?;
-        make(server, &mut maintenance, &names, set).await?;
-    }
-    // Copies are made from a database that nobody reads, so that they never wait for a reader. Only of the small one:
-    // a second `full` would cost another gigabyte.
-    if set == DataSet::Small {
-        make_template(server, &mut maintenance, &names, set).await?;
-    }
-    close(maintenance).await;
+    let mut seeding = Seeding {
+        server,
+        maintenance: server.connect_for_maintenance().await?,
+        names: Names::of(server.checkout()),
+        set,
+    };
+    let fresh = seeding.find_or_make(again).await?;
+    close(seeding.maintenance).await;
     Ok(Seeded {
         set,
         rows: set.rows(),
         fingerprint: records::fingerprint(set).to_owned(),
-        fresh: !there,
+        fresh,
         took: start.elapsed(),
     })
 }
 
-/// Makes the data set aside and gives it its name.
-async fn make(
-    server: &Server,
-    maintenance: &mut PgConnection,
-    names: &Names,
+/// What making one data set takes.
+struct Seeding<'a> {
+    server: &'a Server,
+    maintenance: PgConnection,
+    names: Names,
     set: DataSet,
-) -> anyhow::Result<()> {
-    let building = names.building(set);
-    let _claim = Claim::take(server, &building)?;
-    let pid = sqlx::query_scalar("SELECT pg_backend_pid()")
-        .fetch_one(&mut *maintenance)
-        .await?;
-    let mut underway = Underway {
-        server,
-        pid,
-        building: &building,
-        set,
-        done: false,
-    };
-    let made = build_and_name(server, maintenance, names, &building, set).await;
-    underway.done = true;
-    made
 }
 
-async fn build_and_name(
-    server: &Server,
-    maintenance: &mut PgConnection,
-    names: &Names,
-    building: &str,
-    set: DataSet,
-) -> anyhow::Result<()> {
-    build::build(server, maintenance, building, set).await?;
-    // One transaction: with the name come the protection against a slip of the hand and the note of what it is.
-    let shared = names.shared(set);
-    let note = format!(
-        "Kotlin to Rust workshop, data set {set}, fingerprint {}",
-        records::fingerprint(set)
-    );
-    execute(
-        maintenance,
-        format!(
+impl Seeding<'_> {
+    /// Gives whether the data set was made just now.
+    async fn find_or_make(&mut self, again: bool) -> anyhow::Result<bool> {
+        let (server, names, set) = (self.server, self.names.clone(), self.set);
+        if again {
+            for name in [names.shared(set), names.template(set)] {
+                drop_database(&mut self.maintenance, &name).await?;
+            }
+        }
+        let is_leftover = |name: &str| names.is_passing(name) || names.is_outdated(name, set);
+        databases::sweep(server, &mut self.maintenance, is_leftover).await?;
+        let fresh = !self.is_there().await?;
+        if fresh {
+            room::check(server, set).await?;
+            self.make().await?;
+        }
+        // Copies are made from a database that nobody reads, so that they never wait for a reader. Only of the small one:
+        // a second `full` would cost another gigabyte.
+        if set == DataSet::Small {
+            self.make_template().await?;
+        }
+        Ok(fresh)
+    }
+
+    /// True when the data set is there; an error when something else has its name.
+    async fn is_there(&mut self) -> anyhow::Result<bool> {
+        let (set, shared) = (self.set, self.names.shared(self.set));
+        if !exists(&mut self.maintenance, &shared).await? {
+            return Ok(false);
+        }
+        let mut connection = self.server.connect(&shared).await?;
+        // All rows where that is quick, else a quick look.
+        let wrong = match set {
+            DataSet::Small => records::read_fingerprint(&mut connection)
+                .await
+                .map(|found| {
+                    let differs = found != records::fingerprint(set);
+                    differs.then(|| format!("its fingerprint is {found}"))
+                }),
+            DataSet::Pi | DataSet::Full => records::look(&mut connection, set).await,
+        };
+        close(connection).await;
+        let wrong = match wrong {
+            Err(error) if code(&error).as_deref() == Some(NO_SUCH_TABLE) => {
+                Some("it has no table records".to_owned())
+            }
+            other => other.with_context(|| format!("cannot look at the data set {set}"))?,
+        };
+        match wrong {
+            None => Ok(true),
+            Some(why) => Trouble::new(format!("the data set {set} is not what was made: {why}"))
+                .expected(format!("the fingerprint {}", records::fingerprint(set)))
+                .next(format!("just seed {set} --again makes it anew"))
+                .err(),
+        }
+    }
+
+    /// Makes the data set aside and gives it its name.
+    async fn make(&mut self) -> anyhow::Result<()> {
+        let (set, building) = (self.set, self.names.building(self.set));
+        let _claim = Claim::take(self.server, &building)?;
+        let pid = sqlx::query_scalar("SELECT pg_backend_pid()")
+            .fetch_one(&mut self.maintenance)
+            .await?;
+        let mut underway = Underway {
+            server: self.server,
+            pid,
+            building: &building,
+            set,
+            done: false,
+        };
+        build::build(self.server, &mut self.maintenance, &building, set).await?;
+        // One transaction: with the name come the protection against a slip of the hand and the note of what it is.
+        let shared = self.names.shared(set);
+        let fingerprint = records::fingerprint(set);
+        let naming = format!(
             "BEGIN; \
              ALTER DATABASE \"{building}\" SET default_transaction_read_only = on; \
-             COMMENT ON DATABASE \"{building}\" IS '{note}'; \
+             COMMENT ON DATABASE \"{building}\" IS 'Kotlin to Rust workshop, data set {set}, fingerprint {fingerprint}'; \
              ALTER DATABASE \"{building}\" RENAME TO \"{shared}\"; \
              COMMIT"
-        ),
-    )
-    .await
-    .with_context(|| format!("cannot give the data set {set} its name"))
+        );
+        execute(&mut self.maintenance, naming)
+            .await
+            .with_context(|| format!("cannot give the data set {set} its name"))?;
+        underway.done = true;
+        Ok(())
+    }
+
+    /// Makes the template that runs copy, unless it is there.
+    async fn make_template(&mut self) -> anyhow::Result<()> {
+        let (shared, template) = (self.names.shared(self.set), self.names.template(self.set));
+        if exists(&mut self.maintenance, &template).await? {
+            return Ok(());
+        }
+        let aside = self.names.building(self.set);
+        let _claim = Claim::take(self.server, &aside)?;
+        copy(&mut self.maintenance, &shared, &aside).await?;
+        for change in [
+            "ALLOW_CONNECTIONS false".to_owned(),
+            format!("RENAME TO \"{template}\""),
+        ] {
+            execute(
+                &mut self.maintenance,
+                format!("ALTER DATABASE \"{aside}\" {change}"),
+            )
+            .await
+            .with_context(|| format!("cannot make the template {template}"))?;
+        }
+        Ok(())
+    }
 }
 
-/// A build. Dropped before it is done, when somebody interrupts the command, it removes what there is.
+/// A build. Dropped before it is done, after an error or when somebody interrupts the command, it removes what there is.
 struct Underway<'a> {
     server: &'a Server,
     /// The server's process that makes the database.
@@ -204,32 +261,11 @@ impl Underway<'_> {
     }
 }
 
-/// Makes the template that runs copy, unless it is there.
-async fn make_template(
-    server: &Server,
-    maintenance: &mut PgConnection,
-    names: &Names,
-    set: DataSet,
-) -> anyhow::Result<()> {
-    let (shared, template) = (names.shared(set), names.template(set));
-    if exists(maintenance, &template).await? {
-        return Ok(());
-    }
-    let aside = names.building(set);
-    let _claim = Claim::take(server, &aside)?;
-    copy(maintenance, &shared, &aside).await?;
-    execute(
-        maintenance,
-        format!("ALTER DATABASE \"{aside}\" ALLOW_CONNECTIONS false"),
-    )
-    .await?;
-    execute(
-        maintenance,
-        format!("ALTER DATABASE \"{aside}\" RENAME TO \"{template}\""),
-    )
-    .await
-    .with_context(|| format!("cannot make the template {template}"))
-}
+/// What PostgreSQL calls a database that somebody is connected to.
+const IN_USE: &str = "55006";
+
+/// What PostgreSQL calls a table that isn't there.
+const NO_SUCH_TABLE: &str = "42P01";
 
 /// How long a copy waits for readers of its source to go.
 const READERS: Duration = Duration::from_secs(30);
@@ -243,59 +279,18 @@ pub(super) async fn copy(
     let copied = wait::within(READERS, async || {
         let sql = format!("CREATE DATABASE \"{target}\" TEMPLATE \"{source}\"");
         let result = execute(maintenance, sql).await;
-        let code = result
+        let is_read = result
             .as_ref()
-            .err()
-            .and_then(|error| error.as_database_error()?.code());
-        let is_read = code.as_deref() == Some("55006");
+            .is_err_and(|error| code(error).as_deref() == Some(IN_USE));
         (!is_read).then_some(result)
     });
     match copied.await {
         Some(result) => result.with_context(|| format!("cannot copy the database {source}")),
-        None => Err(Trouble::new(format!(
-            "the database {source} is read by somebody else, so it cannot be copied"
+        None => Trouble::new(format!(
+            "something else reads the database {source}, so it cannot be copied"
         ))
         .expected("a moment without readers: PostgreSQL copies a database only then")
         .next("wait until the other command (a measurement?) has ended, then try again")
-        .into()),
-    }
-}
-
-/// True when the data set is there; an error when something else has its name.
-async fn present(
-    server: &Server,
-    maintenance: &mut PgConnection,
-    names: &Names,
-    set: DataSet,
-) -> anyhow::Result<bool> {
-    let shared = names.shared(set);
-    if !exists(maintenance, &shared).await? {
-        return Ok(false);
-    }
-    let mut connection = server.connect(&shared).await?;
-    // All rows where that is quick, else a quick look.
-    let wrong = match set {
-        DataSet::Small => records::read_fingerprint(&mut connection)
-            .await
-            .map(|found| {
-                (found != records::fingerprint(set)).then(|| format!("its fingerprint is {found}"))
-            }),
-        DataSet::Pi | DataSet::Full => records::look(&mut connection, set).await,
-    };
-    close(connection).await;
-    let wrong = match wrong {
-        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42P01") => {
-            Some("it has no table records".to_owned())
-        }
-        other => other.with_context(|| format!("cannot look at the data set {set}"))?,
-    };
-    match wrong {
-        None => Ok(true),
-        Some(why) => Err(
-            Trouble::new(format!("the data set {set} is not what was made: {why}"))
-                .expected(format!("the fingerprint {}", records::fingerprint(set)))
-                .next(format!("just seed {set} --again makes it anew"))
-                .into(),
-        ),
+        .err(),
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as Unknown;
 use serde::{Deserialize, Serialize};
 
 /// A data set, by its size.
@@ -28,16 +30,9 @@ impl DataSet {
     }
 }
 
-const NAMES: [(&str, DataSet); 3] = [
-    ("small", DataSet::Small),
-    ("pi", DataSet::Pi),
-    ("full", DataSet::Full),
-];
-
 impl fmt::Display for DataSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(_, set)| set == self);
-        f.write_str(name.map_or("", |(name, _)| name))
+        self.serialize(f)
     }
 }
 
@@ -45,9 +40,7 @@ impl FromStr for DataSet {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = NAMES.iter().find(|(name, _)| *name == text);
-        found
-            .map(|(_, set)| *set)
-            .ok_or_else(|| format!("{text} is no data set; there are small, pi and full"))
+        let read = DataSet::deserialize(text.into_deserializer());
+        read.map_err(|_: Unknown| format!("{text} isn't a data set; there are small, pi and full"))
     }
 }

@@ -1,9 +1,11 @@
 //! `GET /records?after=&limit=`: the records, page by page.
 
-use rocket::{State, get, serde::json::Json};
+use rocket::{FromForm, State, get, serde::json::Json};
 use serde::Serialize;
 
-use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
+use crate::{
+    api_key::ApiKey, database::Database, error::Error, query::Query, record::Record,
+};
 
 // ANCHOR: page
 /// One page. `next` is the `after` of the page that follows, if there is one.
@@ -15,15 +17,27 @@ pub struct Page {
 }
 // ANCHOR_END: page
 
+// ANCHOR: page-query
+/// The page that a client asks for.
+#[derive(FromForm)]
+pub struct PageQuery {
+    /// The id before the first record.
+    after: Option<i32>,
+    /// The most records on the page.
+    limit: Option<i64>,
+}
+// ANCHOR_END: page-query
+
 // ANCHOR: records
 /// Answers the records with the smallest ids after `after`, at most `limit` of them.
-#[get("/records?<after>&<limit>")]
+#[get("/records")]
 pub async fn records(
     _key: ApiKey,
-    after: Option<i32>,
-    limit: Option<i64>,
+    query: Query<PageQuery>,
     database: &State<Database>,
 ) -> Result<Json<Page>, Error> {
+    let Query(PageQuery { after, limit }) = query;
+
     let records: Vec<Record> = database
         .run(async |connection| {
             sqlx::query_as(

@@ -11,6 +11,7 @@ mod methods;
 mod migrations;
 mod object;
 mod problem;
+mod query;
 mod read;
 mod ready;
 mod record;
@@ -47,6 +48,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
         read::read,
         records::records,
         export::export,
+        export::export_head,
         visit::visit,
         visits::visits,
     ];

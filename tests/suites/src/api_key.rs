@@ -11,6 +11,7 @@ contract_tests! {
         a_wrong_key_answers_401,
         the_query_parameter_is_accepted_when_there_is_no_header,
         a_wrong_header_is_not_rescued_by_a_right_query,
+        the_query_parameter_counts_by_its_whole_name,
         the_key_is_judged_before_the_id,
         every_configured_key_is_accepted,
         health_and_ready_need_no_key,
@@ -77,6 +78,18 @@ async fn the_query_parameter_is_accepted_when_there_is_no_header(context: &Conte
 async fn a_wrong_header_is_not_rescued_by_a_right_query(context: &Context) -> TestResult {
     let path = format!("/read/1?api_key={}", a_right_key(context));
     expect_unauthorized(&with_wrong_key(context).get(&path).await?)?;
+    Ok(())
+}
+
+async fn the_query_parameter_counts_by_its_whole_name(context: &Context) -> TestResult {
+    let (keyless, right) = (context.client.without_key(), a_right_key(context));
+    // In a form, each of these is a part of `api_key`.
+    for name in ["api_key[0]", "api_key[]", "[api_key]", "api_key.x", "api_key:x"] {
+        let alone = format!("/read/1?{name}={right}");
+        expect_unauthorized(&keyless.get(&alone).await?)?;
+        let before_the_key = format!("/read/1?{name}=wrong&api_key={right}");
+        keyless.get(&before_the_key).await?.expect_status(200)?;
+    }
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use reqwest::{Method, Url};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -12,6 +13,7 @@ use crate::fail_the_same_way::a_failing_read;
 use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::contract_tests;
 use workshop_harness::failure::{Failure, TestError};
+use workshop_harness::outage::settled;
 use workshop_harness::short_runs::{SECRET, ShortRun, ShortRuns, WrongSetting};
 use workshop_harness::shutdown::{End, Shutdown};
 
@@ -22,6 +24,9 @@ contract_tests! {
         an_unusable_request_id_is_replaced,
         a_failed_query_is_logged_with_the_request_id_of_its_answer,
         a_request_that_works_is_not_logged_unless_that_is_asked_for,
+    ],
+    large: [
+        an_outage_is_logged_with_a_request_id_and_not_for_every_request,
     ],
     talkative: [
         a_request_is_logged_with_its_id_when_that_is_asked_for,
@@ -187,6 +192,45 @@ async fn a_failed_query_is_logged_with_the_request_id_of_its_answer(
         }
     }
     Ok(())
+}
+
+async fn an_outage_is_logged_with_a_request_id_and_not_for_every_request(
+    context: &Context,
+) -> TestResult {
+    const REQUESTS: usize = 40;
+    /// A line about something else may be so recent that the first requests get none.
+    const ROUNDS: usize = 3;
+    let mut sent = 0;
+    let mut lines = 0;
+    context.proxy.cut().await;
+    let mut answers = Vec::new();
+    while lines == 0 && sent < ROUNDS * REQUESTS {
+        let requests = (sent..sent + REQUESTS).map(async |number| {
+            let client = context.client.with_request_id(&format!("cut-off-{number}"));
+            client.get("/read/1").await
+        });
+        answers.extend(join_all(requests).await);
+        sent += REQUESTS;
+        let logged = context.logged()?;
+        lines = events(&logged)
+            .filter(|event| event.get("level").is_some_and(|level| level == "WARN"))
+            .filter_map(|event| event.get("request_id")?.as_str().map(str::to_owned))
+            .filter(|id| id.starts_with("cut-off-"))
+            .count();
+    }
+    context.proxy.restore().await;
+    settled(&context.client, "/ready").await?;
+    for answer in answers {
+        answer?.expect_status(503)?;
+    }
+    if (1..=sent / 4).contains(&lines) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!("for {sent} requests answered 503, a few lines of the log with \"level\":\"WARN\" and the id of one of them"),
+        format!("{lines} such lines"),
+    )
+    .into())
 }
 
 async fn a_request_that_works_is_not_logged_unless_that_is_asked_for(

@@ -24,6 +24,7 @@ contract_tests! {
         an_unusable_after_answers_400,
         an_unusable_limit_answers_400,
         the_first_of_a_repeated_parameter_counts,
+        a_parameter_counts_by_its_whole_name,
         an_export_is_the_table_line_by_line,
         a_head_of_an_export_has_its_headers_only,
         pages_and_exports_need_a_key,
@@ -221,6 +222,17 @@ async fn the_first_of_a_repeated_parameter_counts(context: &Context) -> TestResu
     Ok(())
 }
 
+async fn a_parameter_counts_by_its_whole_name(context: &Context) -> TestResult {
+    let rows = rows_after(context, 3, 2).await?;
+    // In a form, each of these is a part of `after` or of `limit`.
+    for part in ["[0]", "[]", ".x", ":x"] {
+        let path = format!("/records?after{part}=x&after=3&limit{part}=1&limit=2");
+        let answer = context.client.get(&path).await?;
+        expect_page(&answer, &rows, Some(5))?;
+    }
+    Ok(())
+}
+
 // The export of the table as it is.
 
 async fn an_export_is_the_table_line_by_line(context: &Context) -> TestResult {
@@ -384,11 +396,17 @@ async fn stalled_exports_leave_the_other_half_of_the_pool(context: &Context) -> 
         }
         Ok::<(), Failure>(())
     };
-    let (one_more, reads) = tokio::join!(context.client.get(EXPORT), reads);
+    let (one_more, head, reads) = tokio::join!(
+        context.client.get(EXPORT),
+        context.client.head(EXPORT),
+        reads
+    );
     let read = context.proxy.received() - before;
     drop(stalled);
 
     reads?;
+    // A HEAD reads no rows, so it waits for no export to end.
+    head?.expect_status(200)?;
     one_more?.expect_problem(503, "Service Unavailable", "too many exports are running")?;
     expect_a_rest_unread(read / u64::from(half), size)?;
     expect_no_query(context, GONE_WITHIN, "the clients have gone").await

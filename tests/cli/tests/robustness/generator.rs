@@ -28,6 +28,7 @@ const CHANGES: &[(&str, u32, Change)] = &[
     ("known parameter", 5, Generator::add_parameter),
     ("other parameter", 2, Generator::add_other_parameter),
     ("method", 2, Generator::change_method),
+    ("HEAD", 2, Generator::ask_for_the_head),
     ("path", 3, Generator::change_path),
     ("known body", 3, Generator::change_body),
     ("list of ids", 3, Generator::change_ids),
@@ -175,6 +176,10 @@ impl Generator {
 
     fn change_method(&mut self, _: &Operation, request: &mut Request) {
         request.method = (*self.one_of(METHODS)).to_owned();
+    }
+
+    fn ask_for_the_head(&mut self, _: &Operation, request: &mut Request) {
+        request.method = "HEAD".to_owned();
     }
 
     fn change_path(&mut self, _: &Operation, request: &mut Request) {

@@ -148,6 +148,15 @@ pub const KEYS_IN_A_QUERY: &[&[u8]] = &[
     b"API_KEY=valid_key",
     b"api_key==valid_key",
     b"api%zzkey=valid_key",
+    // Other names, though a form would take each for a part of `api_key`.
+    b"api_key[0]=valid_key",
+    b"api_key[]=valid_key",
+    b"api_key%5B0%5D=valid_key",
+    b"[api_key]=valid_key",
+    b"api_key.x=valid_key",
+    b"api_key.x=wrong",
+    b"api_key:x=valid_key",
+    b"api_key:x=wrong",
 ];
 
 /// The parts of a query that nobody asks for, or that are hardly parts.
@@ -173,6 +182,17 @@ pub const OTHER_QUERY: &[&[u8]] = &[
     b"?after=3",
     b"/after=3",
     b"x=\xc3\xa4",
+    b"after.x=5",
+    b"after.x=abc",
+    b"after[0]=5",
+    b"after[]=abc",
+    b"[after]=5",
+    b"after:x=abc",
+    b".after=5",
+    b"after.=abc",
+    b"limit.x=1",
+    b"limit[0]=abc",
+    b"limit:x=1",
 ];
 
 /// Values of `Content-Type`.
@@ -240,7 +260,7 @@ pub const OTHER_HEADERS: &[(&str, &[u8])] = &[
 /// Methods that HTTP has, and others.
 pub const METHODS: &[&str] = &[
     "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get", "Post", "PROPFIND",
-    "M-SEARCH", "BREW", "X", "_",
+    "M-SEARCH", "QUERY", "REPORT", "BREW", "X", "_",
 ];
 
 /// Bodies of `/visits` that are no JSON, or JSON that is easily misread. Others are made from numbers.

@@ -17,8 +17,7 @@ type Exception = (&'static str, fn(&Operation, &Request) -> bool);
 
 /// Requests that the two understand differently, and why. Both answers are still held against the contract.
 ///
-/// Some others are not even made. Rocket takes `after[]`, `after.x` and `[after]` for `after` in a query, takes the method out of
-/// a form that has a field `_method`, and reads no media type with a space before its semicolon or nothing after it. hyper
+/// Some others are not even made. Rocket takes the method out of a form that has a field `_method`, and reads no media type with a space before its semicolon or nothing after it. hyper
 /// refuses more than a hundred headers and unknown versions of HTTP, and answers to CONNECT as a proxy would. Jackson looks at
 /// the value of a member together with its name, so it sees a broken value before a name that is there twice.
 const EXCEPTIONS: &[Exception] = &[

@@ -139,6 +139,8 @@ impl Container {
             // Nobody is there: the service is alive without a database.
             "--env",
             "DATABASE_URL=postgres://nobody:nothing@localhost/nowhere",
+            "--env",
+            "API_KEYS=a-key-for-a-trial",
             image,
         ]))?;
         Ok(Container { id })

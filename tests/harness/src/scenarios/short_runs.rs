@@ -28,9 +28,11 @@ pub struct WrongSetting {
 pub const SECRET: &str = "s3cret";
 
 /// Each of these alone has to stop the start.
-pub const WRONG_SETTINGS: [WrongSetting; 11] = [
+pub const WRONG_SETTINGS: [WrongSetting; 13] = [
     wrong("PORT", Some("eighty")),
     wrong("PORT", Some("65536")),
+    wrong("API_KEYS", None),
+    wrong("API_KEYS", Some("")),
     wrong("API_KEYS", Some("s3cret,,another")),
     wrong("DATABASE_URL", None),
     wrong(

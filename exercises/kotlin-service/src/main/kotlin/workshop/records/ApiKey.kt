@@ -14,7 +14,11 @@ import java.security.MessageDigest
 
 // ANCHOR: api-key
 
-/** Guards the routes that [build] adds. It runs before their handlers, so the key is judged before the id. */
+/**
+ * Guards the routes that [build] adds. It runs before their handlers, so the key is judged before the id.
+ *
+ * By hand, since the `apiKey` provider of Ktor's Authentication knows one place for a key, a header, and this contract has two.
+ */
 fun Route.requireApiKey(
     accepted: List<String>,
     build: Route.() -> Unit,

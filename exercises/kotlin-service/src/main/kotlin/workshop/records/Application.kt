@@ -8,9 +8,11 @@ import io.ktor.server.application.install
 import io.ktor.server.engine.connector
 import io.ktor.server.engine.embeddedServer
 import io.ktor.server.netty.Netty
+import io.ktor.server.plugins.autohead.AutoHeadResponse
 import io.ktor.server.routing.routing
 import kotlinx.coroutines.runBlocking
 import org.slf4j.LoggerFactory
+import sun.misc.Signal
 import java.io.IOException
 import java.nio.channels.UnresolvedAddressException
 import kotlin.system.exitProcess
@@ -30,7 +32,7 @@ fun serve(qrCodes: QrCodes) {
     val settings = readSettings()
     logFrom(settings.logLevel)
     val schema = Schema()
-    schema.migrate(patientDataSource(settings.database))
+    schema.migrate(dataSourceWithoutTimeout(settings.database))
     val database = PostgresDatabase(settings.database)
     val records =
         when (settings.repository) {
@@ -63,9 +65,8 @@ fun serve(qrCodes: QrCodes) {
     server.monitor.subscribe(ServerReady) {
         val connector = runBlocking { server.engine.resolvedConnectors().single() }
         log.info("listening on {}, port {}", connector.host, connector.port)
-        // From here on it is a signal that ends the service, and no failure. The JVM's own exit code would be 143.
-        server.monitor.subscribe(ApplicationStopped) { Runtime.getRuntime().halt(0) }
     }
+    exitOnSignals()
     try {
         server.start(wait = true)
     } catch (cause: IOException) {
@@ -83,8 +84,9 @@ fun Application.service(
     apiKeys: List<String>,
     qrCodes: QrCodes = ZxingQrCodes(),
 ) {
-    install(RequestIds)
+    requestIds()
     install(RequestLog)
+    install(AutoHeadResponse)
     problems()
     requests()
     routing {
@@ -101,6 +103,14 @@ fun Application.service(
 // ANCHOR_END: main
 
 private val log = LoggerFactory.getLogger("workshop.records.start")
+
+/**
+ * Makes SIGTERM and Ctrl-C a success: the JVM would exit with 128 and the number of the signal. Its shutdown hooks run all the
+ * same, and one of them is Ktor's, which stops the server.
+ */
+private fun exitOnSignals() {
+    listOf("TERM", "INT").forEach { name -> Signal.handle(Signal(name)) { exitProcess(0) } }
+}
 
 private fun readSettings(): Settings =
     try {

@@ -120,8 +120,8 @@ class PostgresDatabase(
         } catch (cause: SQLException) {
             throw cause.orUnavailable()
         } finally {
-            // Leaves the queue, or stops waiting for a connection.
-            task.cancel(true)
+            // Given up, it leaves the queue, or stops waiting for a connection.
+            if (!answer.isCompleted) task.cancel(true)
         }
     }
     // ANCHOR_END: transact
@@ -172,10 +172,10 @@ private fun SQLException.meansUnavailable(): Boolean =
 
 /** pgjdbc, set up so that no step can hang: neither connecting nor waiting for an answer. */
 private fun postgresDataSource(settings: DatabaseSettings): DataSource =
-    patientDataSource(settings).apply { socketTimeout = settings.timeout.inSecondsRoundedUp() }
+    dataSourceWithoutTimeout(settings).apply { socketTimeout = settings.timeout.inSecondsRoundedUp() }
 
 /** pgjdbc for work that may take as long as it needs. */
-internal fun patientDataSource(settings: DatabaseSettings): PGSimpleDataSource =
+internal fun dataSourceWithoutTimeout(settings: DatabaseSettings): PGSimpleDataSource =
     PGSimpleDataSource().apply {
         val url = settings.url
         serverNames = arrayOf(url.host)

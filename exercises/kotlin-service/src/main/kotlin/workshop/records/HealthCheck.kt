@@ -13,15 +13,15 @@ fun healthComplaint(settings: Settings): String? =
     try {
         val url = URI("http", null, settings.reachableAddress, settings.port, "/health", null, null).toURL()
         val connection = url.openConnection() as HttpURLConnection
-        connection.connectTimeout = PATIENCE_MS
-        connection.readTimeout = PATIENCE_MS
+        connection.connectTimeout = TIMEOUT_MS
+        connection.readTimeout = TIMEOUT_MS
         if (connection.responseCode == 200) null else "/health answers ${connection.responseCode}."
     } catch (cause: IOException) {
         "/health does not answer: ${cause.message}."
     }
 // ANCHOR_END: health-check
 
-private const val PATIENCE_MS = 2_000
+private const val TIMEOUT_MS = 2_000
 
 /** A service that listens on all addresses is asked at the loopback address. */
 private val Settings.reachableAddress: String

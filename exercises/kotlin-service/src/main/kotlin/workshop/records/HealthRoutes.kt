@@ -2,6 +2,7 @@
 package workshop.records
 
 import io.ktor.server.routing.Route
+import io.ktor.server.routing.get
 import kotlinx.serialization.Serializable
 
 @Serializable
@@ -14,7 +15,7 @@ private data class Status(
 /** `/health`: the process lives. It touches no database, so that a database outage never gets the process killed. */
 fun Route.health() {
     readOnlyPath("/health") {
-        getOrHead {
+        get {
             call.respondJson(Status("ok"))
         }
     }
@@ -29,7 +30,7 @@ fun Route.ready(
     schemaIsUpToDate: () -> Boolean,
 ) {
     readOnlyPath("/ready") {
-        getOrHead {
+        get {
             records.ping()
             if (!schemaIsUpToDate()) throw DatabaseUnavailable()
             call.respondJson(Status("ready"))

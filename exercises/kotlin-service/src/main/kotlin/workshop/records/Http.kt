@@ -3,13 +3,10 @@ package workshop.records
 
 import io.ktor.http.ContentType
 import io.ktor.http.HttpHeaders
-import io.ktor.http.HttpMethod
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.response.respondText
 import io.ktor.server.routing.Route
-import io.ktor.server.routing.RoutingHandler
-import io.ktor.server.routing.method
 import io.ktor.server.routing.route
 import kotlinx.serialization.json.Json
 
@@ -41,12 +38,6 @@ private fun Route.path(
         }
         build()
     }
-}
-
-/** A HEAD is a GET without the body, which the engine leaves out. */
-fun Route.getOrHead(handler: RoutingHandler) {
-    method(HttpMethod.Get) { handle(handler) }
-    method(HttpMethod.Head) { handle(handler) }
 }
 
 /**

@@ -7,6 +7,7 @@ import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
 import io.ktor.server.plugins.BadRequestException
+import io.ktor.server.plugins.callid.callId
 import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.response.header
 import io.ktor.server.response.respondText
@@ -15,6 +16,7 @@ import kotlinx.io.IOException
 import kotlinx.serialization.Serializable
 import kotlinx.serialization.json.Json
 import org.slf4j.LoggerFactory
+import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: problems
 
@@ -52,21 +54,23 @@ fun Application.problems() {
     }
 }
 
-/** What the client is told of a [failure]. What nobody thought of is logged, and not told. */
+/** What the client is told of a [failure]. What it cannot know is logged with the id of the request, and not told. */
 internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
     when (failure) {
         is ProblemException -> {
+            if (failure.status == HttpStatusCode.ServiceUnavailable) logOutage(failure)
             problem(failure.status, failure.detail)
         }
 
         is DatabaseUnavailable -> {
+            logOutage(failure)
             problem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
         }
 
         is QrCodesUnavailable -> {
             log
                 .atWarn()
-                .addKeyValue("request_id", requestId)
+                .addKeyValue("request_id", callId)
                 .setCause(failure.cause)
                 .log("no QR code: {}", failure.message)
             problem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now")
@@ -75,12 +79,24 @@ internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
         else -> {
             log
                 .atError()
-                .addKeyValue("request_id", requestId)
+                .addKeyValue("request_id", callId)
                 .setCause(failure)
                 .log("unexpected error: {}", failure.message)
             problem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
         }
     }
+
+private fun ApplicationCall.logOutage(failure: Throwable) {
+    val suppressed = outages.admit() ?: return
+    log
+        .atWarn()
+        .addKeyValue("request_id", callId)
+        .addKeyValue("suppressed", suppressed)
+        .log(generateSequence(failure) { it.cause }.mapNotNull { it.message }.joinToString(": "))
+}
+
+/** Every request of an outage fails for the same reason, so one line per second tells enough. */
+private val outages = RateLimit(1.seconds)
 
 private val log = LoggerFactory.getLogger("workshop.records.problems")
 

@@ -6,17 +6,18 @@ import io.ktor.http.HttpStatusCode
 import io.ktor.server.request.ApplicationRequest
 import io.ktor.server.response.respondBytes
 import io.ktor.server.routing.Route
+import io.ktor.server.routing.get
 import java.net.URLDecoder
 
 /** Bytes of UTF-8, not characters: the same number of characters takes one to four times as many bytes. */
-private const val LONGEST_TEXT = 512
+private const val MAX_TEXT_BYTES = 512
 
 // ANCHOR: qrcode
 
 /** `/qrcode?text=`: the text as a QR code, for everybody. */
 fun Route.qrCode(qrCodes: QrCodes) {
     readOnlyPath("/qrcode") {
-        getOrHead {
+        get {
             call.respondBytes(qrCodes.png(call.request.text()), ContentType.Image.PNG)
         }
     }
@@ -28,10 +29,10 @@ private fun ApplicationRequest.text(): String {
         throw ProblemException(HttpStatusCode.BadRequest, "the query parameter text is missing or empty")
     }
     val bytes = text.encodeToByteArray().size
-    if (bytes > LONGEST_TEXT) {
+    if (bytes > MAX_TEXT_BYTES) {
         throw ProblemException(
             HttpStatusCode.BadRequest,
-            "text must be at most $LONGEST_TEXT bytes of UTF-8, but has $bytes",
+            "text must be at most $MAX_TEXT_BYTES bytes of UTF-8, but has $bytes",
         )
     }
     return text

@@ -4,6 +4,7 @@ package workshop.records
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.routing.Route
 import io.ktor.server.routing.RoutingCall
+import io.ktor.server.routing.get
 
 // ANCHOR: read
 
@@ -14,7 +15,7 @@ fun Route.read(
 ) {
     readOnlyPath("/read/{id}") {
         requireApiKey(apiKeys) {
-            getOrHead {
+            get {
                 val id = call.recordId()
                 val record = records.find(id) ?: throw noRecord(id)
                 call.respondJson(record)

@@ -105,7 +105,7 @@ class ExposedRecordRepository(
     override suspend fun visitAll(ids: Set<Int>): List<Int> =
         database.transact {
             val named = Records.id eq anyFrom(ids.toList())
-            // Whoever locks in the order of the ids never waits for one who waits for him.
+            // Locking in id order cannot deadlock.
             val found =
                 Records
                     .select(Records.id)

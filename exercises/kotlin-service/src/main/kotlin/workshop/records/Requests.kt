@@ -38,19 +38,22 @@ private val KnownMethods =
     }
 
 /** The first parameter of this name. Ktor's own look-up takes `Name` for `name`. */
-internal fun ApplicationRequest.queryParameter(name: String): String? = encodedQueryParameter(name)?.decodePatiently()
+internal fun ApplicationRequest.queryParameter(name: String): String? = encodedQueryParameter(name)?.decodeLeniently()
 
 /** The same as it stands in the query. */
 internal fun ApplicationRequest.encodedQueryParameter(name: String): String? =
     queryString()
         .splitToSequence('&')
         .map { it.split('=', limit = 2) }
-        .firstOrNull { it.first().decodePatiently() == name }
+        .firstOrNull { it.first().decodeLeniently() == name }
         ?.let { it.getOrElse(1) { "" } }
 
 /** A percent sign without two hexadecimal digits stands for itself. */
-private fun String.decodePatiently() =
-    replace(BROKEN, "%25").replace(STRAY_PERCENT, "%25").decodeURLQueryComponent(plusIsSpace = true)
+private fun String.decodeLeniently() =
+    replace(BROKEN, "%25").replaceStrayPercent("%25").decodeURLQueryComponent(plusIsSpace = true)
+
+/** Most texts have no percent sign at all, and no need of the regular expression. */
+private fun String.replaceStrayPercent(by: String) = if ('%' in this) replace(STRAY_PERCENT, by) else this
 
 /** Lets requests pass that Ktor would refuse: long ones, and those with a percent sign without two hexadecimal digits. */
 fun NettyApplicationEngine.Configuration.acceptUnusualRequests() {
@@ -70,7 +73,7 @@ private object UnusualRequests : ChannelInboundHandlerAdapter() {
         message: Any,
     ) {
         if (message is HttpRequest) {
-            message.uri = message.uri().substringBefore('#').replace(STRAY_PERCENT, BROKEN)
+            message.uri = message.uri().substringBefore('#').replaceStrayPercent(BROKEN)
             if (message.method() == HttpMethod.HEAD) message.headers().remove(HttpHeaderNames.EXPECT)
         }
         context.fireChannelRead(message)

@@ -27,7 +27,7 @@ class Settings(
             val read = EnvironmentReader(environment)
             val address = read.text("ADDRESS", default = "127.0.0.1")
             val port = read.number("PORT", default = 8080, range = 0..65_535)
-            val apiKeys = read.list("API_KEYS", default = "valid_key")
+            val apiKeys = read.secrets("API_KEYS")
             val url = read.databaseUrl("DATABASE_URL")
             val poolSize = read.number("DATABASE_POOL_SIZE", default = 10, range = 1..1_000)
             val timeout = read.number("DATABASE_TIMEOUT_MS", default = 1_000, range = 250..60_000)
@@ -97,7 +97,7 @@ class InvalidSettings(
     val complaints: List<String>,
 ) : Exception(complaints.joinToString("\n"))
 
-/** Reads variables and goes on after a wrong one, so that all of them can be mended in one go. */
+/** Reads variables and goes on after a wrong one, so that all of them can be fixed in one go. */
 private class EnvironmentReader(
     private val environment: Map<String, String>,
 ) {
@@ -135,14 +135,16 @@ private class EnvironmentReader(
         return chosen ?: default
     }
 
-    fun list(
-        name: String,
-        default: String,
-    ): List<String> =
-        (environment[name] ?: default).split(',').map { it.trim() }.also { entries ->
-            // The entries are secrets, so the sentence does not repeat them.
-            if (entries.any { it.isEmpty() }) complaints += "$name has an empty entry: separate the keys by single commas."
+    /** No default: everyone who knows this program would know it, too. No sentence repeats what is read here. */
+    fun secrets(name: String): List<String> {
+        val entries = environment[name]?.split(',')?.map { it.trim() }
+        if (entries == null) {
+            complaints += "$name is not set: it must be the keys to accept, separated by commas."
+        } else if (entries.any { it.isEmpty() }) {
+            complaints += "$name has an empty entry: separate the keys by single commas."
         }
+        return entries.orEmpty()
+    }
 
     fun databaseUrl(name: String): DatabaseUrl? {
         val text = environment[name]

@@ -14,13 +14,14 @@ import kotlin.time.Duration.Companion.milliseconds
 
 class SettingsTest {
     private val url = "postgres://user:password@db:5433/records"
+    private val required = mapOf("DATABASE_URL" to url, "API_KEYS" to "a_key")
 
     @Test
-    fun `everything but the database has a default`() {
-        val settings = Settings.from(mapOf("DATABASE_URL" to url))
+    fun `everything but the database and the keys has a default`() {
+        val settings = Settings.from(required)
         assertEquals("127.0.0.1", settings.address)
         assertEquals(8080, settings.port)
-        assertEquals(listOf("valid_key"), settings.apiKeys)
+        assertEquals(listOf("a_key"), settings.apiKeys)
         assertEquals(10, settings.database.poolSize)
         assertEquals(1_000.milliseconds, settings.database.timeout)
         assertEquals(10_000.milliseconds, settings.exportLimits.clientTimeout)
@@ -60,7 +61,7 @@ class SettingsTest {
         poolSize: Int,
         exports: Int,
     ) {
-        val settings = Settings.from(mapOf("DATABASE_URL" to url, "DATABASE_POOL_SIZE" to "$poolSize"))
+        val settings = Settings.from(required + ("DATABASE_POOL_SIZE" to "$poolSize"))
         assertEquals(exports, settings.exportLimits.concurrent)
     }
 
@@ -150,6 +151,12 @@ class SettingsTest {
         )
     }
 
+    @Test
+    fun `keys have no default`() {
+        val invalid = assertThrows(InvalidSettings::class.java) { Settings.from(mapOf("DATABASE_URL" to url)) }
+        assertEquals(listOf("API_KEYS is not set: it must be the keys to accept, separated by commas."), invalid.complaints)
+    }
+
     @ParameterizedTest
     @ValueSource(strings = ["", " ", "first,,second", "first,"])
     fun `an empty API key is refused, and no key is repeated`(keys: String) {
@@ -175,5 +182,5 @@ class SettingsTest {
     }
 
     private fun complaintsAbout(variable: Pair<String, String>): List<String> =
-        assertThrows(InvalidSettings::class.java) { Settings.from(mapOf("DATABASE_URL" to url) + variable) }.complaints
+        assertThrows(InvalidSettings::class.java) { Settings.from(required + variable) }.complaints
 }

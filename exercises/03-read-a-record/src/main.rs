@@ -7,6 +7,8 @@ mod ready;
 mod record;
 mod settings;
 mod start;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

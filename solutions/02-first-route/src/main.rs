@@ -5,6 +5,8 @@ mod problem;
 mod ready;
 mod settings;
 mod start;
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

@@ -15,6 +15,8 @@ mod ready;
 mod record;
 mod settings;
 mod start;
+#[cfg(test)]
+mod tests;
 mod visit;
 mod visits;
 

@@ -18,6 +18,8 @@ mod record;
 mod records;
 mod settings;
 mod start;
+#[cfg(test)]
+mod tests;
 mod visit;
 mod visits;
 

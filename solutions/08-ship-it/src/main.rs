@@ -21,6 +21,8 @@ mod request_id;
 mod rocket_log;
 mod settings;
 mod start;
+#[cfg(test)]
+mod tests;
 mod visit;
 mod visits;
 

@@ -12,6 +12,8 @@ mod request_id;
 mod rocket_log;
 mod settings;
 mod start;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::process::ExitCode;

@@ -28,6 +28,7 @@ contract_tests! {
     own: [
         every_stage_keeps_the_contract,
         other_routes_go_to_kotlin_at_every_stage,
+        a_body_is_passed_on_as_it_comes,
         a_mirrored_request_arrives_at_both_and_kotlin_answers,
         a_copy_that_gets_lost_or_no_answer_is_not_noticed,
         ten_percent_of_the_texts_go_to_rust,
@@ -151,6 +152,20 @@ async fn other_routes_go_to_kotlin_at_every_stage(bench: &Workbench) -> TestResu
         let answer = client.post("/records/1/visit").await?;
         expect_stand_in(&answer, "kotlin")?;
     }
+    Ok(())
+}
+
+/// What nginx collects before it asks the service, it may have to keep on its disk.
+async fn a_body_is_passed_on_as_it_comes(bench: &Workbench) -> TestResult {
+    let kotlin = StandIn::ready("kotlin").await?;
+    let rust = StandIn::ready("rust").await?;
+    let nginx = in_front_of_stand_ins(bench, &kotlin, &rust).await?;
+    let connection = TcpStream::connect(nginx.address()).await;
+    let mut connection = connection.map_err(anyhow::Error::from)?;
+    let begun = "POST /visits HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{";
+    let sent = connection.write_all(begun.as_bytes()).await;
+    sent.map_err(anyhow::Error::from)?;
+    kotlin.asked().await?;
     Ok(())
 }
 

@@ -12,7 +12,12 @@ class HealthCheckTest {
         server.start(wait = false)
         val settings =
             Settings.from(
-                mapOf("DATABASE_URL" to "postgres://db/records", "ADDRESS" to "0.0.0.0", "PORT" to "${server.port}"),
+                mapOf(
+                    "DATABASE_URL" to "postgres://db/records",
+                    "API_KEYS" to "a_key",
+                    "ADDRESS" to "0.0.0.0",
+                    "PORT" to "${server.port}",
+                ),
             )
         try {
             assertNull(healthComplaint(settings))

@@ -46,8 +46,10 @@ fn service(settings: &Settings) -> Rocket<Build> {
         visit::visit,
         visits::visits,
     ];
+    let schema = Schema::default();
     rocket::custom(settings.rocket())
-        .manage(Schema::migrate(settings))
+        .attach(schema.migrate_on_liftoff(settings))
+        .manage(schema)
         .manage(Database::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount("/", methods::not_allowed(&routes))

@@ -11,6 +11,7 @@ mod methods;
 mod migrations;
 mod object;
 mod problem;
+mod query;
 mod read;
 mod ready;
 mod record;
@@ -49,11 +50,14 @@ fn service(settings: &Settings) -> Rocket<Build> {
         read::read,
         records::records,
         export::export,
+        export::export_head,
         visit::visit,
         visits::visits,
     ];
+    let schema = Schema::default();
     rocket::custom(settings.rocket())
-        .manage(Schema::migrate(settings))
+        .attach(schema.migrate_on_liftoff(settings))
+        .manage(schema)
         .manage(Database::new(settings))
         .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))

@@ -3,9 +3,7 @@
 use rocket::{FromForm, State, get, serde::json::Json};
 use serde::Serialize;
 
-use crate::{
-    api_key::ApiKey, database::Database, error::Error, query::Query, record::Record,
-};
+use crate::{api_key::ApiKey, database::Database, error::Error, query::Query, record::Record};
 
 // ANCHOR: page
 /// One page. `next` is the `after` of the page that follows, if there is one.

@@ -10,6 +10,7 @@ use rocket::{
 
 use crate::{service, settings::Settings};
 
+// ANCHOR: client
 /// The service in this process. Rocket's local client dispatches requests to it and needs no port.
 async fn client() -> Client {
     let settings = Settings {
@@ -26,6 +27,7 @@ async fn client() -> Client {
         .await
         .expect("a service that can start")
 }
+// ANCHOR_END: client
 
 /// Asserts that an answer is a problem with this status and detail.
 async fn assert_problem(answer: LocalResponse<'_>, status: Status, detail: &str) {
@@ -58,7 +60,12 @@ async fn an_unknown_path_is_a_problem() {
 async fn without_a_database_the_service_is_not_ready() {
     let client = client().await;
     let answer = client.get("/ready").dispatch().await;
-    assert_problem(answer, Status::ServiceUnavailable, "the database does not answer").await;
+    assert_problem(
+        answer,
+        Status::ServiceUnavailable,
+        "the database does not answer",
+    )
+    .await;
 }
 
 #[rocket::async_test]
@@ -107,10 +114,7 @@ async fn a_page_says_which_parameter_is_wrong() {
     let client = client().await;
     for (query, detail) in [
         ("after=abc&limit=0", "after must be a 32-bit integer"),
-        (
-            "limit=1001",
-            "limit must be a whole number from 1 to 1000",
-        ),
+        ("limit=1001", "limit must be a whole number from 1 to 1000"),
         // The first of a name counts, and `limit.x` is another name.
         (
             "limit.x=5&limit=0&limit=5",

@@ -1,6 +1,9 @@
 //! What a request can fail with, and what the client is told of it.
 
-use std::io::ErrorKind;
+use std::{
+    io::ErrorKind,
+    time::{Duration, Instant},
+};
 
 use rocket::{
     Request,
@@ -9,9 +12,11 @@ use rocket::{
     serde::json::{self, serde_json},
 };
 use thiserror::Error;
-use tracing::error;
+use tracing::{error, warn};
 
-use crate::{problem::Problem, settings::LARGEST_BODY, visits::MOST_IDS};
+use crate::{
+    problem::Problem, rate_limit::RateLimit, settings::LARGEST_BODY, visits::MOST_IDS,
+};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -72,12 +77,21 @@ impl Error {
     }
 }
 
+/// Every request of an outage fails for the same reason, so one line per second tells enough.
+static OUTAGES: RateLimit = RateLimit::new(Duration::from_secs(1));
+
 /// Makes an `Error` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        // An outage is not logged here: each of its requests would log it again. `/ready` says why.
-        if let Error::Query(_) | Error::Json(_) = self {
-            error!("{self}");
+        match self {
+            Error::Query(_) | Error::Json(_) => error!("{self}"),
+            Error::Unavailable(_) | Error::TooManyExports => {
+                if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
+                    warn!(suppressed, "{self}");
+                }
+            }
+            // The client has been told all there is.
+            _ => {}
         }
         self.problem().respond_to(request)
     }

@@ -12,6 +12,7 @@ mod methods;
 mod migrations;
 mod object;
 mod problem;
+mod rate_limit;
 mod read;
 mod ready;
 mod record;

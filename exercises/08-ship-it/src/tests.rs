@@ -11,6 +11,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::{service, settings::Settings};
 
+// ANCHOR: client
 /// The service in this process. Rocket's local client dispatches requests to it and needs no port.
 async fn client() -> Client {
     let settings = Settings {
@@ -28,6 +29,7 @@ async fn client() -> Client {
         .await
         .expect("a service that can start")
 }
+// ANCHOR_END: client
 
 /// Asserts that an answer is a problem with this status and detail.
 async fn assert_problem(answer: LocalResponse<'_>, status: Status, detail: &str) {
@@ -60,7 +62,12 @@ async fn an_unknown_path_is_a_problem() {
 async fn without_a_database_the_service_is_not_ready() {
     let client = client().await;
     let answer = client.get("/ready").dispatch().await;
-    assert_problem(answer, Status::ServiceUnavailable, "the database does not answer").await;
+    assert_problem(
+        answer,
+        Status::ServiceUnavailable,
+        "the database does not answer",
+    )
+    .await;
 }
 
 #[rocket::async_test]
@@ -109,10 +116,7 @@ async fn a_page_says_which_parameter_is_wrong() {
     let client = client().await;
     for (query, detail) in [
         ("after=abc&limit=0", "after must be a 32-bit integer"),
-        (
-            "limit=1001",
-            "limit must be a whole number from 1 to 1000",
-        ),
+        ("limit=1001", "limit must be a whole number from 1 to 1000"),
         // The first of a name counts, and `limit.x` is another name.
         (
             "limit.x=5&limit=0&limit=5",
@@ -128,7 +132,9 @@ async fn a_page_says_which_parameter_is_wrong() {
 async fn a_usable_request_id_is_adopted_and_another_is_replaced() {
     let client = client().await;
     for (brought, adopted) in [("from-a-proxy_7", true), ("two words", false)] {
-        let request = client.get("/health").header(Header::new("X-Request-Id", brought));
+        let request = client
+            .get("/health")
+            .header(Header::new("X-Request-Id", brought));
         let answer = request.dispatch().await;
         let id = answer.headers().get_one("X-Request-Id").unwrap();
         assert_eq!(id == brought, adopted, "{brought} became {id}");

@@ -67,12 +67,13 @@ impl<'r> FromRequest<'r> for ApiKey {
     }
 }
 
-/// The value of `?api_key=…`, decoded.
+/// The value of `?api_key=…`, decoded. Rocket's own `query_fields` would take `api_key[0]` and
+/// `api_key.x` for the same name, as forms need it.
 fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
-    request
-        .query_fields()
-        .find(|field| field.name == "api_key")
-        .map(|field| field.value)
+    let mut parameters = request.uri().query()?.segments();
+    parameters
+        .find(|(name, _)| *name == "api_key")
+        .map(|(_, value)| value)
 }
 // ANCHOR_END: guard
 

@@ -19,10 +19,10 @@ pub enum Error {
     /// What the client asks for is not there.
     #[error("{0}")]
     NotFound(String),
-    /// The database cannot be reached, lets nobody in, or takes too long.
+    /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer: {0}")]
     Unavailable(String),
-    /// The database dislikes the query: the mistake is in this service.
+    /// The database rejects the query: the bug is in this service.
     #[error("a query failed: {0}")]
     Query(sqlx::Error),
 }
@@ -49,7 +49,7 @@ impl Error {
 /// Makes an `Error` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        // An outage is not logged here: each of its requests would log it again. `/ready` says why.
+        // An outage is not logged: each of its requests would say the same. See exercise 8.
         if let Error::Query(_) = self {
             error!("{self}");
         }
@@ -70,7 +70,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the database cannot be reached or lets nobody in, rather than dislikes the query.
+/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,

@@ -54,8 +54,10 @@ fn service(settings: &Settings) -> Rocket<Build> {
         visit::visit,
         visits::visits,
     ];
+    let schema = Schema::default();
     rocket::custom(settings.rocket())
-        .manage(Schema::migrate(settings))
+        .attach(schema.migrate_on_liftoff(settings))
+        .manage(schema)
         .manage(Database::new(settings))
         .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))

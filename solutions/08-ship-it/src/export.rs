@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rocket::{
     State,
     futures::{Stream, TryStreamExt},
-    get,
+    get, head,
     http::ContentType,
     response::stream::ByteStream,
     serde::json::serde_json,
@@ -101,7 +101,22 @@ pub async fn export(
             yield chunk.unwrap_or_else(|error| last_line(&error));
         }
     };
-    Ok((ContentType::new("application", "x-ndjson"), lines))
+    Ok((nd_json(), lines))
+}
+
+/// Answers the headers of an export, and 503 when the database does not answer. Without this route,
+/// Rocket would answer a HEAD with `export`: a permit, a connection and rows for nothing.
+#[head("/records/export")]
+pub async fn export_head(
+    _key: ApiKey,
+    database: &State<Database>,
+) -> Result<(ContentType, ()), Error> {
+    database.ping().await?;
+    Ok((nd_json(), ()))
+}
+
+fn nd_json() -> ContentType {
+    ContentType::new("application", "x-ndjson")
 }
 
 /// The end of an export that has failed. The status has long been sent: a line is all that is left

@@ -8,7 +8,6 @@ import io.ktor.server.application.install
 import io.ktor.server.engine.connector
 import io.ktor.server.engine.embeddedServer
 import io.ktor.server.netty.Netty
-import io.ktor.server.plugins.autohead.AutoHeadResponse
 import io.ktor.server.routing.routing
 import kotlinx.coroutines.runBlocking
 import org.slf4j.LoggerFactory
@@ -84,9 +83,8 @@ fun Application.service(
     apiKeys: List<String>,
     qrCodes: QrCodes = ZxingQrCodes(),
 ) {
-    requestIds()
+    install(RequestIds)
     install(RequestLog)
-    install(AutoHeadResponse)
     problems()
     requests()
     routing {

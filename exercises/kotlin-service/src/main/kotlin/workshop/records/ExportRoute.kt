@@ -2,7 +2,6 @@
 package workshop.records
 
 import io.ktor.http.ContentType
-import io.ktor.http.HttpMethod
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.install
 import io.ktor.server.http.HttpRequestLifecycle
@@ -10,6 +9,7 @@ import io.ktor.server.response.respondBytesWriter
 import io.ktor.server.routing.Route
 import io.ktor.server.routing.RoutingCall
 import io.ktor.server.routing.get
+import io.ktor.server.routing.head
 import io.ktor.utils.io.ByteWriteChannel
 import io.ktor.utils.io.writeFully
 import io.ktor.utils.io.writeStringUtf8
@@ -46,13 +46,11 @@ fun Route.export(
             // A client that leaves cancels its call, and with the call the query.
             install(HttpRequestLifecycle) { cancelCallOnClose = true }
             get {
-                if (call.request.local.method == HttpMethod.Head) {
-                    // AutoHeadResponse would throw the rows away. So none are read, and no turn is taken.
-                    records.ping()
-                    call.respondBytesWriter(NdJson) {}
-                } else {
-                    turns.withPermitWithin(limits.turnTimeout) { call.respondLines(records.all(), limits.clientTimeout) }
-                }
+                turns.withPermitWithin(limits.turnTimeout) { call.respondLines(records.all(), limits.clientTimeout) }
+            }
+            head {
+                records.ping()
+                call.respondBytesWriter(NdJson) {}
             }
         }
     }

@@ -2,7 +2,6 @@
 package workshop.records
 
 import io.ktor.server.routing.Route
-import io.ktor.server.routing.get
 import kotlinx.serialization.Serializable
 
 @Serializable
@@ -15,7 +14,7 @@ private data class Status(
 /** `/health`: the process lives. It touches no database, so that a database outage never gets the process killed. */
 fun Route.health() {
     readOnlyPath("/health") {
-        get {
+        getOrHead {
             call.respondJson(Status("ok"))
         }
     }
@@ -30,7 +29,7 @@ fun Route.ready(
     schemaIsUpToDate: () -> Boolean,
 ) {
     readOnlyPath("/ready") {
-        get {
+        getOrHead {
             records.ping()
             if (!schemaIsUpToDate()) throw DatabaseUnavailable()
             call.respondJson(Status("ready"))

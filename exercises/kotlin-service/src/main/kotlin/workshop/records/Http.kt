@@ -3,10 +3,13 @@ package workshop.records
 
 import io.ktor.http.ContentType
 import io.ktor.http.HttpHeaders
+import io.ktor.http.HttpMethod
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.response.respondText
 import io.ktor.server.routing.Route
+import io.ktor.server.routing.RoutingHandler
+import io.ktor.server.routing.method
 import io.ktor.server.routing.route
 import kotlinx.serialization.json.Json
 
@@ -38,6 +41,16 @@ private fun Route.path(
         }
         build()
     }
+}
+
+/**
+ * A HEAD is a GET without the body, which the engine leaves out.
+ *
+ * Not with Ktor's AutoHeadResponse: that turns every HEAD into a GET, and an export would read all records for nothing.
+ */
+fun Route.getOrHead(handler: RoutingHandler) {
+    method(HttpMethod.Get) { handle(handler) }
+    method(HttpMethod.Head) { handle(handler) }
 }
 
 /**

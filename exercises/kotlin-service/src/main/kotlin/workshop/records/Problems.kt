@@ -7,7 +7,6 @@ import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
 import io.ktor.server.plugins.BadRequestException
-import io.ktor.server.plugins.callid.callId
 import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.response.header
 import io.ktor.server.response.respondText
@@ -70,7 +69,7 @@ internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
         is QrCodesUnavailable -> {
             log
                 .atWarn()
-                .addKeyValue("request_id", callId)
+                .addKeyValue("request_id", requestId)
                 .setCause(failure.cause)
                 .log("no QR code: {}", failure.message)
             problem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now")
@@ -79,7 +78,7 @@ internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
         else -> {
             log
                 .atError()
-                .addKeyValue("request_id", callId)
+                .addKeyValue("request_id", requestId)
                 .setCause(failure)
                 .log("unexpected error: {}", failure.message)
             problem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
@@ -90,7 +89,7 @@ private fun ApplicationCall.logOutage(failure: Throwable) {
     val suppressed = outages.admit() ?: return
     log
         .atWarn()
-        .addKeyValue("request_id", callId)
+        .addKeyValue("request_id", requestId)
         .addKeyValue("suppressed", suppressed)
         .log(generateSequence(failure) { it.cause }.mapNotNull { it.message }.joinToString(": "))
 }

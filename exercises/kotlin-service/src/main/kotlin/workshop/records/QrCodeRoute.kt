@@ -6,7 +6,6 @@ import io.ktor.http.HttpStatusCode
 import io.ktor.server.request.ApplicationRequest
 import io.ktor.server.response.respondBytes
 import io.ktor.server.routing.Route
-import io.ktor.server.routing.get
 import java.net.URLDecoder
 
 /** Bytes of UTF-8, not characters: the same number of characters takes one to four times as many bytes. */
@@ -17,7 +16,7 @@ private const val MAX_TEXT_BYTES = 512
 /** `/qrcode?text=`: the text as a QR code, for everybody. */
 fun Route.qrCode(qrCodes: QrCodes) {
     readOnlyPath("/qrcode") {
-        get {
+        getOrHead {
             call.respondBytes(qrCodes.png(call.request.text()), ContentType.Image.PNG)
         }
     }

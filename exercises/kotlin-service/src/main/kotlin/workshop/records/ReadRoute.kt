@@ -4,7 +4,6 @@ package workshop.records
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.routing.Route
 import io.ktor.server.routing.RoutingCall
-import io.ktor.server.routing.get
 
 // ANCHOR: read
 
@@ -15,7 +14,7 @@ fun Route.read(
 ) {
     readOnlyPath("/read/{id}") {
         requireApiKey(apiKeys) {
-            get {
+            getOrHead {
                 val id = call.recordId()
                 val record = records.find(id) ?: throw noRecord(id)
                 call.respondJson(record)

@@ -3,7 +3,6 @@ package workshop.records
 
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.routing.Route
-import io.ktor.server.routing.get
 import kotlinx.serialization.Serializable
 
 // ANCHOR: records
@@ -15,7 +14,7 @@ fun Route.records(
 ) {
     readOnlyPath("/records") {
         requireApiKey(apiKeys) {
-            get {
+            getOrHead {
                 val after = parseAfter(call.request.queryParameter("after"))
                 val limit = parseLimit(call.request.queryParameter("limit"))
                 // One more than asked for tells whether there is a next page.

@@ -1,14 +1,13 @@
 // Gives every request an id: in the answer, and in what is logged about it, so that a user's report leads to its line.
 package workshop.records
 
-import io.ktor.server.application.Application
+import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.createApplicationPlugin
 import io.ktor.server.application.hooks.CallSetup
 import io.ktor.server.application.hooks.ResponseSent
-import io.ktor.server.application.install
-import io.ktor.server.plugins.callid.CallId
-import io.ktor.server.plugins.callid.callId
+import io.ktor.server.request.httpMethod
 import io.ktor.server.request.path
+import io.ktor.server.response.header
 import io.ktor.util.AttributeKey
 import org.slf4j.LoggerFactory
 import java.util.HexFormat
@@ -21,14 +20,23 @@ private const val HEADER = "X-Request-Id"
 
 // ANCHOR: request-id
 
-/** Adopts the id that the request brings, from a proxy for example, or gives it one. */
-fun Application.requestIds() {
-    install(CallId) {
-        header(HEADER)
-        verify(::isUsable)
-        generate { newId() }
+/**
+ * Adopts the id that the request brings, from a proxy for example, or gives it one.
+ *
+ * Ktor's CallId does the same. These lines save a dependency.
+ */
+val RequestIds =
+    createApplicationPlugin("RequestIds") {
+        on(CallSetup) { call ->
+            val id = call.request.headers[HEADER]?.takeIf(::isUsable) ?: newId()
+            call.attributes.put(REQUEST_ID, id)
+            call.response.header(HEADER, id)
+        }
     }
-}
+
+private val REQUEST_ID = AttributeKey<String>("request id")
+
+internal val ApplicationCall.requestId: String get() = attributes[REQUEST_ID]
 
 /** What a client sends ends up in the log: only an id that cannot be mistaken for anything else is adopted. */
 private fun isUsable(id: String) =
@@ -57,8 +65,8 @@ val RequestLog =
             on(ResponseSent) { call ->
                 log
                     .atInfo()
-                    .addKeyValue("request_id", call.callId)
-                    .addKeyValue("method", call.request.local.method.value)
+                    .addKeyValue("request_id", call.requestId)
+                    .addKeyValue("method", call.request.httpMethod.value)
                     .addKeyValue("path", call.request.path())
                     .addKeyValue("status", call.response.status()?.value)
                     .addKeyValue("milliseconds", call.attributes[STARTED_AT].elapsedNow().toDouble(DurationUnit.MILLISECONDS))

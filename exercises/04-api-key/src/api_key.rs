@@ -42,7 +42,7 @@ pub enum Refused {
     /// The key is none that counts.
     Wrong,
     /// `main.rs` manages no `ApiKeys`.
-    NothingToCompareWith,
+    NotConfigured,
 }
 
 #[rocket::async_trait]

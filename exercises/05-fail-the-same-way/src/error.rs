@@ -45,7 +45,7 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-sqlx
-/// Whether the database cannot be reached or lets nobody in, rather than dislikes the query.
+/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
 #[expect(
     dead_code,
     reason = "delete this line once outages have an answer of their own"
@@ -57,7 +57,7 @@ fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Too many connections, database closed to connections, query took too long.
             Some("53300" | "55000" | "57014") => true,
-            Some(code) => ["08", "28", "3D", "57P"] // lost, not let in, no such database, stopping
+            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
                 .iter()
                 .any(|class| code.starts_with(class)),
             None => false,

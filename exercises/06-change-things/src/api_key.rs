@@ -46,7 +46,7 @@ pub enum Refused {
     /// The key is none that counts.
     Wrong,
     /// `main.rs` manages no `ApiKeys`.
-    NothingToCompareWith,
+    NotConfigured,
 }
 
 #[rocket::async_trait]
@@ -55,7 +55,7 @@ impl<'r> FromRequest<'r> for ApiKey {
 
     async fn from_request(request: &'r Request<'_>) -> Outcome<ApiKey, Refused> {
         let Some(keys) = request.rocket().state::<ApiKeys>() else {
-            return Outcome::Error((Status::InternalServerError, Refused::NothingToCompareWith));
+            return Outcome::Error((Status::InternalServerError, Refused::NotConfigured));
         };
         // The query counts only where there is no header.
         let header = request.headers().get_one("X-API-Key");

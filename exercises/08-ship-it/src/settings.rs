@@ -20,7 +20,7 @@ use sqlx::postgres::PgConnectOptions;
 use tracing::{Level, level_filters::LevelFilter};
 
 /// The largest body that is read as JSON, in bytes.
-pub const LARGEST_BODY: usize = 32 * 1024;
+pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
 // ANCHOR: settings
 /// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
@@ -81,7 +81,7 @@ impl Settings {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
-            .merge(("limits.json", LARGEST_BODY))
+            .merge(("limits.json", MAX_BODY_BYTES))
             // Seconds after SIGTERM: for running requests to finish, then for connections to close.
             .merge(("shutdown.grace", 1))
             .merge(("shutdown.mercy", 1))

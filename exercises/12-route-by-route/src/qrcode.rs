@@ -7,7 +7,7 @@ use rocket::{get, http::ContentType};
 use crate::{error::Error, qr, text::Text};
 
 /// The longest that a request waits for its image.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
 /// Answers the code as an image. 400 for a text that cannot be used, 503 when there is no image in

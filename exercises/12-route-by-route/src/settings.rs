@@ -9,7 +9,7 @@ use rocket::figment::{
 use serde::{Deserialize, Deserializer, de};
 use tracing::{Level, level_filters::LevelFilter};
 
-use crate::qrcode::PATIENCE;
+use crate::qrcode::TIMEOUT;
 
 // ANCHOR: settings
 /// Everything that can be set, checked: a service that has its `Settings` can start.
@@ -45,7 +45,7 @@ impl Settings {
             .merge(("port", self.port))
             // After SIGTERM nothing new is accepted. A running request may take as long as it may
             // wait for its image; then connections are closed.
-            .merge(("shutdown.grace", PATIENCE.as_secs() + 1))
+            .merge(("shutdown.grace", TIMEOUT.as_secs() + 1))
             .merge(("shutdown.mercy", 1))
     }
 }

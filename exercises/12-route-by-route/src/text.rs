@@ -9,7 +9,7 @@ use rocket::{
 use crate::error::Error;
 
 /// Bytes of UTF-8, not characters: the same number of characters takes one to four times as many bytes.
-pub const LONGEST_TEXT: usize = 512;
+pub const MAX_TEXT_BYTES: usize = 512;
 
 // ANCHOR: text
 /// The query parameter `text`, decoded: neither empty nor too long.
@@ -34,7 +34,7 @@ fn text_of(request: &Request<'_>) -> Result<Text, Error> {
     };
     match text.len() {
         0 => Err(Error::NoText),
-        1..=LONGEST_TEXT => Ok(Text(text)),
+        1..=MAX_TEXT_BYTES => Ok(Text(text)),
         bytes => Err(Error::TextTooLong(bytes)),
     }
 }

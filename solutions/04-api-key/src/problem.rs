@@ -53,14 +53,14 @@ impl From<sqlx::Error> for Problem {
     }
 }
 
-/// Whether the database cannot be reached or lets nobody in, rather than dislikes the query.
+/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
             Some("53300" | "55000") => true, // too many connections, database closed to connections
-            Some(code) => ["08", "28", "3D", "57P"] // lost, not let in, no such database, stopping
+            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
                 .iter()
                 .any(|class| code.starts_with(class)),
             None => false,

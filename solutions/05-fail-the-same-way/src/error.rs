@@ -78,7 +78,7 @@ fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Too many connections, database closed to connections, query took too long.
             Some("53300" | "55000" | "57014") => true,
-            Some(code) => ["08", "28", "3D", "57P"] // lost, not let in, no such database, stopping
+            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
                 .iter()
                 .any(|class| code.starts_with(class)),
             None => false,

@@ -10,7 +10,7 @@ use rocket::{
 };
 use thiserror::Error;
 
-use crate::{problem::Problem, settings::LARGEST_BODY, visits::MOST_IDS};
+use crate::{problem::Problem, settings::MAX_BODY_BYTES, visits::MAX_IDS};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -23,10 +23,10 @@ pub enum Error {
     #[error("the body must be application/json")]
     UnsupportedMediaType,
     /// The body of the request is larger than the service reads.
-    #[error("the body must not be larger than {LARGEST_BODY} bytes")]
+    #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
     BodyTooLarge,
     /// The body of the request is JSON, and means nothing here.
-    #[error("the body must be {{\"ids\": […]}} with at most {MOST_IDS} 32-bit integers")]
+    #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
     /// As many exports run as may run at the same time.
     #[error("too many exports are running")]
@@ -37,13 +37,13 @@ pub enum Error {
     /// What the client asks for is not there.
     #[error("{0}")]
     NotFound(String),
-    /// The database cannot be reached, lets nobody in, or takes too long.
+    /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer: {0}")]
     Unavailable(String),
-    /// The database dislikes the query: the mistake is in this service.
+    /// The database rejects the query: the bug is in this service.
     #[error("a query failed: {0}")]
     Query(sqlx::Error),
-    /// A record cannot be written as JSON: the mistake is in this service.
+    /// A record cannot be written as JSON: the bug is in this service.
     #[error("cannot write JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -74,7 +74,7 @@ impl Error {
 /// Makes an `Error` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        // An outage is not logged here: each of its requests would log it again. `/ready` says why.
+        // An outage is not logged: each of its requests would say the same. See exercise 8.
         if let Error::Query(_) | Error::Json(_) = self {
             error!("{self}");
         }
@@ -113,7 +113,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the database cannot be reached or lets nobody in, rather than dislikes the query.
+/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
@@ -121,7 +121,7 @@ fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Too many connections, database closed to connections, query took too long.
             Some("53300" | "55000" | "57014") => true,
-            Some(code) => ["08", "28", "3D", "57P"] // lost, not let in, no such database, stopping
+            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
                 .iter()
                 .any(|class| code.starts_with(class)),
             None => false,

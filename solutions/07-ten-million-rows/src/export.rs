@@ -32,7 +32,7 @@ const CHUNK: usize = 64 * 1024;
 // ANCHOR: exports
 /// How many exports may run, and how long one waits: each keeps a connection until it ends.
 pub struct Exports {
-    free: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     database_timeout: Duration,
     client_timeout: Duration,
 }
@@ -40,9 +40,9 @@ pub struct Exports {
 impl Exports {
     /// Half of the connections, so that the other half goes on reading.
     pub fn new(settings: &Settings) -> Exports {
-        let most = (settings.database_pool_size.get() / 2).max(1);
+        let permits = (settings.database_pool_size.get() / 2).max(1);
         Exports {
-            free: Arc::new(Semaphore::new(most as usize)),
+            permits: Arc::new(Semaphore::new(permits as usize)),
             database_timeout: settings.database_timeout,
             client_timeout: settings.export_timeout,
         }
@@ -50,8 +50,8 @@ impl Exports {
 
     /// The permission to export, until it is dropped.
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
-        let free = Arc::clone(&self.free).acquire_owned();
-        match timeout(self.database_timeout, free).await {
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        match timeout(self.database_timeout, permit).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Error::TooManyExports),
         }

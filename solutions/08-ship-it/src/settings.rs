@@ -20,7 +20,7 @@ use sqlx::postgres::PgConnectOptions;
 use tracing::{Level, level_filters::LevelFilter};
 
 /// The largest body that is read as JSON, in bytes.
-pub const LARGEST_BODY: usize = 32 * 1024;
+pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
 // ANCHOR: settings
 /// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
@@ -81,7 +81,7 @@ impl Settings {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
-            .merge(("limits.json", LARGEST_BODY))
+            .merge(("limits.json", MAX_BODY_BYTES))
             // After SIGTERM nothing new is accepted. A running request may take as long as it may
             // wait for a connection and for an answer on it; then connections are closed.
             .merge(("shutdown.grace", in_seconds(2 * self.database_timeout) + 1))

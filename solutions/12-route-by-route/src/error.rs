@@ -8,7 +8,7 @@ use rocket::{
 use thiserror::Error;
 use tracing::error;
 
-use crate::{problem::Problem, request_id::RequestId, text::LONGEST_TEXT};
+use crate::{problem::Problem, request_id::RequestId, text::MAX_TEXT_BYTES};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -21,7 +21,7 @@ pub enum Error {
     #[error("the query parameter text is missing or empty")]
     NoText,
     /// The text has more bytes than a code may hold.
-    #[error("text must be at most {LONGEST_TEXT} bytes of UTF-8, but has {0}")]
+    #[error("text must be at most {MAX_TEXT_BYTES} bytes of UTF-8, but has {0}")]
     TextTooLong(usize),
     /// No code can be drawn now.
     #[error("no QR code: {0}")]

@@ -11,7 +11,7 @@ use rocket::{
 use crate::{error::Error, qr, text::Text};
 
 /// The longest that a request waits for its image.
-pub const PATIENCE: Duration = Duration::from_secs(1);
+pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
 /// Answers the code as an image. 400 for a text that cannot be used, 503 when there is no image in
@@ -22,9 +22,9 @@ pub async fn qrcode(
     drawings: &State<Drawings>,
 ) -> Result<(ContentType, Vec<u8>), Error> {
     let Text(text) = text?;
-    match timeout(PATIENCE, drawings.png(text)).await {
+    match timeout(TIMEOUT, drawings.png(text)).await {
         Ok(image) => Ok((ContentType::PNG, image?)),
-        Err(_elapsed) => Err(Error::Unavailable(format!("no image within {PATIENCE:?}"))),
+        Err(_elapsed) => Err(Error::Unavailable(format!("no image within {TIMEOUT:?}"))),
     }
 }
 

@@ -16,7 +16,7 @@ use rocket::figment::{
     providers::{Env, Serialized},
 };
 use serde::{Deserialize, Deserializer, de};
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tracing::{Level, level_filters::LevelFilter};
 
 /// The largest body that is read as JSON, in bytes.
@@ -56,7 +56,7 @@ impl Settings {
     /// # Errors
     /// A variable has no value and no default, or its value cannot be used.
     pub fn from_environment() -> Result<Settings, SettingsError> {
-        Figment::from(Serialized::default("address", "127.0.0.1"))
+        let settings: Settings = Figment::from(Serialized::default("address", "127.0.0.1"))
             .merge(Serialized::default("port", 8080))
             .merge(Serialized::default("database_pool_size", 10))
             .merge(Serialized::default("database_timeout_ms", 1000))
@@ -72,8 +72,9 @@ impl Settings {
                 "LOG_LEVEL",
             ]))
             .merge(api_keys())
-            .extract()
-            .map_err(SettingsError::from)
+            .extract()?;
+        refuse_tls(&settings.database)?;
+        Ok(settings)
     }
 
     /// The part of the settings that Rocket needs, in its own form.
@@ -116,6 +117,18 @@ fn postgres_url<'de, D: Deserializer<'de>>(value: D) -> Result<PgConnectOptions,
         return Err(de::Error::custom("not a PostgreSQL URL"));
     }
     PgConnectOptions::from_str(&url).map_err(de::Error::custom)
+}
+
+/// Refuses what sqlx would only notice at the first connection, and a client as a 500. It takes another
+/// feature of sqlx to build TLS in.
+fn refuse_tls(database: &PgConnectOptions) -> Result<(), SettingsError> {
+    match database.get_ssl_mode() {
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Ok(()),
+        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Err(SettingsError {
+            variable: "DATABASE_URL".into(),
+            trouble: "asks for TLS by its sslmode, and this program is built without TLS".into(),
+        }),
+    }
 }
 
 /// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
@@ -185,3 +198,17 @@ impl fmt::Display for SettingsError {
 }
 
 impl Error for SettingsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_asks_for_tls_is_refused() {
+        for (mode, accepted) in [("prefer", true), ("require", false), ("verify-full", false)] {
+            let url = format!("postgres://user@db/records?sslmode={mode}");
+            let result = refuse_tls(&url.parse().unwrap());
+            assert_eq!(result.is_ok(), accepted, "{mode}");
+        }
+    }
+}

@@ -12,6 +12,7 @@ mod methods;
 mod migrations;
 mod object;
 mod problem;
+mod query;
 mod rate_limit;
 mod read;
 mod ready;
@@ -57,12 +58,15 @@ fn service(settings: &Settings) -> Rocket<Build> {
         read::read,
         records::records,
         export::export,
+        export::export_head,
         visit::visit,
         visits::visits,
     ];
+    let schema = Schema::default();
     rocket::custom(settings.rocket())
         .attach(RequestLog)
-        .manage(Schema::migrate(settings))
+        .attach(schema.migrate_on_liftoff(settings))
+        .manage(schema)
         .manage(Database::new(settings))
         .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))

@@ -59,12 +59,10 @@ impl Schema {
         // Some databases are read-only for those who do not ask otherwise.
         let read_write = [("default_transaction_read_only", "off")];
         let database = settings.database.clone().options(read_write);
-        let migrating = self
-            .clone()
-            .bring_up_to_date(database, settings.database_timeout);
+        let (schema, limit) = (self.clone(), settings.database_timeout);
         AdHoc::on_liftoff("migrations", move |_| {
             Box::pin(async move {
-                spawn(migrating);
+                spawn(schema.bring_up_to_date(database, limit));
             })
         })
     }

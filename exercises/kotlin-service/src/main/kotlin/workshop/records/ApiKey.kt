@@ -52,7 +52,10 @@ private val ApiKey =
 private fun ApplicationRequest.apiKey(): ByteArray? =
     headers.getAll("X-API-Key")?.firstNotNullOfOrNull { it.toUtf8() } ?: queryParameter("api_key")?.encodeToByteArray()
 
-/** Ktor reads a header as ISO 8859-1, a character for each byte. One that is no UTF-8 counts as not there. */
+/**
+ * Ktor reads a header as ISO 8859-1, a character for each byte. One that is no UTF-8 counts as not there: for compatibility
+ * with Rocket, which drops it.
+ */
 private fun String.toUtf8(): ByteArray? =
     toByteArray(Charsets.ISO_8859_1).takeIf { bytes ->
         try {

@@ -20,7 +20,10 @@ import io.netty.handler.codec.http.HttpRequest
 
 // ANCHOR: requests
 
-/** Refuses the methods that HTTP does not know. */
+/**
+ * Makes the service understand a request as the port does: this is compatibility with Rocket, and no service needs it by itself.
+ * Rocket refuses methods that it does not know as malformed, and ignores a slash at the end of a path.
+ */
 fun Application.requests() {
     install(KnownMethods)
     install(IgnoreTrailingSlash)
@@ -55,7 +58,10 @@ private fun String.decodeLeniently() =
 /** Most texts have no percent sign at all, and no need of the regular expression. */
 private fun String.replaceStrayPercent(by: String) = if ('%' in this) replace(STRAY_PERCENT, by) else this
 
-/** Lets requests pass that Ktor would refuse: long ones, and those with a percent sign without two hexadecimal digits. */
+/**
+ * Lets requests pass that Ktor would refuse and Rocket does not: long ones, and those with a percent sign without two
+ * hexadecimal digits. This, too, is only compatibility.
+ */
 fun NettyApplicationEngine.Configuration.acceptUnusualRequests() {
     maxInitialLineLength = 65_536
     maxHeaderSize = 400 * 1024

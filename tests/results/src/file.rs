@@ -290,92 +290,15 @@ pub fn again(path: &Path) -> String {
     }
 }
 
-#[cfg(any(test, feature = "samples"))]
-pub mod tests {
-    use super::*;
-    use crate::manifest::Machine;
+/// A small comparison, for tests: three times the throughput.
+#[cfg(test)]
+pub fn sample() -> ResultFile {
+    serde_json::from_str(include_str!("sample.json")).unwrap()
+}
 
-    /// A small comparison: three times the throughput.
-    pub fn sample() -> ResultFile {
-        let side = |id: &str, language| Side {
-            id: id.to_owned(),
-            label: id.to_owned(),
-            language,
-            command: id.to_owned(),
-            runtime: "1.0".to_owned(),
-        };
-        let value = |side: &str, value| SideValue {
-            side: side.to_owned(),
-            value,
-            least: value,
-            most: value,
-            blocks: 5,
-        };
-        let comparison = Comparison {
-            ratio: Some(3.0),
-            low: Some(2.9),
-            high: Some(3.1),
-            rounds: 5,
-            verdict: Verdict::Faster,
-            reason: None,
-            ..Comparison::invalid("solution-3", "kotlin", "")
-        };
-        ResultFile {
-            schema: SCHEMA,
-            task: "reads".to_owned(),
-            exercise: "exercise-3".to_owned(),
-            target: "solution-3".to_owned(),
-            mode: Mode::Standard,
-            taken_at: "2025-11-21T09:30:00Z".to_owned(),
-            machine: "Some CPU, 2 cores, 8 GB, Linux".to_owned(),
-            manifest: Manifest {
-                commit: Some("abc".to_owned()),
-                dirty: Some(false),
-                machine: Machine {
-                    cpu: "Some CPU".to_owned(),
-                    cores: 2,
-                    memory_mb: 8000,
-                    kernel: "Linux".to_owned(),
-                    governor: None,
-                    throttled: None,
-                    virtualised: None,
-                },
-                versions: [("rustc".to_owned(), "1.95".to_owned())].into(),
-                flags: [].into(),
-                database: "embedded".to_owned(),
-                data_set: "small".to_owned(),
-                rows: 10_000,
-                fingerprint: "f".to_owned(),
-                pool_size: 10,
-                connections: 32,
-                blocks: 5,
-                order: vec!["kotlin".to_owned()],
-                round_trips: [("kotlin".to_owned(), 2.0)].into(),
-                rates: [("60".to_owned(), 3000.0)].into(),
-                took_s: 280.0,
-            },
-            sides: vec![
-                side("kotlin", Language::Kotlin),
-                side("solution-3", Language::Rust),
-            ],
-            metrics: vec![Metric {
-                key: "throughput".to_owned(),
-                name: "Throughput".to_owned(),
-                unit: "requests/s".to_owned(),
-                how: "closed loop".to_owned(),
-                better: Better::Higher,
-                headline: true,
-                values: vec![value("kotlin", 5000.0), value("solution-3", 15_000.0)],
-                comparisons: vec![comparison],
-            }],
-            predictions: Vec::new(),
-            notes: vec!["a note".to_owned()],
-            invalid: Vec::new(),
-            blocks: Vec::new(),
-            tables: Vec::new(),
-            charts: Vec::new(),
-        }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn a_result_reads_as_it_was_written() {

@@ -76,48 +76,44 @@ pub fn from_blocks(
     needed: usize,
 ) -> Vec<Metric> {
     let metrics = definitions.iter().filter_map(|definition| {
-        let values: Vec<SideValue> = sides
-            .iter()
-            .filter_map(|side| side_value(definition, blocks, side))
-            .collect();
-        let spoken_for = blocks.iter().any(|block| {
-            block.values.contains_key(&definition.key)
-                || block.invalid.contains_key(&definition.key)
-        });
-        // A side that has no part in this is no comparison that failed.
-        let speaks = |side: &str| {
-            let known = |block: &BlockRecord| {
-                block.values.contains_key(&definition.key)
-                    || block.invalid.contains_key(&definition.key)
-            };
-            blocks
-                .iter()
-                .any(|block| block.side == side && known(block))
+        let key = &definition.key;
+        let speaks = |block: &&BlockRecord| {
+            block.values.contains_key(key) || block.invalid.contains_key(key)
         };
+        let blocks: Vec<&BlockRecord> = blocks.iter().filter(speaks).collect();
+        let of = |side: &str| -> Vec<&BlockRecord> {
+            let of_side = blocks.iter().filter(|block| block.side == side);
+            of_side.copied().collect()
+        };
+        // A side that has no part in this is no comparison that failed.
         let comparisons = pairs
             .iter()
             .filter(|_| definition.kind != Kind::MayBeZero)
-            .filter(|(side, against)| speaks(side) && speaks(against))
-            .map(|(side, against)| compare(definition, blocks, side, against, needed))
-            .collect();
-        spoken_for.then(|| Metric {
-            key: definition.key.clone(),
+            .map(|(side, against)| (of(side), of(against)))
+            .filter(|(above, below)| !above.is_empty() && !below.is_empty())
+            .map(|(above, below)| compare(definition, &above, &below, needed));
+        (!blocks.is_empty()).then(|| Metric {
+            key: key.clone(),
             name: definition.name.clone(),
             unit: definition.unit.clone(),
             how: definition.how.clone(),
             better: definition.better,
             headline: definition.headline,
-            values,
-            comparisons,
+            values: sides
+                .iter()
+                .filter_map(|side| side_value(definition, side, &of(side)))
+                .collect(),
+            comparisons: comparisons.collect(),
         })
     });
     metrics.collect()
 }
 
-fn side_value(definition: &Definition, blocks: &[BlockRecord], side: &str) -> Option<SideValue> {
-    let values: Vec<f64> = blocks
+fn side_value(definition: &Definition, side: &str, blocks: &[&BlockRecord]) -> Option<SideValue> {
+    let valid = blocks
         .iter()
-        .filter(|block| block.side == side && !block.invalid.contains_key(&definition.key))
+        .filter(|block| !block.invalid.contains_key(&definition.key));
+    let values: Vec<f64> = valid
         .filter_map(|block| block.values.get(&definition.key).copied())
         .collect();
     let value = match definition.kind {
@@ -134,75 +130,55 @@ fn side_value(definition: &Definition, blocks: &[BlockRecord], side: &str) -> Op
     })
 }
 
+/// The blocks of one side compared with those of the other, round by round.
 fn compare(
     definition: &Definition,
-    blocks: &[BlockRecord],
-    side: &str,
-    against: &str,
+    above: &[&BlockRecord],
+    below: &[&BlockRecord],
     needed: usize,
 ) -> Comparison {
-    let rounds = blocks.iter().map(|block| block.round).max().unwrap_or(0);
-    let mut ratios = Vec::new();
-    let mut reasons = Vec::new();
-    for round in 1..=rounds {
-        let value = |wanted: &str| {
-            // A side may have several blocks in a round, each with other metrics.
-            let speaks = |block: &&BlockRecord| {
-                block.values.contains_key(&definition.key)
-                    || block.invalid.contains_key(&definition.key)
-            };
-            let block = blocks
-                .iter()
-                .filter(|block| block.round == round && block.side == wanted)
-                .find(speaks)?;
-            if let Some(reason) = block.invalid.get(&definition.key) {
-                return Some(Err(format!("round {round}, {wanted}: {reason}")));
-            }
-            block.values.get(&definition.key).copied().map(Ok)
+    let (side, against, key) = (&above[0].side, &below[0].side, &definition.key);
+    let (mut rounds, mut ratios, mut reasons) = (0, Vec::new(), Vec::new());
+    for one in above {
+        let Some(other) = below.iter().find(|other| other.round == one.round) else {
+            continue;
         };
-        match (value(side), value(against)) {
-            (Some(Ok(above)), Some(Ok(below))) if above > 0.0 && below > 0.0 => {
-                ratios.push(above / below)
-            }
-            (Some(Err(reason)), _) | (_, Some(Err(reason))) => reasons.push(reason),
-            _ => {}
-        }
+        rounds += 1;
+        reasons.extend([one, other].into_iter().filter_map(|block| {
+            let reason = block.invalid.get(key)?;
+            Some(format!("round {}, {}: {reason}", block.round, block.side))
+        }));
+        let value = |block: &BlockRecord| {
+            let valid = !block.invalid.contains_key(key);
+            block
+                .values
+                .get(key)
+                .copied()
+                .filter(|value| valid && *value > 0.0)
+        };
+        ratios.extend(value(one).zip(value(other)).map(|(one, other)| one / other));
     }
-    let invalid = |reason: String| Comparison {
-        rounds: ratios.len(),
-        ..Comparison::invalid(side, against, reason)
-    };
-    let Some(ratio) = geometric_mean(&ratios).filter(|_| ratios.len() >= needed) else {
-        let reason = reasons
-            .into_iter()
-            .next()
-            .unwrap_or_else(|| "it could not be measured on both sides".to_owned());
-        return invalid(format!(
-            "{} of {rounds} rounds count, {needed} are needed; {reason}",
-            ratios.len()
-        ));
-    };
-    let interval = match definition.kind {
-        Kind::Constant => Interval {
-            mean: ratio,
-            low: ratio,
-            high: ratio,
-        },
-        Kind::Varying | Kind::MayBeZero => match ratio_interval(&ratios) {
-            Some(interval) => interval,
-            None => return invalid("one round gives no interval".to_owned()),
-        },
-    };
-    let with_interval = definition.kind != Kind::Constant;
-    Comparison {
-        side: side.to_owned(),
-        against: against.to_owned(),
-        ratio: Some(ratio),
-        low: with_interval.then_some(interval.low),
-        high: with_interval.then_some(interval.high),
-        rounds: ratios.len(),
-        verdict: verdict(interval, definition.better),
-        reason: None,
+    let counted = ratios.len();
+    if counted < needed.max(1) {
+        let reason = reasons.into_iter().next();
+        let reason = reason.unwrap_or_else(|| "it could not be measured on both sides".to_owned());
+        let reason = format!("{counted} of {rounds} rounds count, {needed} are needed; {reason}");
+        return Comparison {
+            rounds: counted,
+            ..Comparison::invalid(side, against, reason)
+        };
+    }
+    match (definition.kind, geometric_mean(&ratios)) {
+        (Kind::Constant, Some(mean)) => {
+            let (low, high) = (mean, mean);
+            let interval = Interval { mean, low, high };
+            Comparison {
+                low: None,
+                high: None,
+                ..judged(side, against, interval, counted, definition.better)
+            }
+        }
+        _ => compared(side, against, &ratios, definition.better),
     }
 }
 
@@ -238,16 +214,26 @@ pub fn verdict(interval: Interval, better: Better) -> Verdict {
 
 /// One side compared with another by ratios of their own, where the rounds are not those of blocks.
 pub fn compared(side: &str, against: &str, ratios: &[f64], better: Better) -> Comparison {
-    let Some(interval) = ratio_interval(ratios) else {
-        return Comparison::invalid(side, against, "fewer than two pairs count");
-    };
+    match ratio_interval(ratios) {
+        Some(interval) => judged(side, against, interval, ratios.len(), better),
+        None => Comparison::invalid(side, against, "one round gives no interval"),
+    }
+}
+
+fn judged(
+    side: &str,
+    against: &str,
+    interval: Interval,
+    rounds: usize,
+    better: Better,
+) -> Comparison {
     Comparison {
         side: side.to_owned(),
         against: against.to_owned(),
         ratio: Some(interval.mean),
         low: Some(interval.low),
         high: Some(interval.high),
-        rounds: ratios.len(),
+        rounds,
         verdict: verdict(interval, better),
         reason: None,
     }

@@ -208,7 +208,7 @@ mod tests {
             ratio: 0.5,
             confidence: 70.0,
         });
-        let mut result = crate::file::tests::sample();
+        let mut result = crate::file::sample();
         let mut measured = |keys: &[&str]| {
             let compared = |key: &&str| {
                 let mut metric = result.metrics[0].clone();

@@ -512,7 +512,7 @@ fn conditions(result: &ResultFile) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::tests::sample;
+    use crate::file::sample;
     use crate::write::{markdown, text};
 
     #[test]

@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use workshop_base::process;
+use workshop_base::{probe, process};
 use workshop_results::manifest::Machine;
 
 /// Looks at this machine.
@@ -109,21 +108,9 @@ fn read(path: &str) -> Option<String> {
 
 /// The first line that a command says, if it is there and succeeds.
 pub(crate) fn said(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
-    if !output.status.success() {
-        return None;
-    }
-    // `java -version` speaks on standard error.
-    let text = if output.stdout.is_empty() {
-        output.stderr
-    } else {
-        output.stdout
-    };
-    String::from_utf8_lossy(&text)
-        .lines()
-        .next()
-        .map(|line| line.trim().to_owned())
-        .filter(|line| !line.is_empty())
+    let said = probe::ask_and_wait(Path::new(program), arguments, probe::PATIENT);
+    let line = said.line()?.trim();
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! Rust interpreted where there is an interpreter.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::protocol::experiment::Asked;
 use crate::protocol::lab::Lab;
 use crate::protocol::subject::Subject;
 use crate::tasks::codes;
-use workshop_base::outcome::Trouble;
+use crate::tools;
 use workshop_results::figures::count;
 use workshop_results::file::ResultFile;
 use workshop_results::metrics;
@@ -82,26 +82,15 @@ async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<L
         .args
         .split_last()
         .context("there is no class to run")?;
-    let output = tokio::process::Command::new(&launch.program)
+    let mut command = tokio::process::Command::new(&launch.program);
+    command
         .args(options)
         .arg(CALL_TIMES)
         .args(module)
-        .envs(launch.env.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output()
-        .await
-        .context("java cannot be run")?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(
-            Trouble::new(format!("the calls could not be timed: {}", said.trim()))
-                .next(format!("just check {}", subject.id()))
-                .failed()
-                .into(),
-        );
-    }
-    parse(&String::from_utf8_lossy(&output.stdout))
+        .envs(launch.env.iter().map(|(name, value)| (name, value)));
+    let typed = format!("java {CALL_TIMES}");
+    let printed = tools::printed(&mut command, Duration::MAX, &typed).await?;
+    parse(&printed.context("the calls have no end")?)
 }
 
 fn parse(printed: &str) -> anyhow::Result<Vec<Line>> {

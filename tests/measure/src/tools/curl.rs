@@ -1,12 +1,11 @@
 //! curl, the client of exports: it reads as fast as it gets, and keeps nothing.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::Context;
 
 use crate::tools;
-use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// What is asked of curl at the end.
@@ -34,27 +33,20 @@ pub struct Download {
 impl Curl {
     /// Looks for curl.
     pub fn find(workspace: &Workspace) -> anyhow::Result<Self> {
-        let curl = tools::look(workspace, "curl").ok_or_else(|| {
-            Trouble::new("curl is not on PATH")
-                .expected("curl, which reads the exports")
-                .next("install curl with the system's packages")
-        })?;
-        Ok(Curl(curl))
+        Ok(Curl(tools::find(workspace, "curl")?))
     }
 
     /// Downloads a URL into a file.
     pub async fn download(&self, url: &str, key: &str, file: &Path) -> anyhow::Result<Download> {
-        let output = tokio::process::Command::new(&self.0)
+        let mut command = tokio::process::Command::new(&self.0);
+        command
             .args(["--silent", "--show-error", "--noproxy", "*"])
+            .args(["--header", &format!("X-API-Key: {key}")])
             .args(["--write-out", FORMAT, "--output"])
             .arg(file)
-            .args(["--header", &format!("X-API-Key: {key}")])
-            .arg(url)
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output()
-            .await
-            .context("curl cannot be run")?;
+            .arg(url);
+        let output = tools::run(&mut command, Duration::MAX).await?;
+        let output = output.context("curl has no end")?;
         let text = String::from_utf8_lossy(&output.stdout);
         let said = String::from_utf8_lossy(&output.stderr);
         let broke = (!output.status.success()).then(|| said.trim().to_owned());

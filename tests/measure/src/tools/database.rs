@@ -2,13 +2,14 @@
 
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context;
+use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use sqlx::{Connection, PgConnection};
 
+use crate::tools;
 use workshop_base::process;
 
 /// Above this share of pgbench's throughput, a service's throughput is the database's.
@@ -40,21 +41,10 @@ pub async fn pgbench(
         .arg("--file")
         .arg(&script)
         // By the environment: a password on the command line would be seen by everybody on the machine.
-        .envs(connection_environment(database_url)?)
-        .stdin(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true);
-    let output = command
-        .output()
-        .await
-        .with_context(|| format!("{} cannot be run", pgbench.display()))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        anyhow::bail!(
-            "pgbench failed: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
-    }
+        .envs(connection_environment(database_url)?);
+    let typed = format!("pgbench --file {}", script.display());
+    let text = tools::printed(&mut command, Duration::MAX, &typed).await?;
+    let text = text.context("pgbench has no end")?;
     parse_tps(&text).context("pgbench printed no tps")
 }
 
@@ -98,22 +88,7 @@ fn connection_environment(database_url: &str) -> anyhow::Result<Vec<(&'static st
 }
 
 fn percent_decoded(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut place = 0;
-    while place < bytes.len() {
-        let hex = (bytes[place] == b'%')
-            .then(|| text.get(place + 1..place + 3))
-            .flatten();
-        if let Some(byte) = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            decoded.push(byte);
-            place += 3;
-        } else {
-            decoded.push(bytes[place]);
-            place += 1;
-        }
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// Watches one database over a connection to another one of the same server.

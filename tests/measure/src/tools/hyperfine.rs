@@ -3,12 +3,9 @@
 //! hyperfine cannot interleave commands, so it is called for one of them at a time, in an order that the plan draws.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 use serde::Deserialize;
 
 use crate::tools;
@@ -29,7 +26,7 @@ impl Timing {
     /// A command, once, and the one that ends, untimed, what it leaves behind.
     pub fn once(command: &[String], conclude: &[String]) -> Self {
         let words = ["-N", "--runs", "1", "--conclude"].map(str::to_owned);
-        let lines = [one_line(conclude), one_line(command)];
+        let lines = [shell_words::join(conclude), shell_words::join(command)];
         Timing(words.into_iter().chain(lines).collect())
     }
 
@@ -40,32 +37,13 @@ impl Timing {
         let rest = [runs.to_string()]
             .into_iter()
             .chain(input.into_iter().flatten());
-        let program = one_line(&[program.display().to_string()]);
+        let program = shell_words::quote(&program.display().to_string()).into_owned();
         Timing(words.into_iter().chain(rest).chain([program]).collect())
     }
 
     /// The command as somebody would type it.
     pub fn typed(&self) -> String {
-        format!("hyperfine {}", one_line(&self.0))
-    }
-}
-
-/// Words as the one line that hyperfine splits again.
-fn one_line(words: &[String]) -> String {
-    words
-        .iter()
-        .map(|word| quoted(word))
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+        format!("hyperfine {}", shell_words::join(&self.0))
     }
 }
 
@@ -113,49 +91,19 @@ impl Hyperfine {
         })
     }
 
-    /// Times a command. Whatever way this ends, nothing that the command started is left in its process group.
+    /// Times a command.
     pub async fn times(&self, timing: &Timing, scratch: &Path) -> anyhow::Result<Vec<Duration>> {
         let json = scratch.join("hyperfine.json");
         let mut command = tokio::process::Command::new(&self.program);
         command
             .args(["--style", "none", "--export-json"])
             .arg(&json)
-            .args(&timing.0)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
-        let child = command
-            .spawn()
-            .with_context(|| format!("{} cannot be run", self.program.display()))?;
-        let _group = Group(child.id());
-        let output = child
-            .wait_with_output()
-            .await
-            .context("cannot wait for hyperfine")?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(
-                Trouble::new(format!("hyperfine could not time it: {}", said.trim()))
-                    .next(format!("run it by hand: {}", timing.typed()))
-                    .into(),
-            );
-        }
+            .args(&timing.0);
+        let typed = timing.typed();
+        tools::printed(&mut command, Duration::MAX, &typed).await?;
         let text = std::fs::read_to_string(&json)
             .with_context(|| format!("cannot read {}", json.display()))?;
         parse(&text)
-    }
-}
-
-/// Ends a process group when dropped.
-struct Group(Option<u32>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            let _ = killpg(Pid::from_raw(group.cast_signed()), Signal::SIGKILL);
-        }
     }
 }
 

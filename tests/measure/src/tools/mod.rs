@@ -8,6 +8,13 @@ pub mod oha;
 pub mod recording;
 
 use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::process::Command;
 
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -22,7 +29,7 @@ pub fn find(workspace: &Workspace, tool: &str) -> anyhow::Result<PathBuf> {
             "{tool} in a folder of PATH, or in {}",
             workspace.tools().join("bin").display()
         ))
-        .next("./justw --bring oha hyperfine")
+        .next("./justw --bring oha hyperfine; others come with the system's packages")
         .into()
     })
 }
@@ -30,6 +37,62 @@ pub fn find(workspace: &Workspace, tool: &str) -> anyhow::Result<PathBuf> {
 /// Finds a tool that is nice to have.
 pub fn look(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
     workshop_base::probe::tool(workspace, tool)
+}
+
+/// Runs a program to its end; none when that has not come within the limit. It has a process group of its own: Ctrl-C reaches the
+/// tool alone, which then ends the program in order. Whatever way this ends, nothing that the program started is left in the group.
+pub async fn run(command: &mut Command, limit: Duration) -> anyhow::Result<Option<Output>> {
+    let program = command.as_std().get_program().display().to_string();
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("{program} cannot be run"))?;
+    let _group = Group(child.id());
+    match tokio::time::timeout(limit, child.wait_with_output()).await {
+        Ok(output) => Ok(Some(
+            output.with_context(|| format!("cannot wait for {program}"))?,
+        )),
+        Err(_) => Ok(None),
+    }
+}
+
+/// What a program prints that ends well; `typed` is the command as somebody would type it.
+pub async fn printed(
+    command: &mut Command,
+    limit: Duration,
+    typed: &str,
+) -> anyhow::Result<Option<String>> {
+    let Some(output) = run(command, limit).await? else {
+        return Ok(None);
+    };
+    if output.status.success() {
+        return Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()));
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let program = typed.split(' ').next().unwrap_or_default();
+    Err(Trouble::new(format!(
+        "{program} ended with {}: {}",
+        output.status,
+        said.trim()
+    ))
+    .expected("a run to its end")
+    .next(format!("run it by hand: {typed}"))
+    .into())
+}
+
+/// Ends a process group when dropped.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = killpg(Pid::from_raw(group.cast_signed()), Signal::SIGKILL);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,16 +5,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 use serde::Deserialize;
+use tokio::process::Command;
 
+use crate::tools;
 use crate::tools::recording::{self, Request};
-use crate::tools::{self};
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_base::workspace::Workspace;
@@ -67,36 +64,30 @@ pub struct Order {
 impl Order {
     /// The arguments after `oha`.
     pub fn arguments(&self) -> Vec<String> {
-        let mut arguments: Vec<String> = ["--no-tui", "--output-format"].map(str::to_owned).into();
-        match self.recorded() {
-            // An exact number, so that an answer that is missing is noticed: CSV does not list errors.
-            Some(requests) => {
-                arguments.extend(["csv", "-n", &requests.to_string()].map(str::to_owned))
-            }
+        // An exact number of recorded ones, so that an answer that is missing is noticed: CSV does not list errors.
+        let (form, how_long) = match self.recorded() {
+            Some(requests) => ("csv", format!("-n {requests}")),
             None => {
-                let duration = format!("{}ms", self.duration.as_millis());
-                arguments.extend(
-                    [
-                        "json",
-                        "--wait-ongoing-requests-after-deadline",
-                        "-z",
-                        &duration,
-                    ]
-                    .map(str::to_owned),
-                );
+                let milliseconds = self.duration.as_millis();
+                (
+                    "json",
+                    format!("--wait-ongoing-requests-after-deadline -z {milliseconds}ms"),
+                )
             }
-        }
-        arguments.extend(["-c".to_owned(), self.connections.to_string()]);
-        if let Load::Open(rate) | Load::Recorded(rate) = self.load {
-            arguments.extend([
-                "-q".to_owned(),
-                format!("{rate:.0}"),
-                "--latency-correction".to_owned(),
-            ]);
-        }
-        arguments.extend(["-H".to_owned(), format!("X-API-Key: {}", self.key)]);
-        arguments.extend(["--rand-regex-url".to_owned(), self.url.clone()]);
-        arguments
+        };
+        let rate = match self.load {
+            Load::Closed => String::new(),
+            Load::Open(rate) | Load::Recorded(rate) => format!("-q {rate:.0} --latency-correction"),
+        };
+        let options = format!(
+            "--no-tui --output-format {form} {how_long} -c {} {rate} -H",
+            self.connections
+        );
+        let options = options.split_whitespace().map(str::to_owned);
+        let key = format!("X-API-Key: {}", self.key);
+        options
+            .chain([key, "--rand-regex-url".to_owned(), self.url.clone()])
+            .collect()
     }
 
     /// How many requests a recording has; none when nothing is recorded.
@@ -111,22 +102,12 @@ impl Order {
 
     /// The command as somebody would type it.
     pub fn typed(&self) -> String {
-        let quoted = self.arguments().into_iter().map(|argument| {
-            if argument.contains([' ', '[', '{', '\'']) {
-                format!("'{argument}'")
-            } else {
-                argument
-            }
-        });
-        std::iter::once("oha".to_owned())
-            .chain(quoted)
-            .collect::<Vec<_>>()
-            .join(" ")
+        format!("oha {}", shell_words::join(self.arguments()))
     }
 }
 
 /// What oha found out. Latencies in milliseconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Run {
     /// Answers per second.
     pub rate: f64,
@@ -258,82 +239,32 @@ impl Oha {
 
     /// Runs one load. Dropping the future ends oha.
     pub async fn run(&self, order: &Order) -> anyhow::Result<Run> {
-        let Some(printed) = self.printed(order).await? else {
-            return Ok(Run::hung(order));
-        };
-        let run = Run::parse(&printed.text)?;
-        Ok(Run {
-            generator_share: Some(printed.generator_share),
-            ..run
-        })
+        Ok(self.record(order).await?.0)
     }
 
-    /// Runs one load of [`Load::Recorded`], and tells every single request.
+    /// Runs one load, and tells every single request of [`Load::Recorded`].
     pub async fn record(&self, order: &Order) -> anyhow::Result<(Run, Vec<Request>)> {
-        let Some(printed) = self.printed(order).await? else {
-            return Ok((Run::hung(order), Vec::new()));
-        };
-        let requests = recording::parse(&printed.text)?;
-        let run = Run::of(&requests, order);
-        Ok((
-            Run {
-                generator_share: Some(printed.generator_share),
-                ..run
-            },
-            requests,
-        ))
-    }
-
-    /// What oha printed; none when it had to be ended.
-    async fn printed(&self, order: &Order) -> anyhow::Result<Option<Printed>> {
-        // A group of its own: Ctrl-C reaches the tool alone, which then ends the load in order.
-        let mut command = tokio::process::Command::new(&self.program);
+        let mut command = Command::new(&self.program);
         command
             .args(order.arguments())
-            .env_remove("TOKIO_WORKER_THREADS")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true);
-        let cpu_before = process::children_cpu();
-        let started = Instant::now();
-        let child = command
-            .spawn()
-            .with_context(|| format!("{} cannot be run", self.program.display()))?;
-        let group = child.id();
+            .env_remove("TOKIO_WORKER_THREADS");
+        let (cpu_before, began) = (process::children_cpu(), Instant::now());
         let limit = order.duration + GRACE;
-        let output = match tokio::time::timeout(limit, child.wait_with_output()).await {
-            Ok(output) => output.context("cannot wait for oha")?,
-            Err(_) => {
-                if let Some(group) = group {
-                    let _ = killpg(Pid::from_raw(group.cast_signed()), Signal::SIGKILL);
-                }
-                return Ok(None);
+        let Some(printed) = tools::printed(&mut command, limit, &order.typed()).await? else {
+            return Ok((Run::hung(order), Vec::new()));
+        };
+        let cpu = process::children_cpu().saturating_sub(cpu_before);
+        let all_cores = began.elapsed().as_secs_f64() * process::cores() as f64;
+        let (mut run, requests) = match order.recorded() {
+            None => (Run::parse(&printed)?, Vec::new()),
+            Some(_) => {
+                let requests = recording::parse(&printed)?;
+                (Run::of(&requests, order), requests)
             }
         };
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(
-                Trouble::new(format!("oha ended with {}: {}", output.status, said.trim()))
-                    .expected("a run to its end")
-                    .next(format!("run it by hand: {}", order.typed()))
-                    .into(),
-            );
-        }
-        let cpu = process::children_cpu().saturating_sub(cpu_before);
-        Ok(Some(Printed {
-            text: String::from_utf8_lossy(&output.stdout).into_owned(),
-            generator_share: cpu.as_secs_f64()
-                / (started.elapsed().as_secs_f64() * process::cores() as f64),
-        }))
+        run.generator_share = Some(cpu.as_secs_f64() / all_cores);
+        Ok((run, requests))
     }
-}
-
-/// What oha left behind.
-struct Printed {
-    text: String,
-    generator_share: f64,
 }
 
 impl Run {
@@ -359,10 +290,9 @@ impl Run {
             mean_ms: (answers > 0).then(|| mean(latencies.iter().copied())),
             p50_ms: quantile(&latencies, 0.5),
             p99_ms: quantile(&latencies, 0.99),
-            success: None,
             statuses,
             errors: errors.into_iter().collect(),
-            generator_share: None,
+            ..Run::default()
         }
     }
 
@@ -373,16 +303,9 @@ impl Run {
             GRACE.as_secs()
         );
         Run {
-            rate: 0.0,
-            answers: 0,
             took_s: (order.duration + GRACE).as_secs_f64(),
-            mean_ms: None,
-            p50_ms: None,
-            p99_ms: None,
-            success: None,
-            statuses: BTreeMap::new(),
             errors: BTreeMap::from([(error, u64::from(order.connections))]),
-            generator_share: None,
+            ..Run::default()
         }
     }
 }

@@ -24,7 +24,7 @@ pub const SCHEMA: u32 = 2;
 pub const CALIBRATION: &str = "calibration";
 
 /// How much was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// About a minute, for orientation: CPU per request and size are judged.

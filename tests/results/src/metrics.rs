@@ -1,10 +1,13 @@
 //! From blocks to metrics: what each metric is called, and how the sides' values and ratios come out of the rounds.
 
+use serde::Deserialize;
+
 use crate::file::{Better, BlockRecord, Comparison, Metric, SideValue, Verdict};
 use crate::statistics::{Interval, geometric_mean, mean, ratio_interval};
 
 /// What is said of a metric wherever it appears.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Definition {
     /// The stable key.
     pub key: String,
@@ -15,11 +18,19 @@ pub struct Definition {
     /// How it is taken, in half a sentence.
     pub how: String,
     /// Which way is better.
+    #[serde(rename = "sense", default = "lower")]
     pub better: Better,
     /// Shown first.
+    #[serde(default)]
     pub headline: bool,
     /// How blocks become one value, and whether ratios make sense.
+    #[serde(default)]
     pub kind: Kind,
+}
+
+/// Most metrics are times.
+fn lower() -> Better {
+    Better::Lower
 }
 
 /// The end of a key whose metric counts from when a request was sent.
@@ -30,13 +41,16 @@ pub const SLOW: &str = "slow";
 pub const SLOW_MS: f64 = 100.0;
 
 /// The nature of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Positive, and it varies from block to block.
+    #[default]
     Varying,
     /// Positive, and the same in every block: a file's size. An interval would say nothing.
     Constant,
     /// It can be zero, so there is an arithmetic mean and no ratio.
+    #[serde(rename = "zero")]
     MayBeZero,
 }
 

@@ -199,15 +199,6 @@ impl<'a> Experiment<'a> {
 
     /// Plays a duet of each pair: the judge of CPU per request. With one subject and no pair, it is a solo.
     pub async fn duets(&mut self, pairs: &[Pair], path: &str) -> anyhow::Result<()> {
-        let known: Vec<Subject> = self.subjects.clone();
-        let find = |id: &String| known.iter().find(|subject| subject.id() == id).cloned();
-        let mut casts: Vec<Vec<Subject>> = pairs
-            .iter()
-            .map(|(side, against)| [side, against].into_iter().filter_map(find).collect())
-            .collect();
-        if let ([], [alone]) = (pairs, known.as_slice()) {
-            casts.push(vec![alone.clone()]);
-        }
         let blocks = self.session.plan.duets;
         if blocks == 0 {
             return Ok(());
@@ -220,22 +211,22 @@ impl<'a> Experiment<'a> {
         let mut comparisons: Vec<Comparison> =
             earlier.flat_map(|metric| metric.comparisons).collect();
         let mut offered = Vec::new();
-        for (place, cast) in casts.iter().enumerate() {
-            let first_round = self
-                .duets
+        let known = self.subjects.clone();
+        // One subject by itself plays solo.
+        let casts = match pairs {
+            [] => vec![(known.clone(), None)],
+            pairs => pairs
                 .iter()
-                .map(|record| record.round)
-                .max()
-                .unwrap_or(0)
-                + 1;
-            let played = duet::play(&mut self.session, cast, path, first_round).await?;
-            let pair = pairs
-                .get(place)
-                .map(std::slice::from_ref)
-                .unwrap_or_default();
-            let needed = needed(blocks);
-            let judged =
-                metrics::from_blocks(&definitions, &played.records, &ids(cast), pair, needed);
+                .map(|pair| (cast(&known, pair), Some(pair)))
+                .collect(),
+        };
+        for (cast, pair) in casts {
+            let earlier = self.duets.iter().map(|record| record.round).max();
+            let first_round = earlier.unwrap_or(0) + 1;
+            let played = duet::play(&mut self.session, &cast, path, first_round).await?;
+            let pair: Vec<Pair> = pair.into_iter().cloned().collect();
+            let (sides, needed) = (ids(&cast), needed(blocks));
+            let judged = metrics::from_blocks(&definitions, &played.records, &sides, &pair, needed);
             let mut judged: Vec<Comparison> = judged
                 .into_iter()
                 .flat_map(|metric| metric.comparisons)
@@ -440,6 +431,16 @@ pub fn pairs(subjects: &[Subject]) -> Vec<Pair> {
         against.map(|against| (subject.id().to_owned(), against.clone()))
     });
     pairs.collect()
+}
+
+/// The two of a pair, the one above the fraction bar first.
+fn cast(known: &[Subject], (side, against): &Pair) -> Vec<Subject> {
+    let find = |id| known.iter().find(|subject| subject.id() == id);
+    [side, against]
+        .into_iter()
+        .filter_map(find)
+        .cloned()
+        .collect()
 }
 
 /// The ids of subjects.

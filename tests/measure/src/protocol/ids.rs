@@ -4,34 +4,23 @@ use workshop_postgres::datasets::DataSet;
 
 /// The ids of a data set that are read: all with the same number of digits, so that each is as likely as every other.
 /// (`[1-9][0-9]{0,6}` would send every second request to an id below 10 000.)
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ids {
     /// As a regular expression, for oha's random URLs.
-    pub pattern: &'static str,
+    pub pattern: String,
     /// The smallest.
     pub first: u32,
     /// The largest.
     pub last: u32,
 }
 
-/// The ids that are read from a data set.
+/// The ids that are read from a data set, whose rows are a power of ten.
 pub fn of(set: DataSet) -> Ids {
-    match set {
-        DataSet::Small => Ids {
-            pattern: "[1-9][0-9]{3}",
-            first: 1_000,
-            last: 9_999,
-        },
-        DataSet::Pi => Ids {
-            pattern: "[1-9][0-9]{5}",
-            first: 100_000,
-            last: 999_999,
-        },
-        DataSet::Full => Ids {
-            pattern: "[1-9][0-9]{6}",
-            first: 1_000_000,
-            last: 9_999_999,
-        },
+    let rows = set.rows();
+    Ids {
+        pattern: format!("[1-9][0-9]{{{}}}", rows.ilog10() - 1),
+        first: rows / 10,
+        last: rows - 1,
     }
 }
 

@@ -235,12 +235,7 @@ impl<'a> Lab<'a> {
             rows: u64::from(self.seeded.rows),
             fingerprint: self.seeded.fingerprint.clone(),
             pool_size: POOL_SIZE,
-            connections: 0,
-            blocks: 0,
-            order: Vec::new(),
-            round_trips: BTreeMap::new(),
-            rates: BTreeMap::new(),
-            took_s: 0.0,
+            ..Manifest::default()
         }
     }
 }

@@ -3,46 +3,11 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context;
-use serde::Deserialize;
 
-use workshop_results::file::Better;
-use workshop_results::metrics::{Definition, Kind};
+use workshop_results::metrics::Definition;
 
 /// What a definition leaves open.
 const OPEN: &str = "{}";
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    key: String,
-    name: String,
-    unit: String,
-    #[serde(default)]
-    sense: Sense,
-    #[serde(default)]
-    kind: Nature,
-    #[serde(default)]
-    headline: bool,
-    how: String,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Sense {
-    Higher,
-    #[default]
-    Lower,
-    Less,
-}
-
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Nature {
-    #[default]
-    Varying,
-    Constant,
-    Zero,
-}
 
 /// The definitions of a group. What one of them leaves open is filled in by each of these: what its key ends in, and how
 /// that is said to people.
@@ -50,49 +15,29 @@ pub fn of<K: ToString, W: ToString>(
     group: &str,
     ends: impl IntoIterator<Item = (K, W)>,
 ) -> anyhow::Result<Vec<Definition>> {
-    let mut groups: BTreeMap<String, Vec<Entry>> = toml::from_str(include_str!("../metrics.toml"))?;
+    let mut groups: BTreeMap<String, Vec<Definition>> =
+        toml::from_str(include_str!("../metrics.toml"))?;
     let entries = groups.remove(group);
     let entries = entries.with_context(|| format!("metrics.toml has no group {group}"))?;
     let ends: Vec<(String, String)> = ends
         .into_iter()
         .map(|(key, words)| (key.to_string(), words.to_string()))
         .collect();
-    let filled = entries.iter().flat_map(|entry| -> Vec<Definition> {
-        if entry.is_open() {
-            ends.iter()
-                .map(|(key, words)| entry.filled(key, words))
-                .collect()
+    let filled = entries.into_iter().flat_map(|entry| {
+        let is_open = entry.key.contains(OPEN) || entry.how.contains(OPEN);
+        let fill = |(key, words): &(String, String)| Definition {
+            key: entry.key.replace(OPEN, key),
+            name: entry.name.replace(OPEN, words),
+            how: entry.how.replace(OPEN, words),
+            ..entry.clone()
+        };
+        if is_open {
+            ends.iter().map(fill).collect()
         } else {
-            vec![entry.filled("", "")]
+            vec![entry]
         }
     });
     Ok(filled.collect())
-}
-
-impl Entry {
-    fn is_open(&self) -> bool {
-        self.key.contains(OPEN) || self.how.contains(OPEN)
-    }
-
-    fn filled(&self, key: &str, words: &str) -> Definition {
-        Definition {
-            key: self.key.replace(OPEN, key),
-            name: self.name.replace(OPEN, words),
-            unit: self.unit.clone(),
-            how: self.how.replace(OPEN, words),
-            better: match self.sense {
-                Sense::Higher => Better::Higher,
-                Sense::Lower => Better::Lower,
-                Sense::Less => Better::Less,
-            },
-            headline: self.headline,
-            kind: match self.kind {
-                Nature::Varying => Kind::Varying,
-                Nature::Constant => Kind::Constant,
-                Nature::Zero => Kind::MayBeZero,
-            },
-        }
-    }
 }
 
 /// A group in which nothing is left open.

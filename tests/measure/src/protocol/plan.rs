@@ -3,6 +3,7 @@
 //! A round holds one block of every side, in random order. So slow changes of the machine (heat, neighbors, caches) meet all
 //! sides alike, and each round gives one ratio. A duet runs two sides at the same time, so that fast changes meet both, too.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -50,16 +51,9 @@ struct Factors {
 
 #[derive(Debug, Deserialize)]
 struct File {
-    modes: Modes,
+    modes: HashMap<Mode, Factors>,
     base: Table,
     plans: Table,
-}
-
-#[derive(Debug, Deserialize)]
-struct Modes {
-    quick: Factors,
-    standard: Factors,
-    thorough: Factors,
 }
 
 impl Plan {
@@ -73,12 +67,9 @@ impl Plan {
         let plan: Plan = table
             .try_into()
             .with_context(|| format!("the plan {name}"))?;
-        let factors = match mode {
-            Mode::Quick => file.modes.quick,
-            Mode::Standard => file.modes.standard,
-            Mode::Thorough => file.modes.thorough,
-        };
-        Ok(plan.times(&factors, mode))
+        let factors = file.modes.get(&mode);
+        let factors = factors.context("plans.toml lacks a mode")?;
+        Ok(plan.times(factors, mode))
     }
 
     fn times(mut self, factors: &Factors, mode: Mode) -> Plan {

@@ -17,36 +17,26 @@ pub struct Stall {
     pub rate: f64,
     /// How long each run was, in seconds.
     pub seconds: f64,
-    /// When the database stopped, in seconds from the beginning of the run.
-    pub began_s: f64,
-    /// For how many seconds it stood still.
-    pub lasted_s: f64,
+    /// From when to when the database stood still, in seconds from the beginning of the run.
+    pub band: (f64, f64),
+    /// The length of a moment of the course, in milliseconds.
+    pub moment_ms: f64,
     /// What came out, by side.
-    pub sides: Vec<StalledSide>,
+    pub sides: Vec<Stalled>,
 }
 
 /// What the stall was to one side.
 #[derive(Debug)]
-pub struct StalledSide {
+pub struct Stalled {
     /// The side's id.
     pub side: String,
     /// How often each status came, over all runs that count.
     pub statuses: BTreeMap<String, u64>,
     /// The corrected p99 compared with the uncorrected one of the same runs.
     pub p99: Comparison,
-    /// One of the runs, moment by moment.
-    pub course: Moments,
-}
-
-/// The slowest request of each moment of a run, by both ways of counting; none where there was no request.
-#[derive(Debug, Default)]
-pub struct Moments {
-    /// The length of a moment, in seconds.
-    pub moment_s: f64,
-    /// Milliseconds, of the requests sent in the moment, from then.
-    pub uncorrected_ms: Vec<Option<f64>>,
-    /// Milliseconds, of the requests due in the moment, from then.
-    pub corrected_ms: Vec<Option<f64>>,
+    /// The slowest request of each moment of a run, in milliseconds, by both ways of counting: of those sent then, and of those
+    /// due then.
+    pub course: [Vec<Option<f64>>; 2],
 }
 
 /// The percentiles by both ways of counting, side by side.
@@ -59,7 +49,7 @@ pub fn counted_twice(result: &ResultFile, stall: &Stall) -> Table {
     });
     let title = format!(
         "A stall of {} s: the same requests counted from when they were sent and from when they were due",
-        figure(stall.lasted_s)
+        figure(stall.band.1 - stall.band.0)
     );
     let mut table = Table::new("counted-twice", title, columns.collect());
     for metric in &result.metrics {
@@ -67,7 +57,7 @@ pub fn counted_twice(result: &ResultFile, stall: &Stall) -> Table {
             continue;
         };
         let of_side =
-            |stalled: &StalledSide| [uncorrected, metric].map(|of| of.value(&stalled.side).into());
+            |stalled: &Stalled| [uncorrected, metric].map(|of| of.value(&stalled.side).into());
         table.row(
             metric.heading(),
             stall.sides.iter().flat_map(of_side).collect(),
@@ -88,7 +78,7 @@ pub fn counted_twice(result: &ResultFile, stall: &Stall) -> Table {
 }
 
 /// What the correction makes of a side's p99.
-fn finding(result: &ResultFile, stalled: &StalledSide) -> String {
+fn finding(result: &ResultFile, stalled: &Stalled) -> String {
     let (label, p99) = (result.heading(&stalled.side), &stalled.p99);
     match p99.ratio.zip(interval(p99.low, p99.high)) {
         Some((ratio, interval)) => format!(
@@ -106,27 +96,24 @@ fn finding(result: &ResultFile, stalled: &StalledSide) -> String {
 pub fn course(result: &ResultFile, stall: &Stall) -> Chart {
     let panels = stall.sides.iter().flat_map(|stalled| {
         let label = result.heading(&stalled.side);
-        let panel = |when: &str, faint, moments: &[Option<f64>]| Panel {
-            name: format!("{label}, from when it was {when}"),
-            faint,
-            moments: moments.to_vec(),
-        };
-        [
-            panel("sent", true, &stalled.course.uncorrected_ms),
-            panel("due", false, &stalled.course.corrected_ms),
-        ]
+        let ways = [("sent", true), ("due", false)].into_iter();
+        ways.zip(&stalled.course)
+            .map(move |((when, faint), moments)| Panel {
+                name: format!("{label}, from when it was {when}"),
+                faint,
+                moments: moments.clone(),
+            })
     });
-    let moment_s = stall.sides.first().map_or(0.0, |side| side.course.moment_s);
     Chart {
         id: "course".to_owned(),
         title: format!(
             "The slowest request of each {} ms in one run at {} requests per second. The database stands still in the gray stretch. Where there is no bar, no request was sent.",
-            figure(moment_s * 1e3),
+            figure(stall.moment_ms),
             figure(stall.rate)
         ),
         drawing: Drawing::Course(Course {
             seconds: stall.seconds,
-            band: (stall.began_s, stall.began_s + stall.lasted_s),
+            band: stall.band,
             panels: panels.collect(),
         }),
     }

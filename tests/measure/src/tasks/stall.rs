@@ -12,7 +12,7 @@ use crate::protocol::lab::Lab;
 use crate::protocol::metrics::of;
 use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
-use crate::tables::stall::{self, Moments, Stall, StalledSide};
+use crate::tables::stall::{self, Stall, Stalled};
 use crate::tools::oha::{Load, Order};
 use crate::tools::recording::Request;
 use workshop_harness::proxy::DatabaseProxy;
@@ -58,7 +58,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let path = experiment.session.records();
     let (percent, rate) = experiment.find_rates(&path).await?[0];
     let seconds = experiment.session.plan.open;
-    let mut loads = Stalled {
+    let mut loads = WithAStall {
         proxy: &proxy,
         path,
         rate,
@@ -66,29 +66,27 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         command: String::new(),
     };
     let records = experiment.rounds(&subjects, &mut loads).await?;
-    let sides = ids(&subjects);
+    let (sides, began_s) = (ids(&subjects), begins(seconds).as_secs_f64());
     let pairs = pairs(&subjects);
     experiment.judge(&of("stall", [(percent, percent)])?, &records, &pairs);
     experiment.decide(P99, &sides);
     experiment.notes.extend(notes_on(seconds));
+    let stalled = sides.iter().filter_map(|side| {
+        let (statuses, course) = loads.seen.remove(side)?;
+        Some(Stalled {
+            side: side.clone(),
+            statuses,
+            p99: corrected_against_uncorrected(&records, side),
+            course,
+        })
+    });
     let stalled = Stall {
+        sides: stalled.collect(),
         command: loads.command,
         rate,
         seconds,
-        began_s: begins(seconds).as_secs_f64(),
-        lasted_s: STALL.as_secs_f64(),
-        sides: sides
-            .iter()
-            .filter_map(|side| {
-                let seen = loads.seen.remove(side)?;
-                Some(StalledSide {
-                    side: side.clone(),
-                    statuses: seen.statuses,
-                    p99: corrected_against_uncorrected(&records, side),
-                    course: seen.course,
-                })
-            })
-            .collect(),
+        band: (began_s, began_s + STALL.as_secs_f64()),
+        moment_ms: MOMENT.as_secs_f64() * 1e3,
     };
     let mut result = experiment.finish().await?;
     result.tables.push(stall::counted_twice(&result, &stalled));
@@ -118,22 +116,19 @@ fn notes_on(seconds: f64) -> Vec<String> {
 }
 
 /// A constant rate with a stall in its middle.
-struct Stalled<'a> {
+struct WithAStall<'a> {
     proxy: &'a DatabaseProxy,
     path: String,
     rate: f64,
-    seen: BTreeMap<String, Seen>,
+    /// What a side answered in the runs that count, and the course of one of them.
+    seen: BTreeMap<String, (BTreeMap<String, u64>, Course)>,
     command: String,
 }
 
-/// What a side answered in the runs that count.
-#[derive(Default)]
-struct Seen {
-    statuses: BTreeMap<String, u64>,
-    course: Moments,
-}
+/// The slowest request of each moment, by both ways of counting; none where there was no request.
+type Course = [Vec<Option<f64>>; 2];
 
-impl Loads for Stalled<'_> {
+impl Loads for WithAStall<'_> {
     fn path(&self) -> &str {
         &self.path
     }
@@ -174,11 +169,11 @@ impl Loads for Stalled<'_> {
         for (key, value) in values(&requests) {
             observed.value(key, Some(value));
         }
-        let seen = self.seen.entry(subject.id().to_owned()).or_default();
+        let (statuses, seen) = self.seen.entry(subject.id().to_owned()).or_default();
         for (status, count) in run.statuses {
-            *seen.statuses.entry(status).or_default() += count;
+            *statuses.entry(status).or_default() += count;
         }
-        seen.course = course(&requests, length);
+        *seen = course(&requests, length);
         Ok(())
     }
 }
@@ -226,7 +221,7 @@ fn values(requests: &[Request]) -> Vec<(String, f64)> {
 }
 
 /// The slowest request of each moment, by both ways of counting.
-fn course(requests: &[Request], length: Duration) -> Moments {
+fn course(requests: &[Request], length: Duration) -> Course {
     let moments = (length.as_secs_f64() / MOMENT.as_secs_f64()).round() as usize;
     let slowest = |when: fn(&Request) -> f64, latency: Latency| {
         let mut slowest: Vec<Option<f64>> = vec![None; moments];
@@ -238,11 +233,10 @@ fn course(requests: &[Request], length: Duration) -> Moments {
         }
         slowest
     };
-    Moments {
-        moment_s: MOMENT.as_secs_f64(),
-        uncorrected_ms: slowest(|request| request.sent_s, Request::uncorrected_ms),
-        corrected_ms: slowest(|request| request.due_s, Request::corrected_ms),
-    }
+    [
+        slowest(|request| request.sent_s, Request::uncorrected_ms),
+        slowest(|request| request.due_s, Request::corrected_ms),
+    ]
 }
 
 /// A chart needs no more.
@@ -313,12 +307,12 @@ mod tests {
 
     #[test]
     fn in_the_stall_nothing_is_sent_but_much_is_due() {
-        let course = course(&stalled_run(), Duration::from_secs(8));
-        assert_eq!(course.corrected_ms.len(), 80);
-        assert!(course.uncorrected_ms[35].is_some_and(|slowest| slowest > 990.0));
-        assert_eq!(course.uncorrected_ms[40], None);
-        assert!(course.corrected_ms[40].is_some_and(|slowest| slowest > 450.0));
-        assert_eq!(course.corrected_ms[10], Some(1.0));
+        let [sent, due] = course(&stalled_run(), Duration::from_secs(8));
+        assert_eq!(due.len(), 80);
+        assert!(sent[35].is_some_and(|slowest| slowest > 990.0));
+        assert_eq!(sent[40], None);
+        assert!(due[40].is_some_and(|slowest| slowest > 450.0));
+        assert_eq!(due[10], Some(1.0));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use anyhow::Context;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgrp};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::tools::first_answer;
@@ -58,36 +60,38 @@ pub struct Seen {
 impl Order {
     /// Reads an order.
     pub fn read(path: &Path) -> anyhow::Result<Order> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        serde_json::from_str(&text)
-            .with_context(|| format!("{} describes no launch", path.display()))
+        read(path)
     }
 
     /// Writes an order, for its owner's eyes only: the database's password is in it.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
-        use std::os::unix::fs::OpenOptionsExt;
-        let mut options = File::options();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let file = options
-            .open(path)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(serde_json::to_writer(file, self)?)
+        write(path, self)
     }
 }
 
 impl Seen {
     /// Reads what the helper saw.
     pub fn read(path: &Path) -> anyhow::Result<Seen> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+        read(path)
     }
 
     fn write(&self, path: &Path) -> anyhow::Result<()> {
-        std::fs::write(path, serde_json::to_vec(self)?)
-            .with_context(|| format!("cannot write {}", path.display()))
+        write(path, self)
     }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+}
+
+fn write(path: &Path, content: &impl Serialize) -> anyhow::Result<()> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let file = options.open(path);
+    let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(serde_json::to_writer(file, content)?)
 }
 
 /// Starts the service and returns with its first 200; the service keeps running.

@@ -404,9 +404,9 @@ async fn stalled_exports_leave_the_other_half_of_the_pool(context: &Context) -> 
     let read = context.proxy.received() - before;
     drop(stalled);
 
-    reads?;
     // A HEAD reads no rows, so it waits for no export to end.
     head?.expect_status(200)?;
+    reads?;
     one_more?.expect_problem(503, "Service Unavailable", "too many exports are running")?;
     expect_a_rest_unread(read / u64::from(half), size)?;
     expect_no_query(context, GONE_WITHIN, "the clients have gone").await

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files;
 use crate::outcome::Trouble;
+use crate::target::Target;
 use crate::workspace::Workspace;
 
 /// The minutes an exercise takes, as planned.
@@ -200,6 +201,14 @@ impl Catalogue {
                     .next("just progress")
                     .into()
             })
+    }
+
+    /// The exercise that a target belongs to; none for the Kotlin service.
+    pub fn of(&self, target: Target) -> anyhow::Result<Option<&Exercise>> {
+        match target {
+            Target::Exercise(number) | Target::Solution(number) => self.get(number).map(Some),
+            Target::Kotlin => Ok(None),
+        }
     }
 
     /// Every exercise's target name.

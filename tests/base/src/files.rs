@@ -165,6 +165,15 @@ pub fn sync_folder(folder: &Path) {
     }
 }
 
+/// The bytes that are free on the disk of a folder.
+// The types of these numbers differ from system to system.
+#[allow(clippy::unnecessary_cast)]
+pub fn free_bytes(folder: &Path) -> anyhow::Result<u64> {
+    let disk = nix::sys::statvfs::statvfs(folder)
+        .with_context(|| format!("cannot ask the disk of {}", folder.display()))?;
+    Ok(disk.blocks_available() as u64 * disk.fragment_size() as u64)
+}
+
 /// The path as people type it: relative to the checkout where it lies in it.
 pub fn shown(workspace: &Workspace, path: &Path) -> String {
     path.strip_prefix(workspace.root())

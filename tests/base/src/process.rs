@@ -153,6 +153,12 @@ pub fn tree_pss_kb(pids: &[u32]) -> Option<u64> {
     Some(own + others.filter_map(pss_kb).sum::<u64>())
 }
 
+/// A line of the kernel's table of memory, such as `MemTotal:`, in bytes.
+pub fn meminfo(name: &str) -> Option<u64> {
+    let table = fs::read_to_string("/proc/meminfo").ok()?;
+    Some(kilobytes(&table, name)? * 1024)
+}
+
 /// Threads of a process.
 pub fn threads(pid: u32) -> Option<usize> {
     fs::read_dir(format!("/proc/{pid}/task"))

@@ -13,6 +13,7 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::report::{Report, Verdict};
+use workshop_harness::scenarios::Place;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::{builder, gates};
 use workshop_postgres::Server;
@@ -100,19 +101,18 @@ impl Judged {
     }
 
     async fn judge(&self) -> anyhow::Result<Report> {
-        let exercise = match self.target {
-            Target::Kotlin => None,
-            Target::Exercise(number) | Target::Solution(number) => {
-                Some(self.catalogue.get(number)?)
-            }
-        };
+        let exercise = self.catalogue.of(self.target)?;
         match exercise {
             Some(form) if !form.is_crate() => check::judge_form(&self.workspace, form, self.target),
             _ => {
                 let server = Server::ensure(&self.workspace).await?;
                 let launch = build::build(&self.workspace, self.target, Profile::Check).await?;
-                check::judge_launch(&self.workspace, &server, &self.catalogue, exercise, &launch)
-                    .await
+                let place = Place {
+                    workspace: &self.workspace,
+                    server: &server,
+                    launch: &launch,
+                };
+                check::judge_launch(place, &self.catalogue, exercise).await
             }
         }
     }

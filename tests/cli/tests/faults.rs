@@ -13,8 +13,10 @@ use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{Launch, Limits};
+use workshop_harness::plan;
 use workshop_harness::report::{Report, Verdict};
-use workshop_harness::run::judge;
+use workshop_harness::run::judge_phases;
+use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
 
 fn main() -> ExitCode {
@@ -88,14 +90,13 @@ fn playing(part: &str, shell_first: &str) -> anyhow::Result<Launch> {
 async fn judged(launch: &Launch) -> anyhow::Result<Report> {
     let workspace = Workspace::find()?;
     let server = Server::ensure(&workspace).await?;
-    judge(
-        &workspace,
-        &server,
+    let place = Place {
+        workspace: &workspace,
+        server: &server,
         launch,
-        workshop_suites::all(),
-        &["first-route"],
-    )
-    .await
+    };
+    let phases = plan::phases(workshop_suites::all(), &["first-route"], &["first-route"])?;
+    judge_phases(place, &phases, |_| true).await
 }
 
 /// The words of an error that leaves the service unjudged.

@@ -2,37 +2,17 @@
 
 use std::time::Instant;
 
-use crate::build::launch::Launch;
-use crate::contract::{ContractTest, Suite};
-use crate::plan::{self, Phase};
+use crate::contract::ContractTest;
+use crate::plan::Phase;
 use crate::report::Report;
 use crate::scenarios::{Place, Scenario, When};
 use crate::service::Stopped;
 use futures_util::stream::{self, StreamExt};
 use tokio::task::JoinHandle;
 use workshop_base::target::Language;
-use workshop_base::workspace::Workspace;
-use workshop_postgres::Server;
 
 /// How many scenarios are played side by side with a JVM, which takes seconds of the processor to start.
 const JVMS: usize = 3;
-
-/// Judges a target by all tests of these suites.
-pub async fn judge(
-    workspace: &Workspace,
-    server: &Server,
-    launch: &Launch,
-    all: Vec<Suite>,
-    suite_names: &[&str],
-) -> anyhow::Result<Report> {
-    let place = Place {
-        workspace,
-        server,
-        launch,
-    };
-    let phases = plan::phases(all, suite_names, suite_names)?;
-    judge_phases(place, &phases, |_| true).await
-}
 
 /// Judges a target phase by phase. `goes_on` hears of each phase as soon as its tests have ended, and says whether the next one
 /// is worth it. Services of earlier phases stop meanwhile.

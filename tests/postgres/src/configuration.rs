@@ -1,12 +1,14 @@
 //! How the servers that we start are set up: the same for the embedded one and the container.
 
+use workshop_base::process;
+
 /// The settings of a server, name and value.
 ///
 /// Durability stays as PostgreSQL ships it (`fsync`, `synchronous_commit`, `full_page_writes`), since a measurement on
 /// a server that may lose data says nothing. `wal_level = minimal` changes no promise on a server without replicas,
 /// and spares bulk loads the log. `statements` loads `pg_stat_statements`.
 pub(crate) fn parameters(statements: bool) -> Vec<(&'static str, String)> {
-    let shared_buffers = match memory_bytes() {
+    let shared_buffers = match process::meminfo("MemTotal:") {
         Some(bytes) if bytes >= 4 << 30 => "512MB",
         Some(bytes) if bytes >= 2 << 30 => "256MB",
         _ => "128MB",
@@ -25,12 +27,4 @@ pub(crate) fn parameters(statements: bool) -> Vec<(&'static str, String)> {
         parameters.push(("shared_preload_libraries", "pg_stat_statements".to_owned()));
     }
     parameters
-}
-
-/// The machine's memory; `None` where `/proc` does not tell.
-fn memory_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kibibytes * 1024)
 }

@@ -27,25 +27,34 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How the ways on end when the user has asked for Docker.
 const WITHOUT: &str = "without Docker: unset WORKSHOP_POSTGRES";
 
-/// The address of the engine: `DOCKER_HOST`, else the first of the usual sockets that is there, as testcontainers looks for it.
+/// Where engines listen, below the folder that a variable names, as testcontainers looks for them.
+const SOCKETS: [(&str, &str); 5] = [
+    ("", "/var/run/docker.sock"),
+    ("", "/run/docker.sock"),
+    ("XDG_RUNTIME_DIR", ".docker/run/docker.sock"),
+    ("HOME", ".docker/run/docker.sock"),
+    ("HOME", ".docker/desktop/docker.sock"),
+];
+
+/// The sockets where testcontainers finds an engine by itself.
+pub fn usual_sockets() -> Vec<PathBuf> {
+    let sockets = SOCKETS
+        .iter()
+        .filter_map(|(variable, path)| match *variable {
+            "" => Some(PathBuf::from(path)),
+            variable => Some(Path::new(&std::env::var_os(variable)?).join(path)),
+        });
+    sockets.collect()
+}
+
+/// The address of the engine: `DOCKER_HOST`, else the first of the usual sockets that is there.
 pub(crate) fn host() -> String {
-    if let Ok(host) = std::env::var("DOCKER_HOST")
-        && !host.is_empty()
-    {
-        return host;
-    }
-    let usual = PathBuf::from("/var/run/docker.sock");
-    let below = |variable: &str, socket: &str| {
-        std::env::var_os(variable).map(|folder| Path::new(&folder).join(socket))
-    };
-    let sockets = [
-        Some(usual.clone()),
-        below("XDG_RUNTIME_DIR", ".docker/run/docker.sock"),
-        below("HOME", ".docker/run/docker.sock"),
-        below("HOME", ".docker/desktop/docker.sock"),
-    ];
-    let found = sockets.into_iter().flatten().find(|socket| socket.exists());
-    format!("unix://{}", found.unwrap_or(usual).display())
+    let named = std::env::var("DOCKER_HOST").ok();
+    named.filter(|host| !host.is_empty()).unwrap_or_else(|| {
+        let found = usual_sockets().into_iter().find(|socket| socket.exists());
+        let socket = found.unwrap_or_else(|| SOCKETS[0].1.into());
+        format!("unix://{}", socket.display())
+    })
 }
 
 /// Sees to it that an engine answers; the first line of the error says why none does.

@@ -31,7 +31,7 @@ mod url;
 pub use binaries::Binaries;
 pub use choice::file as choice_file;
 pub use clean::{Cleaned, clean};
-pub use engine::OFFICIAL as OFFICIAL_IMAGE;
+pub use engine::{OFFICIAL as OFFICIAL_IMAGE, usual_sockets};
 pub use identity::{checkout_id, short_hash};
 pub use maven::find_binaries;
 pub use server::Server;

@@ -9,6 +9,7 @@ use crate::connection::{self, Address, Facts};
 use crate::engine;
 use crate::identity::checkout_id;
 use crate::settings::Provider;
+use workshop_base::files;
 use workshop_base::workspace::Workspace;
 
 /// Where the server's files are, as far as the tool can see them.
@@ -138,15 +139,7 @@ impl Server {
     pub async fn free_bytes(&self) -> anyhow::Result<Option<u64>> {
         match &self.files {
             Files::OutOfSight => Ok(None),
-            Files::Folder(folder) => {
-                let disk = nix::sys::statvfs::statvfs(folder)
-                    .with_context(|| format!("cannot ask the disk of {}", folder.display()))?;
-                // The types differ by platform: 32 or 64 bits.
-                #[allow(clippy::unnecessary_cast)]
-                Ok(Some(
-                    disk.blocks_available() as u64 * disk.fragment_size() as u64,
-                ))
-            }
+            Files::Folder(folder) => files::free_bytes(folder).map(Some),
             Files::Container(id, folder) => engine::free_bytes(id, folder).await.map(Some),
         }
     }

@@ -112,12 +112,11 @@ fn what_is_carried(
     source: &Exercise,
     taker: &Exercise,
 ) -> anyhow::Result<Tree> {
-    let files = originals::reference_files(workspace, source)?;
-    Ok(if source == taker {
-        files
-    } else {
-        without_description(files)
-    })
+    let mut files = originals::reference_files(workspace, source)?;
+    if source != taker {
+        files = without_description(files);
+    }
+    Ok(files)
 }
 
 fn without_description(mut tree: Tree) -> Tree {

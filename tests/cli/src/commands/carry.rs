@@ -17,13 +17,12 @@ use workshop_base::workspace::Workspace;
 /// Carries the change. With a conflict anywhere nothing is written but the copies to decide about.
 pub fn run(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let (Target::Exercise(number) | Target::Solution(number)) = target else {
+    let Some(origin) = catalogue.of(target)? else {
         return Trouble::new(format!("nothing grows from {target}"))
             .expected(format!("one of: {}", catalogue.names().join(", ")))
             .next("just carry with the exercise whose reference you changed")
             .err();
     };
-    let origin = catalogue.get(number)?;
     let steps = carry::plan(workspace, &catalogue, origin)?;
     let open: Vec<_> = steps.iter().flat_map(|step| &step.open).collect();
     if !open.is_empty() {

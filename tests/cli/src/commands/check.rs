@@ -11,11 +11,10 @@ use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{self, BuildError, Launch, Profile};
-use workshop_harness::contract::Suite;
+use workshop_harness::build::{self, BuildError, Profile};
 use workshop_harness::plan::{self, Phase};
 use workshop_harness::report::{Judged, Report, Verdict};
-use workshop_harness::run::{judge, judge_phases};
+use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
 use workshop_harness::service::StartError;
 use workshop_postgres::Server;
@@ -23,7 +22,7 @@ use workshop_postgres::Server;
 /// Checks one target and prints what it found.
 pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let exercise = exercise_of(&catalogue, args.target)?;
+    let exercise = catalogue.of(args.target)?;
     let report = match exercise {
         Some(exercise) if !exercise.is_crate() => {
             println!("{}", paint(Style::Strong, args.target.to_string()));
@@ -140,55 +139,30 @@ fn last_check(report: &Report) -> LastCheck {
     LastCheck::now(outcome, faults)
 }
 
-/// The exercise a target belongs to; none for the Kotlin service.
-fn exercise_of(catalogue: &Catalogue, target: Target) -> anyhow::Result<Option<&Exercise>> {
-    match target {
-        Target::Kotlin => Ok(None),
-        Target::Exercise(number) | Target::Solution(number) => Ok(Some(catalogue.get(number)?)),
-    }
-}
-
-/// Judges a built target by the suites of its exercise; without one, by every suite that the Kotlin service keeps: it is
-/// the oracle.
+/// Judges a built target by all that its exercise's check asks.
 pub async fn judge_launch(
-    workspace: &Workspace,
-    server: &Server,
+    place: Place<'_>,
     catalogue: &Catalogue,
     exercise: Option<&Exercise>,
-    launch: &Launch,
 ) -> anyhow::Result<Report> {
-    judge(
-        workspace,
-        server,
-        launch,
-        workshop_suites::all(),
-        &suites_of(catalogue, exercise),
-    )
-    .await
+    judge_phases(place, &phases_of(catalogue, exercise)?, |_| true).await
 }
 
-fn suites_of<'a>(catalogue: &'a Catalogue, exercise: Option<&'a Exercise>) -> Vec<&'a str> {
-    let of_kotlin = || {
-        workshop_suites::all()
-            .into_iter()
-            .filter(Suite::judges_kotlin)
-    };
-    match exercise {
-        Some(exercise) => catalogue.suites_for(exercise),
-        None => of_kotlin().map(|suite| suite.name).collect(),
-    }
-}
-
-/// The phases of an exercise's check, or of the Kotlin service's.
+/// The phases of an exercise's check; without one, of every suite that the Kotlin service keeps: it is the oracle.
 pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::Result<Vec<Phase>> {
-    let names = suites_of(catalogue, exercise);
-    let new: Option<Vec<&str>> =
-        exercise.map(|exercise| exercise.suites.iter().map(String::as_str).collect());
-    plan::phases(
-        workshop_suites::all(),
-        &names,
-        new.as_deref().unwrap_or(&names),
-    )
+    let all = workshop_suites::all();
+    let (names, new): (Vec<&str>, Vec<&str>) = match exercise {
+        Some(exercise) => (
+            catalogue.suites_for(exercise),
+            exercise.suites.iter().map(String::as_str).collect(),
+        ),
+        None => {
+            let of_kotlin = all.iter().filter(|suite| suite.judges_kotlin());
+            let names: Vec<&str> = of_kotlin.map(|suite| suite.name).collect();
+            (names.clone(), names)
+        }
+    };
+    plan::phases(all, &names, &new)
 }
 
 /// Judges the form of exercise 1.

@@ -10,19 +10,15 @@ use workshop_base::outcome::Outcome;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, originals};
+use workshop_results::file::ResultFile;
 
-/// How far an exercise is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    NotStarted,
-    Started,
-    Passed { on: Timestamp, red_since: bool },
-}
-
-/// One exercise of the table.
+/// How far an exercise is: one line of the table.
 struct Row<'a> {
     exercise: &'a Exercise,
-    stage: Stage,
+    started: bool,
+    first_passed: Option<Timestamp>,
+    /// The last check was red.
+    red: bool,
     measured: bool,
 }
 
@@ -30,17 +26,10 @@ struct Row<'a> {
 pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let mut faults = Vec::new();
-    let rows: Vec<Row> = catalogue
+    let rows = catalogue
         .iter()
-        .map(|exercise| Row {
-            exercise,
-            stage: stage(workspace, exercise, &mut faults),
-            measured: workspace
-                .results()
-                .join(format!("{}.json", exercise.name()))
-                .is_file(),
-        })
-        .collect();
+        .map(|exercise| Row::of(workspace, exercise, &mut faults));
+    let rows: Vec<Row> = rows.collect();
     print(&rows);
     for fault in faults {
         eprintln!("warning: {fault}");
@@ -49,28 +38,58 @@ pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-fn stage(workspace: &Workspace, exercise: &Exercise, faults: &mut Vec<anyhow::Error>) -> Stage {
-    let memory = state::recall(workspace, exercise);
-    let red = |check: &state::LastCheck| check.outcome != CheckOutcome::Passed;
-    if let Some(on) = memory.first_passed {
-        let red_since = memory.last_check.as_ref().is_some_and(red);
-        return Stage::Passed { on, red_since };
+impl<'a> Row<'a> {
+    /// An exercise whose files cannot be compared counts as untouched; why they cannot is told below the table.
+    fn of(
+        workspace: &Workspace,
+        exercise: &'a Exercise,
+        faults: &mut Vec<anyhow::Error>,
+    ) -> Row<'a> {
+        let memory = state::recall(workspace, exercise);
+        let check = memory.last_check.as_ref();
+        let mut started = check.is_some() || memory.first_passed.is_some();
+        if !started {
+            match is_touched(workspace, exercise) {
+                Ok(touched) => started = touched,
+                Err(fault) => faults.push(fault),
+            }
+        }
+        Row {
+            exercise,
+            started,
+            first_passed: memory.first_passed,
+            red: check.is_some_and(|check| check.outcome != CheckOutcome::Passed),
+            measured: ResultFile::own_path(workspace, exercise.name()).is_file(),
+        }
     }
-    let untouched = is_starter(workspace, exercise).unwrap_or_else(|fault| {
-        faults.push(fault);
-        true
-    });
-    if memory.last_check.is_some() || !untouched {
-        Stage::Started
-    } else {
-        Stage::NotStarted
+
+    fn is_green(&self) -> bool {
+        self.first_passed.is_some() && !self.red
+    }
+
+    fn in_words(&self) -> String {
+        let Some(on) = self.first_passed else {
+            return if self.started {
+                "started"
+            } else {
+                "not started"
+            }
+            .to_owned();
+        };
+        let day = on.to_zoned(TimeZone::system()).strftime("%Y-%m-%d");
+        let since = if self.red {
+            ", red at the last check"
+        } else {
+            ""
+        };
+        format!("passed on {day}{since}")
     }
 }
 
-fn is_starter(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<bool> {
+fn is_touched(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<bool> {
     let starter = originals::starter(workspace, exercise)?;
     let mine = originals::in_place(workspace, exercise)?;
-    Ok(files::differing(&starter, &mine).is_empty())
+    Ok(!files::differing(&starter, &mine).is_empty())
 }
 
 fn print(rows: &[Row]) {
@@ -81,67 +100,31 @@ fn print(rows: &[Row]) {
     };
     let head = line("exercise", "title", "minutes", "state", "measured");
     println!("{}", paint(Style::Strong, head));
-    for Row {
-        exercise,
-        stage,
-        measured,
-    } in rows
-    {
-        let measured = match (measured, exercise.task()) {
+    for row in rows {
+        let exercise = row.exercise;
+        let measured = match (row.measured, exercise.task()) {
             (true, _) => "yes",
             (false, Some(_)) => "no",
             (false, None) => "-",
         };
-        let minutes = exercise.minutes.total().to_string();
-        let state = in_words(*stage);
-        let line = line(
-            &exercise.name(),
-            &exercise.title,
-            &minutes,
-            &state,
-            measured,
-        );
-        let green = matches!(stage, Stage::Passed { red_since, .. } if !red_since);
-        println!(
-            "{}",
-            if green {
-                paint(Style::Good, line)
-            } else {
-                line
-            }
-        );
-    }
-}
-
-fn in_words(stage: Stage) -> String {
-    match stage {
-        Stage::NotStarted => "not started".to_owned(),
-        Stage::Started => "started".to_owned(),
-        Stage::Passed { on, red_since } => {
-            let day = on.to_zoned(TimeZone::system()).strftime("%Y-%m-%d");
-            let since = if red_since {
-                ", red at the last check"
-            } else {
-                ""
-            };
-            format!("passed on {day}{since}")
+        let (name, minutes) = (exercise.name(), exercise.minutes.total().to_string());
+        let line = line(&name, &exercise.title, &minutes, &row.in_words(), measured);
+        if row.is_green() {
+            println!("{}", paint(Style::Good, line));
+        } else {
+            println!("{line}");
         }
     }
 }
 
 /// The first thing in the order of the course that is not done.
 fn next(rows: &[Row]) -> String {
-    for row in rows {
-        let name = row.exercise.name();
-        match row.stage {
-            Stage::Passed {
-                red_since: false, ..
-            } if row.measured || row.exercise.task().is_none() => {}
-            Stage::Passed {
-                red_since: false, ..
-            } => return format!("just measure {name}"),
-            _ => return format!("just check {name}"),
+    let is_done = |row: &&Row| row.is_green() && (row.measured || row.exercise.task().is_none());
+    match rows.iter().find(|row| !is_done(row)) {
+        Some(row) if row.is_green() => format!("just measure {}", row.exercise.name()),
+        Some(row) => format!("just check {}", row.exercise.name()),
+        None => {
+            "everything is done and measured; just serve shows your figures in the book".to_owned()
         }
     }
-    "everything is done and measured; just serve shows your figures in the book".to_owned()
 }

@@ -14,7 +14,8 @@ use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{self, Launch, Profile};
+use workshop_harness::build::{self, Profile};
+use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{self, DataSet};
 
@@ -53,7 +54,21 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         (reference, Some(exercise), &rust),
     ];
     for (target, exercise, launch) in subjects {
-        checked(workspace, &server, &catalogue, target, exercise, launch).await?;
+        let place = Place {
+            workspace,
+            server: &server,
+            launch,
+        };
+        let report = check::judge_launch(place, &catalogue, exercise).await?;
+        println!("{target}");
+        report.print();
+        if report.outcome() != Outcome::Passed {
+            return Trouble::new(format!("{target} does not keep the contract"))
+                .expected("a checkout as it came: both services are the course's own")
+                .next(format!("git status; just check {target}"))
+                .failed()
+                .err();
+        }
     }
 
     step(
@@ -97,27 +112,6 @@ fn measured_exercise(catalogue: &Catalogue) -> anyhow::Result<&Exercise> {
 
 fn step(number: usize, what: &str) {
     println!("\n{}", paint(Style::Strong, format!("[{number}/6] {what}")));
-}
-
-async fn checked(
-    workspace: &Workspace,
-    server: &Server,
-    catalogue: &Catalogue,
-    target: Target,
-    exercise: Option<&Exercise>,
-    launch: &Launch,
-) -> anyhow::Result<()> {
-    let report = check::judge_launch(workspace, server, catalogue, exercise, launch).await?;
-    println!("{target}");
-    report.print();
-    if report.outcome() == Outcome::Passed {
-        return Ok(());
-    }
-    Trouble::new(format!("{target} does not keep the contract"))
-        .expected("a checkout as it came: both services are the course's own")
-        .next(format!("git status; just check {target}"))
-        .failed()
-        .err()
 }
 
 /// Waits for the tools that `justw` has been compiling since the tour began, or brings them now.

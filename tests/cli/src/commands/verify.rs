@@ -188,8 +188,15 @@ impl Gate<'_> {
             return check::judge_form(self.workspace, form, target);
         }
         let launch = build::build(self.workspace, target, Profile::Check).await?;
-        let (workspace, server, catalogue) = (self.workspace, self.server, self.catalogue);
-        check::judge_launch(workspace, server, catalogue, exercise, &launch).await
+        check::judge_launch(self.place(&launch), self.catalogue, exercise).await
+    }
+
+    fn place<'a>(&'a self, launch: &'a Launch) -> Place<'a> {
+        Place {
+            workspace: self.workspace,
+            server: self.server,
+            launch,
+        }
     }
 
     /// Judges each mistake while the next one is built. They are built in two places in turn, so that cargo compiles what differs
@@ -247,13 +254,8 @@ impl Gate<'_> {
             (None, _) => Some("it does not compile"),
             (_, None) => Some("no suite of the exercise has that test"),
             (Some((_copy, launch)), Some(phase)) => {
-                let place = Place {
-                    workspace: self.workspace,
-                    server: self.server,
-                    launch: &launch,
-                };
-                let passed = judge_once(place, &phase).await?.outcome() == Outcome::Passed;
-                passed.then_some("that test passed")
+                let report = judge_once(self.place(&launch), &phase).await?;
+                (report.outcome() == Outcome::Passed).then_some("that test passed")
             }
         };
         Ok((what, fault.map(str::to_owned).into_iter().collect()))

@@ -1,25 +1,19 @@
 //! Docker: client, engine, the way to it, and the image. The workshop works without.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::doctor::checks::present;
 use crate::doctor::report::{Finding, State};
 use workshop_base::fix::{self, Fix, Manager, System};
 use workshop_base::probe::{self, Answer, QUICK};
-use workshop_postgres::{OFFICIAL_IMAGE, image};
+use workshop_postgres::{OFFICIAL_IMAGE, image, usual_sockets};
 
-/// Where engines listen, below the folder that a variable names; true for the places where testcontainers looks by itself. The
-/// others are those of rootless Docker, Podman and Colima.
-const SOCKETS: [(&str, &str, bool); 8] = [
-    ("", "var/run/docker.sock", true),
-    ("", "run/docker.sock", true),
-    ("XDG_RUNTIME_DIR", ".docker/run/docker.sock", true),
-    ("HOME", ".docker/run/docker.sock", true),
-    ("HOME", ".docker/desktop/docker.sock", true),
-    ("XDG_RUNTIME_DIR", "docker.sock", false),
-    ("XDG_RUNTIME_DIR", "podman/podman.sock", false),
-    ("HOME", ".colima/default/docker.sock", false),
+/// Where rootless Docker, Podman and Colima listen, below the folder that a variable names; testcontainers doesn't look there.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("XDG_RUNTIME_DIR", "docker.sock"),
+    ("XDG_RUNTIME_DIR", "podman/podman.sock"),
+    ("HOME", ".colima/default/docker.sock"),
 ];
 
 /// Whether containers can be started.
@@ -78,33 +72,20 @@ pub(super) async fn examine(system: &System) -> (Vec<Finding>, Engine) {
     (findings.into_iter().flatten().collect(), usable)
 }
 
-/// The places of sockets on this machine, and whether testcontainers looks there.
-fn sockets() -> impl Iterator<Item = (PathBuf, bool)> {
-    SOCKETS.into_iter().filter_map(|(variable, path, usual)| {
-        let folder = match variable {
-            "" => PathBuf::from("/"),
-            variable => PathBuf::from(env::var_os(variable)?),
-        };
-        Some((folder.join(path), usual))
-    })
-}
-
 fn no_client(system: &System) -> Finding {
+    let elsewhere = ELSEWHERE.into_iter();
+    let elsewhere = elsewhere
+        .filter_map(|(variable, path)| Some(Path::new(&env::var_os(variable)?).join(path)));
+    let mut sockets = usual_sockets().into_iter().chain(elsewhere);
     let name = "docker client";
-    match sockets().find(|(socket, _)| socket.exists()) {
-        None => Finding::fault(
-            "missing",
-            name,
-            "not on the PATH",
-            system.install(&fix::DOCKER),
-        ),
-        Some((socket, _)) => {
-            let socket = socket.display();
-            let detail = format!("not on the PATH, but something listens on {socket}");
-            let fix = Fix::yourself(format!("export DOCKER_HOST=unix://{socket}"));
-            Finding::fault("missing", name, detail, fix)
-        }
-    }
+    let Some(socket) = sockets.find(|socket| socket.exists()) else {
+        let fix = system.install(&fix::DOCKER);
+        return Finding::fault("missing", name, "not on the PATH", fix);
+    };
+    let socket = socket.display();
+    let detail = format!("not on the PATH, but something listens on {socket}");
+    let fix = Fix::yourself(format!("export DOCKER_HOST=unix://{socket}"));
+    Finding::fault("missing", name, detail, fix)
 }
 
 fn judge_engine(system: &System, answer: &Answer) -> Finding {
@@ -141,7 +122,7 @@ fn judge_endpoint(context_and_host: &str, named: bool) -> Option<Finding> {
     }
     let (context, host) = context_and_host.split_once(' ')?;
     let socket = Path::new(host.strip_prefix("unix://")?);
-    if sockets().any(|(usual, looks)| looks && usual == socket) {
+    if usual_sockets().iter().any(|usual| usual == socket) {
         return None;
     }
     let detail = format!(

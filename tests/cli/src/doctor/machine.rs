@@ -4,9 +4,10 @@ use std::fs::read_to_string;
 use std::path::Path;
 
 use crate::doctor::report::Finding;
+use workshop_base::files;
 use workshop_base::fix::{Fix, System};
 use workshop_base::probe::{self, QUICK};
-use workshop_base::process::cores;
+use workshop_base::process::{cores, meminfo};
 use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::{DataSet, needed};
 
@@ -42,11 +43,10 @@ pub(super) async fn examine(workspace: &Workspace, system: &System) -> (Vec<Find
         ask("sysctl", &["-n", "hw.memsize"]),
         ask("vcgencmd", &["get_throttled"]),
     );
-    let table = read_to_string("/proc/meminfo").unwrap_or_default();
     let limit = number("/sys/fs/cgroup/memory.max").unwrap_or(u64::MAX);
-    let memory = meminfo(&table, "MemTotal:").or_else(|| mac_memory?.parse().ok());
+    let memory = meminfo("MemTotal:").or_else(|| mac_memory?.parse().ok());
     let memory = memory.map(|bytes| bytes.min(limit));
-    let swap = meminfo(&table, "SwapTotal:");
+    let swap = meminfo("SwapTotal:");
 
     let mut findings = vec![disk(workspace)];
     findings.extend(memory.map(|memory| judge_memory(system, memory, swap)));
@@ -72,14 +72,9 @@ pub(super) async fn examine(workspace: &Workspace, system: &System) -> (Vec<Find
     (findings, about)
 }
 
-// The types of these numbers differ from system to system.
-#[allow(clippy::unnecessary_cast)]
 fn disk(workspace: &Workspace) -> Finding {
-    match nix::sys::statvfs::statvfs(workspace.root()) {
-        Ok(disk) => judge_disk(
-            disk.blocks_available() as u64 * disk.fragment_size() as u64,
-            workspace.cargo_target().join("debug").is_dir(),
-        ),
+    match files::free_bytes(workspace.root()) {
+        Ok(free) => judge_disk(free, workspace.cargo_target().join("debug").is_dir()),
         Err(error) => Finding::note("disk", format!("cannot be asked how much is free: {error}")),
     }
 }
@@ -190,13 +185,6 @@ fn throttling(answer: &str) -> Option<Finding> {
     })
 }
 
-/// A line of the kernel's table of memory, in bytes.
-fn meminfo(table: &str, name: &str) -> Option<u64> {
-    let line = table.lines().find_map(|line| line.strip_prefix(name))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
 fn distribution() -> Option<String> {
     let text = read_to_string("/etc/os-release").ok()?;
     let name = text
@@ -243,12 +231,6 @@ mod tests {
         assert_eq!(commands(Some(2_000_000_000)), "export CARGO_BUILD_JOBS=1");
         let big = judge_memory(&System::here(), 4_000_000_000, Some(0));
         assert_eq!((big.state.word(), big.detail.as_str()), ("ok", "4.0 GB"));
-    }
-
-    #[test]
-    fn memory_is_read_from_the_kernel_s_table() {
-        let table = "MemTotal:        1000 kB\nMemFree: 1 kB\n";
-        assert_eq!(meminfo(table, "MemTotal:"), Some(1_024_000));
     }
 
     #[test]

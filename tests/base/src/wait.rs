@@ -23,6 +23,22 @@ pub async fn until<T>(deadline: Instant, mut look: impl AsyncFnMut() -> Option<T
     }
 }
 
+/// Looks until this is so, at least once; what was seen last, be it so or be it that this much time has passed.
+pub async fn last_within<T>(
+    limit: Duration,
+    mut look: impl AsyncFnMut() -> T,
+    is_so: impl Fn(&T) -> bool,
+) -> T {
+    let deadline = Instant::now() + limit;
+    loop {
+        let seen = look().await;
+        if is_so(&seen) || Instant::now() >= deadline {
+            return seen;
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
 /// [`until`] this much time has passed from now on.
 pub async fn within<T>(limit: Duration, look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     until(Instant::now() + limit, look).await

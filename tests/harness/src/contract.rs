@@ -1,6 +1,9 @@
 //! What a contract suite is made of: tests, each with the scenario that it needs.
 
-pub use crate::scenarios::{Context, ContractTest, TestResult};
+pub use crate::contract_tests;
+pub use crate::request::failure::{Failure, TestError, TestResult, expect};
+pub use crate::request::http::{Answer, Client, expect_each, has_header, has_status, is_problem};
+pub use crate::scenarios::{Context, ContractTest};
 
 /// Lists tests by the scenario that they need, with their functions' names as the tests' names.
 #[macro_export]

@@ -1,9 +1,8 @@
 //! Suite `api-key` (exercise 4): who may read, and in which order that is judged.
 
-use workshop_harness::contract::{Context, TestResult};
-use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
-use workshop_harness::http::{Answer, Client};
+use workshop_harness::contract::{
+    Answer, Client, Context, Failure, TestResult, contract_tests, expect, has_status,
+};
 
 contract_tests! {
     steady: [
@@ -19,17 +18,20 @@ contract_tests! {
     ],
 }
 
-fn expect_unauthorized(answer: &Answer) -> Result<(), Failure> {
+fn expect_unauthorized(answer: &Answer) -> Result<&Answer, Failure> {
     let detail =
         "a valid API key is required, in the header X-API-Key or the query parameter api_key";
     answer
-        .expect_problem(401, "Unauthorized", detail)?
-        .expect_header("WWW-Authenticate", "ApiKey")?;
-    Ok(())
+        .expect_problem(401, detail)?
+        .expect_header("WWW-Authenticate", "ApiKey")
 }
 
 fn a_right_key(context: &Context) -> &str {
     context.settings.api_keys.first().map_or("", String::as_str)
+}
+
+fn in_the_query(key: &str) -> String {
+    format!("/read/1?api_key={key}")
 }
 
 fn with_wrong_key(context: &Context) -> Client {
@@ -37,12 +39,13 @@ fn with_wrong_key(context: &Context) -> Client {
 }
 
 async fn no_key_answers_401_with_a_challenge(context: &Context) -> TestResult {
-    expect_unauthorized(&context.client.without_key().get("/read/1").await?)?;
-    Ok(())
+    let keyless = context.client.without_key();
+    keyless.each(["/read/1"], expect_unauthorized).await
 }
 
 async fn a_wrong_key_answers_401(context: &Context) -> TestResult {
-    expect_unauthorized(&with_wrong_key(context).get("/read/1").await?)?;
+    let wrong = with_wrong_key(context);
+    wrong.each(["/read/1"], expect_unauthorized).await?;
     let right = a_right_key(context);
     // A prefix, an extension, another case and nothing are all wrong.
     let almost = [
@@ -52,82 +55,63 @@ async fn a_wrong_key_answers_401(context: &Context) -> TestResult {
         "",
     ];
     for key in almost {
-        expect_unauthorized(&context.client.with_key(key).get("/read/1").await?)?;
-        expect_unauthorized(
-            &context
-                .client
-                .without_key()
-                .get(&format!("/read/1?api_key={key}"))
-                .await?,
-        )?;
+        let client = context.client.with_key(key);
+        client.each(["/read/1"], expect_unauthorized).await?;
     }
-    Ok(())
+    let keyless = context.client.without_key();
+    keyless
+        .each(almost.map(in_the_query), expect_unauthorized)
+        .await
 }
 
 async fn the_query_parameter_is_accepted_when_there_is_no_header(context: &Context) -> TestResult {
-    let path = format!("/read/1?api_key={}", a_right_key(context));
-    context
-        .client
-        .without_key()
-        .get(&path)
-        .await?
-        .expect_status(200)?;
-    Ok(())
+    let (keyless, path) = (
+        context.client.without_key(),
+        in_the_query(a_right_key(context)),
+    );
+    keyless.each([path], has_status(200)).await
 }
 
 async fn a_wrong_header_is_not_rescued_by_a_right_query(context: &Context) -> TestResult {
-    let path = format!("/read/1?api_key={}", a_right_key(context));
-    expect_unauthorized(&with_wrong_key(context).get(&path).await?)?;
-    Ok(())
+    let path = in_the_query(a_right_key(context));
+    with_wrong_key(context)
+        .each([path], expect_unauthorized)
+        .await
 }
 
 async fn the_query_parameter_counts_by_its_whole_name(context: &Context) -> TestResult {
     let (keyless, right) = (context.client.without_key(), a_right_key(context));
     // In a form, each of these is a part of `api_key`.
-    for name in ["api_key[0]", "api_key[]", "[api_key]", "api_key.x", "api_key:x"] {
-        let alone = format!("/read/1?{name}={right}");
-        expect_unauthorized(&keyless.get(&alone).await?)?;
-        let before_the_key = format!("/read/1?{name}=wrong&api_key={right}");
-        keyless.get(&before_the_key).await?.expect_status(200)?;
-    }
-    Ok(())
+    let parts = [
+        "api_key[0]",
+        "api_key[]",
+        "[api_key]",
+        "api_key.x",
+        "api_key:x",
+    ];
+    let alone = parts.map(|name| format!("/read/1?{name}={right}"));
+    keyless.each(alone, expect_unauthorized).await?;
+    let before_the_key = parts.map(|name| format!("/read/1?{name}=wrong&api_key={right}"));
+    keyless.each(before_the_key, has_status(200)).await
 }
 
 async fn the_key_is_judged_before_the_id(context: &Context) -> TestResult {
-    for id in ["abc", "0", "2147483648"] {
-        expect_unauthorized(
-            &context
-                .client
-                .without_key()
-                .get(&format!("/read/{id}"))
-                .await?,
-        )?;
-    }
-    Ok(())
+    let keyless = context.client.without_key();
+    let paths = ["/read/abc", "/read/0", "/read/2147483648"];
+    keyless.each(paths, expect_unauthorized).await
 }
 
 async fn every_configured_key_is_accepted(context: &Context) -> TestResult {
     for key in &context.settings.api_keys {
-        context
-            .client
-            .with_key(key)
-            .get("/read/1")
-            .await?
-            .expect_status(200)?;
+        let client = context.client.with_key(key);
+        client.get("/read/1").await?.expect_status(200)?;
     }
     Ok(())
 }
 
 async fn health_and_ready_need_no_key(context: &Context) -> TestResult {
-    for path in ["/health", "/ready"] {
-        context
-            .client
-            .without_key()
-            .get(path)
-            .await?
-            .expect_status(200)?;
-    }
-    Ok(())
+    let keyless = context.client.without_key();
+    keyless.each(["/health", "/ready"], has_status(200)).await
 }
 
 /// A key that nothing else in a log looks like. Refused keys count as well: most are right ones, mistyped or sent to the
@@ -145,16 +129,10 @@ async fn the_key_is_never_logged(context: &Context) -> TestResult {
             keyless.head(&path).await?;
         }
     }
-    let logged = context.logged()?;
-    let leak = logged
-        .lines()
-        .find(|line| [right, REFUSED].iter().any(|key| line.contains(key)));
-    match leak {
-        None => Ok(()),
-        Some(line) => Err(Failure::new(
-            "no key in the service's log, neither one that counts nor one that was refused",
-            format!("this line: {}", line.trim()),
-        )
-        .into()),
-    }
+    let leak = context.logged_line(|line| line.contains(right) || line.contains(REFUSED))?;
+    expect(
+        leak.is_none(),
+        "no key in the service's log, neither one that counts nor one that was refused",
+        format!("this line: {}", leak.unwrap_or_default().trim()),
+    )
 }

@@ -2,19 +2,20 @@
 //! brings its own schema.
 
 use std::ops::RangeInclusive;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use rand::seq::SliceRandom;
 use serde_json::json;
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, Executor, PgConnection, Postgres, Transaction};
 
 use crate::row::Row;
-use workshop_harness::contract::{Context, TestResult};
-use workshop_harness::contract_tests;
-use workshop_harness::failure::{Failure, TestError};
+use workshop_base::wait;
+use workshop_harness::contract::{
+    Answer, Context, Failure, TestResult, contract_tests, expect, expect_each, has_status,
+};
 use workshop_harness::first_start::{FirstStart, SCHEMA};
-use workshop_harness::http::{Answer, Body};
+use workshop_harness::http::Body;
 
 contract_tests! {
     steady: [
@@ -50,27 +51,26 @@ const LARGEST_BODY: usize = 32_768;
 const READY_LIMIT: Duration = Duration::from_secs(2);
 /// The longest that a test waits for the service to wait for a lock.
 const WAITING_LIMIT: Duration = Duration::from_secs(1);
-/// Between two looks at the sessions of the database.
-const POLL: Duration = Duration::from_millis(2);
 
 async fn visit(context: &Context, ids: &[i32]) -> Result<Answer, Failure> {
-    let body = json!({ "ids": ids }).to_string();
+    send(context, json!({ "ids": ids }).to_string()).await
+}
+
+async fn send(context: &Context, body: impl AsRef<[u8]>) -> Result<Answer, Failure> {
     context.client.post_body("/visits", Body::json(&body)).await
 }
 
-async fn send(context: &Context, body: &[u8]) -> Result<Answer, Failure> {
-    context.client.post_body("/visits", Body::json(body)).await
-}
-
-fn expect_visited(answer: &Answer, records: usize) -> Result<(), Failure> {
-    answer.expect_json(200, &json!({ "visited": records }))?;
+async fn expect_visited(context: &Context, ids: &[i32], records: usize) -> TestResult {
+    expect_count(&visit(context, ids).await?, records)?;
     Ok(())
 }
 
-fn expect_missing(answer: &Answer, ids: &str) -> Result<(), Failure> {
-    let detail = format!("there are no records with the ids {ids}");
-    answer.expect_problem(404, "Not Found", &detail)?;
-    Ok(())
+fn expect_count(answer: &Answer, records: usize) -> Result<&Answer, Failure> {
+    answer.expect_json(200, &json!({ "visited": records }))
+}
+
+fn expect_missing<'a>(answer: &'a Answer, ids: &str) -> Result<&'a Answer, Failure> {
+    answer.expect_problem(404, &format!("there are no records with the ids {ids}"))
 }
 
 /// The ids among these whose records are visited, in ascending order.
@@ -81,42 +81,29 @@ async fn visited(database: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i
         .await
 }
 
-async fn expect_untouched(
-    database: &mut PgConnection,
-    ids: &[i32],
-    when: &str,
-) -> Result<(), TestError> {
+async fn expect_untouched(database: &mut PgConnection, ids: &[i32], when: &str) -> TestResult {
     let visited = visited(database, ids).await?;
-    if visited.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(
+    expect(
+        visited.is_empty(),
         format!("none of the records {ids:?} marked as visited {when}"),
         format!("these are: {visited:?}"),
     )
-    .into())
 }
 
 /// Waits until this many sessions of the service wait for a lock. A service that never does is judged by its answers.
 async fn until_waiting(database: &mut PgConnection, sessions: i64) -> sqlx::Result<()> {
-    let began = Instant::now();
-    while began.elapsed() < WAITING_LIMIT {
+    let waiting = wait::within(WAITING_LIMIT, async || {
         // Within a transaction PostgreSQL would show the same list again.
-        sqlx::query("SELECT pg_stat_clear_snapshot()")
-            .execute(&mut *database)
-            .await?;
-        let waiting: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_stat_activity
+        let waiting = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity, pg_stat_clear_snapshot()
              WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        )
-        .fetch_one(&mut *database)
-        .await?;
-        if waiting >= sessions {
-            return Ok(());
-        }
-        tokio::time::sleep(POLL).await;
-    }
-    Ok(())
+        );
+        let waiting: sqlx::Result<i64> = waiting.fetch_one(&mut *database).await;
+        waiting
+            .map(|waiting| (waiting >= sessions).then_some(()))
+            .transpose()
+    });
+    waiting.await.transpose().map(|_| ())
 }
 
 async fn a_visit_is_stored_and_answers_the_record(context: &Context) -> TestResult {
@@ -125,12 +112,9 @@ async fn a_visit_is_stored_and_answers_the_record(context: &Context) -> TestResu
         let answer = context.client.post(&format!("/records/{id}/visit")).await?;
         let mut row = Row::load(&mut database, id).await?;
         row.visited = true;
-        answer.expect_json(200, &row.json())?;
-        context
-            .client
-            .get(&format!("/read/{id}"))
-            .await?
-            .expect_json(200, &row.json())?;
+        answer.expect_json(200, &row)?;
+        let read = context.client.get(&format!("/read/{id}")).await?;
+        read.expect_json(200, &row)?;
     }
     expect_untouched(&mut database, &[10, 13], "by a visit of 11 and 12").await
 }
@@ -140,60 +124,56 @@ async fn a_second_visit_answers_the_same(context: &Context) -> TestResult {
     let second = context.client.post("/records/14/visit").await?;
     first.expect_status(200)?;
     second.expect_status(200)?;
-    if first.body() == second.body() {
-        return Ok(());
-    }
-    let [first, second] =
-        [first, second].map(|answer| String::from_utf8_lossy(answer.body()).into_owned());
-    Err(Failure::new(
-        format!("the same answer to a second visit: {first}"),
-        second,
+    expect(
+        first.body() == second.body(),
+        format!("the same answer to a second visit: {}", first.text()),
+        second.text(),
     )
-    .into())
 }
 
 async fn a_visit_of_no_record_is_refused_like_a_read(context: &Context) -> TestResult {
     let unknown = context.rows + 1;
-    let answer = context
-        .client
-        .post(&format!("/records/{unknown}/visit"))
-        .await?;
+    let path = format!("/records/{unknown}/visit");
     let detail = format!("there is no record with id {unknown}");
-    answer.expect_problem(404, "Not Found", &detail)?;
-    for id in ["abc", "2147483648"] {
-        let path = format!("/records/{id}/visit");
+    context
+        .client
+        .post(&path)
+        .await?
+        .expect_problem(404, &detail)?;
+    for path in ["/records/abc/visit", "/records/2147483648/visit"] {
         let detail = "id must be a 32-bit integer";
-        let answer = context.client.post(&path).await?;
-        answer.expect_problem(400, "Bad Request", detail)?;
-        let answer = context.client.without_key().post(&path).await?;
-        answer.expect_status(401)?;
+        context
+            .client
+            .post(path)
+            .await?
+            .expect_problem(400, detail)?;
+        let keyless = context.client.without_key();
+        keyless.post(path).await?.expect_status(401)?;
     }
     Ok(())
 }
 
 async fn visits_mark_every_record_and_count_each_once(context: &Context) -> TestResult {
     let mut database = context.database.lock().await;
-    expect_visited(&visit(context, &[]).await?, 0)?;
+    expect_visited(context, &[], 0).await?;
     // In no order, one of them twice, and the whole once more.
     let ids = [23, 21, 25, 23];
-    expect_visited(&visit(context, &ids).await?, 3)?;
-    expect_visited(&visit(context, &ids).await?, 3)?;
+    expect_visited(context, &ids, 3).await?;
+    expect_visited(context, &ids, 3).await?;
     let visited = visited(&mut database, &[20, 21, 22, 23, 24, 25, 26]).await?;
-    if visited != [21, 23, 25] {
-        return Err(Failure::new(
-            "the records 21, 23 and 25 marked as visited, and not their neighbours",
-            format!("these are: {visited:?}"),
-        )
-        .into());
-    }
+    expect(
+        visited == [21, 23, 25],
+        "the records 21, 23 and 25 marked as visited, and not their neighbours",
+        format!("these are: {visited:?}"),
+    )?;
     let unknown_member = r#"{"from": "a test", "ids": [27]}"#;
-    expect_visited(&send(context, unknown_member.as_bytes()).await?, 1)?;
+    expect_count(&send(context, unknown_member).await?, 1)?;
     Ok(())
 }
 
 async fn up_to_1000_ids_are_accepted(context: &Context) -> TestResult {
     let ids: Vec<i32> = (1001..=2001).collect();
-    expect_visited(&visit(context, &ids[..1000]).await?, 1000)?;
+    expect_visited(context, &ids[..1000], 1000).await?;
     expect_unusable(&visit(context, &ids).await?)?;
     // The list counts as it is sent.
     expect_unusable(&visit(context, &[1; 1001]).await?)?;
@@ -209,13 +189,11 @@ async fn a_missing_id_is_named_and_nothing_changes(context: &Context) -> TestRes
 
     // A transaction that is still open would show now: it keeps the records locked, or a later one commits it.
     for _ in 0..2 * context.settings.pool_size {
-        expect_visited(&visit(context, &[33]).await?, 1)?;
+        expect_visited(context, &[33], 1).await?;
     }
     expect_untouched(&mut database, &there, "by what comes after a 404").await?;
     let mut transaction = database.begin().await?;
-    sqlx::query("SET LOCAL lock_timeout = '1s'")
-        .execute(&mut *transaction)
-        .await?;
+    transaction.execute("SET LOCAL lock_timeout = '1s'").await?;
     let locked = sqlx::query("SELECT FROM records WHERE id = ANY($1) FOR UPDATE")
         .bind(there)
         .execute(&mut *transaction)
@@ -224,34 +202,30 @@ async fn a_missing_id_is_named_and_nothing_changes(context: &Context) -> TestRes
     match locked {
         Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("55P03") => {
             let expected = format!("the records {there:?} free for others after the 404");
-            Err(answer
-                .failure(expected, "they are locked: its transaction is still open")
-                .into())
+            let got = "they are locked: its transaction is still open";
+            Err(answer.failure(expected, got).into())
         }
         other => Ok(other.map(|_| ())?),
     }
 }
 
 async fn a_body_that_is_not_said_to_be_json_answers_415(context: &Context) -> TestResult {
-    let bytes = br#"{"ids": [41]}"#;
-    for content_type in [None, Some("text/plain"), Some("application/jsonx")] {
+    let said_to_be = async |content_type| {
+        let bytes = br#"{"ids": [41]}"#;
         let body = Body {
             content_type,
             bytes,
         };
-        let answer = context.client.post_body("/visits", body).await?;
-        answer.expect_problem(
-            415,
-            "Unsupported Media Type",
-            "the body must be application/json",
-        )?;
+        context.client.post_body("/visits", body).await
+    };
+    for content_type in [None, Some("text/plain"), Some("application/jsonx")] {
+        let detail = "the body must be application/json";
+        said_to_be(content_type)
+            .await?
+            .expect_problem(415, detail)?;
     }
     for content_type in ["application/json; charset=utf-8", "Application/JSON"] {
-        let body = Body {
-            content_type: Some(content_type),
-            bytes,
-        };
-        expect_visited(&context.client.post_body("/visits", body).await?, 1)?;
+        expect_count(&said_to_be(Some(content_type)).await?, 1)?;
     }
     Ok(())
 }
@@ -264,13 +238,9 @@ fn padded(length: usize) -> Vec<u8> {
 }
 
 async fn a_body_over_the_limit_answers_413(context: &Context) -> TestResult {
-    expect_visited(&send(context, &padded(LARGEST_BODY)).await?, 1)?;
-    let answer = send(context, &padded(LARGEST_BODY + 1)).await?;
-    answer.expect_problem(
-        413,
-        "Payload Too Large",
-        "the body must not be larger than 32768 bytes",
-    )?;
+    expect_count(&send(context, padded(LARGEST_BODY)).await?, 1)?;
+    let answer = send(context, padded(LARGEST_BODY + 1)).await?;
+    answer.expect_problem(413, "the body must not be larger than 32768 bytes")?;
     Ok(())
 }
 
@@ -286,15 +256,14 @@ async fn a_body_that_is_no_json_answers_400(context: &Context) -> TestResult {
     ];
     for body in bodies {
         let answer = send(context, body).await?;
-        answer.expect_problem(400, "Bad Request", "the body must be JSON")?;
+        answer.expect_problem(400, "the body must be JSON")?;
     }
     Ok(())
 }
 
-fn expect_unusable(answer: &Answer) -> Result<(), Failure> {
+fn expect_unusable(answer: &Answer) -> Result<&Answer, Failure> {
     let detail = "the body must be {\"ids\": […]} with at most 1000 32-bit integers";
-    answer.expect_problem(422, "Unprocessable Entity", detail)?;
-    Ok(())
+    answer.expect_problem(422, detail)
 }
 
 async fn json_of_another_shape_answers_422(context: &Context) -> TestResult {
@@ -309,7 +278,7 @@ async fn json_of_another_shape_answers_422(context: &Context) -> TestResult {
         r#"{"ids": [1], "ids": [2]}"#,
         "[[1]]",
     ] {
-        expect_unusable(&send(context, body.as_bytes()).await?)?;
+        expect_unusable(&send(context, body).await?)?;
     }
     Ok(())
 }
@@ -320,12 +289,12 @@ async fn the_body_is_judged_step_by_step(context: &Context) -> TestResult {
         content_type: Some("text/plain"),
         bytes: &padded(LARGEST_BODY + 1),
     };
-    let (client, keyless) = (&context.client, context.client.without_key());
-    let answer = keyless.post_body("/visits", nothing_right).await?;
-    answer.expect_status(401)?;
-    let answer = client.post_body("/visits", nothing_right).await?;
-    answer.expect_status(415)?;
-    let answer = send(context, &[b'x'; LARGEST_BODY + 1]).await?;
+    let keyless = context.client.without_key();
+    for (client, status) in [(&keyless, 401), (&context.client, 415)] {
+        let answer = client.post_body("/visits", nothing_right).await?;
+        answer.expect_status(status)?;
+    }
+    let answer = send(context, [b'x'; LARGEST_BODY + 1]).await?;
     answer.expect_status(413)?;
     let answer = visit(context, &[-1; 1001]).await?;
     answer.expect_status(422)?;
@@ -339,14 +308,12 @@ async fn visits_need_no_statement_for_each_id(context: &Context) -> TestResult {
     let before = context.proxy.round_trips();
     let answer = visit(context, &ids).await?;
     let round_trips = context.proxy.round_trips() - before;
-    expect_visited(&answer, IDS)?;
-    if round_trips <= MOST_ROUND_TRIPS {
-        return Ok(());
-    }
-    let expected = format!("at most {MOST_ROUND_TRIPS} round trips to PostgreSQL for {IDS} ids");
-    Err(answer
-        .failure(expected, format!("{round_trips} round trips"))
-        .into())
+    expect_count(&answer, IDS)?.expect(
+        round_trips <= MOST_ROUND_TRIPS,
+        format!("at most {MOST_ROUND_TRIPS} round trips to PostgreSQL for {IDS} ids"),
+        format!("{round_trips} round trips"),
+    )?;
+    Ok(())
 }
 
 async fn others_see_all_of_the_visits_or_none(context: &Context) -> TestResult {
@@ -361,23 +328,17 @@ async fn others_see_all_of_the_visits_or_none(context: &Context) -> TestResult {
         seen
     });
     seen?;
-    expect_visited(&answer?, ids.len())?;
+    expect_count(&answer?, ids.len())?;
     let visited = visited(&mut database, &ids).await?;
-    if visited == ids {
-        return Ok(());
-    }
-    Err(Failure::new(
+    expect(
+        visited == ids,
         "all of the records 51 to 60 marked as visited",
         format!("these are: {visited:?}"),
     )
-    .into())
 }
 
 /// Begins a transaction that keeps this record from everybody else.
-async fn hold(
-    database: &mut PgConnection,
-    id: i32,
-) -> sqlx::Result<sqlx::Transaction<'_, sqlx::Postgres>> {
+async fn hold(database: &mut PgConnection, id: i32) -> sqlx::Result<Transaction<'_, Postgres>> {
     let mut transaction = database.begin().await?;
     sqlx::query("SELECT FROM records WHERE id = $1 FOR UPDATE")
         .bind(id)
@@ -389,17 +350,13 @@ async fn hold(
 async fn a_record_that_vanishes_meanwhile_counts_as_missing(context: &Context) -> TestResult {
     let mut database = context.database.lock().await;
     let (stays, vanishes) = (61, -61);
-    sqlx::query(
-        "INSERT INTO records (id, value, odd, divisible_by_3) VALUES ($1, '', true, false)",
-    )
-    .bind(vanishes)
-    .execute(&mut *database)
-    .await?;
+    let row = Row {
+        id: vanishes,
+        ..Row::default()
+    };
+    row.insert(&mut database).await?;
     let mut transaction = database.begin().await?;
-    sqlx::query("DELETE FROM records WHERE id = $1")
-        .bind(vanishes)
-        .execute(&mut *transaction)
-        .await?;
+    row.delete(&mut transaction).await?;
     let ids = [stays, vanishes];
     let (answer, deleted) = tokio::join!(visit(context, &ids), async {
         until_waiting(&mut transaction, 1).await?;
@@ -415,26 +372,33 @@ async fn opposite_orders_do_not_lock_each_other_out(context: &Context) -> TestRe
     let ascending: Vec<i32> = (71..=99).collect();
     let descending: Vec<i32> = ascending.iter().rev().copied().collect();
     // Both come as far as the record in the middle, or wait for each other's before.
-    let mut held = hold(&mut database, 85).await?;
+    let held = hold(&mut database, 85).await?;
     let (up, down, released) = tokio::join!(
-        visit(context, &ascending),
-        visit(context, &descending),
-        async {
-            until_waiting(&mut held, 2).await?;
-            held.rollback().await
-        }
+        expect_visited(context, &ascending, ascending.len()),
+        expect_visited(context, &descending, ascending.len()),
+        release_when_waiting(held, 2)
     );
     released?;
-    expect_visited(&up?, ascending.len())?;
-    expect_visited(&down?, ascending.len())?;
-    drop(database);
-    on_a_table_in_another_order(context, &ascending).await
+    up.and(down)?;
+    on_a_table_in_another_order(context, &mut database, &ascending).await
+}
+
+/// Ends a transaction as soon as this many others wait.
+async fn release_when_waiting(
+    mut held: Transaction<'_, Postgres>,
+    sessions: i64,
+) -> sqlx::Result<()> {
+    until_waiting(&mut held, sessions).await?;
+    held.rollback().await
 }
 
 /// The same on a table of these records that has no index: PostgreSQL comes to the records in the order in which it stores them, and
 /// that changes while the first request waits. Requests that leave the order of their locks to PostgreSQL end in a deadlock.
-async fn on_a_table_in_another_order(context: &Context, ids: &[i32]) -> TestResult {
-    let mut database = context.database.lock().await;
+async fn on_a_table_in_another_order(
+    context: &Context,
+    database: &mut PgConnection,
+    ids: &[i32],
+) -> TestResult {
     // A free place before the first record, for the last one to move to.
     for statement in [
         "ALTER TABLE records RENAME TO records_of_the_others",
@@ -444,40 +408,33 @@ async fn on_a_table_in_another_order(context: &Context, ids: &[i32]) -> TestResu
         "DELETE FROM records WHERE id = 0",
         "VACUUM records",
     ] {
-        sqlx::query(statement).execute(&mut *database).await?;
+        database.execute(statement).await?;
     }
-    let result = two_orders(context, &mut database, ids).await;
-    for statement in [
-        "DROP TABLE records",
-        "ALTER TABLE records_of_the_others RENAME TO records",
-    ] {
-        sqlx::query(statement).execute(&mut *database).await?;
-    }
+    let result = two_orders(context, database, ids).await;
+    database.execute("DROP TABLE records").await?;
+    database
+        .execute("ALTER TABLE records_of_the_others RENAME TO records")
+        .await?;
     result
 }
 
 async fn two_orders(context: &Context, database: &mut PgConnection, ids: &[i32]) -> TestResult {
     let mut mover = PgConnection::connect(&context.settings.database_url).await?;
-    let mut held = hold(database, 85).await?;
+    let held = hold(database, 85).await?;
     let (first, second, released) = tokio::join!(
-        visit(context, ids),
+        expect_visited(context, ids, ids.len()),
         async {
             until_waiting(&mut mover, 1).await?;
-            sqlx::query("UPDATE records SET value = value || '.' WHERE id = 99")
-                .execute(&mut mover)
+            mover
+                .execute("UPDATE records SET value = value || '.' WHERE id = 99")
                 .await?;
             mover.close().await?;
-            Ok::<_, TestError>(visit(context, ids).await?)
+            expect_visited(context, ids, ids.len()).await
         },
-        async {
-            until_waiting(&mut held, 2).await?;
-            held.rollback().await
-        }
+        release_when_waiting(held, 2)
     );
     released?;
-    expect_visited(&first?, ids.len())?;
-    expect_visited(&second?, ids.len())?;
-    Ok(())
+    first.and(second)
 }
 
 /// Some of these ids, in no order.
@@ -498,9 +455,9 @@ async fn many_visits_at_once_are_all_or_nothing(context: &Context) -> TestResult
     let answers = join_all(requests.map(|ids| visit(context, ids))).await;
     for (index, answer) in answers.into_iter().enumerate() {
         match index % 2 {
-            0 => expect_visited(&answer?, good[index / 2].len())?,
+            0 => expect_count(&answer?, good[index / 2].len())?,
             _ => expect_missing(&answer?, "0")?,
-        }
+        };
     }
 
     let mut expected: Vec<i32> = good.into_iter().flatten().collect();
@@ -508,77 +465,60 @@ async fn many_visits_at_once_are_all_or_nothing(context: &Context) -> TestResult
     expected.dedup();
     let all: Vec<i32> = (2001..=2080).collect();
     let visited = visited(&mut *context.database.lock().await, &all).await?;
-    if visited == expected {
-        return Ok(());
-    }
-    Err(Failure::new(
+    expect(
+        visited == expected,
         format!(
             "{} records marked as visited, those that the requests with 200 have named",
             expected.len()
         ),
         format!("{} records: {visited:?}", visited.len()),
     )
-    .into())
 }
 
 fn a_service_without_a_database_is_alive_and_not_ready(watched: &FirstStart) -> TestResult {
-    watched.alone.health_without.clone()?.expect_status(200)?;
-    let answer = watched.alone.ready_without.clone()?;
-    answer.expect_problem(503, "Service Unavailable", "the database does not answer")?;
-    Ok(())
+    let alone = &watched.alone;
+    expect_each([&alone.health_without], has_status(200))?;
+    expect_each([&alone.ready_without], crate::expect_no_database)
 }
 
 fn it_is_ready_soon_after_its_database_has_come(watched: &FirstStart) -> TestResult {
-    let answer = watched.alone.ready.clone()?;
-    answer.expect_status(200)?;
-    let took = watched.alone.took;
-    if took <= READY_LIMIT {
-        return Ok(());
-    }
-    let expected = format!(
-        "ready {} s after the database has come",
-        READY_LIMIT.as_secs()
-    );
-    Err(answer
-        .failure(expected, format!("ready after {:.1} s", took.as_secs_f64()))
-        .into())
+    let (limit, took) = (READY_LIMIT, watched.alone.took);
+    expect_each([&watched.alone.ready], |answer| {
+        answer.expect_status(200)?.expect(
+            took <= limit,
+            format!("ready {} s after the database has come", limit.as_secs()),
+            format!("ready after {:.1} s", took.as_secs_f64()),
+        )
+    })
 }
 
 fn of_two_services_that_start_at_once_one_migrates(watched: &FirstStart) -> TestResult {
-    match watched.together.creating_at_once {
-        1 => Ok(()),
-        0 => Err(Failure::new(
-            "one of two services that start at once with an empty database creates the table",
-            "none does",
-        )
-        .into()),
-        _ => Err(Failure::new(
-            "of two services that start at once, one migrates, and the other waits for it",
-            "both were creating the table records at the same time",
-        )
-        .into()),
-    }
+    let creating = watched.together.creating_at_once;
+    expect(
+        creating > 0,
+        "one of two services that start at once with an empty database creates the table",
+        "none does",
+    )?;
+    expect(
+        creating == 1,
+        "of two services that start at once, one migrates, and the other waits for it",
+        "both were creating the table records at the same time",
+    )
 }
 
 fn both_become_ready_and_the_schema_is_there(watched: &FirstStart) -> TestResult {
-    for ready in &watched.together.ready {
-        ready.clone()?.expect_status(200)?;
-    }
-    let columns = &watched.together.columns;
-    if columns == &SCHEMA {
-        return Ok(());
-    }
-    Err(Failure::new(
+    let together = &watched.together;
+    expect_each(&together.ready, has_status(200))?;
+    expect(
+        together.columns == SCHEMA,
         format!("the table records with these columns: {SCHEMA:?}"),
-        format!("{columns:?}"),
+        format!("{:?}", together.columns),
     )
-    .into())
 }
 
 fn data_that_is_there_already_is_kept(watched: &FirstStart) -> TestResult {
-    let answer = watched.together.read_by_the_next.clone()?;
     let record =
         json!({"id": 1, "value": "kept", "odd": true, "divisible_by_3": false, "visited": true});
-    answer.expect_json(200, &record)?;
-    Ok(())
+    let read = [&watched.together.read_by_the_next];
+    expect_each(read, |answer| answer.expect_json(200, &record))
 }

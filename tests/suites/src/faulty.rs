@@ -1,8 +1,7 @@
 //! What `faulty_qr.rs` does when a suite has put it in the place of a crate's `src/qr.rs`: the text says what.
 
 use crate::qrcode::path;
-use workshop_harness::failure::TestError;
-use workshop_harness::http::Client;
+use workshop_harness::contract::{Client, TestError, has_status};
 
 /// The file that takes the place of `src/qr.rs`.
 pub const DRAWING: &str = include_str!("../payloads/faulty_qr.rs");
@@ -19,14 +18,22 @@ pub const ALONE: &str = "alone";
 /// The size of the image of every other text, in bytes.
 pub const IMAGE: usize = 100_000;
 
+/// How many images [`held_by_images`] asks for.
+pub const IMAGES: usize = 20;
+
+/// How many bytes more are held after that many images of this text than before.
+pub async fn held_by_images(client: &Client, text: &str) -> Result<i64, TestError> {
+    let before = number(client, HELD).await?;
+    let paths = vec![path(text); IMAGES];
+    client.each(paths, has_status(200)).await?;
+    Ok(number(client, HELD).await? - before)
+}
+
 /// A number that it answers instead of an image.
 pub async fn number(client: &Client, text: &str) -> Result<i64, TestError> {
     let answer = client.get(&path(text)).await?;
     answer.expect_status(200)?;
-    let printed = String::from_utf8_lossy(answer.body());
-    printed.parse().map_err(|_| {
-        answer
-            .failure("what qr::png returned, byte for byte", "other bytes")
-            .into()
-    })
+    let number = answer.text().parse().ok();
+    let failure = || answer.failure("what qr::png returned, byte for byte", "other bytes");
+    Ok(number.ok_or_else(failure)?)
 }

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use workshop_harness::contract::{Context, TestResult};
-use workshop_harness::contract_tests;
+use workshop_harness::contract::{
+    Answer, Context, Failure, TestResult, contract_tests, expect_each,
+};
 use workshop_harness::outage::Outage;
 
 contract_tests! {
@@ -18,44 +19,32 @@ contract_tests! {
     ]
 }
 
+fn expect_alive(answer: &Answer) -> Result<&Answer, Failure> {
+    answer.expect_json(200, &json!({"status": "ok"}))
+}
+
+fn expect_ready(answer: &Answer) -> Result<&Answer, Failure> {
+    answer.expect_json(200, &json!({"status": "ready"}))
+}
+
 async fn health_answers_200_with_status_ok(context: &Context) -> TestResult {
-    context
-        .client
-        .without_key()
-        .get("/health")
-        .await?
-        .expect_json(200, &json!({"status": "ok"}))?;
-    Ok(())
+    let keyless = context.client.without_key();
+    keyless.each(["/health"], expect_alive).await
 }
 
 async fn ready_answers_200_when_the_database_answers(context: &Context) -> TestResult {
-    context
-        .client
-        .without_key()
-        .get("/ready")
-        .await?
-        .expect_json(200, &json!({"status": "ready"}))?;
-    Ok(())
+    let keyless = context.client.without_key();
+    keyless.each(["/ready"], expect_ready).await
 }
 
 fn health_does_not_touch_the_database(outage: &Outage) -> TestResult {
-    outage
-        .health_during
-        .clone()?
-        .expect_json(200, &json!({"status": "ok"}))?;
-    Ok(())
+    expect_each([&outage.health_during], expect_alive)
 }
 
 fn ready_answers_503_as_a_problem_when_the_database_is_gone(outage: &Outage) -> TestResult {
-    let answer = outage.ready_during.clone()?;
-    answer.expect_problem(503, "Service Unavailable", "the database does not answer")?;
-    Ok(())
+    expect_each([&outage.ready_during], crate::expect_no_database)
 }
 
 fn ready_answers_200_again_when_the_database_is_back(outage: &Outage) -> TestResult {
-    outage
-        .ready_after
-        .clone()?
-        .expect_json(200, &json!({"status": "ready"}))?;
-    Ok(())
+    expect_each([&outage.ready_after], expect_ready)
 }

@@ -2,14 +2,20 @@
 //! the Kotlin service, a learner's crate, a reference and a planted mistake.
 
 mod faulty;
+mod part;
 mod row;
 
 use std::time::Duration;
 
-use workshop_harness::contract::Suite;
+use workshop_harness::contract::{Answer, Failure, Suite};
 
 /// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The contract's answer where the database is needed and does not answer.
+fn expect_no_database(answer: &Answer) -> Result<&Answer, Failure> {
+    answer.expect_problem(503, "the database does not answer")
+}
 
 /// Declares the suites' modules, and lists them by the names that `exercise.toml` knows.
 macro_rules! suites {

@@ -1,12 +1,8 @@
 //! Suite `qrcode` (exercises 9 to 12): a text goes in, its QR code comes out as a PNG image, whoever draws it.
 
-use futures_util::future::try_join_all;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use workshop_harness::contract::{Context, TestResult};
-use workshop_harness::contract_tests;
-use workshop_harness::failure::Failure;
-use workshop_harness::http::{Answer, Client};
+use workshop_harness::contract::{Answer, Client, Context, Failure, TestResult, contract_tests};
 use workshop_harness::qr::{self, QrCode};
 
 contract_tests! {
@@ -37,53 +33,50 @@ pub async fn expect_code(client: &Client, text: &str) -> Result<QrCode, Failure>
     read_back(&client.get(&path(text)).await?, text)
 }
 
+/// Asks for these codes, one after the other, and reads them back.
+pub async fn expect_codes(
+    client: &Client,
+    texts: impl IntoIterator<Item: AsRef<str>>,
+) -> TestResult {
+    for text in texts {
+        expect_code(client, text.as_ref()).await?;
+    }
+    Ok(())
+}
+
 fn read_back(answer: &Answer, text: &str) -> Result<QrCode, Failure> {
     let code = qr::code_of(answer)?;
-    if code.text == text {
-        return Ok(code);
-    }
-    let got = format!("a QR code that says {:?}", code.text);
-    Err(answer.failure(format!("a QR code that says {text:?}"), got))
+    let (expected, got) = (format!("a QR code that says {text:?}"), &code.text);
+    answer.expect(
+        got == text,
+        expected,
+        format!("a QR code that says {got:?}"),
+    )?;
+    Ok(code)
 }
 
 /// The contract's answer where no code can be drawn, from a service that goes on.
 pub async fn expect_unavailable(client: &Client, text: &str) -> TestResult {
-    let answer = client.get(&path(text)).await?;
-    expect_refusal(&answer)?;
-    let health = client.get("/health").await?;
-    health.expect_status(200)?;
+    expect_refusal(&client.get(&path(text)).await?)?;
+    client.get("/health").await?.expect_status(200)?;
     Ok(())
 }
 
-fn expect_refusal(answer: &Answer) -> Result<(), Failure> {
-    let detail = "QR codes cannot be made now";
-    answer.expect_problem(503, "Service Unavailable", detail)?;
-    Ok(())
+fn expect_refusal(answer: &Answer) -> Result<&Answer, Failure> {
+    answer.expect_problem(503, "QR codes cannot be made now")
 }
 
 async fn a_code_holds_the_text(context: &Context) -> TestResult {
     let texts = ["Hello, world!", "https://kotlinlang.org/?a=b&c=d#e", "x"];
+    expect_codes(&context.client, texts).await?;
     // Texts of digits, and of capitals and a few signs, are written in shorter ways.
-    for text in texts
-        .into_iter()
-        .chain(["0123456789", "HELLO WORLD $%*+-./:"])
-    {
-        expect_code(&context.client, text).await?;
-    }
-    Ok(())
+    expect_codes(&context.client, ["0123456789", "HELLO WORLD $%*+-./:"]).await
 }
 
 async fn letters_beyond_ascii_survive(context: &Context) -> TestResult {
-    for text in [
-        "Grüße aus Köln",
-        "naïve café",
-        "日本語",
-        "🦀 and 👩‍👩‍👧",
-        "Ωμέγα",
-    ] {
-        expect_code(&context.client, text).await?;
-    }
-    Ok(())
+    let european = ["Grüße aus Köln", "naïve café", "Ωμέγα"];
+    expect_codes(&context.client, european).await?;
+    expect_codes(&context.client, ["日本語", "🦀 and 👩‍👩‍👧"]).await
 }
 
 async fn no_character_is_special(context: &Context) -> TestResult {
@@ -97,9 +90,7 @@ async fn no_character_is_special(context: &Context) -> TestResult {
         "a\0b",
         "%41",
     ];
-    for text in texts {
-        expect_code(&context.client, text).await?;
-    }
+    expect_codes(&context.client, texts).await?;
     // In a query a plus stands for a space.
     read_back(&context.client.get("/qrcode?text=a+b%2Bc").await?, "a b+c")?;
     Ok(())
@@ -109,67 +100,48 @@ async fn no_character_is_special(context: &Context) -> TestResult {
 const LONGEST: usize = 512;
 
 async fn the_longest_text_has_512_bytes(context: &Context) -> TestResult {
-    for text in [
-        "a".repeat(LONGEST),
-        "ü".repeat(LONGEST / 2),
-        "🦀".repeat(LONGEST / 4),
-    ] {
-        expect_code(&context.client, &text).await?;
-    }
-    Ok(())
+    let texts = [("a", 1), ("ü", 2), ("🦀", 4)];
+    let texts = texts.map(|(character, bytes)| character.repeat(LONGEST / bytes));
+    expect_codes(&context.client, texts).await
 }
 
 async fn a_text_of_513_bytes_answers_400(context: &Context) -> TestResult {
     // Characters do not count: 257 of two bytes are too many.
     for text in ["a".repeat(LONGEST + 1), "ü".repeat(LONGEST / 2 + 1)] {
-        let detail = format!(
-            "text must be at most {LONGEST} bytes of UTF-8, but has {}",
-            text.len()
-        );
+        let length = text.len();
+        let detail = format!("text must be at most {LONGEST} bytes of UTF-8, but has {length}");
         let answer = context.client.get(&path(&text)).await?;
-        answer.expect_problem(400, "Bad Request", &detail)?;
+        answer.expect_problem(400, &detail)?;
     }
     Ok(())
 }
 
+/// The contract's answer to a request without a text.
+pub fn expect_missing(answer: &Answer) -> Result<&Answer, Failure> {
+    answer.expect_problem(400, "the query parameter text is missing or empty")
+}
+
+/// The contract's answer to a text that cannot be read.
+pub fn expect_malformed(answer: &Answer) -> Result<&Answer, Failure> {
+    answer.expect_problem(400, "the request is malformed")
+}
+
 async fn a_missing_or_empty_text_answers_400(context: &Context) -> TestResult {
-    for path in [
-        "/qrcode",
-        "/qrcode?",
-        "/qrcode?text=",
-        "/qrcode?text",
-        "/qrcode?Text=a",
-        "/qrcode?text=&text=a",
-    ] {
-        let detail = "the query parameter text is missing or empty";
-        let answer = context.client.get(path).await?;
-        answer.expect_problem(400, "Bad Request", detail)?;
-    }
+    let queries = ["", "?", "?text=", "?text", "?Text=a", "?text=&text=a"];
+    let paths = queries.map(|query| format!("/qrcode{query}"));
+    context.client.each(paths, expect_missing).await?;
     // The first one counts.
     read_back(&context.client.get("/qrcode?text=a&text=b").await?, "a")?;
     Ok(())
 }
 
 async fn a_malformed_text_answers_400(context: &Context) -> TestResult {
-    // No UTF-8: a lone byte, a broken pair, half of a surrogate pair, an overlong zero. No percent-sequence: the others.
-    for encoded in [
-        "%ff",
-        "a%c3%28",
-        "%ed%a0%80",
-        "%c0%80",
-        "%",
-        "%4",
-        "%zz",
-        "%+1",
-        "a%-1b",
-    ] {
-        let answer = context
-            .client
-            .get(&format!("/qrcode?text={encoded}"))
-            .await?;
-        answer.expect_problem(400, "Bad Request", "the request is malformed")?;
-    }
-    Ok(())
+    // A lone byte, a broken pair, half of a surrogate pair, an overlong zero.
+    let no_utf8 = ["%ff", "a%c3%28", "%ed%a0%80", "%c0%80"];
+    let no_percent_sequence = ["%", "%4", "%zz", "%+1", "a%-1b"];
+    let malformed = no_utf8.into_iter().chain(no_percent_sequence);
+    let paths = malformed.map(|encoded| format!("/qrcode?text={encoded}"));
+    context.client.each(paths, expect_malformed).await
 }
 
 async fn the_code_is_the_smallest_at_level_l(context: &Context) -> TestResult {
@@ -186,43 +158,40 @@ async fn the_code_is_the_smallest_at_level_l(context: &Context) -> TestResult {
     for (text, version) in smallest {
         let answer = context.client.get(&path(&text)).await?;
         let code = read_back(&answer, &text)?;
-        if (code.version, code.level) != (version, 'L') {
-            let expected = format!("version {version}, level L for {} bytes", text.len());
-            let got = format!("version {}, level {}", code.version, code.level);
-            return Err(answer.failure(expected, got).into());
-        }
+        answer.expect(
+            (code.version, code.level) == (version, 'L'),
+            format!("version {version}, level L for {} bytes", text.len()),
+            format!("version {}, level {}", code.version, code.level),
+        )?;
     }
     Ok(())
 }
 
 async fn the_image_is_at_least_200_pixels_wide(context: &Context) -> TestResult {
     // Modules with the quiet zone around them, as few whole pixels each as will do.
-    for (text, width) in [("A".to_owned(), 29 * 7), ("a".repeat(LONGEST), 85 * 3)] {
+    for (text, expected) in [("A".to_owned(), 29 * 7), ("a".repeat(LONGEST), 85 * 3)] {
         let answer = context.client.get(&path(&text)).await?;
         let code = read_back(&answer, &text)?;
-        if (code.size, code.bits) != ((width, width), 1) {
-            let expected = format!("{width} × {width} pixels of 1 bit");
-            let got = format!(
-                "{} × {} pixels of {} bits",
-                code.size.0, code.size.1, code.bits
-            );
-            return Err(answer.failure(expected, got).into());
-        }
+        let (width, height) = code.size;
+        answer.expect(
+            (width, height, code.bits) == (expected, expected, 1),
+            format!("{expected} × {expected} pixels of 1 bit"),
+            format!("{width} × {height} pixels of {} bits", code.bits),
+        )?;
     }
     Ok(())
 }
 
 async fn the_answer_says_what_it_is(context: &Context) -> TestResult {
     let answer = context.client.get("/qrcode?text=a").await?;
-    let length = answer.body().len().to_string();
-    answer
-        .expect_status(200)?
-        .expect_header("Content-Type", "image/png")?
-        .expect_header("Content-Length", &length)?;
     let head = context.client.head("/qrcode?text=a").await?;
-    head.expect_status(200)?
-        .expect_header("Content-Type", "image/png")?
-        .expect_header("Content-Length", &length)?;
+    let length = answer.body().len().to_string();
+    for answer in [answer, head] {
+        answer
+            .expect_status(200)?
+            .expect_header("Content-Type", "image/png")?
+            .expect_header("Content-Length", &length)?;
+    }
     Ok(())
 }
 
@@ -236,26 +205,31 @@ async fn no_key_is_needed(context: &Context) -> TestResult {
     Ok(())
 }
 
+/// Paths of this many different codes.
+pub fn paths(count: usize) -> Vec<String> {
+    (0..count)
+        .map(|number| path(&format!("number {number}")))
+        .collect()
+}
+
 async fn two_hundred_at_once_are_all_answered(context: &Context) -> TestResult {
-    let texts: Vec<String> = (0..200).map(|number| format!("number {number}")).collect();
-    let paths: Vec<String> = texts.iter().map(|text| path(text)).collect();
-    let answers = try_join_all(paths.iter().map(|path| context.client.get(path))).await?;
-    let (drawn, refused): (Vec<_>, Vec<_>) = texts
-        .iter()
-        .zip(&answers)
-        .partition(|(_, answer)| answer.status() == 200);
-    for (text, answer) in drawn {
-        read_back(answer, text)?;
-    }
-    // The contract allows that there is no time: a small machine does not draw so many at once.
-    for (_, answer) in &refused {
-        expect_refusal(answer)?;
+    let answers = context.client.get_all(&paths(200)).await;
+    let mut refused = Vec::new();
+    for (number, answer) in answers.into_iter().enumerate() {
+        let answer = answer?;
+        if answer.status() == 200 {
+            read_back(&answer, &format!("number {number}"))?;
+        } else {
+            // The contract allows that there is no time: a small machine does not draw so many at once.
+            expect_refusal(&answer)?;
+            refused.push(answer);
+        }
     }
     expect_code(&context.client, "one more").await?;
-    match refused.first() {
-        Some((_, answer)) if refused.len() == texts.len() => {
-            Err(answer.failure("codes for as many as there is time for", "none of 200"))?
-        }
-        _ => Ok(()),
-    }
+    let [first, ..] = refused.as_slice() else {
+        return Ok(());
+    };
+    let expected = "codes for as many as there is time for";
+    first.expect(refused.len() < 200, expected, "none of 200")?;
+    Ok(())
 }

@@ -1,18 +1,14 @@
 //! Suite `qrcode-library` (exercise 11): the service that calls a native library, whatever that library is or does.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 
-use crate::faulty::{self, HELD, IMAGE, PANIC, number};
-use crate::qrcode::{expect_code, expect_unavailable, path};
-use workshop_base::files;
-use workshop_harness::contract::TestResult;
-use workshop_harness::contract_tests;
-use workshop_harness::failure::{Failure, TestError};
-use workshop_harness::workbench::{OwnService, Workbench};
+use crate::faulty::{self, IMAGE, IMAGES, PANIC, held_by_images};
+use crate::part::Part;
+use crate::qrcode::{expect_unavailable, path};
+use workshop_harness::contract::{TestError, TestResult, contract_tests, expect};
+use workshop_harness::workbench::Workbench;
 
 contract_tests! {
     own: [
@@ -23,59 +19,32 @@ contract_tests! {
     ]
 }
 
-/// A service whose library is whatever a test puts in its place.
-struct StandIn {
-    library: PathBuf,
-    service: Arc<OwnService>,
-}
-
-impl StandIn {
-    /// A service with a library at a path of its own, where there is none yet.
-    async fn start(bench: &Workbench, name: &str) -> Result<StandIn, TestError> {
-        let plain = bench.folder().join(name);
-        let library = bench
-            .folder()
-            .join(format!("{DLL_PREFIX}{name}{DLL_SUFFIX}"));
-        let setting = plain.to_string_lossy();
-        let service = bench.service(&[("QRCODE_LIBRARY", &setting)]).await?;
-        Ok(StandIn { library, service })
-    }
-
-    fn put(&self, content: &[u8]) -> anyhow::Result<()> {
-        files::write_atomically(&self.library, content)
-    }
-
-    /// The contract's answer, and a service that goes on.
-    async fn expect_unavailable(&self) -> TestResult {
-        expect_unavailable(&self.service.client, "text").await
-    }
-
-    /// As soon as the library is there, codes are.
-    async fn expect_recovery(&self, bench: &Workbench) -> TestResult {
-        let library = std::fs::read(bench.part()?).context("the library cannot be read")?;
-        self.put(&library)?;
-        expect_code(&self.service.client, "back again").await?;
-        Ok(())
-    }
+/// A service with a library at a path of its own, where there is none yet, and the real library.
+async fn without_library(bench: &Workbench, name: &str) -> Result<(Part, Vec<u8>), TestError> {
+    let plain = bench.folder().join(name);
+    let place = plain.with_file_name(format!("{DLL_PREFIX}{name}{DLL_SUFFIX}"));
+    let real = std::fs::read(bench.part()?).context("the library cannot be read")?;
+    let settings = [("QRCODE_LIBRARY", &*plain.to_string_lossy())];
+    let part = Part::start(bench, place, real.clone(), &settings).await?;
+    Ok((part, real))
 }
 
 async fn a_library_that_is_missing_answers_503(bench: &Workbench) -> TestResult {
-    let stand_in = StandIn::start(bench, "missing").await?;
-    stand_in.expect_unavailable().await?;
-    stand_in.expect_recovery(bench).await
+    let (part, _) = without_library(bench, "missing").await?;
+    part.expect_unavailable().await?;
+    part.expect_recovery().await
 }
 
 async fn a_library_of_another_machine_answers_503(bench: &Workbench) -> TestResult {
-    let stand_in = StandIn::start(bench, "foreign").await?;
-    let mut library = std::fs::read(bench.part()?).context("the library cannot be read")?;
-    stand_in.put(b"no library at all")?;
-    stand_in.expect_unavailable().await?;
+    let (part, mut library) = without_library(bench, "foreign").await?;
+    part.put("no library at all")?;
+    part.expect_unavailable().await?;
     // Bytes 18 and 19 of an ELF file name the machine; 0x2a is one that was last built in the nineties. The headers of other
     // formats have something there that matters to them.
     library[18..20].copy_from_slice(&[0x2a, 0]);
-    stand_in.put(&library)?;
-    stand_in.expect_unavailable().await?;
-    stand_in.expect_recovery(bench).await
+    part.put(&library)?;
+    part.expect_unavailable().await?;
+    part.expect_recovery().await
 }
 
 async fn a_panic_answers_503_and_nothing_else_happens(bench: &Workbench) -> TestResult {
@@ -83,25 +52,21 @@ async fn a_panic_answers_503_and_nothing_else_happens(bench: &Workbench) -> Test
     for _ in 0..3 {
         expect_unavailable(&service.client, PANIC).await?;
     }
-    let drawn = service.client.get(&path("text")).await?;
-    drawn.expect_status(200)?;
+    service
+        .client
+        .get(&path("text"))
+        .await?
+        .expect_status(200)?;
     Ok(())
 }
 
 async fn every_image_is_given_back(bench: &Workbench) -> TestResult {
-    const CALLS: usize = 20;
     let service = bench.service_with_drawing(faulty::DRAWING, &[]).await?;
-    let before = number(&service.client, HELD).await?;
-    for _ in 0..CALLS {
-        let image = service.client.get(&path("text")).await?;
-        image.expect_status(200)?;
-    }
-    let more = number(&service.client, HELD).await? - before;
+    let more = held_by_images(&service.client, "text").await?;
     // Neither is one image kept, nor is one given back that was never handed over.
-    if more.unsigned_abs() < IMAGE as u64 {
-        return Ok(());
-    }
-    let expected =
-        format!("as many bytes held by the library as before {CALLS} images of {IMAGE} bytes");
-    Err(Failure::new(expected, format!("{more} bytes more")).into())
+    expect(
+        more.unsigned_abs() < IMAGE as u64,
+        format!("as many bytes held by the library as before {IMAGES} images of {IMAGE} bytes"),
+        format!("{more} bytes more"),
+    )
 }

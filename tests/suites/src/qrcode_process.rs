@@ -1,22 +1,19 @@
 //! Suite `qrcode-process` (exercise 9): the program by itself, and the service that starts it, whatever becomes of it.
 
-use std::path::PathBuf;
 use std::process::{Output, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use futures_util::future::try_join_all;
 use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 
-use crate::qrcode::{expect_code, expect_unavailable, path};
-use workshop_base::{files, process};
-use workshop_harness::contract::TestResult;
-use workshop_harness::{contract_tests, qr};
-use workshop_harness::failure::{Failure, TestError};
-use workshop_harness::http::Answer;
-use workshop_harness::workbench::{OwnService, Workbench};
+use crate::part::Part;
+use crate::qrcode::{expect_code, path};
+use workshop_base::{process, wait};
+use workshop_harness::contract::{Answer, Failure, TestError, TestResult, contract_tests, expect};
+use workshop_harness::qr;
+use workshop_harness::workbench::Workbench;
 
 contract_tests! {
     own: [
@@ -39,41 +36,37 @@ const TIMEOUT: Duration = Duration::from_millis(1500);
 const AT_ONCE: usize = 2;
 /// How soon after the answer a program that was given up is gone.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
-/// Between two looks at what cannot be awaited.
-const POLL: Duration = Duration::from_millis(5);
 
-/// Runs the program to its end.
-async fn run(bench: &Workbench, args: &[&str], text: &[u8]) -> Result<Output, TestError> {
-    let mut child = program(bench, args)?;
-    let mut input = child.stdin.take().context("no standard input")?;
-    // A program that has its text as an argument may end before it has read anything.
-    let _ = input.write_all(text).await;
-    drop(input);
-    ended(child).await
-}
-
-fn program(bench: &Workbench, args: &[&str]) -> Result<tokio::process::Child, TestError> {
-    let child = Command::new(bench.part()?)
+fn program(bench: &Workbench, args: &[&str]) -> anyhow::Result<Child> {
+    Command::new(bench.part()?)
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .env("RUST_BACKTRACE", "0")
         .kill_on_drop(true)
-        .spawn();
-    Ok(child.context("the program cannot be started")?)
+        .spawn()
+        .context("the program cannot be started")
 }
 
-async fn ended(child: tokio::process::Child) -> Result<Output, TestError> {
+/// Gives a program its text, and waits for its end.
+async fn ended(mut child: Child, text: &[u8]) -> Result<Output, TestError> {
+    let mut input = child.stdin.take().context("no standard input")?;
+    // A program that has its text as an argument may end before it has read anything.
+    let _ = input.write_all(text).await;
+    drop(input);
     let limit = Duration::from_secs(5);
     let output = tokio::time::timeout(limit, child.wait_with_output()).await;
     let output = output.map_err(|_| {
-        Failure::new(
-            "a program that ends when its input does",
-            format!("it still ran after {limit:?}"),
-        )
+        let got = format!("it still ran after {limit:?}");
+        Failure::new("a program that ends when its input does", got)
     })?;
     Ok(output.context("the program's output cannot be read")?)
+}
+
+/// Runs the program to its end.
+async fn run(bench: &Workbench, args: &[&str], text: &[u8]) -> Result<Output, TestError> {
+    ended(program(bench, args)?, text).await
 }
 
 /// What a program did, in a line.
@@ -91,12 +84,13 @@ fn expect_image(output: &Output, text: &str) -> TestResult {
     let expected = format!(
         "exit code 0, the QR code of {text:?} on standard output, nothing on standard error"
     );
-    if !output.status.success() || !output.stderr.is_empty() {
-        return Err(Failure::new(expected, told(output)).into());
-    }
+    let ended_well = output.status.success() && output.stderr.is_empty();
+    expect(ended_well, &expected, told(output))?;
     match qr::decode(&output.stdout) {
-        Ok(code) if code.text == text => Ok(()),
-        Ok(code) => Err(Failure::new(expected, format!("a code that says {:?}", code.text)).into()),
+        Ok(code) => {
+            let got = format!("a code that says {:?}", code.text);
+            expect(code.text == text, expected, got)
+        }
         Err(fault) => Err(Failure::new(expected, fault).into()),
     }
 }
@@ -126,17 +120,17 @@ async fn the_program_refuses_with_exit_code_2(bench: &Workbench) -> TestResult {
     for (args, text) in wrong {
         let output = run(bench, args, text).await?;
         let lines = String::from_utf8_lossy(&output.stderr).lines().count();
-        if output.status.code() != Some(2) || !output.stdout.is_empty() || lines != 1 {
-            let given = if args.is_empty() {
-                format!("{} bytes on standard input", text.len())
-            } else {
-                format!("the arguments {args:?}")
-            };
-            let expected = format!(
+        let given = match args {
+            [] => format!("{} bytes on standard input", text.len()),
+            _ => format!("the arguments {args:?}"),
+        };
+        expect(
+            output.status.code() == Some(2) && output.stdout.is_empty() && lines == 1,
+            format!(
                 "exit code 2 and one line on standard error, nothing on standard output, for {given}"
-            );
-            return Err(Failure::new(expected, told(&output)).into());
-        }
+            ),
+            told(&output),
+        )?;
     }
     Ok(())
 }
@@ -146,195 +140,145 @@ async fn the_program_fails_with_exit_code_1_when_nobody_takes_the_image(
 ) -> TestResult {
     let mut child = program(bench, &[])?;
     drop(child.stdout.take());
-    let mut input = child.stdin.take().context("no standard input")?;
-    let _ = input.write_all(b"text").await;
-    drop(input);
-    let output = ended(child).await?;
-    if output.status.code() == Some(1) && !output.stderr.is_empty() {
-        return Ok(());
-    }
-    let expected = "exit code 1 and the reason on standard error";
-    Err(Failure::new(expected, told(&output)).into())
+    let output = ended(child, b"text").await?;
+    expect(
+        output.status.code() == Some(1) && !output.stderr.is_empty(),
+        "exit code 1 and the reason on standard error",
+        told(&output),
+    )
 }
 
-/// A service whose program is whatever a test puts in its place.
-struct StandIn {
-    program: PathBuf,
-    service: Arc<OwnService>,
+/// A service whose program is whatever a test puts in its place; now it is the real one.
+async fn with_program(bench: &Workbench) -> Result<Part, TestError> {
+    let place = bench.folder().join("program");
+    let settings = [
+        ("QRCODE_PROGRAM", &*place.to_string_lossy()),
+        ("QRCODE_TIMEOUT_MS", &TIMEOUT.as_millis().to_string()),
+        ("QRCODE_AT_ONCE", &AT_ONCE.to_string()),
+    ];
+    let real = shell(&format!("exec '{}'", bench.part()?.display()));
+    let part = Part::start(bench, place.clone(), real.into_bytes(), &settings).await?;
+    // The first start of a program costs a cold JVM more than any other.
+    part.expect_recovery().await?;
+    Ok(part)
 }
 
-impl StandIn {
-    async fn start(bench: &Workbench) -> Result<StandIn, TestError> {
-        let program = bench.folder().join("program");
-        let (timeout, at_once) = (TIMEOUT.as_millis().to_string(), AT_ONCE.to_string());
-        let env = [
-            ("QRCODE_PROGRAM", program.to_string_lossy().into_owned()),
-            ("QRCODE_TIMEOUT_MS", timeout),
-            ("QRCODE_AT_ONCE", at_once),
-        ];
-        let env = env.each_ref().map(|(name, value)| (*name, value.as_str()));
-        let service = bench.service(&env).await?;
-        let stand_in = StandIn { program, service };
-        stand_in.put_the_real_one(bench)?;
-        // The first start of a program costs a cold JVM more than any other.
-        expect_code(&stand_in.service.client, "warm").await?;
-        Ok(stand_in)
-    }
+/// These lines of shell as a program.
+fn shell(lines: &str) -> String {
+    format!("#!/bin/sh\n{lines}\n")
+}
 
-    fn put_the_real_one(&self, bench: &Workbench) -> anyhow::Result<()> {
-        self.put(&format!("exec '{}'", bench.part()?.display()))
-    }
-
-    /// From now on these lines of shell are the program.
-    fn put(&self, lines: &str) -> anyhow::Result<()> {
-        use std::os::unix::fs::PermissionsExt;
-        self.remove()?;
-        files::write_atomically(&self.program, format!("#!/bin/sh\n{lines}\n").as_bytes())?;
-        std::fs::set_permissions(&self.program, std::fs::Permissions::from_mode(0o755))?;
-        Ok(())
-    }
-
-    fn remove(&self) -> anyhow::Result<()> {
-        match std::fs::remove_file(&self.program) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
-
-    async fn ask(&self) -> Result<Answer, Failure> {
-        self.service.client.get(&path("text")).await
-    }
-
-    /// The contract's answer, and a service that goes on: it is healthy, and draws as soon as the program is back.
-    async fn expect_unavailable(&self, bench: &Workbench) -> TestResult {
-        expect_unavailable(&self.service.client, "text").await?;
-        self.put_the_real_one(bench)?;
-        expect_code(&self.service.client, "back again").await?;
-        Ok(())
-    }
+async fn ask(part: &Part) -> Result<Answer, Failure> {
+    part.service.client.get(&path("text")).await
 }
 
 async fn a_program_that_is_missing_answers_503(bench: &Workbench) -> TestResult {
-    let stand_in = StandIn::start(bench).await?;
-    stand_in.remove()?;
-    stand_in.expect_unavailable(bench).await
+    let part = with_program(bench).await?;
+    std::fs::remove_file(&part.place).context("cannot remove the program")?;
+    part.expect_unavailable().await?;
+    part.expect_recovery().await
 }
 
 async fn a_program_that_fails_answers_503(bench: &Workbench) -> TestResult {
-    let stand_in = StandIn::start(bench).await?;
+    let part = with_program(bench).await?;
     // With half of an image, without having read anything, and killed.
     for lines in ["printf half; exit 3", "exec <&-; exit 1", "kill -9 $$"] {
-        stand_in.put(lines)?;
-        stand_in.expect_unavailable(bench).await?;
+        part.put(shell(lines))?;
+        part.expect_unavailable().await?;
+        part.expect_recovery().await?;
     }
     Ok(())
 }
 
 async fn a_program_that_hangs_is_ended_in_time(bench: &Workbench) -> TestResult {
-    let stand_in = StandIn::start(bench).await?;
+    let part = with_program(bench).await?;
     let pids = bench.folder().join("hanging");
-    stand_in.put(&format!("echo $$ >> '{}'; exec sleep 600", pids.display()))?;
+    let hanging = format!("echo $$ >> '{}'; exec sleep 600", pids.display());
+    part.put(shell(&hanging))?;
     let asked = Instant::now();
-    stand_in.expect_unavailable(bench).await?;
-    if asked.elapsed() > TIMEOUT + GONE_WITHIN {
-        let expected = format!("503 after {TIMEOUT:?}, which QRCODE_TIMEOUT_MS says");
-        return Err(Failure::new(expected, format!("it took {:?}", asked.elapsed())).into());
-    }
+    part.expect_unavailable().await?;
+    part.expect_recovery().await?;
+    let took = asked.elapsed();
+    expect(
+        took <= TIMEOUT + GONE_WITHIN,
+        format!("503 after {TIMEOUT:?}, which QRCODE_TIMEOUT_MS says"),
+        format!("it took {took:?}"),
+    )?;
     let pids = std::fs::read_to_string(&pids).context("the stand-in has not run")?;
     let pids: Vec<u32> = pids.lines().filter_map(|line| line.parse().ok()).collect();
-    let answered = Instant::now();
-    while !pids.iter().all(|pid| process::is_gone(*pid)) {
-        if answered.elapsed() > GONE_WITHIN {
-            let expected = "a program that ends when its time is over";
-            return Err(Failure::new(expected, "it still runs, and nobody waits for it").into());
-        }
-        tokio::time::sleep(POLL).await;
-    }
-    Ok(())
+    let gone = async || pids.iter().all(|pid| process::is_gone(*pid)).then_some(());
+    expect(
+        wait::within(GONE_WITHIN, gone).await.is_some(),
+        "a program that ends when its time is over",
+        "it still runs, and nobody waits for it",
+    )
 }
 
 async fn a_program_that_talks_much_is_heard_to_the_end(bench: &Workbench) -> TestResult {
     const MUCH: usize = 300_000;
-    let stand_in = StandIn::start(bench).await?;
+    let part = with_program(bench).await?;
     // More than a pipe holds: who does not read it keeps the program from ever ending.
-    for lines in [
-        format!(
-            "head -c {MUCH} /dev/zero >&2; exec '{}'",
-            bench.part()?.display()
-        ),
-        format!("head -c {MUCH} /dev/zero"),
-    ] {
-        stand_in.put(&lines)?;
-        stand_in.ask().await?.expect_status(200)?;
-    }
-    let length = stand_in.ask().await?.body().len();
-    if length != MUCH {
-        return Err(Failure::new(format!("all of {MUCH} bytes"), format!("{length} bytes")).into());
-    }
-    Ok(())
+    let real = bench.part()?.display();
+    part.put(shell(&format!(
+        "head -c {MUCH} /dev/zero >&2; exec '{real}'"
+    )))?;
+    ask(&part).await?.expect_status(200)?;
+    part.put(shell(&format!("head -c {MUCH} /dev/zero")))?;
+    let length = ask(&part).await?.expect_status(200)?.body().len();
+    expect(
+        length == MUCH,
+        format!("all of {MUCH} bytes"),
+        format!("{length} bytes"),
+    )
 }
 
 async fn no_more_programs_run_than_allowed(bench: &Workbench) -> TestResult {
-    let stand_in = StandIn::start(bench).await?;
+    let part = with_program(bench).await?;
     let (running, seen) = (bench.folder().join("running"), bench.folder().join("seen"));
     std::fs::create_dir_all(&running).context("no folder")?;
-    stand_in.put(&format!(
+    part.put(shell(&format!(
         "touch {running}/$$; ls {running} | wc -l >> {seen}; sleep 0.1; rm {running}/$$; exec '{program}'",
         running = running.display(),
         seen = seen.display(),
         program = bench.part()?.display()
-    ))?;
-    let texts: Vec<String> = (0..8).map(|number| format!("number {number}")).collect();
-    try_join_all(
-        texts
-            .iter()
-            .map(|text| expect_code(&stand_in.service.client, text)),
-    )
-    .await?;
+    )))?;
+    let texts = (0..8).map(|number| format!("number {number}"));
+    let codes = texts.map(async |text| expect_code(&part.service.client, &text).await);
+    try_join_all(codes).await?;
     let seen = std::fs::read_to_string(&seen).context("the stand-in has not run")?;
-    let most = seen
-        .lines()
-        .filter_map(|line| line.trim().parse::<usize>().ok())
-        .max();
-    if most.is_some_and(|most| most <= AT_ONCE) {
-        return Ok(());
-    }
-    let expected = format!("at most {AT_ONCE} programs at a time, which QRCODE_AT_ONCE says");
-    Err(Failure::new(expected, format!("{} at a time", most.unwrap_or_default())).into())
+    let counts = seen.lines().filter_map(|line| line.trim().parse().ok());
+    let most = counts.max().unwrap_or(usize::MAX);
+    expect(
+        most <= AT_ONCE,
+        format!("at most {AT_ONCE} programs at a time, which QRCODE_AT_ONCE says"),
+        format!("{most} at a time"),
+    )
 }
 
 async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
     const ROUND: usize = 60;
-    let stand_in = StandIn::start(bench).await?;
-    let load = async || {
-        let answers = (0..ROUND).map(|_| stand_in.ask());
-        try_join_all(answers).await
-    };
-    let pid = stand_in.service.pid();
+    let part = with_program(bench).await?;
+    let load = async || try_join_all((0..ROUND).map(|_| ask(&part))).await;
+    let pid = part.service.pid();
     load().await?;
     let before = process::open_files(pid);
     load().await?;
     load().await?;
     // Where the system does not tell (no /proc), the answers are all that can be looked at.
-    let left = Instant::now();
-    while !process::children(pid).is_empty() {
-        if left.elapsed() > GONE_WITHIN {
-            let got = format!("{} of them, ended or not", process::children(pid).len());
-            return Err(Failure::new("no process left when all is answered", got).into());
-        }
-        tokio::time::sleep(POLL).await;
-    }
-    let after = process::open_files(pid);
-    match before.zip(after) {
+    let left = async || process::children(pid).is_empty().then_some(());
+    expect(
+        wait::within(GONE_WITHIN, left).await.is_some(),
+        "no process left when all is answered",
+        format!("{} of them, ended or not", process::children(pid).len()),
+    )?;
+    let (before, after) = (
+        before.unwrap_or_default(),
+        process::open_files(pid).unwrap_or_default(),
+    );
+    expect(
         // A few come and go with connections and threads.
-        Some((before, after)) if after > before + ROUND / 4 => {
-            let expected = format!("about {before} open descriptors, as before");
-            Err(Failure::new(
-                expected,
-                format!("{after} after {} more requests", 2 * ROUND),
-            )
-            .into())
-        }
-        _ => Ok(()),
-    }
+        after <= before + ROUND / 4,
+        format!("about {before} open descriptors, as before"),
+        format!("{after} after {} more requests", 2 * ROUND),
+    )
 }

@@ -12,15 +12,19 @@ use reqwest::Method;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use tokio::time::interval;
+use tokio::time::{interval, timeout};
 
-use crate::qrcode::{expect_code, expect_unavailable, path};
-use workshop_harness::contract::TestResult;
-use workshop_harness::{contract_tests, sockets};
-use workshop_harness::failure::{Failure, TestError};
-use workshop_harness::http::{ANSWER_LIMIT, Answer, Client};
+use crate::qrcode::{
+    expect_code, expect_codes, expect_malformed, expect_missing, expect_unavailable, path, paths,
+};
+use workshop_harness::contract::{
+    Answer, Client, Failure, TestError, TestResult, contract_tests, expect, expect_each,
+    has_header, has_status,
+};
+use workshop_harness::http::ANSWER_LIMIT;
 use workshop_harness::nginx::Nginx;
 use workshop_harness::service::free_address;
+use workshop_harness::sockets;
 use workshop_harness::stand_in::StandIn;
 use workshop_harness::workbench::{OwnService, Workbench};
 
@@ -60,13 +64,30 @@ async fn in_front_of(
     Nginx::start(&bench.nginx_configuration(), kotlin, rust).await
 }
 
-/// An nginx in front of two stand-ins.
-async fn in_front_of_stand_ins(
-    bench: &Workbench,
-    kotlin: &StandIn,
-    rust: &StandIn,
-) -> Result<Nginx, TestError> {
-    in_front_of(bench, kotlin.address(), rust.address()).await
+/// An nginx in front of two stand-ins that answer at once.
+struct StandIns {
+    kotlin: StandIn,
+    rust: StandIn,
+    nginx: Nginx,
+    client: Client,
+}
+
+impl StandIns {
+    async fn at(bench: &Workbench, stage: &str) -> Result<StandIns, TestError> {
+        StandIns::with(bench, StandIn::ready("rust").await?, stage).await
+    }
+
+    async fn with(bench: &Workbench, rust: StandIn, stage: &str) -> Result<StandIns, TestError> {
+        let kotlin = StandIn::ready("kotlin").await?;
+        let nginx = in_front_of(bench, kotlin.address(), rust.address()).await?;
+        nginx.switch(stage).await?;
+        Ok(StandIns {
+            client: nginx.client()?,
+            kotlin,
+            rust,
+            nginx,
+        })
+    }
 }
 
 /// An address where nobody listens.
@@ -74,19 +95,19 @@ fn nobody() -> anyhow::Result<SocketAddr> {
     free_address().context("there is no free port")
 }
 
-/// Holds who has answered, as nginx says in `X-Served-By`, against who should have.
-fn expect_served_by<'a>(answer: &'a Answer, service: &str) -> Result<&'a Answer, Failure> {
-    answer.expect_header("X-Served-By", service)
+/// Holds an answer of a stand-in, which is its name.
+fn expect_stand_in<'a>(answer: &'a Answer, name: &str) -> Result<&'a Answer, Failure> {
+    let (holds, got) = (answer.text() == name, format!("one of {}", answer.text()));
+    answer.expect_status(200)?;
+    answer.expect(holds, format!("an answer of {name}"), got)
 }
 
-/// Holds an answer of a stand-in, which is its name.
-fn expect_stand_in(answer: &Answer, name: &str) -> Result<(), Failure> {
-    answer.expect_status(200)?;
-    if answer.body() == name.as_bytes() {
-        return Ok(());
-    }
-    let got = String::from_utf8_lossy(answer.body()).into_owned();
-    Err(answer.failure(format!("an answer of {name}"), format!("one of {got}")))
+fn by_kotlin(answer: &Answer) -> Result<&Answer, Failure> {
+    expect_stand_in(answer, "kotlin")
+}
+
+fn by_kotlin_as_nginx_says(answer: &Answer) -> Result<&Answer, Failure> {
+    by_kotlin(answer)?.expect_header("X-Served-By", "kotlin")
 }
 
 async fn every_stage_keeps_the_contract(bench: &Workbench) -> TestResult {
@@ -98,87 +119,62 @@ async fn every_stage_keeps_the_contract(bench: &Workbench) -> TestResult {
         nginx.switch(stage).await?;
         keeps_the_contract(&client).await?;
     }
-    let paths: Vec<String> = (0..200)
-        .map(|number| path(&format!("number {number}")))
-        .collect();
-    for answer in try_join_all(paths.iter().map(|path| client.get(path))).await? {
-        answer.expect_status(200)?;
-    }
-    Ok(())
+    let answers = client.get_all(&paths(200)).await;
+    expect_each(&answers, has_status(200))
 }
 
 async fn keeps_the_contract(client: &Client) -> TestResult {
-    for text in ["Grüße", "a+b c&d", &"a".repeat(512)] {
-        expect_code(client, text).await?;
-    }
+    expect_codes(client, ["Grüße", "a+b c&d", &"a".repeat(512)]).await?;
     let head = client.head(&path("head")).await?;
     head.expect_status(200)?
         .expect_header("Content-Type", "image/png")?;
-    let bad_request = [
-        ("/qrcode", "the query parameter text is missing or empty"),
-        ("/qrcode?text=%zz", "the request is malformed"),
-    ];
-    for (path, detail) in bad_request {
-        let answer = client.get(path).await?;
-        answer.expect_problem(400, "Bad Request", detail)?;
-    }
+    client.each(["/qrcode"], expect_missing).await?;
+    client.each(["/qrcode?text=%zz"], expect_malformed).await?;
     let answer = client.send(Method::DELETE, "/qrcode").await?;
-    let detail = "this path does not support that method";
     answer
-        .expect_problem(405, "Method Not Allowed", detail)?
+        .expect_problem(405, "this path does not support that method")?
         .expect_header("Allow", "GET, HEAD")?;
     Ok(())
 }
 
 async fn other_routes_go_to_kotlin_at_every_stage(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
-    let rust = StandIn::ready("rust").await?;
-    let nginx = in_front_of_stand_ins(bench, &kotlin, &rust).await?;
-    let client = nginx.client()?;
+    let stand_ins = StandIns::at(bench, "off").await?;
+    let client = &stand_ins.client;
+    let paths = [
+        "/health",
+        "/read/1",
+        "/records?after=5",
+        "/qrcodes",
+        "/qrcode/",
+        "/",
+    ];
     for stage in STAGES {
-        nginx.switch(stage).await?;
-        for path in [
-            "/health",
-            "/read/1",
-            "/records?after=5",
-            "/qrcodes",
-            "/qrcode/",
-            "/",
-        ] {
-            let answer = client.get(path).await?;
-            expect_stand_in(&answer, "kotlin")?;
-            expect_served_by(&answer, "kotlin")?;
-        }
-        let answer = client.post("/records/1/visit").await?;
-        expect_stand_in(&answer, "kotlin")?;
+        stand_ins.nginx.switch(stage).await?;
+        client.each(paths, by_kotlin_as_nginx_says).await?;
+        by_kotlin(&client.post("/records/1/visit").await?)?;
     }
     Ok(())
 }
 
 /// What nginx collects before it asks the service, it may have to keep on its disk.
 async fn a_body_is_passed_on_as_it_comes(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
-    let rust = StandIn::ready("rust").await?;
-    let nginx = in_front_of_stand_ins(bench, &kotlin, &rust).await?;
-    let connection = TcpStream::connect(nginx.address()).await;
-    let mut connection = connection.map_err(anyhow::Error::from)?;
+    let stand_ins = StandIns::at(bench, "off").await?;
     let begun = "POST /visits HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{";
+    let connection = TcpStream::connect(stand_ins.nginx.address()).await;
+    let mut connection = connection.context("cannot connect to nginx")?;
     let sent = connection.write_all(begun.as_bytes()).await;
-    sent.map_err(anyhow::Error::from)?;
-    kotlin.asked().await?;
+    sent.context("nginx takes no request")?;
+    stand_ins.kotlin.asked().await?;
     Ok(())
 }
 
 async fn a_mirrored_request_arrives_at_both_and_kotlin_answers(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
-    let rust = StandIn::ready("rust").await?;
-    let nginx = in_front_of_stand_ins(bench, &kotlin, &rust).await?;
-    nginx.switch("mirror").await?;
+    let stand_ins = StandIns::at(bench, "mirror").await?;
     for id in ["first", "second"] {
         let path = path(&format!("the {id} & only"));
-        let answer = nginx.client()?.with_request_id(id).get(&path).await?;
-        expect_stand_in(&answer, "kotlin")?;
-        for service in [&kotlin, &rust] {
+        let client = stand_ins.client.with_request_id(id);
+        by_kotlin(&client.get(&path).await?)?;
+        for service in [&stand_ins.kotlin, &stand_ins.rust] {
             expect_head(&service.asked().await?, &path, id)?;
         }
     }
@@ -186,13 +182,11 @@ async fn a_mirrored_request_arrives_at_both_and_kotlin_answers(bench: &Workbench
 }
 
 /// The request as the client has sent it, with its id.
-fn expect_head(head: &str, path: &str, id: &str) -> Result<(), Failure> {
+fn expect_head(head: &str, path: &str, id: &str) -> TestResult {
     let line = format!("GET {path} HTTP/1.1");
     let header = format!("X-Request-Id: {id}");
-    if head.lines().next() == Some(&line) && head.lines().any(|line| line == header) {
-        return Ok(());
-    }
-    Err(Failure::new(format!("{line}, with {header}"), head))
+    let holds = head.lines().next() == Some(&line) && head.lines().any(|line| line == header);
+    expect(holds, format!("{line}, with {header}"), head)
 }
 
 async fn a_copy_that_gets_lost_or_no_answer_is_not_noticed(bench: &Workbench) -> TestResult {
@@ -201,10 +195,10 @@ async fn a_copy_that_gets_lost_or_no_answer_is_not_noticed(bench: &Workbench) ->
     for rust in [silent.address(), nobody()?] {
         let nginx = in_front_of(bench, kotlin.address(), rust).await?;
         nginx.switch("mirror").await?;
-        for _ in 0..3 {
-            let answer = nginx.client()?.get(&path("text")).await?;
-            expect_stand_in(&answer, "kotlin")?;
-        }
+        nginx
+            .client()?
+            .each(vec![path("text"); 3], by_kotlin)
+            .await?;
         // nginx keeps the next request of a connection until the copy of the one before has ended.
         two_on_one_connection(nginx.address()).await?;
     }
@@ -213,7 +207,6 @@ async fn a_copy_that_gets_lost_or_no_answer_is_not_noticed(bench: &Workbench) ->
 
 /// Sends two requests on one connection, and waits for both answers.
 async fn two_on_one_connection(address: SocketAddr) -> TestResult {
-    let expected = "both answers of Kotlin on a connection that is kept, while Rust is silent";
     let both = async {
         let mut connection = BufReader::new(TcpStream::connect(address).await?);
         for _ in 0..2 {
@@ -226,34 +219,26 @@ async fn two_on_one_connection(address: SocketAddr) -> TestResult {
         }
         std::io::Result::Ok(())
     };
-    match tokio::time::timeout(ANSWER_LIMIT, both).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(error)) => Err(Failure::new(expected, error.to_string()).into()),
-        Err(_) => {
-            let got = format!("no second answer within {} s", ANSWER_LIMIT.as_secs());
-            Err(Failure::new(expected, got).into())
-        }
-    }
+    let got = match timeout(ANSWER_LIMIT, both).await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no second answer within {} s", ANSWER_LIMIT.as_secs()),
+    };
+    let expected = "both answers of Kotlin on a connection that is kept, while Rust is silent";
+    Err(Failure::new(expected, got).into())
 }
 
 /// Texts of several kinds, enough to see a share.
-fn thousand_texts() -> Vec<String> {
-    (0..1000).map(|number| format!("{number}. text")).collect()
-}
+const TEXTS: usize = 1000;
 
-/// Those of the texts that Rust draws.
-async fn drawn_by_rust<'a>(
-    client: &Client,
-    texts: &'a [String],
-) -> Result<Vec<&'a str>, TestError> {
+/// The numbers of those of these texts that Rust draws.
+async fn drawn_by_rust(client: &Client) -> Result<Vec<usize>, TestError> {
     let mut by_rust = Vec::new();
-    for some in texts.chunks(50) {
-        let paths: Vec<String> = some.iter().map(|text| path(text)).collect();
-        let answers = try_join_all(paths.iter().map(|path| client.get(path))).await?;
-        for (text, answer) in some.iter().zip(answers) {
-            match answer.body() {
-                b"rust" => by_rust.push(text.as_str()),
-                _ => expect_stand_in(&answer, "kotlin")?,
+    for (round, some) in paths(TEXTS).chunks(50).enumerate() {
+        for (place, answer) in client.get_all(some).await.into_iter().enumerate() {
+            match answer? {
+                rust if rust.body() == b"rust" => by_rust.push(50 * round + place),
+                other => drop(by_kotlin(&other)?),
             }
         }
     }
@@ -261,36 +246,26 @@ async fn drawn_by_rust<'a>(
 }
 
 async fn ten_percent_of_the_texts_go_to_rust(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
-    let rust = StandIn::ready("rust").await?;
-    let nginx = in_front_of_stand_ins(bench, &kotlin, &rust).await?;
-    nginx.switch("ten-percent").await?;
-    let texts = thousand_texts();
-    let by_rust = drawn_by_rust(&nginx.client()?, &texts).await?.len();
+    let stand_ins = StandIns::at(bench, "ten-percent").await?;
+    let by_rust = drawn_by_rust(&stand_ins.client).await?.len();
     // The hash is the same on every machine: this does not pass today and fail tomorrow.
-    if (60..=140).contains(&by_rust) {
-        return Ok(());
-    }
-    let expected = format!("about 100 of {} texts drawn by Rust", texts.len());
-    Err(Failure::new(expected, by_rust.to_string()).into())
+    let expected = format!("about 100 of {TEXTS} texts drawn by Rust");
+    expect((60..=140).contains(&by_rust), expected, by_rust.to_string())
 }
 
 async fn a_text_stays_on_its_side(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
-    let rust = StandIn::ready("rust").await?;
-    let nginx = in_front_of_stand_ins(bench, &kotlin, &rust).await?;
-    nginx.switch("ten-percent").await?;
-    let texts = thousand_texts();
-    let first = drawn_by_rust(&nginx.client()?, &texts).await?;
-    let second = drawn_by_rust(&nginx.client()?, &texts).await?;
-    let moved = first.iter().find(|text| !second.contains(text));
-    match moved {
-        None => Ok(()),
-        Some(text) => {
-            let expected = format!("{text:?} drawn by the service that has drawn it before");
-            Err(Failure::new(expected, "Rust the first time, Kotlin the second").into())
-        }
-    }
+    let stand_ins = StandIns::at(bench, "ten-percent").await?;
+    let first = drawn_by_rust(&stand_ins.client).await?;
+    let second = drawn_by_rust(&stand_ins.client).await?;
+    let moved = first.iter().find(|number| !second.contains(number));
+    let text = moved
+        .map(|number| format!("number {number}"))
+        .unwrap_or_default();
+    expect(
+        moved.is_none(),
+        format!("{text:?} drawn by the service that has drawn it before"),
+        "Rust the first time, Kotlin the second",
+    )
 }
 
 async fn at_the_last_stage_rust_draws(bench: &Workbench) -> TestResult {
@@ -299,24 +274,18 @@ async fn at_the_last_stage_rust_draws(bench: &Workbench) -> TestResult {
     let nginx = in_front_of(bench, kotlin.address(), rust.address()).await?;
     nginx.switch("all").await?;
     let client = nginx.client()?;
-    for text in ["one", "two", "three"] {
-        expect_served_by(&client.get(&path(text)).await?, "rust")?;
-        expect_code(&client, text).await?;
-    }
-    Ok(())
+    let texts = ["one", "two", "three"];
+    let by_rust = has_header("X-Served-By", "rust");
+    client.each(texts.map(path), by_rust).await?;
+    expect_codes(&client, texts).await
 }
 
 async fn while_rust_is_down_kotlin_draws(bench: &Workbench) -> TestResult {
     let kotlin = StandIn::ready("kotlin").await?;
     let nginx = in_front_of(bench, kotlin.address(), nobody()?).await?;
-    let texts = thousand_texts();
     for stage in ["ten-percent", "all"] {
         nginx.switch(stage).await?;
-        let client = nginx.client()?;
-        for text in texts.iter().take(100) {
-            let answer = client.get(&path(text)).await?;
-            expect_stand_in(&answer, "kotlin")?;
-        }
+        nginx.client()?.each(paths(100), by_kotlin).await?;
     }
     Ok(())
 }
@@ -350,40 +319,35 @@ async fn ask_steadily(client: &Client, stage: &str, requests: &mut JoinSet<Resul
     for number in 0..AROUND_A_SWITCH {
         ticks.tick().await;
         let (client, text) = (client.clone(), format!("{stage} {number}"));
-        requests.spawn(async move { expect_code(&client, &text).await.map(|_code| ()) });
+        requests.spawn(async move { expect_code(&client, &text).await.map(drop) });
     }
 }
 
 async fn a_request_in_flight_outlives_the_switch(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
-    let rust = StandIn::silent("rust").await?;
-    let nginx = in_front_of_stand_ins(bench, &kotlin, &rust).await?;
-    nginx.switch("all").await?;
-    let client = nginx.client()?;
+    let stand_ins = StandIns::with(bench, StandIn::silent("rust").await?, "all").await?;
+    let client = &stand_ins.client;
     let (before, after) = (path("before"), path("after"));
     let (in_flight, between) = tokio::join!(client.get(&before), async {
-        rust.asked().await?;
-        nginx.switch("off").await?;
+        stand_ins.rust.asked().await?;
+        stand_ins.nginx.switch("off").await?;
         let answer = client.get(&after).await;
-        rust.answer();
+        stand_ins.rust.answer();
         Ok::<_, TestError>(answer?)
     });
-    expect_stand_in(&between?, "kotlin")?;
+    by_kotlin(&between?)?;
     expect_stand_in(&in_flight?, "rust")?;
     Ok(())
 }
 
 async fn kotlin_is_back_within_a_second(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
-    let rust = StandIn::ready("rust").await?;
-    let nginx = in_front_of_stand_ins(bench, &kotlin, &rust).await?;
-    nginx.switch("all").await?;
-    let took = nginx.switch("off").await?;
-    expect_stand_in(&nginx.client()?.get(&path("text")).await?, "kotlin")?;
-    if took <= Duration::from_secs(1) {
-        return Ok(());
-    }
-    Err(Failure::new("Kotlin back within a second", format!("after {took:?}")).into())
+    let stand_ins = StandIns::at(bench, "all").await?;
+    let took = stand_ins.nginx.switch("off").await?;
+    stand_ins.client.each([path("text")], by_kotlin).await?;
+    expect(
+        took <= Duration::from_secs(1),
+        "Kotlin back within a second",
+        format!("after {took:?}"),
+    )
 }
 
 /// A service whose drawing does what the text says. A stalled drawing keeps its place, so it needs a service that nobody else
@@ -401,22 +365,16 @@ fn places() -> anyhow::Result<usize> {
 
 async fn at_most_two_codes_for_each_core_are_drawn_at_once(bench: &Workbench) -> TestResult {
     let service = stalling(bench, "count").await?;
-    let slow = path("slow");
-    let answers = (0..40).map(|_| service.client.get(&slow));
-    for answer in try_join_all(answers).await? {
-        answer.expect_status(200)?;
-    }
+    let answers = service.client.get_all(&vec![path("slow"); 40]).await;
+    expect_each(&answers, has_status(200))?;
     let answer = service.client.get(&path("most")).await?;
-    let most = String::from_utf8_lossy(answer.body()).into_owned();
-    let places = places()?;
-    if most
-        .parse()
-        .is_ok_and(|most: usize| (1..=places).contains(&most))
-    {
-        return Ok(());
-    }
-    let expected = format!("at most {places} codes drawn at the same time, two for each core");
-    Err(answer.failure(expected, most).into())
+    let (most, places) = (answer.text(), places()?);
+    answer.expect(
+        most.parse().is_ok_and(|most| (1..=places).contains(&most)),
+        format!("at most {places} codes drawn at the same time, two for each core"),
+        &*most,
+    )?;
+    Ok(())
 }
 
 async fn a_panic_answers_503_and_the_service_goes_on(bench: &Workbench) -> TestResult {
@@ -436,12 +394,12 @@ async fn the_service_answers_while_every_place_is_taken(bench: &Workbench) -> Te
     let stalled = (0..200).map(|_| expect_unavailable(&service.client, "stall"));
     try_join_all(stalled).await?;
     let one_more = service.client.get(&path("text")).await?;
-    if one_more.status() == 503 {
-        return Ok(());
-    }
-    let expected = "status 503: the drawings that were given up go on, and have every place";
-    let got = format!("status {}", one_more.status());
-    Err(one_more.failure(expected, got).into())
+    one_more.expect(
+        one_more.status() == 503,
+        "status 503: the drawings that were given up go on, and have every place",
+        format!("status {}", one_more.status()),
+    )?;
+    Ok(())
 }
 
 async fn codes_under_way_are_drawn_before_the_end(bench: &Workbench) -> TestResult {
@@ -449,26 +407,23 @@ async fn codes_under_way_are_drawn_before_the_end(bench: &Workbench) -> TestResu
     let address = service.address();
     // More than can be drawn before the service is told to stop.
     let asked = 40;
-    let mut connections = try_join_all((0..asked).map(|_| ask_for_a_slow_code(address)))
-        .await
-        .map_err(|error| {
-            let expected = format!("{asked} connections to the service at the same time");
-            Failure::new(expected, error.to_string())
-        })?;
+    let connections = try_join_all((0..asked).map(|_| ask_for_a_slow_code(address))).await;
+    let mut connections = connections.map_err(|error| {
+        let expected = format!("{asked} connections to the service at the same time");
+        Failure::new(expected, error.to_string())
+    })?;
     sockets::wait_until_read(address.port(), asked).await;
     service.ask_to_stop();
     let answers = connections.iter_mut().map(read_to_the_end);
     for answer in try_join_all(answers).await? {
-        let status = answer.lines().next().unwrap_or_default();
-        if !status.starts_with("HTTP/1.1 200 ") {
-            let expected = "status 200 for each code under way when the service is told to stop";
-            let got = if status.is_empty() {
-                "a closed connection without an answer"
-            } else {
-                status
-            };
-            return Err(Failure::new(expected, got).into());
-        }
+        expect(
+            answer.starts_with("HTTP/1.1 200 "),
+            "status 200 for each code under way when the service is told to stop",
+            answer
+                .lines()
+                .next()
+                .unwrap_or("a closed connection without an answer"),
+        )?;
     }
     Ok(())
 }
@@ -485,10 +440,8 @@ async fn ask_for_a_slow_code(address: SocketAddr) -> std::io::Result<TcpStream> 
 /// What comes on a connection until it is closed, however that happens.
 async fn read_to_the_end(connection: &mut TcpStream) -> Result<String, Failure> {
     let mut answer = Vec::new();
-    let read = tokio::time::timeout(ANSWER_LIMIT, connection.read_to_end(&mut answer)).await;
-    if read.is_err() {
-        let got = format!("no end of it within {} s", ANSWER_LIMIT.as_secs());
-        return Err(Failure::new("an answer", got));
-    }
+    let read = timeout(ANSWER_LIMIT, connection.read_to_end(&mut answer)).await;
+    let got = || format!("no end of it within {} s", ANSWER_LIMIT.as_secs());
+    let _ = read.map_err(|_| Failure::new("an answer", got()))?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }

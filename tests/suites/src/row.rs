@@ -1,12 +1,11 @@
 //! A row of `records` as the database has it, to hold answers against.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use sqlx::FromRow;
 use sqlx::postgres::PgConnection;
 
 /// One row. As JSON it is the record that a service answers for it.
-#[derive(Debug, PartialEq, Eq, FromRow, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, FromRow, Serialize, Deserialize)]
 pub struct Row {
     pub id: i32,
     pub value: String,
@@ -18,20 +17,16 @@ pub struct Row {
 impl Row {
     /// The row with this id.
     pub async fn load(database: &mut PgConnection, id: i32) -> sqlx::Result<Row> {
-        sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1")
-            .bind(id)
-            .fetch_one(database)
-            .await
+        let rows = Row::load_those(database, &[id]).await?;
+        rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)
     }
 
     /// The rows with these ids, ordered by id.
     pub async fn load_those(database: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<Row>> {
-        sqlx::query_as(
-            "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = ANY($1) ORDER BY id",
-        )
-        .bind(ids)
-        .fetch_all(database)
-        .await
+        sqlx::query_as("SELECT * FROM records WHERE id = ANY($1) ORDER BY id")
+            .bind(ids)
+            .fetch_all(database)
+            .await
     }
 
     /// The rows after this id, ordered by id, at most `limit` of them.
@@ -40,18 +35,9 @@ impl Row {
         id: i32,
         limit: usize,
     ) -> sqlx::Result<Vec<Row>> {
-        sqlx::query_as(
-            "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id > $1 ORDER BY id LIMIT $2",
-        )
-        .bind(id)
-        .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-        .fetch_all(database)
-        .await
-    }
-
-    /// All rows, ordered by id.
-    pub async fn load_all(database: &mut PgConnection) -> sqlx::Result<Vec<Row>> {
-        sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records ORDER BY id")
+        sqlx::query_as("SELECT * FROM records WHERE id > $1 ORDER BY id LIMIT $2")
+            .bind(id)
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
             .fetch_all(database)
             .await
     }
@@ -76,16 +62,5 @@ impl Row {
             .execute(database)
             .await?;
         Ok(())
-    }
-
-    /// The record that the service answers for it.
-    pub fn json(&self) -> Value {
-        json!({
-            "id": self.id,
-            "value": self.value,
-            "odd": self.odd,
-            "divisible_by_3": self.divisible_by_3,
-            "visited": self.visited,
-        })
     }
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use reqwest::{Method, Url};
 use serde_json::{Map, Value};
-use tokio::time::Instant;
 
 use crate::fail_the_same_way::a_failing_read;
-use workshop_harness::contract::{Context, TestResult};
-use workshop_harness::contract_tests;
-use workshop_harness::failure::{Failure, TestError};
+use workshop_base::wait;
+use workshop_harness::contract::{
+    Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
+    has_header, has_status,
+};
 use workshop_harness::outage::settled;
 use workshop_harness::short_runs::{SECRET, ShortRun, ShortRuns, WrongSetting};
 use workshop_harness::shutdown::{End, Shutdown};
@@ -50,20 +51,21 @@ contract_tests! {
 const HEADER: &str = "X-Request-Id";
 /// How soon a line must be in the log after the answer that it is about.
 const LOGGED_WITHIN: Duration = Duration::from_secs(1);
-/// Between two looks at the log.
-const POLL: Duration = Duration::from_millis(5);
 
-/// 1 to 64 letters, digits, hyphens and underscores.
-fn is_usable(id: &str) -> bool {
-    (1..=64).contains(&id.len())
-        && id
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+/// The request id of an answer, which has to be usable: 1 to 64 letters, digits, hyphens and underscores.
+fn request_id(answer: &Answer, expected: &str) -> Result<String, Failure> {
+    let id = answer.header(HEADER).unwrap_or_default().into_owned();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_usable = (1..=64).contains(&id.len()) && id.chars().all(allowed);
+    let expected = format!("header {HEADER}{expected}");
+    answer.expect(is_usable, expected, format!("{HEADER}: {id}"))?;
+    Ok(id)
 }
 
 async fn every_answer_has_a_request_id(context: &Context) -> TestResult {
     let mut seen = HashSet::new();
-    let requests = [
+    let keyless = context.client.without_key();
+    for (method, path) in [
         (Method::GET, "/health"),
         (Method::GET, "/read/1"),
         (Method::GET, "/read/1"),
@@ -72,30 +74,16 @@ async fn every_answer_has_a_request_id(context: &Context) -> TestResult {
         (Method::GET, "/read/one"),
         (Method::GET, "/nothing-here"),
         (Method::DELETE, "/health"),
-    ];
-    let keyless = context.client.without_key();
-    for (method, path) in requests {
+    ] {
         for client in [&context.client, &keyless] {
             let answer = client.send(method.clone(), path).await?;
-            let id = answer.header(HEADER).unwrap_or_default().into_owned();
-            if !is_usable(&id) {
-                return Err(answer
-                    .failure(
-                        format!(
-                            "header {HEADER}: 1 to 64 letters, digits, hyphens and underscores"
-                        ),
-                        format!("{HEADER}: {id}"),
-                    )
-                    .into());
-            }
-            if !seen.insert(id.clone()) {
-                return Err(answer
-                    .failure(
-                        "a request id of its own for each request",
-                        format!("{HEADER}: {id}, as another request has"),
-                    )
-                    .into());
-            }
+            let allowed = ": 1 to 64 letters, digits, hyphens and underscores";
+            let id = request_id(&answer, allowed)?;
+            answer.expect(
+                seen.insert(id.clone()),
+                "a request id of its own for each request",
+                format!("{HEADER}: {id}, as another request has"),
+            )?;
         }
     }
     Ok(())
@@ -104,92 +92,71 @@ async fn every_answer_has_a_request_id(context: &Context) -> TestResult {
 async fn a_usable_request_id_is_taken_over(context: &Context) -> TestResult {
     let longest = "x".repeat(64);
     for id in ["7", "Anna-Karenina_1877", &longest] {
-        for path in ["/health", "/read/1", "/nothing-here"] {
-            let client = context.client.with_request_id(id);
-            client.get(path).await?.expect_header(HEADER, id)?;
-        }
+        let client = context.client.with_request_id(id);
+        let paths = ["/health", "/read/1", "/nothing-here"];
+        client.each(paths, has_header(HEADER, id)).await?;
     }
     Ok(())
 }
 
 async fn an_unusable_request_id_is_replaced(context: &Context) -> TestResult {
     let too_long = "x".repeat(65);
+    let injection = r#"","level":"ERROR"#;
     for id in [
         "",
         &too_long,
         "two words",
-        r#"","level":"ERROR"#,
+        injection,
         "a,b",
         "../log",
         "Straße",
     ] {
         let client = context.client.with_request_id(id);
         let answer = client.get("/health").await?;
-        let given = answer.header(HEADER).unwrap_or_default();
-        if !is_usable(&given) {
-            return Err(answer
-                .failure(
-                    format!("header {HEADER} with an id of the service's own"),
-                    format!("{HEADER}: {given}"),
-                )
-                .into());
-        }
+        request_id(&answer, " with an id of the service's own")?;
     }
     Ok(())
 }
 
-/// The lines of the log that are JSON objects.
-fn events(logged: &str) -> impl Iterator<Item = Map<String, Value>> {
-    logged
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-}
-
 /// The lines about the request with this id, once there is one of this level.
 async fn events_about(context: &Context, id: &str, level: &str) -> Result<Vec<Value>, TestError> {
-    let deadline = Instant::now() + LOGGED_WITHIN;
-    loop {
-        let logged = context.logged()?;
-        let found: Vec<Value> = events(&logged)
-            .filter(|event| event.get("request_id").is_some_and(|found| found == id))
-            .map(Value::from)
+    let events = wait::within(LOGGED_WITHIN, async || {
+        let logged = context.logged().ok()?;
+        let events = logged.lines().flat_map(serde_json::from_str);
+        let events: Vec<Value> = events
+            .filter(|event: &Value| event["request_id"] == id)
             .collect();
-        if found.iter().any(|event| event["level"] == level) {
-            return Ok(found);
-        }
-        if Instant::now() > deadline {
-            let last = logged.lines().last().unwrap_or("nothing");
-            return Err(Failure::new(
-                format!(r#"a JSON line in the log with "level":"{level}" and "request_id":"{id}""#),
-                format!("none; the last line is {last}"),
-            )
-            .into());
-        }
-        tokio::time::sleep(POLL).await;
+        let found = events.iter().any(|event| event["level"] == level);
+        found.then_some(events)
+    });
+    if let Some(events) = events.await {
+        return Ok(events);
     }
+    let expected =
+        format!(r#"a JSON line in the log with "level":"{level}" and "request_id":"{id}""#);
+    let logged = context.logged()?;
+    let last = logged.lines().last().unwrap_or("nothing");
+    Err(Failure::new(expected, format!("none; the last line is {last}")).into())
 }
 
 async fn a_failed_query_is_logged_with_the_request_id_of_its_answer(
     context: &Context,
 ) -> TestResult {
-    for client in [
-        context.client.clone(),
+    let (unnamed, named) = (
+        &context.client,
         context.client.with_request_id("brought-along"),
-    ] {
-        let answer = a_failing_read(context, &client).await?;
+    );
+    for client in [unnamed, &named] {
+        let answer = a_failing_read(context, client).await?;
         answer.expect_status(500)?;
         let id = answer.header(HEADER).unwrap_or_default();
-        let events = events_about(context, &id, "ERROR").await?;
-        // PostgreSQL's own words for it.
-        let says_why = |event: &Value| event.to_string().contains("does not exist");
-        if !events.iter().any(says_why) {
-            return Err(answer
-                .failure(
-                    format!("a line with the request id {id} that says why the query failed"),
-                    format!("these lines: {}", Value::from(events)),
-                )
-                .into());
-        }
+        let events = Value::from(events_about(context, &id, "ERROR").await?).to_string();
+        answer.expect(
+            // PostgreSQL's own words for it.
+            events.contains("does not exist"),
+            format!("a line with the request id {id} that says why the query failed"),
+            format!("these lines: {events}"),
+        )?;
     }
     Ok(())
 }
@@ -212,25 +179,23 @@ async fn an_outage_is_logged_with_a_request_id_and_not_for_every_request(
         answers.extend(join_all(requests).await);
         sent += REQUESTS;
         let logged = context.logged()?;
-        lines = events(&logged)
-            .filter(|event| event.get("level").is_some_and(|level| level == "WARN"))
-            .filter_map(|event| event.get("request_id")?.as_str().map(str::to_owned))
-            .filter(|id| id.starts_with("cut-off-"))
-            .count();
+        let events = logged.lines().flat_map(serde_json::from_str);
+        let warns = |event: &Value| {
+            let id = event["request_id"].as_str();
+            event["level"] == "WARN" && id.is_some_and(|id| id.starts_with("cut-off-"))
+        };
+        lines = events.filter(warns).count();
     }
     context.proxy.restore().await;
     settled(&context.client, "/ready").await?;
-    for answer in answers {
-        answer?.expect_status(503)?;
-    }
-    if (1..=sent / 4).contains(&lines) {
-        return Ok(());
-    }
-    Err(Failure::new(
-        format!("for {sent} requests answered 503, a few lines of the log with \"level\":\"WARN\" and the id of one of them"),
+    expect_each(&answers, has_status(503))?;
+    expect(
+        (1..=sent / 4).contains(&lines),
+        format!(
+            "for {sent} requests answered 503, a few lines of the log with \"level\":\"WARN\" and the id of one of them"
+        ),
         format!("{lines} such lines"),
     )
-    .into())
 }
 
 async fn a_request_that_works_is_not_logged_unless_that_is_asked_for(
@@ -243,16 +208,10 @@ async fn a_request_that_works_is_not_logged_unless_that_is_asked_for(
     let loud = context.client.with_request_id("this-one-fails");
     a_failing_read(context, &loud).await?;
     events_about(context, "this-one-fails", "ERROR").await?;
-    let logged = context.logged()?;
-    match logged.lines().find(|line| line.contains("this-one-works")) {
-        None => Ok(()),
-        Some(line) => Err(answer
-            .failure(
-                "no line about it in the log, with LOG_LEVEL=warn",
-                line.to_owned(),
-            )
-            .into()),
-    }
+    let logged = context.logged_line(|line| line.contains("this-one-works"))?;
+    let expected = "no line about it in the log, with LOG_LEVEL=warn";
+    answer.expect(logged.is_none(), expected, logged.unwrap_or_default())?;
+    Ok(())
 }
 
 async fn a_request_is_logged_with_its_id_when_that_is_asked_for(context: &Context) -> TestResult {
@@ -272,7 +231,9 @@ async fn no_secret_is_logged_at_any_level(context: &Context) -> TestResult {
     let [right, ..] = context.settings.api_keys.as_slice() else {
         return Ok(());
     };
-    let keyless = context.client.without_key();
+    // Rocket knows no such method, and says so where it finds the request.
+    let brew = Method::from_bytes(b"BREW").map_err(anyhow::Error::from)?;
+    let (wrong, keyless) = (context.client.with_key(WRONG), context.client.without_key());
     for path in [
         "/read/1",
         "/read/one",
@@ -281,92 +242,66 @@ async fn no_secret_is_logged_at_any_level(context: &Context) -> TestResult {
         "/records",
     ] {
         context.client.get(path).await?;
-        context.client.with_key(WRONG).get(path).await?;
+        wrong.get(path).await?;
         for key in [right, WRONG] {
-            keyless.get(&format!("{path}?api_key={key}")).await?;
-            keyless.post(&format!("{path}?api_key={key}")).await?;
-            // Rocket knows no such method, and says so where it finds the request.
-            let brew = Method::from_bytes(b"BREW").map_err(anyhow::Error::from)?;
-            keyless.send(brew, &format!("{path}?api_key={key}")).await?;
+            for method in [&Method::GET, &Method::POST, &brew] {
+                let path = format!("{path}?api_key={key}");
+                keyless.send(method.clone(), &path).await?;
+            }
         }
     }
     a_failing_read(context, &context.client).await?;
-    context
-        .client
-        .with_request_id("the-last")
-        .get("/health")
-        .await?;
+    let last = context.client.with_request_id("the-last");
+    last.get("/health").await?;
     events_about(context, "the-last", "INFO").await?;
 
     let database = Url::parse(&context.settings.database_url).map_err(anyhow::Error::from)?;
-    let secrets = context.settings.api_keys.iter().map(String::as_str);
-    let secrets = secrets
-        .chain([WRONG, "api_key="])
-        .chain(database.password());
-    let logged = context.logged()?;
-    for secret in secrets {
-        if let Some(line) = logged.lines().find(|line| line.contains(secret)) {
-            return Err(Failure::new(
-                "a log without keys, without queries and without the database's password",
-                line.to_owned(),
-            )
-            .into());
-        }
-    }
-    Ok(())
+    let mut secrets = vec![WRONG, "api_key="];
+    secrets.extend(context.settings.api_keys.iter().map(String::as_str));
+    secrets.extend(database.password());
+    let told = |line: &str| secrets.iter().any(|secret| line.contains(secret));
+    let told = context.logged_line(told)?;
+    expect(
+        told.is_none(),
+        "a log without keys, without queries and without the database's password",
+        told.unwrap_or_default(),
+    )
 }
 
 async fn each_line_of_the_log_is_a_json_object(context: &Context) -> TestResult {
     a_failing_read(context, &context.client).await?;
-    context
-        .client
-        .with_request_id("in-json")
-        .get("/read/1")
-        .await?;
+    let client = context.client.with_request_id("in-json");
+    client.get("/read/1").await?;
     events_about(context, "in-json", "INFO").await?;
-    for line in context.logged()?.lines() {
+    let other = context.logged_line(|line| {
         let event: Map<String, Value> = serde_json::from_str(line).unwrap_or_default();
         let member = |name| event.get(name).and_then(Value::as_str).unwrap_or_default();
-        let level = member("level");
-        if !["ERROR", "WARN", "INFO", "DEBUG", "TRACE"].contains(&level)
-            || ["timestamp", "message"]
-                .iter()
-                .any(|name| member(name).is_empty())
-        {
-            return Err(Failure::new(
-                "on each line of the log a JSON object with timestamp, level and message",
-                line.to_owned(),
-            )
-            .into());
-        }
-    }
-    Ok(())
+        !["ERROR", "WARN", "INFO", "DEBUG", "TRACE"].contains(&member("level"))
+            || member("timestamp").is_empty()
+            || member("message").is_empty()
+    })?;
+    expect(
+        other.is_none(),
+        "on each line of the log a JSON object with timestamp, level and message",
+        other.unwrap_or_default(),
+    )
 }
 
 fn requests_in_flight_are_answered_before_the_end(shutdown: &Shutdown) -> TestResult {
-    for answer in &shutdown.busy.in_flight {
-        answer.as_ref().map_err(Clone::clone)?.expect_status(200)?;
-    }
-    Ok(())
+    expect_each(&shutdown.busy.in_flight, has_status(200))
 }
 
 fn a_service_that_stops_refuses_new_connections(shutdown: &Shutdown) -> TestResult {
-    if shutdown.busy.refuses {
-        return Ok(());
-    }
-    Err(Failure::new(
+    expect(
+        shutdown.busy.refuses,
         "new connections refused within a second of SIGTERM, so that clients go elsewhere",
         "new connections were accepted",
     )
-    .into())
 }
 
 fn the_last_answer_on_a_connection_says_so(shutdown: &Shutdown) -> TestResult {
-    for answer in &shutdown.busy.in_flight {
-        let answer = answer.as_ref().map_err(Clone::clone)?;
-        answer.expect_header("Connection", "close")?;
-    }
-    Ok(())
+    let check = has_header("Connection", "close");
+    expect_each(&shutdown.busy.in_flight, check)
 }
 
 fn it_ends_by_itself_within_its_time_limits(shutdown: &Shutdown) -> TestResult {
@@ -378,29 +313,23 @@ fn clients_that_want_nothing_do_not_hold_up_the_end(shutdown: &Shutdown) -> Test
 }
 
 fn expect_an_end(end: &End) -> TestResult {
+    let (took, limit) = (end.took.as_secs_f64(), end.limit.as_secs_f64());
     let ended_well = end.status.is_some_and(|status| status.success());
-    if ended_well && end.took < end.limit {
-        return Ok(());
-    }
-    let actual = match end.status {
-        Some(status) => format!("{status} after {:.1} s", end.took.as_secs_f64()),
-        None => format!("it still ran after {:.1} s", end.took.as_secs_f64()),
-    };
-    Err(Failure::new(
-        format!(
-            "after SIGTERM an end with exit code 0 within {} s",
-            end.limit.as_secs_f64()
-        ),
-        actual,
+    expect(
+        ended_well && took < limit,
+        format!("after SIGTERM an end with exit code 0 within {limit} s"),
+        match end.status {
+            Some(status) => format!("{status} after {took:.1} s"),
+            None => format!("it still ran after {took:.1} s"),
+        },
     )
-    .into())
 }
 
 /// The variable and its value, as they would stand before a command.
 fn in_words(setting: WrongSetting) -> String {
-    match setting.value {
-        Some(value) => format!("{}={value}", setting.variable),
-        None => format!("no {}", setting.variable),
+    match setting {
+        (variable, Some(value)) => format!("{variable}={value}"),
+        (variable, None) => format!("no {variable}"),
     }
 }
 
@@ -418,32 +347,22 @@ fn ended(run: &ShortRun) -> String {
 
 fn a_wrong_setting_stops_the_start_with_one_sentence(runs: &ShortRuns) -> TestResult {
     for (setting, run) in &runs.refused {
-        let lines: Vec<&str> = run.output.lines().collect();
-        let one_sentence = matches!(lines.as_slice(), [line] if line.contains(setting.variable));
-        if run.code != Some(1) || !one_sentence {
-            return Err(Failure::new(
-                format!(
-                    "exit code 1 and one line that names {}, when started with {}",
-                    setting.variable,
-                    in_words(*setting)
-                ),
-                ended(run),
-            )
-            .into());
-        }
+        let (variable, _) = setting;
+        let one_line = run.output.lines().count() == 1 && run.output.contains(variable);
+        let setting = in_words(*setting);
+        expect(
+            run.code == Some(1) && one_line,
+            format!("exit code 1 and one line that names {variable}, when started with {setting}"),
+            ended(run),
+        )?;
     }
     Ok(())
 }
 
 fn the_sentence_repeats_no_secret(runs: &ShortRuns) -> TestResult {
     for (setting, run) in &runs.refused {
-        if run.output.contains(SECRET) {
-            return Err(Failure::new(
-                format!("a complaint about {} without its value", in_words(*setting)),
-                ended(run),
-            )
-            .into());
-        }
+        let expected = format!("a complaint about {} without its value", in_words(*setting));
+        expect(!run.output.contains(SECRET), expected, ended(run))?;
     }
     Ok(())
 }
@@ -455,7 +374,8 @@ fn the_health_check_says_whether_the_service_answers(runs: &ShortRuns) -> TestRe
     ];
     for (expected, run, code) in expectations {
         if run.code != Some(code) {
-            return Err(Failure::new(expected, ended(run))
+            let failure = Failure::new(expected, ended(run));
+            return Err(failure
                 .of("the service's program with the argument health")
                 .into());
         }

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use serde::Deserialize;
+use futures_util::future::try_join_all;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::row::Row;
-use workshop_harness::contract::{Context, TestResult};
-use workshop_harness::contract_tests;
-use workshop_harness::failure::{Failure, TestError};
-use workshop_harness::http::{Answer, Download};
+use workshop_base::wait;
+use workshop_harness::contract::{
+    Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
+    has_status, is_problem,
+};
+use workshop_harness::http::{Download, problem};
 
 contract_tests! {
     steady: [
@@ -47,48 +49,73 @@ const NO_AFTER: &str = "after must be a 32-bit integer";
 const NO_LIMIT: &str = "limit must be a whole number from 1 to 1000";
 /// How soon the query of an export ends when its client has gone.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
-/// Between two looks at something that cannot be awaited.
-const POLL: Duration = Duration::from_millis(5);
 
 // Pages.
 
-/// Holds an answer against the page with these rows, byte for byte.
-fn expect_page(answer: &Answer, rows: &[Row], next: Option<i32>) -> Result<(), Failure> {
-    let records: Vec<Value> = rows.iter().map(Row::json).collect();
-    // What is wrong is seldom in the beginning of a body, so it is said in other words.
-    let got: Page<Value> = read_page(answer)?;
-    let expected = in_words(&records, next);
-    let actual = in_words(&got.records, got.next);
-    if actual != expected {
-        return Err(answer.failure(expected, actual));
-    }
-    let page = match next {
-        Some(next) => json!({ "records": records, "next": next }),
-        None => json!({ "records": records }),
-    };
-    answer.expect_json(200, &page).map(|_| ())
+/// A page of records.
+#[derive(Serialize, Deserialize)]
+struct Page<Record> {
+    records: Vec<Record>,
+    /// The `after` of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i32>,
 }
 
-/// A page by its ids and its `next`.
-fn in_words(records: &[Value], next: Option<i32>) -> String {
-    let ids: Vec<String> = records
-        .iter()
-        .map(|record| record["id"].to_string())
-        .collect();
-    let records = match ids.as_slice() {
-        [] => "no records".to_owned(),
-        [only] => format!("the record {only}"),
-        [first, .., last] => format!("{} records, from {first} to {last}", ids.len()),
-    };
-    match next {
-        Some(next) => format!("{records}, and next {next}"),
-        None => format!("{records}, and no next"),
+/// The page in an answer, read as far as a test looks at it.
+fn read_page<Record: DeserializeOwned>(answer: &Answer) -> Result<Page<Record>, Failure> {
+    answer.expect_status(200)?;
+    serde_json::from_slice(answer.body()).map_err(|error| {
+        let expected = "a page: a list of records, and next if there are more";
+        answer.failure(expected, error.to_string())
+    })
+}
+
+/// Holds an answer against the page with these rows, byte for byte.
+fn expect_page(answer: &Answer, rows: &[Row], next: Option<i32>) -> Result<(), Failure> {
+    let got: Page<Value> = read_page(answer)?;
+    let records = rows.iter().map(|row| json!(row)).collect();
+    let expected = Page { records, next };
+    // What is wrong is seldom in the beginning of a body, so it is said in other words.
+    let [in_words, actual] = [&expected, &got].map(Page::in_words);
+    answer
+        .expect(actual == in_words, &in_words, &actual)?
+        .expect_json(200, &expected)?;
+    Ok(())
+}
+
+impl Page<Value> {
+    /// The page by its ids and its `next`.
+    fn in_words(&self) -> String {
+        let records = match self.records.as_slice() {
+            [] => "no records".to_owned(),
+            [only] => format!("the record {}", only["id"]),
+            [first, .., last] => format!(
+                "{} records, from {} to {}",
+                self.records.len(),
+                first["id"],
+                last["id"]
+            ),
+        };
+        match self.next {
+            Some(next) => format!("{records}, and next {next}"),
+            None => format!("{records}, and no next"),
+        }
     }
 }
 
 /// The rows after this id, as the database has them.
 async fn rows_after(context: &Context, id: i32, limit: usize) -> sqlx::Result<Vec<Row>> {
     Row::load_after(&mut *context.database.lock().await, id, limit).await
+}
+
+/// Asks for a page, and holds it against these rows.
+async fn expect_page_at(
+    context: &Context,
+    path: &str,
+    rows: &[Row],
+    next: Option<i32>,
+) -> TestResult {
+    Ok(expect_page(&context.client.get(path).await?, rows, next)?)
 }
 
 async fn a_page_has_the_records_after_a_key(context: &Context) -> TestResult {
@@ -98,17 +125,14 @@ async fn a_page_has_the_records_after_a_key(context: &Context) -> TestResult {
         "/records?limit=3&after=7",
         "/records?after=%2B7&limit=003&sort=value",
     ] {
-        let answer = context.client.get(path).await?;
-        expect_page(&answer, &rows, Some(10))?;
+        expect_page_at(context, path, &rows, Some(10)).await?;
     }
     Ok(())
 }
 
 async fn the_first_page_has_100_records(context: &Context) -> TestResult {
     let rows = rows_after(context, 0, 100).await?;
-    let answer = context.client.get("/records").await?;
-    expect_page(&answer, &rows, Some(100))?;
-    Ok(())
+    expect_page_at(context, "/records", &rows, Some(100)).await
 }
 
 async fn all_pages_together_are_the_table(context: &Context) -> TestResult {
@@ -122,51 +146,30 @@ async fn all_pages_together_are_the_table(context: &Context) -> TestResult {
         let Some(next) = page.next else { break };
         path = format!("/records?limit=1000&after={next}");
     }
-    if records == rows {
-        return Ok(());
-    }
-    Err(Failure::new(
+    expect(
+        records == rows,
         format!("all {} records once, by id, in pages of 1000", rows.len()),
         format!("{} records, or others, or in another order", records.len()),
     )
-    .into())
-}
-
-/// A page of records, read as far as a test looks at them.
-#[derive(Deserialize)]
-struct Page<Record> {
-    records: Vec<Record>,
-    /// The `after` of the next page.
-    next: Option<i32>,
-}
-
-fn read_page<Record: DeserializeOwned>(answer: &Answer) -> Result<Page<Record>, Failure> {
-    answer.expect_status(200)?;
-    serde_json::from_slice(answer.body()).map_err(|error| {
-        answer.failure(
-            "a page: a list of records, and next if there are more",
-            format!("{error}"),
-        )
-    })
 }
 
 async fn the_last_page_has_no_next(context: &Context) -> TestResult {
     let last = i32::try_from(context.rows).map_err(anyhow::Error::from)?;
     let rows = rows_after(context, last - 11, 11).await?;
-    let page = async |after: i32| {
+    for (after, rows, next) in [
+        (last - 10, &rows[1..], None),
+        (last, &[], None),
+        (last - 11, &rows[..10], Some(last - 1)),
+    ] {
         let path = format!("/records?after={after}&limit=10");
-        context.client.get(&path).await
-    };
-    expect_page(&page(last - 10).await?, &rows[1..], None)?;
-    expect_page(&page(last).await?, &[], None)?;
-    expect_page(&page(last - 11).await?, &rows[..10], Some(last - 1))?;
+        expect_page_at(context, &path, rows, next).await?;
+    }
     Ok(())
 }
 
 async fn rows_that_go_between_two_pages_shift_nothing(context: &Context) -> TestResult {
     let rows = rows_after(context, 0, 20).await?;
-    let first = context.client.get("/records?limit=10").await?;
-    expect_page(&first, &rows[..10], Some(10))?;
+    expect_page_at(context, "/records?limit=10", &rows[..10], Some(10)).await?;
 
     let gone = &rows[1..6];
     let mut database = context.database.lock().await;
@@ -182,7 +185,7 @@ async fn rows_that_go_between_two_pages_shift_nothing(context: &Context) -> Test
 }
 
 async fn an_unusable_after_answers_400(context: &Context) -> TestResult {
-    for after in [
+    let unusable = [
         "abc",
         "",
         "1.0",
@@ -190,36 +193,27 @@ async fn an_unusable_after_answers_400(context: &Context) -> TestResult {
         "-2147483649",
         "1%20",
         "%D9%A3",
-    ] {
-        // What is wrong with the limit is said when there is nothing wrong with this.
-        for path in [
-            format!("/records?after={after}"),
-            format!("/records?limit=0&after={after}"),
-        ] {
-            let answer = context.client.get(&path).await?;
-            answer.expect_problem(400, "Bad Request", NO_AFTER)?;
-        }
+    ];
+    // What is wrong with the limit is said when there is nothing wrong with this.
+    for first in ["", "limit=0&"] {
+        let paths = unusable.map(|after| format!("/records?{first}after={after}"));
+        let check = is_problem(400, NO_AFTER);
+        context.client.each(paths, check).await?;
     }
     Ok(())
 }
 
 async fn an_unusable_limit_answers_400(context: &Context) -> TestResult {
-    for limit in ["0", "1001", "-1", "abc", "", "10.5", "99999999999999999999"] {
-        let answer = context
-            .client
-            .get(&format!("/records?limit={limit}"))
-            .await?;
-        answer.expect_problem(400, "Bad Request", NO_LIMIT)?;
-    }
-    Ok(())
+    let unusable = ["0", "1001", "-1", "abc", "", "10.5", "99999999999999999999"];
+    let paths = unusable.map(|limit| format!("/records?limit={limit}"));
+    let check = is_problem(400, NO_LIMIT);
+    context.client.each(paths, check).await
 }
 
 async fn the_first_of_a_repeated_parameter_counts(context: &Context) -> TestResult {
     let rows = rows_after(context, 3, 2).await?;
     let path = "/records?limit=2&limit=0&after=3&after=x";
-    let answer = context.client.get(path).await?;
-    expect_page(&answer, &rows, Some(5))?;
-    Ok(())
+    expect_page_at(context, path, &rows, Some(5)).await
 }
 
 async fn a_parameter_counts_by_its_whole_name(context: &Context) -> TestResult {
@@ -227,20 +221,23 @@ async fn a_parameter_counts_by_its_whole_name(context: &Context) -> TestResult {
     // In a form, each of these is a part of `after` or of `limit`.
     for part in ["[0]", "[]", ".x", ":x"] {
         let path = format!("/records?after{part}=x&after=3&limit{part}=1&limit=2");
-        let answer = context.client.get(&path).await?;
-        expect_page(&answer, &rows, Some(5))?;
+        expect_page_at(context, &path, &rows, Some(5)).await?;
     }
     Ok(())
 }
 
 // The export of the table as it is.
 
-async fn an_export_is_the_table_line_by_line(context: &Context) -> TestResult {
-    let rows = Row::load_all(&mut *context.database.lock().await).await?;
-    let answer = context.client.get(EXPORT).await?;
+fn expect_an_export(answer: &Answer) -> Result<&Answer, Failure> {
     answer
         .expect_status(200)?
-        .expect_header("Content-Type", "application/x-ndjson")?;
+        .expect_header("Content-Type", "application/x-ndjson")
+}
+
+async fn an_export_is_the_table_line_by_line(context: &Context) -> TestResult {
+    let rows = rows_after(context, i32::MIN, usize::MAX).await?;
+    let answer = context.client.get(EXPORT).await?;
+    expect_an_export(&answer)?;
     let mut expected = String::new();
     for row in &rows {
         expected += &serde_json::to_string(row).map_err(anyhow::Error::from)?;
@@ -254,20 +251,19 @@ async fn an_export_is_the_table_line_by_line(context: &Context) -> TestResult {
 
 /// The failure of an export that is not the table, by its first line that differs.
 fn first_difference(answer: &Answer, expected: &str) -> Failure {
-    let body = String::from_utf8_lossy(answer.body());
-    let mut expected_lines = expected.split_inclusive('\n');
-    let mut lines = body.split_inclusive('\n');
-    for number in 1.. {
-        let (expected, line) = (expected_lines.next(), lines.next());
-        if expected != line {
-            let (expected, line) = (shown(expected), shown(line));
-            return answer.failure(format!("line {number}: {expected}"), line);
+    let body = answer.text();
+    let lines = |text| Vec::from_iter(str::split_inclusive(text, '\n').map(Some));
+    let (mut expected, mut got) = (lines(expected), lines(&body));
+    let length = expected.len().max(got.len());
+    expected.resize(length, None);
+    got.resize(length, None);
+    let mut pairs = (1..).zip(expected.into_iter().zip(got));
+    match pairs.find(|(_, (expected, got))| expected != got) {
+        Some((number, (expected, got))) => {
+            answer.failure(format!("line {number}: {}", shown(expected)), shown(got))
         }
-        if expected.is_none() {
-            break;
-        }
+        None => answer.failure("the table in UTF-8", "other bytes"),
     }
-    answer.failure("the table in UTF-8", "other bytes")
 }
 
 /// A line with its line break visible.
@@ -279,19 +275,14 @@ fn shown(line: Option<&str>) -> String {
 }
 
 async fn a_head_of_an_export_has_its_headers_only(context: &Context) -> TestResult {
-    let answer = context.client.head(EXPORT).await?;
-    answer
-        .expect_status(200)?
-        .expect_header("Content-Type", "application/x-ndjson")?;
+    expect_an_export(&context.client.head(EXPORT).await?)?;
     Ok(())
 }
 
 async fn pages_and_exports_need_a_key(context: &Context) -> TestResult {
-    for path in ["/records", "/records?after=abc&limit=0", EXPORT] {
-        let answer = context.client.without_key().get(path).await?;
-        answer.expect_status(401)?;
-    }
-    Ok(())
+    let keyless = context.client.without_key();
+    let paths = ["/records", "/records?after=abc&limit=0", EXPORT];
+    keyless.each(paths, has_status(401)).await
 }
 
 // The export of more than fits on the way.
@@ -316,47 +307,42 @@ async fn begin(context: &Context) -> Result<Download, Failure> {
 }
 
 /// Waits until the service runs no query, and fails when that takes too long.
-async fn expect_no_query(context: &Context, limit: Duration, why: &str) -> TestResult {
-    let deadline = Instant::now() + limit;
-    loop {
-        let running: Option<String> = sqlx::query_scalar(
-            "SELECT query FROM pg_stat_activity \
-             WHERE datname = current_database() AND backend_type = 'client backend' \
+async fn expect_no_query(context: &Context, why: &str) -> TestResult {
+    let mut left = None;
+    let ended = wait::within(GONE_WITHIN, async || {
+        let running = sqlx::query_scalar(
+            "SELECT query FROM pg_stat_activity
+             WHERE datname = current_database() AND backend_type = 'client backend'
              AND pid <> pg_backend_pid() AND state <> 'idle' LIMIT 1",
-        )
-        .fetch_optional(&mut *context.database.lock().await)
-        .await?;
-        let Some(query) = running else {
-            return Ok(());
-        };
-        if Instant::now() > deadline {
-            return Err(Failure::new(
-                format!(
-                    "no query in pg_stat_activity {} s after {why}",
-                    limit.as_secs_f64()
-                ),
-                format!("this one: {query}"),
-            )
-            .into());
-        }
-        sleep(POLL).await;
-    }
+        );
+        left = running
+            .fetch_optional(&mut *context.database.lock().await)
+            .await
+            .transpose();
+        matches!(left, None | Some(Err(_))).then_some(())
+    });
+    ended.await;
+    let query: String = left.transpose()?.unwrap_or_default();
+    expect(
+        query.is_empty(),
+        format!(
+            "no query in pg_stat_activity {} s after {why}",
+            GONE_WITHIN.as_secs_f64()
+        ),
+        format!("this one: {query}"),
+    )
 }
 
 /// Fails when more than three quarters of the table have come from the database for an export, though its client has taken a
 /// line. Batches under way and the sockets of a system with large buffers hold up to half of it; who reads ahead has it all.
-fn expect_a_rest_unread(read: u64, size: u64) -> Result<(), Failure> {
+fn expect_a_rest_unread(read: u64, size: u64) -> TestResult {
     const MIB: u64 = 1024 * 1024;
-    if read <= size / 4 * 3 {
-        return Ok(());
-    }
-    Err(Failure::new(
-        format!(
-            "the rest of {} MiB left in the database until the client reads on",
-            size / MIB
-        ),
+    let rest = size / MIB;
+    expect(
+        read <= size / 4 * 3,
+        format!("the rest of {rest} MiB left in the database until the client reads on"),
         format!("{} MiB read from the database for one line", read / MIB),
-    ))
+    )
 }
 
 async fn the_first_line_comes_before_the_last_row_is_read(context: &Context) -> TestResult {
@@ -365,18 +351,17 @@ async fn the_first_line_comes_before_the_last_row_is_read(context: &Context) -> 
     let export = begin(context).await;
     let read = context.proxy.received() - before;
     drop(export?);
-    expect_a_rest_unread(read, size)?;
-    Ok(())
+    expect_a_rest_unread(read, size)
 }
 
 async fn a_client_that_leaves_takes_its_query_with_it(context: &Context) -> TestResult {
     let size = size_of_the_table(context).await?;
     // More of them than there are connections: none of these is lost with its client.
     for _ in 0..=context.settings.pool_size {
-        expect_no_query(context, GONE_WITHIN, "a client has gone").await?;
+        expect_no_query(context, "a client has gone").await?;
         let before = context.proxy.received();
         drop(begin(context).await?);
-        expect_no_query(context, GONE_WITHIN, "a client has gone").await?;
+        expect_no_query(context, "a client has gone").await?;
         expect_a_rest_unread(context.proxy.received() - before, size)?;
     }
     Ok(())
@@ -386,16 +371,10 @@ async fn stalled_exports_leave_the_other_half_of_the_pool(context: &Context) -> 
     let size = size_of_the_table(context).await?;
     let before = context.proxy.received();
     let half = context.settings.pool_size / 2;
-    let stalled = join_all((0..half).map(|_| begin(context))).await;
-    let stalled: Vec<Download> = stalled.into_iter().collect::<Result<_, _>>()?;
+    let stalled = try_join_all((0..half).map(|_| begin(context))).await?;
 
-    let reads = async {
-        for id in 1..=8 {
-            let answer = context.client.get(&format!("/read/{id}")).await?;
-            answer.expect_status(200)?;
-        }
-        Ok::<(), Failure>(())
-    };
+    let paths = (1..=8).map(|id| format!("/read/{id}"));
+    let reads = context.client.each(paths, has_status(200));
     let (one_more, head, reads) = tokio::join!(
         context.client.get(EXPORT),
         context.client.head(EXPORT),
@@ -407,9 +386,9 @@ async fn stalled_exports_leave_the_other_half_of_the_pool(context: &Context) -> 
     // A HEAD reads no rows, so it waits for no export to end.
     head?.expect_status(200)?;
     reads?;
-    one_more?.expect_problem(503, "Service Unavailable", "too many exports are running")?;
+    one_more?.expect_problem(503, "too many exports are running")?;
     expect_a_rest_unread(read / u64::from(half), size)?;
-    expect_no_query(context, GONE_WITHIN, "the clients have gone").await
+    expect_no_query(context, "the clients have gone").await
 }
 
 async fn only_a_client_that_takes_nothing_is_cut_off(context: &Context) -> TestResult {
@@ -421,66 +400,40 @@ async fn only_a_client_that_takes_nothing_is_cut_off(context: &Context) -> TestR
     sleep(context.settings.timeout * 5 / 4).await;
     let slow = slow.rest().await?;
     if (slow.bytes as u64) < size || !slow.last_line.ends_with(b"}\n") {
+        let got = format!("an export that ends in {}", beginning(&slow.last_line));
         return Err(stalled
-            .failure(
-                "the whole table for a client that pauses",
-                format!("an export that ends in {}", beginning(&slow.last_line)),
-            )
+            .failure("the whole table for a client that pauses", got)
             .into());
     }
 
     // The end of its query would be no sign: Docker's own proxy holds megabytes between the service and the database. Nothing else
     // is to be seen from here.
     sleep_until(cut_off).await;
-    expect_no_query(context, GONE_WITHIN, "a stalled export was to end").await?;
-    expect_last_line(
-        stalled,
-        408,
-        "Request Timeout",
-        "the client did not take the export in time",
-    )
-    .await
+    expect_no_query(context, "a stalled export was to end").await?;
+    expect_last_line(stalled, 408, "the client did not take the export in time").await
 }
 
 async fn a_lost_database_is_told_in_the_last_line(context: &Context) -> TestResult {
     let export = begin(context).await?;
     context.proxy.cut().await;
-    let told = expect_last_line(
-        export,
-        503,
-        "Service Unavailable",
-        "the database does not answer",
-    )
-    .await;
-    let (page, export) = tokio::join!(context.client.get("/records"), context.client.get(EXPORT));
+    let told = expect_last_line(export, 503, "the database does not answer").await;
+    let answers = context.client.get_all(&["/records", EXPORT]).await;
     context.proxy.restore().await;
     told?;
-    for answer in [page, export] {
-        answer?.expect_problem(503, "Service Unavailable", "the database does not answer")?;
-    }
-    Ok(())
+    expect_each(&answers, crate::expect_no_database)
 }
 
 /// Reads an export to its end, which has to be this problem.
-async fn expect_last_line(export: Download, status: u16, title: &str, detail: &str) -> TestResult {
-    let problem = json!({
-        "type": "about:blank",
-        "title": title,
-        "status": status,
-        "detail": detail,
-    });
-    let expected = format!("{problem}\n");
-    let curl = export.failure("", "").request.unwrap_or_default();
+async fn expect_last_line(export: Download, status: u16, detail: &str) -> TestResult {
+    let problem = problem(status, detail);
+    let expected = format!("an export that ends in the line {problem}");
+    let failure = export.failure(expected, "");
     let last_line = export.rest().await?.last_line;
-    if last_line == expected.as_bytes() {
+    if last_line == format!("{problem}\n").as_bytes() {
         return Ok(());
     }
-    Err(Failure::new(
-        format!("an export that ends in the line {problem}"),
-        format!("it ends in {}", beginning(&last_line)),
-    )
-    .of(curl)
-    .into())
+    let actual = format!("it ends in {}", beginning(&last_line));
+    Err(Failure { actual, ..failure }.into())
 }
 
 /// The beginning of a line, which may be long.

@@ -31,7 +31,7 @@ pub async fn run_service(
     target: Target,
     keep: bool,
 ) -> anyhow::Result<Outcome> {
-    let image = Image::build(workspace, target)?;
+    let image = Image::build(workspace, target).await?;
     println!(
         "built {}: {} unpacked, {} packed",
         image.name,
@@ -42,7 +42,7 @@ pub async fn run_service(
     if keep {
         println!("it is kept: docker image rm {} removes it", image.name);
     } else {
-        image.remove()?;
+        image.remove().await?;
     }
     judge(target, &tried?)
 }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use serde::Deserialize;
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
 use workshop_base::terminal;
 use workshop_base::workspace::Workspace;
 
-use super::launch::{BuildError, CompilerError, Crate, Launch, Limits, Profile, RELEASE_PROFILE};
+use super::launch::{BuildError, CompilerError, Crate, Launch, Profile, RELEASE_PROFILE};
 use super::program;
 
 /// Builds a crate that is a service into the one target directory.
@@ -22,18 +22,12 @@ pub async fn cargo(
     profile: Profile,
 ) -> Result<Launch, BuildError> {
     let program = artifact(workspace, krate, profile, &["--bin", &krate.package]).await?;
-    Ok(Launch {
-        artifact: program.clone(),
+    Ok(Launch::of(
+        Language::Rust,
+        &krate.package,
+        &krate.folder,
         program,
-        args: Vec::new(),
-        env: Vec::new(),
-        directory: krate.folder.clone(),
-        label: krate.package.clone(),
-        language: Language::Rust,
-        limits: Limits::of(Language::Rust),
-        parts: Vec::new(),
-        calls: None,
-    })
+    ))
 }
 
 /// What cargo makes of one target of a crate: a program, or a library that other languages can load.
@@ -101,10 +95,10 @@ pub async fn made_by(
             errors: told.errors,
         }),
         _ => {
-            let trouble =
-                Trouble::new(format!("cargo could not build {}: {status}", krate.package))
-                    .expected("a program or a library; what cargo said is above")
-                    .next("just doctor");
+            let what = format!("cargo could not build {}: {status}", krate.package);
+            let trouble = Trouble::new(what)
+                .expected("a program or a library; what cargo said is above")
+                .next("just doctor");
             Err(BuildError::CouldNotBuild(trouble.into()))
         }
     }
@@ -120,15 +114,8 @@ pub fn cargo_at(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        if [
-            "CARGO_PKG_",
-            "CARGO_MANIFEST_",
-            "CARGO_BIN_",
-            "CARGO_CRATE_",
-        ]
-        .iter()
-        .any(|outer| text.starts_with(outer))
-        {
+        let mut outer = ["PKG", "MANIFEST", "BIN", "CRATE"].into_iter();
+        if outer.any(|outer| text.starts_with(&format!("CARGO_{outer}_"))) {
             command.env_remove(&name);
         }
     }
@@ -142,63 +129,27 @@ struct CompilerOutput {
     errors: Vec<CompilerError>,
 }
 
-#[derive(Deserialize)]
-struct CargoLine {
-    reason: String,
-    message: Option<Diagnostic>,
-    executable: Option<PathBuf>,
-    target: Option<CargoTarget>,
-    #[serde(default)]
-    filenames: Vec<PathBuf>,
-}
-
-#[derive(Deserialize)]
-struct CargoTarget {
-    kind: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Diagnostic {
-    level: String,
-    message: String,
-    rendered: Option<String>,
-    code: Option<Code>,
-    #[serde(default)]
-    spans: Vec<Span>,
-    #[serde(default)]
-    children: Vec<Diagnostic>,
-}
-
-#[derive(Deserialize)]
-struct Span {
-    label: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Code {
-    code: String,
-}
-
 impl CompilerOutput {
     fn take(&mut self, line: &str) {
         // Build scripts may print anything; only cargo's own lines are of interest.
-        let Ok(line) = serde_json::from_str::<CargoLine>(line) else {
+        let Ok(line) = serde_json::from_str::<Value>(line) else {
             return;
         };
-        if line.reason == "compiler-artifact" {
+        if line["reason"] == "compiler-artifact" {
             // Of the crates that are built only the one that was asked for is a library for other languages.
-            let of_cdylib = |target: &CargoTarget| target.kind.iter().any(|kind| kind == "cdylib");
-            let library = line.target.as_ref().filter(|target| of_cdylib(target));
-            let library = library.and_then(|_| line.filenames.into_iter().next());
-            self.artifact = line.executable.or(library).or(self.artifact.take());
+            let is_library = texts(&line["target"]["kind"]).any(|kind| kind == "cdylib");
+            let library = texts(&line["filenames"]).next().filter(|_| is_library);
+            let artifact = line["executable"].as_str().or(library);
+            self.artifact = artifact.map(PathBuf::from).or(self.artifact.take());
         }
-        let Some(message) = line.message else { return };
-        if let Some(rendered) = &message.rendered {
+        let message = &line["message"];
+        if let Some(rendered) = message["rendered"].as_str() {
             eprint!("{rendered}");
         }
+        let (level, said) = (text(&message["level"]), text(&message["message"]));
         // At the end it says how many there were.
-        if message.level.starts_with("error") && !message.message.starts_with("aborting due to") {
-            let error = CompilerError::from(message);
+        if level.starts_with("error") && !said.starts_with("aborting due to") {
+            let error = in_short(message);
             if !self.errors.contains(&error) {
                 self.errors.push(error);
             }
@@ -206,19 +157,29 @@ impl CompilerOutput {
     }
 }
 
-impl From<Diagnostic> for CompilerError {
-    fn from(diagnostic: Diagnostic) -> Self {
-        let labels = diagnostic.spans.into_iter().filter_map(|span| span.label);
-        let notes = diagnostic.children.into_iter().map(|note| note.message);
-        let lines: Vec<String> = std::iter::once(diagnostic.message)
-            .chain(labels)
-            .chain(notes)
-            .collect();
-        CompilerError {
-            code: diagnostic
-                .code
-                .map_or_else(|| "error".to_owned(), |code| code.code),
-            said: lines.join("\n"),
-        }
+/// An error with its labels and notes.
+fn in_short(diagnostic: &Value) -> CompilerError {
+    let labels = items(&diagnostic["spans"]).filter_map(|span| span["label"].as_str());
+    let notes = items(&diagnostic["children"]).map(|note| text(&note["message"]));
+    let lines = std::iter::once(text(&diagnostic["message"]));
+    let lines: Vec<&str> = lines.chain(labels).chain(notes).collect();
+    CompilerError {
+        code: diagnostic["code"]["code"]
+            .as_str()
+            .unwrap_or("error")
+            .to_owned(),
+        said: lines.join("\n"),
     }
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    items(list).filter_map(Value::as_str)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }

@@ -11,10 +11,11 @@ use anyhow::Context;
 use toml::{Table, Value};
 
 use super::launch::Crate;
+use workshop_base::files::{self, Tree};
 use workshop_base::lock::Lock;
 use workshop_base::outcome::Trouble;
+use workshop_base::patches;
 use workshop_base::workspace::Workspace;
-use workshop_base::{files, patches};
 
 /// A copied crate; its folder goes when this is dropped.
 #[derive(Debug)]
@@ -51,15 +52,10 @@ impl Copy {
         let does = format!("builds {package}");
         let turn = Lock::take(&copies.join(format!("{package}.lock")), &does).await?;
         let folder = copies.join(package);
-        if folder.exists() {
-            fs::remove_dir_all(&folder)
-                .with_context(|| format!("cannot remove {}", folder.display()))?;
-        }
-        for (path, bytes) in files::read_tree(source)? {
-            if !path.starts_with("mistakes") {
-                write(&folder.join(path), &bytes)?;
-            }
-        }
+        files::remove(&folder)?;
+        let mut tree = files::read_tree(source)?;
+        tree.retain(|path, _| !path.starts_with("mistakes"));
+        bring(&folder, &tree)?;
         Ok(Copy {
             krate: Crate {
                 folder,
@@ -70,27 +66,18 @@ impl Copy {
     }
 
     fn patch(&self, patch: &str) -> anyhow::Result<()> {
-        let before = files::read_tree(&self.krate.folder)?;
-        let mut after = before.clone();
-        patches::apply(&mut after, patch).map_err(|misfit| {
+        let mut tree = files::read_tree(&self.krate.folder)?;
+        patches::apply(&mut tree, patch).map_err(|misfit| {
             Trouble::new(format!("the patch {misfit}"))
                 .expected("a patch made against the reference as it is now")
                 .next("make the patch again with git diff")
         })?;
-        for path in files::differing(&before, &after) {
-            files::replace(
-                &self.krate.folder,
-                &self.krate.folder.join(&path),
-                before.get(&path),
-                after.get(&path),
-            )?;
-        }
-        Ok(())
+        bring(&self.krate.folder, &tree)
     }
 
     /// Writes another content into a file of the copy.
     pub fn replace(&self, path: &str, content: &str) -> anyhow::Result<()> {
-        write(&self.krate.folder.join(path), content.as_bytes())
+        files::write_atomically(&self.krate.folder.join(path), content.as_bytes())
     }
 
     /// Makes the copy a workspace of its own.
@@ -108,18 +95,7 @@ impl Copy {
     /// Brings a folder that stays to the contents of this copy, and returns the crate there. A file that has not changed is
     /// not written, so cargo builds the crate again only when something has.
     pub fn kept_in(&self, folder: PathBuf) -> anyhow::Result<Crate> {
-        let (before, after) = (
-            files::read_tree(&folder)?,
-            files::read_tree(&self.krate.folder)?,
-        );
-        for path in files::differing(&before, &after) {
-            files::replace(
-                &folder,
-                &folder.join(&path),
-                before.get(&path),
-                after.get(&path),
-            )?;
-        }
+        bring(&folder, &files::read_tree(&self.krate.folder)?)?;
         Ok(Crate {
             folder,
             package: self.krate.package.clone(),
@@ -166,12 +142,14 @@ fn read_table(path: &Path) -> anyhow::Result<Table> {
     toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let context = || format!("cannot write {}", path.display());
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(context)?;
+/// Brings a folder to these contents. A file that has them already is not written.
+fn bring(folder: &Path, contents: &Tree) -> anyhow::Result<()> {
+    let before = files::read_tree(folder)?;
+    for path in files::differing(&before, contents) {
+        let (old, new) = (before.get(&path), contents.get(&path));
+        files::replace(folder, &folder.join(&path), old, new)?;
     }
-    fs::write(path, bytes).with_context(context)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
-use super::launch::{BuildError, CompilerError, Crate, Launch, Limits, Profile};
+use super::launch::{BuildError, CompilerError, Crate, Launch, Profile};
 use super::{cargo, maven, wasm};
 
 /// The class whose `main` starts the service.
@@ -65,13 +65,9 @@ pub async fn build(
         program: jdk.java(),
         args,
         env,
-        directory: krate.folder.clone(),
-        label: krate.package.clone(),
-        language: Language::Kotlin,
-        limits: Limits::of(Language::Kotlin),
-        artifact: jar,
         parts: iter::once(part).chain(libraries(&compiled)).collect(),
         calls: Some(calls),
+        ..Launch::of(Language::Kotlin, &krate.package, &krate.folder, jar)
     })
 }
 

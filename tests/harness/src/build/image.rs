@@ -6,28 +6,32 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context;
 
+use super::program;
 use crate::jdk;
 use crate::request::http::Client;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
+use workshop_base::probe::{self, Answer};
 use workshop_base::target::Target;
+use workshop_base::wait;
 use workshop_base::workspace::Workspace;
 
 /// The images are called this and the target.
 pub const NAME: &str = "kotlin-to-rust-workshop";
 /// How the last stage names what the first has made, and what stands in its place here.
 const FROM_THE_FIRST_STAGE: (&str, &str) = ("--from=build /image", "image");
-/// The port inside the container.
-const PORT: u16 = 8080;
+/// The port inside the container, and its place outside: any free one of this machine.
+const PORT_INSIDE: &str = "8080";
+const PORT: &str = "127.0.0.1::8080";
+/// The longest that a program may take which writes a whole image.
+const LIMIT: Duration = Duration::from_secs(600);
 /// How long the engine may take to call a service healthy.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at something that cannot be awaited.
-const POLL: Duration = Duration::from_millis(200);
 
 /// An image of a service.
 #[derive(Debug)]
@@ -55,7 +59,7 @@ pub struct Trial {
 
 impl Image {
     /// Builds the image of a target.
-    pub fn build(workspace: &Workspace, target: Target) -> anyhow::Result<Image> {
+    pub async fn build(workspace: &Workspace, target: Target) -> anyhow::Result<Image> {
         let source = source(workspace, target)?;
         let dockerfile = source.join("Dockerfile");
         let text = fs::read_to_string(&dockerfile).map_err(|_| {
@@ -63,63 +67,65 @@ impl Image {
                 .expected("exercise-8, solution-8 or kotlin")
                 .next("just image exercise-8")
         })?;
+        let last_stage =
+            last_stage(&text).with_context(|| format!("{} has no stage", dockerfile.display()))?;
         fs::create_dir_all(workspace.state())?;
         let folder = tempfile::tempdir_in(workspace.state())?;
-        let files = folder.path().join("image");
-        fs::create_dir(&files)?;
+        let folder = folder.path();
+        fs::create_dir(folder.join("image"))?;
         let mut script = Command::new("sh");
         script
             .arg(source.join("image.sh"))
-            .arg(&files)
-            .env("CARGO_TARGET_DIR", workspace.cargo_target());
+            .arg(folder.join("image"))
+            .env("CARGO_TARGET_DIR", workspace.cargo_target())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
         if target == Target::Kotlin {
             script.env("JAVA_HOME", jdk::find()?.home);
         }
-        succeed(script.stdin(Stdio::null()).stdout(Stdio::null()))?;
+        let status = program::start(script)?.ended().await?;
+        if !status.success() {
+            return Err(fails("image.sh", &status.to_string()));
+        }
 
-        let last_stage =
-            last_stage(&text).with_context(|| format!("{} has no stage", dockerfile.display()))?;
-        let (from, here) = FROM_THE_FIRST_STAGE;
-        fs::write(
-            folder.path().join("Dockerfile"),
-            last_stage.replace(from, here),
-        )?;
+        fs::write(folder.join("Dockerfile"), last_stage)?;
         let name = format!("{NAME}-{target}");
-        succeed(docker(&["build", "--quiet", "--tag", &name]).arg(folder.path()))?;
-        let unpacked = said(&mut docker(&[
-            "image",
-            "inspect",
-            "--format",
-            "{{.Size}}",
-            &name,
-        ]))?;
-        let archive = folder.path().join("image.tar");
-        succeed(docker(&["save", "--output"]).args([archive.as_os_str(), name.as_ref()]))?;
-        let packed = compressed(&archive)?;
+        run("docker", &["build", "--quiet", "--tag", &name, "."], folder).await?;
+        let size = ["image", "inspect", "--format", "{{.Size}}", &name];
+        let unpacked = docker(&size).await?.parse()?;
+        // An image may be larger than the memory of a small computer.
+        run("docker", &["save", "--output", "image.tar", &name], folder).await?;
+        run("gzip", &["image.tar"], folder).await?;
+        let packed = fs::metadata(folder.join("image.tar.gz"))?.len();
         Ok(Image {
             name,
-            unpacked: unpacked.parse()?,
+            unpacked,
             packed,
         })
     }
 
     /// Runs a container of it, without a database, until the engine has judged its health; the container is removed.
     pub async fn try_out(&self) -> anyhow::Result<Trial> {
-        let container = Container::run(&self.name)?;
-        let client = Client::new(&format!("http://{}", container.address()?), None)?;
+        let container = Container::start(&self.name).await?;
+        let address = docker(&["port", &container.id, PORT_INSIDE]).await?;
+        let client = Client::new(&format!("http://{}", first_line(&address)), None)?;
         let health = container.health().await?;
         let answer = client.get("/health").await;
+        let processes = docker(&["top", &container.id, "-o", "uid,pid"]).await?;
+        // Below the headings, one process a line.
+        let process = processes.lines().nth(1).unwrap_or_default();
+        let user = process.split_whitespace().next();
         Ok(Trial {
-            user: container.user()?,
+            user: user.context("no process runs in the container")?.parse()?,
             health,
             status: answer.ok().map(|answer| answer.status()),
-            log: container.log()?,
+            log: docker(&["logs", &container.id]).await?,
         })
     }
 
     /// Removes it.
-    pub fn remove(self) -> anyhow::Result<()> {
-        succeed(&mut docker(&["image", "rm", &self.name]))
+    pub async fn remove(self) -> anyhow::Result<()> {
+        docker(&["image", "rm", &self.name]).await.map(drop)
     }
 }
 
@@ -129,60 +135,40 @@ struct Container {
 }
 
 impl Container {
-    fn run(image: &str) -> anyhow::Result<Container> {
-        let publish = format!("127.0.0.1::{PORT}");
-        let id = said(&mut docker(&[
+    async fn start(image: &str) -> anyhow::Result<Container> {
+        // Nobody is there: the service is alive without a database.
+        let settings = "DATABASE_URL=postgres://nobody:nothing@localhost/nowhere";
+        let run = [
             "run",
             "--detach",
             "--publish",
-            &publish,
-            // Nobody is there: the service is alive without a database.
+            PORT,
             "--env",
-            "DATABASE_URL=postgres://nobody:nothing@localhost/nowhere",
+            settings,
             "--env",
             "API_KEYS=a-key-for-a-trial",
             image,
-        ]))?;
+        ];
+        let id = first_line(&docker(&run).await?);
         Ok(Container { id })
-    }
-
-    fn address(&self) -> anyhow::Result<String> {
-        said(&mut docker(&["port", &self.id, &PORT.to_string()]))
     }
 
     /// What the engine says, once it has asked.
     async fn health(&self) -> anyhow::Result<String> {
-        let started = Instant::now();
-        loop {
-            let state = "{{if .State.Running}}{{.State.Health.Status}}{{else}}not running{{end}}";
-            let health = said(&mut docker(&["inspect", "--format", state, &self.id]))?;
-            if health != "starting" || started.elapsed() > PATIENCE {
-                return Ok(health);
-            }
-            tokio::time::sleep(POLL).await;
-        }
-    }
-
-    fn user(&self) -> anyhow::Result<u32> {
-        let processes = output(&mut docker(&["top", &self.id, "-o", "uid,pid"]))?;
-        let processes = String::from_utf8_lossy(&processes.stdout).into_owned();
-        // Below the headings, one process a line.
-        let user = processes
-            .lines()
-            .nth(1)
-            .and_then(|line| line.split_whitespace().next());
-        Ok(user.context("no process runs in the container")?.parse()?)
-    }
-
-    fn log(&self) -> anyhow::Result<String> {
-        let output = output(&mut docker(&["logs", &self.id]))?;
-        Ok(String::from_utf8_lossy(&output.stderr).into_owned())
+        let state = "{{if .State.Running}}{{.State.Health.Status}}{{else}}not running{{end}}";
+        let health = async || docker(&["inspect", "--format", state, &self.id]).await;
+        let judged =
+            |health: &anyhow::Result<String>| !matches!(health, Ok(word) if word == "starting");
+        wait::last_within(PATIENCE, health, judged).await
     }
 }
 
 impl Drop for Container {
     fn drop(&mut self) {
-        let _ = docker(&["rm", "--force", "--volumes", &self.id]).output();
+        let mut remove = Command::new("docker");
+        let _ = remove
+            .args(["rm", "--force", "--volumes", &self.id])
+            .output();
     }
 }
 
@@ -199,68 +185,34 @@ fn source(workspace: &Workspace, target: Target) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// From the last `FROM` to the end.
-fn last_stage(dockerfile: &str) -> Option<&str> {
-    let start = dockerfile.rfind("\nFROM ")? + 1;
-    dockerfile.get(start..)
+/// From the last `FROM` to the end, with the files that are here.
+fn last_stage(dockerfile: &str) -> Option<String> {
+    let (_, stage) = dockerfile.rsplit_once("\nFROM ")?;
+    let (from, here) = FROM_THE_FIRST_STAGE;
+    Some(format!("FROM {}", stage.replace(from, here)))
 }
 
-fn docker(arguments: &[&str]) -> Command {
-    let mut command = Command::new("docker");
-    command.args(arguments).stdin(Stdio::null());
-    command
+/// What the docker command prints.
+async fn docker(args: &[&str]) -> anyhow::Result<String> {
+    run("docker", args, Path::new("/")).await
 }
 
-/// The size of a file as gzip would make it. An image may be larger than the memory of a small computer.
-fn compressed(file: &Path) -> anyhow::Result<u64> {
-    let mut gzip = Command::new("gzip")
-        .arg("--stdout")
-        .arg(file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| cannot_run("gzip", &error.to_string()))?;
-    let mut packed = gzip.stdout.take().context("gzip has no output")?;
-    let size = std::io::copy(&mut packed, &mut std::io::sink())?;
-    let status = gzip.wait()?;
-    if status.success() {
-        return Ok(size);
-    }
-    Err(cannot_run("gzip", &status.to_string()))
+/// What a program prints that runs in this folder.
+async fn run(program: &str, args: &[&str], folder: &Path) -> anyhow::Result<String> {
+    let why = match probe::ask(program, args, folder, LIMIT).await {
+        Answer::Said(text) => return Ok(text),
+        Answer::Refused(why) => why,
+        Answer::Absent => "it is not on the PATH".to_owned(),
+        Answer::Silent(limit) => format!("it has not ended within {} s", limit.as_secs()),
+    };
+    Err(fails(program, &why))
 }
 
-/// The first line of what a program prints.
-fn said(command: &mut Command) -> anyhow::Result<String> {
-    let output = output(command)?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
-fn output(command: &mut Command) -> anyhow::Result<Output> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .output()
-        .map_err(|error| cannot_run(&program, &error.to_string()))?;
-    if output.status.success() {
-        return Ok(output);
-    }
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    Err(cannot_run(&program, complaint.trim()))
-}
-
-/// Runs a program whose words go to the terminal.
-fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let status = command
-        .status()
-        .map_err(|error| cannot_run(&program, &error.to_string()))?;
-    if status.success() {
-        return Ok(());
-    }
-    Err(cannot_run(&program, &status.to_string()))
-}
-
-fn cannot_run(program: &str, why: &str) -> anyhow::Error {
+fn fails(program: &str, why: &str) -> anyhow::Error {
     Trouble::new(format!("{program} does not do what the image needs: {why}"))
         .expected("a Docker engine, its program docker, and a target that builds")
         .next("docker info; just doctor")
@@ -269,8 +221,6 @@ fn cannot_run(program: &str, why: &str) -> anyhow::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     /// The Dockerfiles, each with its last stage as it is built here.
@@ -281,9 +231,7 @@ mod tests {
         let mut stages = Vec::new();
         for text in texts {
             let text = text?;
-            let stage = last_stage(&text).context("no stage")?;
-            let (from, here) = FROM_THE_FIRST_STAGE;
-            stages.push(stage.replace(from, here));
+            stages.push(last_stage(&text).context("no stage")?);
         }
         Ok(stages)
     }

@@ -1,7 +1,7 @@
 //! What is built, what comes out, and why nothing may come out.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,24 @@ pub struct Launch {
     pub calls: Option<Calls>,
     /// How long it may take to start and to stop.
     pub limits: Limits,
+}
+
+impl Launch {
+    /// The launch of what is a program by itself. `artifact` is that program, or what a JVM runs.
+    pub fn of(language: Language, label: &str, directory: &Path, artifact: PathBuf) -> Launch {
+        Launch {
+            program: artifact.clone(),
+            args: Vec::new(),
+            env: Vec::new(),
+            directory: directory.to_owned(),
+            label: label.to_owned(),
+            language,
+            artifact,
+            parts: Vec::new(),
+            calls: None,
+            limits: Limits::of(language),
+        }
+    }
 }
 
 /// How long a service is waited for.

@@ -15,7 +15,7 @@ use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
-use super::launch::{Launch, Limits, Profile};
+use super::launch::{Launch, Profile};
 use super::program;
 
 /// Builds the Kotlin service.
@@ -24,17 +24,11 @@ pub async fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<L
     let jar = kotlin_service(workspace, &jdk).await?;
     let mut args = jvm_options(&jdk, profile);
     args.extend(["-jar".into(), jar.clone().into_os_string()]);
+    let (label, folder) = (Target::Kotlin.to_string(), workspace.kotlin_service());
     Ok(Launch {
         program: jdk.java(),
         args,
-        env: Vec::new(),
-        directory: workspace.kotlin_service(),
-        label: Target::Kotlin.to_string(),
-        language: Language::Kotlin,
-        limits: Limits::of(Language::Kotlin),
-        artifact: jar,
-        parts: Vec::new(),
-        calls: None,
+        ..Launch::of(Language::Kotlin, &label, &folder, jar)
     })
 }
 
@@ -77,8 +71,7 @@ async fn package(project: &Path, java_home: &Path) -> anyhow::Result<()> {
     );
     let output = maven(project, java_home, &["-DskipTests", "package"]).await?;
     if !output.status.success() {
-        std::io::stderr().write_all(&output.stdout)?;
-        std::io::stderr().write_all(&output.stderr)?;
+        std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
         let trouble = Trouble::new("Maven could not build the Kotlin service; its words stand above")
             .expected("exercises/kotlin-service as it came with the course, and libraries that can be brought")
             .next("git status exercises/kotlin-service; just doctor");

@@ -2,11 +2,10 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use workshop_base::fix::{self, System};
 use workshop_base::outcome::Trouble;
-use workshop_base::probe::on_path;
+use workshop_base::probe::{self, Answer, QUICK, on_path};
 
 /// The folder of an exercise that holds the configuration.
 pub const FOLDER: &str = "nginx";
@@ -68,14 +67,11 @@ impl Program {
         Ok(program)
     }
 
-    /// The program at this path, if it is nginx. It says its version on standard error.
+    /// The program at this path, if it is nginx.
     fn at(path: PathBuf) -> Option<Program> {
-        let output = Command::new(&path)
-            .arg("-v")
-            .stdin(Stdio::null())
-            .output()
-            .ok()?;
-        let said = String::from_utf8_lossy(&output.stderr);
+        let Answer::Said(said) = probe::ask_and_wait(&path, &["-v"], QUICK) else {
+            return None;
+        };
         let (_, version) = said.split_once("nginx/")?;
         let version = version.split_whitespace().next()?.to_owned();
         Some(Program { path, version })
@@ -83,11 +79,11 @@ impl Program {
 }
 
 fn is_old(version: &str) -> bool {
-    let mut numbers = version.split('.').map(|number| number.parse().ok());
-    match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(major), Some(minor)) => (major, minor) < OLDEST,
-        _ => false,
-    }
+    let mut numbers = version.split('.').map_while(|number| number.parse().ok());
+    numbers
+        .next()
+        .zip(numbers.next())
+        .is_some_and(|version| version < OLDEST)
 }
 
 #[cfg(test)]

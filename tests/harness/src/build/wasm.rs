@@ -10,6 +10,7 @@ use std::process::Command;
 
 use workshop_base::fix::System;
 use workshop_base::outcome::Trouble;
+use workshop_base::probe::{self, QUICK, on_path};
 use workshop_base::workspace::Workspace;
 
 use super::cargo;
@@ -62,7 +63,7 @@ impl Compiler {
     pub fn find() -> Option<Compiler> {
         let library = if is_installed() {
             Library::Installed
-        } else if has_sources(Path::new(DISTRIBUTION_RUSTC)) {
+        } else if has_sources(DISTRIBUTION_RUSTC) {
             Library::FromSources
         } else {
             return None;
@@ -74,9 +75,7 @@ impl Compiler {
                 linker: None,
             });
         }
-        let there = Command::new(LINKER).arg("--version").output();
-        let linker = there.is_ok_and(|output| output.status.success());
-        linker.then_some(Compiler {
+        on_path(LINKER).map(|_| Compiler {
             library,
             linker: Some(LINKER),
         })
@@ -137,33 +136,26 @@ pub async fn build(workspace: &Workspace, krate: &Crate) -> Result<PathBuf, Buil
 
 /// True when the compiler on the PATH has the standard library for the target.
 fn is_installed() -> bool {
-    print_of(
-        Path::new("rustc"),
-        &["--print", "target-libdir", "--target", TARGET],
-    )
-    .is_some_and(|folder| folder.is_dir())
+    print_of("rustc", &["--print", "target-libdir", "--target", TARGET])
+        .is_some_and(|folder| folder.is_dir())
 }
 
 /// True when the compiler on the PATH has a linker beside its own libraries.
 fn brings_a_linker() -> bool {
-    print_of(Path::new("rustc"), &["--print", "target-libdir"])
+    print_of("rustc", &["--print", "target-libdir"])
         .and_then(|libraries| Some(libraries.parent()?.join("bin/rust-lld")))
         .is_some_and(|linker| linker.is_file())
 }
 
-fn has_sources(rustc: &Path) -> bool {
+fn has_sources(rustc: &str) -> bool {
     print_of(rustc, &["--print", "sysroot"])
         .is_some_and(|root| root.join("lib/rustlib/src/rust/library/std").is_dir())
 }
 
 /// A path that a compiler prints about itself.
-fn print_of(rustc: &Path, args: &[&str]) -> Option<PathBuf> {
-    let output = Command::new(rustc).args(args).output().ok()?;
-    let printed = String::from_utf8(output.stdout).ok()?;
-    output
-        .status
-        .success()
-        .then(|| PathBuf::from(printed.trim_end()))
+fn print_of(rustc: &str, args: &[&str]) -> Option<PathBuf> {
+    let printed = probe::ask_and_wait(Path::new(rustc), args, QUICK);
+    printed.line().map(PathBuf::from)
 }
 
 #[cfg(test)]
@@ -193,6 +185,6 @@ mod tests {
 
     #[test]
     fn a_compiler_that_is_not_there_has_nothing() {
-        assert!(!has_sources(Path::new("/nowhere/rustc")));
+        assert!(!has_sources("/nowhere/rustc"));
     }
 }

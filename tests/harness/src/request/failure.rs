@@ -41,6 +41,17 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Passes when this holds; else this was expected, and that has come.
+pub fn expect(holds: bool, expected: impl Into<String>, got: impl Into<String>) -> TestResult {
+    if holds {
+        return Ok(());
+    }
+    Err(Failure::new(expected, got).into())
+}
+
+/// How a contract test ends.
+pub type TestResult = Result<(), TestError>;
+
 /// How a contract test ends when it does not pass.
 #[derive(Debug)]
 pub enum TestError {

@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use reqwest::Method;
+use futures_util::future::join_all;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use serde_json::Value;
+use reqwest::{Method, StatusCode};
+use serde::Serialize;
+use serde_json::json;
 
-use crate::request::failure::Failure;
+use crate::request::failure::{Failure, TestResult};
 
 /// The longest that a test waits for a whole answer.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -15,14 +17,17 @@ pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 const BODY_LIMIT: usize = 4 * 1024 * 1024;
 /// How much of a body a failure shows, in characters.
 const SHOWN: usize = 300;
+/// The headers that a client may send with each request.
+const KEY: &str = "X-API-Key";
+const REQUEST_ID: &str = "X-Request-Id";
 
 /// Sends requests to one service.
 #[derive(Debug, Clone)]
 pub struct Client {
     base_url: String,
     http: reqwest::Client,
-    key: Option<String>,
-    request_id: Option<String>,
+    /// What it sends with each request.
+    headers: Vec<(&'static str, String)>,
     limit: Duration,
 }
 
@@ -35,40 +40,39 @@ impl Client {
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
-        Ok(Client {
+        let client = Client {
             base_url: base_url.to_owned(),
             http,
-            key: key.map(str::to_owned),
-            request_id: None,
+            headers: Vec::new(),
             limit: ANSWER_LIMIT,
-        })
+        };
+        Ok(client.with(KEY, key))
     }
 
     /// The same client, but without a key.
     #[must_use]
     pub fn without_key(&self) -> Self {
-        Client {
-            key: None,
-            ..self.clone()
-        }
+        self.with(KEY, None)
     }
 
     /// The same client with another key.
     #[must_use]
     pub fn with_key(&self, key: &str) -> Self {
-        Client {
-            key: Some(key.to_owned()),
-            ..self.clone()
-        }
+        self.with(KEY, Some(key))
     }
 
     /// The same client, sending this id with each request, as `X-Request-Id`.
     #[must_use]
     pub fn with_request_id(&self, id: &str) -> Self {
-        Client {
-            request_id: Some(id.to_owned()),
-            ..self.clone()
-        }
+        self.with(REQUEST_ID, Some(id))
+    }
+
+    fn with(&self, header: &'static str, value: Option<&str>) -> Self {
+        let mut client = self.clone();
+        client.headers.retain(|(name, _)| *name != header);
+        let value = value.map(|value| (header, value.to_owned()));
+        client.headers.extend(value);
+        client
     }
 
     /// The same client, waiting at most this long for a whole answer instead of [`ANSWER_LIMIT`].
@@ -85,6 +89,23 @@ impl Client {
         self.send(Method::GET, path).await
     }
 
+    /// Sends a GET for each of these paths, all at the same time.
+    pub async fn get_all(&self, paths: &[impl AsRef<str>]) -> Vec<Result<Answer, Failure>> {
+        join_all(paths.iter().map(|path| self.get(path.as_ref()))).await
+    }
+
+    /// Sends a GET for each of these paths, one after the other, and holds each answer against the contract.
+    pub async fn each(
+        &self,
+        paths: impl IntoIterator<Item: AsRef<str>>,
+        check: impl Fn(&Answer) -> Result<&Answer, Failure>,
+    ) -> TestResult {
+        for path in paths {
+            check(&self.get(path.as_ref()).await?)?;
+        }
+        Ok(())
+    }
+
     /// Sends a HEAD and reads the answer, which has no body.
     pub async fn head(&self, path: &str) -> Result<Answer, Failure> {
         self.send(Method::HEAD, path).await
@@ -94,7 +115,7 @@ impl Client {
     /// a slow one; dropping the download leaves it.
     pub async fn download(&self, path: &str) -> Result<Download, Failure> {
         let (request, curl) = self.request(Method::GET, path, None);
-        let response = within(self.limit, &curl, begun(request)).await?;
+        let response = within(self.limit, &curl, request.send()).await?;
         Ok(Download {
             curl,
             limit: self.limit,
@@ -144,39 +165,24 @@ impl Client {
         body: Option<Body<'_>>,
     ) -> (reqwest::RequestBuilder, String) {
         let url = format!("{}{path}", self.base_url);
-        let curl = self.curl(&method, &url, body);
+        let mut curl = match method {
+            Method::HEAD => "curl -I".to_owned(),
+            Method::GET => "curl -i".to_owned(),
+            _ => format!("curl -i -X {method}"),
+        };
         let mut request = self.http.request(method, &url);
-        if let Some(key) = &self.key {
-            request = request.header("X-API-Key", key);
-        }
-        if let Some(id) = &self.request_id {
-            request = request.header("X-Request-Id", id);
+        for (name, value) in &self.headers {
+            request = request.header(*name, value);
+            curl += &format!(" -H '{name}: {value}'");
         }
         if let Some(body) = body {
             request = request.body(body.bytes.to_vec());
             if let Some(content_type) = body.content_type {
                 request = request.header(CONTENT_TYPE, content_type);
             }
-        }
-        (request, curl)
-    }
-
-    fn curl(&self, method: &Method, url: &str, body: Option<Body<'_>>) -> String {
-        let mut curl = match *method {
-            Method::HEAD => "curl -I".to_owned(),
-            Method::GET => "curl -i".to_owned(),
-            _ => format!("curl -i -X {method}"),
-        };
-        if let Some(key) = &self.key {
-            curl += &format!(" -H 'X-API-Key: {key}'");
-        }
-        if let Some(id) = &self.request_id {
-            curl += &format!(" -H 'X-Request-Id: {id}'");
-        }
-        if let Some(body) = body {
             curl += &body.as_curl_options();
         }
-        format!("{curl} '{url}'")
+        (request, format!("{curl} '{url}'"))
     }
 }
 
@@ -219,48 +225,51 @@ fn shortened(text: &str) -> String {
     }
 }
 
-async fn within<T>(
+/// What a request comes to in this time. Other errors than reqwest's are told in their own words.
+async fn within<T, E: Into<Broken>>(
     limit: Duration,
     curl: &str,
-    answer: impl Future<Output = Result<T, String>>,
+    answer: impl Future<Output = Result<T, E>>,
 ) -> Result<T, Failure> {
-    match tokio::time::timeout(limit, answer).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(actual)) => Err(Failure::new("an HTTP answer", actual).of(curl)),
-        Err(_) => {
-            let expected = format!("an answer within {} s", limit.as_secs_f64());
-            Err(Failure::new(expected, "no complete answer in that time").of(curl))
-        }
-    }
+    let failure = match tokio::time::timeout(limit, answer).await {
+        Ok(Ok(answer)) => return Ok(answer),
+        Ok(Err(error)) => Failure::new("an HTTP answer", error.into().0),
+        Err(_) => Failure::new(
+            format!("an answer within {} s", limit.as_secs_f64()),
+            "no complete answer in that time",
+        ),
+    };
+    Err(failure.of(curl))
 }
 
-async fn begun(request: reqwest::RequestBuilder) -> Result<reqwest::Response, String> {
-    request.send().await.map_err(|error| in_words(&error))
-}
-
-async fn read(request: reqwest::RequestBuilder) -> Result<(u16, HeaderMap, Vec<u8>), String> {
-    let mut response = begun(request).await?;
+async fn read(request: reqwest::RequestBuilder) -> Result<(u16, HeaderMap, Vec<u8>), Broken> {
+    let mut response = request.send().await?;
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| in_words(&error))? {
+    while let Some(chunk) = response.chunk().await? {
         body.extend_from_slice(&chunk);
         if body.len() > BODY_LIMIT {
-            return Err(format!(
+            return Err(Broken(format!(
                 "status {status} and a body that was still coming after {BODY_LIMIT} bytes"
-            ));
+            )));
         }
     }
     Ok((status, headers, body))
 }
 
-/// The innermost cause says what happened; the layers above it only say that a request failed.
-fn in_words(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
+/// What has come instead of an answer, in words.
+struct Broken(String);
+
+impl From<reqwest::Error> for Broken {
+    /// The innermost cause says what happened; the layers above it only say that a request failed.
+    fn from(error: reqwest::Error) -> Self {
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        Broken(format!("no HTTP answer: {cause}"))
     }
-    format!("no HTTP answer: {cause}")
 }
 
 /// An answer whose body is still coming.
@@ -336,18 +345,9 @@ impl Download {
 
     /// Waits for some bytes; false at the end of the body.
     async fn more(&mut self) -> Result<bool, Failure> {
-        let chunk = async {
-            self.response
-                .chunk()
-                .await
-                .map_err(|error| in_words(&error))
-        };
-        let chunk = within(self.limit, &self.curl, chunk).await?;
-        let Some(chunk) = chunk else {
-            return Ok(false);
-        };
-        self.unread.extend_from_slice(&chunk);
-        Ok(true)
+        let chunk = within(self.limit, &self.curl, self.response.chunk()).await?;
+        self.unread.extend(chunk.iter().flatten());
+        Ok(chunk.is_some())
     }
 }
 
@@ -372,6 +372,11 @@ impl Answer {
         &self.body
     }
 
+    /// The body, to be shown.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
+    }
+
     /// From sending the request to the last byte of the answer.
     pub fn took(&self) -> Duration {
         self.took
@@ -382,12 +387,30 @@ impl Answer {
         Failure::new(expected, actual).of(&self.curl)
     }
 
+    /// Holds this against the contract: when it does not hold, that was expected, and that has come.
+    pub fn expect(
+        &self,
+        holds: bool,
+        expected: impl Into<String>,
+        got: impl Into<String>,
+    ) -> Result<&Self, Failure> {
+        if holds {
+            return Ok(self);
+        }
+        Err(self.failure(expected, got))
+    }
+
     /// Holds the status code against the contract.
     pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
         if self.status == expected {
             return Ok(self);
         }
-        Err(self.failure(format!("status {expected}"), self.shown()))
+        let status = self.status;
+        let got = match self.shown_body().as_str() {
+            "" => format!("status {status}, no body"),
+            body => format!("status {status}, body {body}"),
+        };
+        Err(self.failure(format!("status {expected}"), got))
     }
 
     /// The value of a header, where there is one.
@@ -398,74 +421,80 @@ impl Answer {
 
     /// Holds a header against the contract.
     pub fn expect_header(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
-        match self.header(name) {
-            Some(value) if value == expected => Ok(self),
-            Some(value) => Err(self.failure(
-                format!("header {name}: {expected}"),
-                format!("{name}: {value}"),
-            )),
-            None => Err(self.failure(
-                format!("header {name}: {expected}"),
-                format!("no header {name}"),
-            )),
-        }
+        let (holds, got) = match self.header(name) {
+            Some(value) => (value == expected, format!("{name}: {value}")),
+            None => (false, format!("no header {name}")),
+        };
+        self.expect(holds, format!("header {name}: {expected}"), got)
     }
 
     /// Holds status, content type and body against the contract; the body byte for byte, so the order of members counts.
-    pub fn expect_json(&self, status: u16, expected: &Value) -> Result<&Self, Failure> {
+    pub fn expect_json(&self, status: u16, expected: &impl Serialize) -> Result<&Self, Failure> {
         self.expect_status(status)?
             .expect_media_type("application/json")?
-            .expect_body(&expected.to_string())
+            .expect_body(&json!(expected).to_string())
     }
 
-    /// Holds the answer against the problem (RFC 9457) that the contract names.
-    pub fn expect_problem(&self, status: u16, title: &str, detail: &str) -> Result<&Self, Failure> {
-        let problem = serde_json::json!({
-            "type": "about:blank",
-            "title": title,
-            "status": status,
-            "detail": detail,
-        });
+    /// Holds the answer against the problem (RFC 9457) that the contract has for this status.
+    pub fn expect_problem(&self, status: u16, detail: &str) -> Result<&Self, Failure> {
         self.expect_status(status)?
             .expect_media_type("application/problem+json")?
-            .expect_body(&problem.to_string())
+            .expect_body(&problem(status, detail))
     }
 
     fn expect_media_type(&self, expected: &str) -> Result<&Self, Failure> {
-        let content_type = self
-            .headers
-            .get(CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or("none");
+        let content_type = self.header("Content-Type").unwrap_or("none".into());
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
-        if media_type.eq_ignore_ascii_case(expected) {
-            return Ok(self);
-        }
-        Err(self.failure(
+        self.expect(
+            media_type.eq_ignore_ascii_case(expected),
             format!("content type {expected}"),
             format!("content type {content_type}"),
-        ))
+        )
     }
 
     fn expect_body(&self, expected: &str) -> Result<&Self, Failure> {
         if self.body == expected.as_bytes() {
             return Ok(self);
         }
-        Err(self.failure(
-            format!("body {expected}"),
-            format!("body {}", self.shown_body()),
-        ))
-    }
-
-    fn shown(&self) -> String {
-        if self.body.is_empty() {
-            return format!("status {}, no body", self.status);
-        }
-        format!("status {}, body {}", self.status, self.shown_body())
+        let got = format!("body {}", self.shown_body());
+        Err(self.failure(format!("body {expected}"), got))
     }
 
     fn shown_body(&self) -> String {
-        let text = String::from_utf8_lossy(&self.body);
+        let text = self.text();
         shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
+}
+
+/// A problem as the contract writes it: its title is the status's own.
+pub fn problem(status: u16, detail: &str) -> String {
+    let known = StatusCode::from_u16(status).ok();
+    let title = known.and_then(|status| status.canonical_reason());
+    json!({"type": "about:blank", "title": title, "status": status, "detail": detail}).to_string()
+}
+
+/// What holds an answer against this status.
+pub fn has_status(expected: u16) -> impl Fn(&Answer) -> Result<&Answer, Failure> {
+    move |answer| answer.expect_status(expected)
+}
+
+/// What holds an answer against this header.
+pub fn has_header(name: &str, expected: &str) -> impl Fn(&Answer) -> Result<&Answer, Failure> {
+    move |answer| answer.expect_header(name, expected)
+}
+
+/// What holds an answer against the problem that the contract has for this status.
+pub fn is_problem(status: u16, detail: &str) -> impl Fn(&Answer) -> Result<&Answer, Failure> {
+    move |answer| answer.expect_problem(status, detail)
+}
+
+/// Holds each of these answers against the contract.
+pub fn expect_each<'a>(
+    answers: impl IntoIterator<Item = &'a Result<Answer, Failure>>,
+    check: impl Fn(&Answer) -> Result<&Answer, Failure>,
+) -> TestResult {
+    for answer in answers {
+        check(answer.as_ref().map_err(Clone::clone)?)?;
+    }
+    Ok(())
 }

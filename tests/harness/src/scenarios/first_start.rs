@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, Executor, PgConnection};
 
-use super::outage::{ask_while, has_status};
+use super::outage::{ask_until, works};
 use super::stage::settings;
 use super::{LOG_LINES, Place, Played, Scenario, When, judge_all};
 use crate::request::failure::Failure;
@@ -14,7 +14,7 @@ use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::{Service, StartError};
-use workshop_postgres::Server;
+use workshop_base::wait;
 use workshop_postgres::datasets::RunDatabase;
 
 pub use super::judged as test;
@@ -23,8 +23,6 @@ pub use super::judged as test;
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest that two instances are given to come to their migrations.
 const BOTH_ARRIVE: Duration = Duration::from_secs(1);
-/// Between two looks at the sessions of a database.
-const POLL: Duration = Duration::from_millis(5);
 /// The columns of `records`, as [`Together::columns`] has them.
 pub const SCHEMA: [&str; 5] = [
     "id integer not null primary key",
@@ -33,20 +31,14 @@ pub const SCHEMA: [&str; 5] = [
     "divisible_by_3 boolean not null",
     "visited boolean not null default false",
 ];
-pub static SCENARIO: Scenario = Scenario {
-    name: "first_start",
-    when: When::Waiting,
-    of_the_contract: true,
-    play: |place, tests| Box::pin(play(place, tests)),
-};
+pub static SCENARIO: Scenario = Scenario::new("first_start", When::Waiting, |place, tests| {
+    Box::pin(play(place, tests))
+});
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let (alone, together) = tokio::join!(
-        on_an_empty_database(place.server, async |database| watch_alone(place, database)
-            .await),
-        on_an_empty_database(place.server, async |database| {
-            watch_together(place, database).await
-        }),
+        on_an_empty_database(place, watch_alone),
+        on_an_empty_database(place, watch_together),
     );
     let (alone, together) = (alone?, together?);
     let log = format!("{}\n{}", alone.log, together.log);
@@ -98,75 +90,59 @@ pub struct Together {
 
 /// Lends an empty database to `watch`, and removes it whatever comes of it.
 async fn on_an_empty_database<T>(
-    server: &Server,
-    watch: impl AsyncFnOnce(&RunDatabase) -> anyhow::Result<T>,
+    place: &Place<'_>,
+    watch: impl AsyncFnOnce(&Place<'_>, &RunDatabase) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let database = RunDatabase::empty(server).await?;
-    let result = watch(&database).await;
+    let database = RunDatabase::empty(place.server).await?;
+    let result = watch(place, &database).await;
     database.remove().await?;
     result
 }
 
-/// Starts an instance on this database. One that does not come up answers every request with why.
-async fn instance(place: &Place<'_>, database_url: &str) -> anyhow::Result<Instance> {
-    let settings = settings(database_url, TIMEOUT);
-    let service = match Service::start(place.workspace, place.launch, &settings).await {
-        Ok(service) => service,
-        Err(error @ StartError::Spawn { .. }) => return Err(error.into_error()),
-        Err(error) => return Ok(Instance::Down(down(error))),
-    };
-    let key = settings.api_keys.first().map(String::as_str);
-    let client = Client::new(service.base_url(), key)?;
-    Ok(Instance::Up {
-        service: Box::new(service),
-        client,
-    })
-}
-
-fn down(error: StartError) -> Failure {
-    Failure::new(
-        "a service that starts while its database is not there, or is empty",
-        error.to_string(),
-    )
-}
-
-/// A started instance, or why there is none.
-enum Instance {
-    Up {
-        service: Box<Service>,
-        client: Client,
-    },
-    Down(Failure),
-}
+/// An instance and somebody to ask it; one that does not come up answers every request with why.
+struct Instance(Result<(Service, Client), Failure>);
 
 impl Instance {
+    /// Starts one on this database.
+    async fn start(place: &Place<'_>, database_url: &str) -> anyhow::Result<Instance> {
+        let settings = settings(database_url, TIMEOUT);
+        let service = match Service::start(place.workspace, place.launch, &settings).await {
+            Ok(service) => service,
+            Err(error @ StartError::Spawn { .. }) => return Err(error.into_error()),
+            Err(error) => {
+                let expected = "a service that starts while its database is not there, or is empty";
+                return Ok(Instance(Err(Failure::new(expected, error.to_string()))));
+            }
+        };
+        let key = settings.api_keys.first().map(String::as_str);
+        let client = Client::new(service.base_url(), key)?;
+        Ok(Instance(Ok((service, client))))
+    }
+
+    fn client(&self) -> Result<&Client, Failure> {
+        let started = self.0.as_ref().map_err(Clone::clone);
+        started.map(|(_, client)| client)
+    }
+
     async fn get(&self, path: &str) -> Result<Answer, Failure> {
-        match self {
-            Instance::Up { client, .. } => client.get(path).await,
-            Instance::Down(failure) => Err(failure.clone()),
-        }
+        self.client()?.get(path).await
     }
 
     /// Asks until it is ready, or the limit of a recovery is over.
     async fn ready(&self) -> Result<Answer, Failure> {
-        match self {
-            Instance::Up { client, .. } => {
-                ask_while(client, "/ready", |answer| !has_status(answer, 200)).await
-            }
-            Instance::Down(failure) => Err(failure.clone()),
-        }
+        ask_until(self.client()?, "/ready", works).await
     }
 
     /// Stops it, and gives the end of its log.
     async fn stop(self) -> String {
-        match self {
-            Instance::Up { service, client } => {
+        match self.0 {
+            Ok((service, client)) => {
                 let log = service.log_tail(LOG_LINES);
                 drop(client);
                 service.stop().await;
                 log
             }
-            Instance::Down(failure) => failure.actual,
+            Err(failure) => failure.actual,
         }
     }
 }
@@ -174,7 +150,7 @@ impl Instance {
 async fn watch_alone(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Alone> {
     let proxy = DatabaseProxy::start(database.url()).await?;
     proxy.cut().await;
-    let instance = instance(place, proxy.url()).await?;
+    let instance = Instance::start(place, proxy.url()).await?;
     let (health_without, ready_without) =
         tokio::join!(instance.get("/health"), instance.get("/ready"));
     proxy.restore().await;
@@ -194,16 +170,14 @@ async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
     let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
     // A table of this name that is not committed yet: whoever creates it as well has to wait.
     let mut creating = holder.begin().await?;
-    sqlx::query("CREATE TABLE records (id int)")
-        .execute(&mut *creating)
-        .await?;
+    creating.execute("CREATE TABLE records (id int)").await?;
     let holder_pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
         .fetch_one(&mut *creating)
         .await?;
 
     let (one, other) = tokio::join!(
-        instance(place, database.url()),
-        instance(place, database.url())
+        Instance::start(place, database.url()),
+        Instance::start(place, database.url())
     );
     let (one, other) = (one?, other?);
     let creating_at_once = creating_at_once(&mut watcher, holder_pid).await?;
@@ -224,21 +198,18 @@ async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
 
 /// How many sessions wait for the holder's table, once both instances wait for something, or have had the time for it.
 async fn creating_at_once(watcher: &mut PgConnection, holder_pid: i32) -> anyhow::Result<usize> {
-    let began = Instant::now();
-    loop {
-        let waiting: Vec<bool> = sqlx::query_scalar(
+    let look = async || {
+        let waiting = sqlx::query_scalar(
             "SELECT $1 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity
              WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        )
-        .bind(holder_pid)
-        .fetch_all(&mut *watcher)
-        .await
-        .context("cannot see who waits for whom")?;
-        if waiting.len() >= 2 || began.elapsed() > BOTH_ARRIVE {
-            return Ok(waiting.into_iter().filter(|for_holder| *for_holder).count());
-        }
-        tokio::time::sleep(POLL).await;
-    }
+        );
+        waiting.bind(holder_pid).fetch_all(&mut *watcher).await
+    };
+    let both =
+        |waiting: &sqlx::Result<Vec<bool>>| !matches!(waiting, Ok(waiting) if waiting.len() < 2);
+    let waiting = wait::last_within(BOTH_ARRIVE, look, both).await;
+    let waiting = waiting.context("cannot see who waits for whom")?;
+    Ok(waiting.into_iter().filter(|for_holder| *for_holder).count())
 }
 
 async fn columns(watcher: &mut PgConnection) -> sqlx::Result<Vec<String>> {
@@ -270,17 +241,15 @@ async fn read_by_the_next(
             format!("its columns: {columns:?}"),
         )));
     }
-    sqlx::query(
-        "INSERT INTO records (id, value, odd, divisible_by_3, visited)
-         VALUES (1, 'kept', true, false, true)",
-    )
-    .execute(watcher)
-    .await?;
-    let instance = instance(place, database.url()).await?;
-    let read = match instance.ready().await {
-        Ok(_) => instance.get("/read/1").await,
-        Err(failure) => Err(failure),
+    let record = "INSERT INTO records (id, value, odd, divisible_by_3, visited)
+         VALUES (1, 'kept', true, false, true)";
+    watcher.execute(record).await?;
+    let instance = Instance::start(place, database.url()).await?;
+    let read = async {
+        instance.ready().await?;
+        instance.get("/read/1").await
     };
+    let read = read.await;
     instance.stop().await;
     Ok(read)
 }

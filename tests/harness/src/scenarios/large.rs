@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Place, Played, Scenario, Stage, When};
-use crate::scenarios::ContractTest;
+use super::{Place, Scenario, Stage, When};
 use workshop_postgres::Provider;
 
 pub use super::asked as test;
@@ -22,16 +21,9 @@ pub const MANY_RECORDS: &str = "\
 /// How many times as many there are in a container: Docker's own proxy takes up to 36 MiB ahead.
 const IN_DOCKER: usize = 3;
 
-pub static SCENARIO: Scenario = Scenario {
-    name: "large",
-    when: When::Waiting,
-    of_the_contract: true,
-    play: |place, tests| Box::pin(play(place, tests)),
-};
-
-async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    stage(place, TIMEOUT).await?.ask(tests).await
-}
+pub static SCENARIO: Scenario = Scenario::new("large", When::Waiting, |place, tests| {
+    Box::pin(async { stage(place, TIMEOUT).await?.ask(tests).await })
+});
 
 /// A service with that many records.
 pub async fn stage(place: &Place<'_>, timeout: Duration) -> anyhow::Result<Stage> {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::build::launch::Launch;
 use crate::report::Verdict;
-use crate::request::failure::TestError;
+use crate::request::failure::{TestError, TestResult};
 use crate::service::Stopped;
 use anyhow::Context as _;
 use tokio::task::JoinHandle;
@@ -34,9 +34,6 @@ pub use stage::{Context, Stage};
 
 /// How many of the service's last log lines go with a failure.
 const LOG_LINES: usize = 8;
-
-/// How a contract test ends.
-pub type TestResult = Result<(), TestError>;
 
 /// One test of the contract.
 #[derive(Clone)]
@@ -58,8 +55,23 @@ pub struct Scenario {
     /// False where the tests look below the service, which is each implementation's own matter.
     pub of_the_contract: bool,
     /// Plays it for these tests and gives their verdicts in the same order.
-    pub play: for<'a> fn(&'a Place<'a>, &'a [&'a ContractTest]) -> Playing<'a>,
+    pub play: Play,
 }
+
+impl Scenario {
+    /// A scenario of the contract.
+    const fn new(name: &'static str, when: When, play: Play) -> Scenario {
+        Scenario {
+            name,
+            when,
+            of_the_contract: true,
+            play,
+        }
+    }
+}
+
+/// How a scenario is played.
+pub type Play = for<'a> fn(&'a Place<'a>, &'a [&'a ContractTest]) -> Playing<'a>;
 
 /// A scenario being played.
 pub type Playing<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Played>> + 'a>>;

@@ -2,30 +2,24 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::{Place, Played, Scenario, When};
 use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
+use workshop_base::wait;
 
 pub use super::judged as test;
 
 /// How soon after the database's return a service must work again.
 pub const RECOVERY_LIMIT: Duration = Duration::from_secs(5);
-/// Between two requests while waiting for the recovery.
-const POLL: Duration = Duration::from_millis(20);
 
 /// `DATABASE_TIMEOUT_MS`: short, since a learner waits for it.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
-pub static SCENARIO: Scenario = Scenario {
-    name: "outage",
-    when: When::Brief,
-    of_the_contract: true,
-    play: |place, tests| Box::pin(play(place, tests)),
-};
+pub static SCENARIO: Scenario = Scenario::new("outage", When::Brief, |place, tests| {
+    Box::pin(play(place, tests))
+});
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let stage = place.stage(TIMEOUT).await?;
@@ -77,7 +71,7 @@ impl Outage {
 /// The answer of a service that has been started a moment ago: it may still be migrating, and a cold JVM may need longer for
 /// its first connection than a request may wait for one.
 pub async fn settled(client: &Client, path: &str) -> Result<Answer, Failure> {
-    ask_while(client, path, |answer| has_status(answer, 503)).await
+    ask_until(client, path, |answer| !has_status(answer, 503)).await
 }
 
 /// The answer after the outage. What did not work before it is asked once only: it has nothing to recover.
@@ -86,31 +80,25 @@ async fn recovered(
     path: &str,
     before: &Result<Answer, Failure>,
 ) -> Result<Answer, Failure> {
-    let worked_before = has_status(before, 200);
-    ask_while(client, path, |answer| {
-        worked_before && !has_status(answer, 200)
-    })
-    .await
+    let worked_before = works(before);
+    ask_until(client, path, |answer| !worked_before || works(answer)).await
 }
 
-pub(super) fn has_status(answer: &Result<Answer, Failure>, status: u16) -> bool {
+pub(super) fn works(answer: &Result<Answer, Failure>) -> bool {
+    has_status(answer, 200)
+}
+
+fn has_status(answer: &Result<Answer, Failure>, status: u16) -> bool {
     answer
         .as_ref()
         .is_ok_and(|answer| answer.status() == status)
 }
 
-/// Asks again while the answer is of that kind, until the limit.
-pub(super) async fn ask_while(
+/// Asks until the answer is of that kind, at most until the limit.
+pub(super) async fn ask_until(
     client: &Client,
     path: &str,
-    again: impl Fn(&Result<Answer, Failure>) -> bool,
+    is_so: impl Fn(&Result<Answer, Failure>) -> bool,
 ) -> Result<Answer, Failure> {
-    let deadline = Instant::now() + RECOVERY_LIMIT;
-    loop {
-        let answer = client.get(path).await;
-        if !again(&answer) || Instant::now() > deadline {
-            return answer;
-        }
-        tokio::time::sleep(POLL).await;
-    }
+    wait::last_within(RECOVERY_LIMIT, async || client.get(path).await, is_so).await
 }

@@ -23,10 +23,10 @@ use crate::service::{Service, Settings};
 pub use super::asked as test;
 
 pub static SCENARIO: Scenario = Scenario {
-    name: "own",
-    when: When::Waiting,
     of_the_contract: false,
-    play: |place, tests| Box::pin(play(place, tests)),
+    ..Scenario::new("own", When::Waiting, |place, tests| {
+        Box::pin(play(place, tests))
+    })
 };
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {

@@ -4,17 +4,18 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use sqlx::Executor;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
-use super::silence::{ANSWER_LIMIT_IN_TROUBLE, SHORT_TIMEOUT};
+use super::outage::works;
+use super::silence::{ANSWER_LIMIT_IN_TROUBLE, Answers, SHORT_TIMEOUT};
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, Stage, When};
 use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
-use workshop_base::process;
+use workshop_base::{process, wait};
 
 pub use super::judged as test;
 
@@ -24,32 +25,24 @@ const READERS: usize = 8;
 pub const RECOVERY_LIMIT: Duration = Duration::from_secs(2);
 /// How long a service may take to let go of what the outage has cost it.
 const RELEASE_LIMIT: Duration = Duration::from_secs(2);
-/// Between two looks at something that cannot be awaited.
-const POLL: Duration = Duration::from_millis(10);
 
-pub static SCENARIO: Scenario = Scenario {
-    name: "restart",
-    when: When::Waiting,
-    of_the_contract: true,
-    play: |place, tests| Box::pin(play(place, tests)),
-};
+pub static SCENARIO: Scenario = Scenario::new("restart", When::Waiting, |place, tests| {
+    Box::pin(play(place, tests))
+});
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let stage = place.stage(SHORT_TIMEOUT).await?;
-    let restart = Restart::watch(&stage)
-        .await
-        .map_err(|error| database_trouble(error.into()))?;
+    let restart = Restart::watch(&stage).await;
+    let restart = restart.map_err(|error| database_trouble(error.into()))?;
     stage.judged(&restart, tests).await
 }
 
 /// Ends the service's sessions as a server does that stops, and then is not there: the proxy's port refuses connections.
 async fn stop_the_database(stage: &Stage) -> sqlx::Result<()> {
-    sqlx::query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid()",
-    )
-    .execute(&mut *stage.context.database.lock().await)
-    .await?;
+    let end_its_sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let mut database = stage.context.database.lock().await;
+    database.execute(end_its_sessions).await?;
     stage.context.proxy.cut().await;
     Ok(())
 }
@@ -76,11 +69,11 @@ impl Footprint {
 #[derive(Debug)]
 pub struct Restart {
     /// Reads while the database stopped and while it started: some of them were still, or already, possible.
-    pub at_the_edges: Vec<Result<Answer, Failure>>,
+    pub at_the_edges: Answers,
     /// Reads that were sent while the database was stopped.
-    pub while_stopped: Vec<Result<Answer, Failure>>,
+    pub while_stopped: Answers,
     /// The first answer with a record, or else the last one within [`RECOVERY_LIMIT`] of the database's return; one a reader.
-    pub after: Vec<Result<Answer, Failure>>,
+    pub after: Answers,
     /// The connections to the database that were open in the end.
     pub connections: usize,
     /// How many the service may have.
@@ -97,24 +90,24 @@ impl Restart {
         let (proxy, pid) = (&stage.context.proxy, stage.service.pid());
         let pool_size = stage.pool_size();
         // The service has used the whole of its pool before, as it would have in production.
-        readers(|| read_until_it_works(client)).await;
+        readers(async || read_until_it_works(client).await).await;
         let before = Footprint::of(pid, proxy);
 
         let (stopped, mut at_the_edges) = reading_during(client, stop_the_database(stage)).await;
         stopped?;
-        let while_stopped = readers(|| read(client)).await;
+        let while_stopped = readers(async || read(client).await).await;
         let ((), answers) = reading_during(client, proxy.restore()).await;
         at_the_edges.extend(answers);
-        let after = readers(|| read_until_it_works(client)).await;
+        let after = readers(async || read_until_it_works(client).await).await;
 
-        let released = Instant::now() + RELEASE_LIMIT;
-        let mut afterwards = Footprint::of(pid, proxy);
-        while (proxy.open() > pool_size || has_more_files(afterwards, before))
-            && Instant::now() < released
-        {
-            tokio::time::sleep(POLL).await;
-            afterwards = Footprint::of(pid, proxy);
-        }
+        let footprint = async || Footprint::of(pid, proxy);
+        let released = |now: &Option<Footprint>| {
+            let more_files = now
+                .zip(before)
+                .is_some_and(|(now, before)| now.files > before.files);
+            proxy.open() <= pool_size && !more_files
+        };
+        let afterwards = wait::last_within(RELEASE_LIMIT, footprint, released).await;
         Ok(Restart {
             at_the_edges,
             while_stopped,
@@ -127,13 +120,8 @@ impl Restart {
     }
 }
 
-fn has_more_files(now: Option<Footprint>, before: Option<Footprint>) -> bool {
-    now.zip(before)
-        .is_some_and(|(now, before)| now.files > before.files)
-}
-
 /// What all readers come back with.
-async fn readers<T, Reading: Future<Output = T>>(reader: impl Fn() -> Reading) -> Vec<T> {
+async fn readers<T>(reader: impl AsyncFn() -> T) -> Vec<T> {
     join_all((0..READERS).map(|_| reader())).await
 }
 
@@ -143,23 +131,19 @@ async fn read(client: &Client) -> Result<Answer, Failure> {
 
 /// Reads again until a record comes, at most until the limit.
 async fn read_until_it_works(client: &Client) -> Result<Answer, Failure> {
-    let deadline = Instant::now() + RECOVERY_LIMIT;
-    loop {
-        let answer = read(client).await;
-        if answer.as_ref().is_ok_and(|answer| answer.status() == 200) || Instant::now() > deadline {
-            return answer;
-        }
-        tokio::time::sleep(POLL).await;
-    }
+    wait::last_within(RECOVERY_LIMIT, async || read(client).await, works).await
 }
 
 /// Lets all readers read, again and again, until something has happened. The last reads end after it.
-async fn reading_during<T>(
-    client: &Client,
-    event: impl Future<Output = T>,
-) -> (T, Vec<Result<Answer, Failure>>) {
+async fn reading_during<T>(client: &Client, event: impl Future<Output = T>) -> (T, Answers) {
     let (happens, has_happened) = watch::channel(false);
-    let reading = readers(|| read_until(client, &has_happened));
+    let reading = readers(async || {
+        let mut answers = Answers::new();
+        while !*has_happened.borrow() {
+            answers.push(read(client).await);
+        }
+        answers
+    });
     let event = async {
         let result = event.await;
         happens.send_replace(true);
@@ -167,15 +151,4 @@ async fn reading_during<T>(
     };
     let (result, answers) = tokio::join!(event, reading);
     (result, answers.into_iter().flatten().collect())
-}
-
-async fn read_until(
-    client: &Client,
-    has_happened: &watch::Receiver<bool>,
-) -> Vec<Result<Answer, Failure>> {
-    let mut answers = Vec::new();
-    while !*has_happened.borrow() {
-        answers.push(read(client).await);
-    }
-    answers
 }

@@ -16,50 +16,37 @@ use workshop_base::scratch;
 pub use super::judged as test;
 
 /// A setting that stops the start: a variable and its value; none when it is not set at all.
-#[derive(Debug, Clone, Copy)]
-pub struct WrongSetting {
-    /// The variable.
-    pub variable: &'static str,
-    /// Its value.
-    pub value: Option<&'static str>,
-}
+pub type WrongSetting = (&'static str, Option<&'static str>);
 
 /// The part of [`WRONG_SETTINGS`] that no message may repeat.
 pub const SECRET: &str = "s3cret";
 
 /// Each of these alone has to stop the start.
 pub const WRONG_SETTINGS: [WrongSetting; 13] = [
-    wrong("PORT", Some("eighty")),
-    wrong("PORT", Some("65536")),
-    wrong("API_KEYS", None),
-    wrong("API_KEYS", Some("")),
-    wrong("API_KEYS", Some("s3cret,,another")),
-    wrong("DATABASE_URL", None),
-    wrong(
+    ("PORT", Some("eighty")),
+    ("PORT", Some("65536")),
+    ("API_KEYS", None),
+    ("API_KEYS", Some("")),
+    ("API_KEYS", Some("s3cret,,another")),
+    ("DATABASE_URL", None),
+    (
         "DATABASE_URL",
         Some("mysql://user:s3cret@localhost/records"),
     ),
-    wrong("DATABASE_POOL_SIZE", Some("0")),
-    wrong("DATABASE_TIMEOUT_MS", Some("249")),
-    wrong("DATABASE_TIMEOUT_MS", Some("1s")),
-    wrong("DATABASE_TIMEOUT_MS", Some("99999999999")),
-    wrong("EXPORT_TIMEOUT_MS", Some("-1")),
-    wrong("LOG_LEVEL", Some("loud")),
+    ("DATABASE_POOL_SIZE", Some("0")),
+    ("DATABASE_TIMEOUT_MS", Some("249")),
+    ("DATABASE_TIMEOUT_MS", Some("1s")),
+    ("DATABASE_TIMEOUT_MS", Some("99999999999")),
+    ("EXPORT_TIMEOUT_MS", Some("-1")),
+    ("LOG_LEVEL", Some("loud")),
 ];
-
-const fn wrong(variable: &'static str, value: Option<&'static str>) -> WrongSetting {
-    WrongSetting { variable, value }
-}
 
 /// How long a run may take that is over at once: a JVM starts slowly.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub static SCENARIO: Scenario = Scenario {
-    name: "short_runs",
-    when: When::Waiting,
-    of_the_contract: true,
-    play: |place, tests| Box::pin(play(place, tests)),
-};
+pub static SCENARIO: Scenario = Scenario::new("short_runs", When::Waiting, |place, tests| {
+    Box::pin(play(place, tests))
+});
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let stage = place.stage(steady::TIMEOUT).await?;
@@ -93,25 +80,23 @@ impl ShortRuns {
     /// Runs the program, one run after the other, beside a service that runs.
     async fn watch(place: &Place<'_>, stage: &Stage) -> anyhow::Result<ShortRuns> {
         let free = service::free_address()?;
-        let run =
-            async |address, change: &dyn Fn(&mut Command)| run(place, stage, address, change).await;
         let mut refused = Vec::new();
         for wrong in WRONG_SETTINGS {
-            let change = |command: &mut Command| {
-                match wrong.value {
-                    Some(value) => command.env(wrong.variable, value),
-                    None => command.env_remove(wrong.variable),
+            let run = run(place, stage, free, |command| {
+                match wrong {
+                    (variable, Some(value)) => command.env(variable, value),
+                    (variable, None) => command.env_remove(variable),
                 };
-            };
-            refused.push((wrong, run(free, &change).await?));
+            });
+            refused.push((wrong, run.await?));
         }
         let health_check = |command: &mut Command| {
             command.arg("health");
         };
         Ok(ShortRuns {
             refused,
-            healthy: run(stage.service.address(), &health_check).await?,
-            nobody_there: run(free, &health_check).await?,
+            healthy: run(place, stage, stage.service.address(), health_check).await?,
+            nobody_there: run(place, stage, free, health_check).await?,
         })
     }
 }
@@ -120,30 +105,22 @@ async fn run(
     place: &Place<'_>,
     stage: &Stage,
     address: SocketAddr,
-    change: &dyn Fn(&mut Command),
+    change: impl Fn(&mut Command),
 ) -> anyhow::Result<ShortRun> {
     let output =
         NamedTempFile::with_prefix_in(scratch::owned("short-run"), place.workspace.logs())?;
-    let mut command = service::command(
-        place.launch,
-        &stage.context.settings,
-        address,
-        output.path(),
-    )?;
+    let settings = &stage.context.settings;
+    let mut command = service::command(place.launch, settings, address, output.path())?;
     change(&mut command);
     let mut child = tokio::process::Command::from(command)
         .kill_on_drop(true)
         .spawn()
         .with_context(|| format!("cannot run {}", place.launch.label))?;
-    let status = match tokio::time::timeout(PATIENCE, child.wait()).await {
-        Ok(status) => Some(status?),
-        Err(_still_running) => {
-            child.kill().await?;
-            None
-        }
-    };
+    let status = tokio::time::timeout(PATIENCE, child.wait()).await;
+    // One that still runs has to be gone before its output is read. The others have ended.
+    let _ = child.kill().await;
     Ok(ShortRun {
-        code: status.and_then(|status| status.code()),
+        code: status.ok().transpose()?.and_then(|status| status.code()),
         output: String::from_utf8_lossy(&fs::read(output.path())?).into_owned(),
     })
 }

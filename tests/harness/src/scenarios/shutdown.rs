@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
@@ -17,6 +17,7 @@ use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client, Download};
 use crate::scenarios::ContractTest;
 use crate::service::{Service, sockets};
+use workshop_base::wait;
 
 pub use super::judged as test;
 
@@ -34,15 +35,10 @@ const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 const LET_GO_WITHIN: Duration = Duration::from_secs(8);
 /// Connections on which nothing is asked.
 const IDLE_CONNECTIONS: usize = 50;
-/// Between two looks at something that cannot be awaited.
-const POLL: Duration = Duration::from_millis(5);
 
-pub static SCENARIO: Scenario = Scenario {
-    name: "shutdown",
-    when: When::Waiting,
-    of_the_contract: true,
-    play: |place, tests| Box::pin(play(place, tests)),
-};
+pub static SCENARIO: Scenario = Scenario::new("shutdown", When::Waiting, |place, tests| {
+    Box::pin(play(place, tests))
+});
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let (busy, held) = tokio::join!(place.stage(TIMEOUT), large::stage(place, SHORT_TIMEOUT));
@@ -111,7 +107,7 @@ impl Busy {
         read_until_all_work(client, pool_size).await;
         let mut lock = lock_the_records(&mut database).await?;
         let (in_flight, seen) = tokio::join!(read(client, 2 * pool_size), async {
-            let waiting = wait_for_waiting(&mut lock, |waiting| waiting == pool_size as i64).await;
+            let waiting = wait_for_waiting(&mut lock, pool_size as i64).await;
             // The others wait inside the service, where nobody sees them. Who connected after them is answered, and all that
             // was sent has been read: a request that nobody has read yet may be refused.
             let _ = client.get("/health").await;
@@ -140,15 +136,15 @@ impl Held {
         // All connections are open before, so that the export gets one in its short time.
         read_until_all_work(client, pool_size).await;
         let clients = tokio::try_join!(stalled_export(client), idle_connections(service.address()));
-        let end = match clients {
-            Ok(_connections) => {
-                let asked = Instant::now();
-                service.ask_to_stop();
-                Ok(End::of(service, asked, stage.context.settings.timeout).await)
-            }
-            Err(failure) => Err(failure),
+        let connections = match clients {
+            Ok(connections) => connections,
+            Err(failure) => return Held { end: Err(failure) },
         };
-        Held { end }
+        let asked = Instant::now();
+        service.ask_to_stop();
+        let end = End::of(service, asked, stage.context.settings.timeout).await;
+        drop(connections);
+        Held { end: Ok(end) }
     }
 }
 
@@ -157,13 +153,8 @@ impl End {
     async fn of(service: &mut Service, asked: Instant, timeout: Duration) -> End {
         // A request may wait that long for a connection, and as long for its query.
         let limit = 2 * timeout + LET_GO_WITHIN;
-        let mut status = service.exited();
-        while status.is_none() && asked.elapsed() < limit {
-            tokio::time::sleep(POLL).await;
-            status = service.exited();
-        }
         End {
-            status,
+            status: wait::until((asked + limit).into_std(), async || service.exited()).await,
             took: asked.elapsed(),
             limit,
         }
@@ -172,14 +163,8 @@ impl End {
 
 /// Whether it refuses a new connection before the limit.
 async fn refuses_connections(address: SocketAddr) -> bool {
-    let deadline = Instant::now() + REFUSED_WITHIN;
-    while TcpStream::connect(address).await.is_ok() {
-        if Instant::now() > deadline {
-            return false;
-        }
-        tokio::time::sleep(POLL).await;
-    }
-    true
+    let refused = async || TcpStream::connect(address).await.err();
+    wait::within(REFUSED_WITHIN, refused).await.is_some()
 }
 
 /// An export of which a client has taken one line, and takes no more.
@@ -191,14 +176,10 @@ async fn stalled_export(client: &Client) -> Result<Download, Failure> {
 
 /// Connections on which one request has been answered, and nothing else is asked.
 async fn idle_connections(address: SocketAddr) -> Result<Vec<TcpStream>, Failure> {
-    let connections = (0..IDLE_CONNECTIONS).map(|_| idle_connection(address));
-    let connections: std::io::Result<Vec<TcpStream>> =
-        join_all(connections).await.into_iter().collect();
-    connections.map_err(|error| {
-        Failure::new(
-            format!("answers on {IDLE_CONNECTIONS} connections at the same time"),
-            error.to_string(),
-        )
+    let connections = try_join_all((0..IDLE_CONNECTIONS).map(|_| idle_connection(address)));
+    connections.await.map_err(|error| {
+        let expected = format!("answers on {IDLE_CONNECTIONS} connections at the same time");
+        Failure::new(expected, error.to_string())
     })
 }
 

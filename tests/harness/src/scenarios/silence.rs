@@ -3,25 +3,21 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use sqlx::postgres::PgConnection;
-use sqlx::{Connection, Postgres, Transaction};
-use tokio::time::Instant;
+use sqlx::{Connection, Executor, Postgres, Transaction};
 
-use super::outage::RECOVERY_LIMIT;
+use super::outage::{RECOVERY_LIMIT, works};
 use super::stage::database_trouble;
-use super::{Place, Played, Scenario, When};
+use super::{Place, Played, Scenario, Stage, When};
 use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
-use crate::service::proxy::DatabaseProxy;
+use workshop_base::wait;
 
 pub use super::judged as test;
 
 /// How long the database may still work on a query that nobody waits for any more.
 const ABANDONED_LIMIT: Duration = Duration::from_secs(1);
-/// Between two looks at something that cannot be awaited.
-const POLL: Duration = Duration::from_millis(5);
 
 /// `DATABASE_TIMEOUT_MS` of services that wait for it several times: the shortest that the contract allows.
 pub const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
@@ -29,27 +25,14 @@ pub const SHORT_TIMEOUT: Duration = Duration::from_millis(250);
 /// adds.
 pub const ANSWER_LIMIT_IN_TROUBLE: Duration = Duration::from_millis(2 * 250 + 1000);
 
-pub static SCENARIO: Scenario = Scenario {
-    name: "silence",
-    when: When::Waiting,
-    of_the_contract: true,
-    play: |place, tests| Box::pin(play(place, tests)),
-};
+pub static SCENARIO: Scenario = Scenario::new("silence", When::Waiting, |place, tests| {
+    Box::pin(play(place, tests))
+});
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let stage = place.stage(SHORT_TIMEOUT).await?;
-    let client = stage.context.client.within(ANSWER_LIMIT_IN_TROUBLE);
-    let mut database = stage.context.database.lock().await;
-    let silence = Silence::watch(
-        &client,
-        &stage.context.proxy,
-        &mut database,
-        stage.pool_size(),
-    );
-    let silence = silence
-        .await
-        .map_err(|error| database_trouble(error.into()))?;
-    drop(database);
+    let silence = Silence::watch(&stage).await;
+    let silence = silence.map_err(|error| database_trouble(error.into()))?;
     stage.judged(&silence, tests).await
 }
 
@@ -76,35 +59,22 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// Watches a service with a pool of this size. `database` is the test's own connection, past the proxy.
-    async fn watch(
-        client: &Client,
-        proxy: &DatabaseProxy,
-        database: &mut PgConnection,
-        pool_size: usize,
-    ) -> sqlx::Result<Silence> {
+    async fn watch(stage: &Stage) -> sqlx::Result<Silence> {
+        let client = &stage.context.client.within(ANSWER_LIMIT_IN_TROUBLE);
+        let (proxy, pool_size) = (&stage.context.proxy, stage.pool_size());
+        let database = &mut *stage.context.database.lock().await;
         let before = read_until_all_work(client, pool_size).await;
 
-        let mut lock = lock_the_records(database).await?;
-        let (under_way, waiting) = tokio::join!(read(client, pool_size), async {
-            let waiting = wait_for_waiting(&mut lock, |waiting| waiting == pool_size as i64).await;
-            proxy.stall();
-            waiting
-        });
-        waiting?;
-        let abandoned = wait_for_waiting(&mut lock, |waiting| waiting == 0).await?;
+        let (under_way, mut lock) =
+            read_under_way(client, database, pool_size, || proxy.stall()).await?;
+        let abandoned = wait_for_waiting(&mut lock, 0).await?;
         lock.rollback().await?;
         let into_it = read(client, 2 * pool_size).await;
         proxy.resume();
         let after = read_until_all_work(client, pool_size).await;
 
-        let mut lock = lock_the_records(database).await?;
-        let (when_lost, waiting) = tokio::join!(read(client, pool_size), async {
-            let waiting = wait_for_waiting(&mut lock, |waiting| waiting == pool_size as i64).await;
-            proxy.lose();
-            waiting
-        });
-        waiting?;
+        let (when_lost, lock) =
+            read_under_way(client, database, pool_size, || proxy.lose()).await?;
         lock.rollback().await?;
         let after_the_loss = read_until_all_work(client, pool_size).await;
         Ok(Silence {
@@ -119,25 +89,32 @@ impl Silence {
     }
 }
 
+/// Reads as many records as the pool has connections, and strikes when all queries are under way: a lock holds them.
+async fn read_under_way<'a>(
+    client: &Client,
+    database: &'a mut PgConnection,
+    pool_size: usize,
+    strike: impl Fn(),
+) -> sqlx::Result<(Answers, Transaction<'a, Postgres>)> {
+    let mut lock = lock_the_records(database).await?;
+    let (answers, waiting) = tokio::join!(read(client, pool_size), async {
+        let waiting = wait_for_waiting(&mut lock, pool_size as i64).await;
+        strike();
+        waiting
+    });
+    waiting.map(|_| (answers, lock))
+}
+
 /// Reads this many records at the same time.
 pub(super) async fn read(client: &Client, count: usize) -> Answers {
     let paths: Vec<String> = (1..=count).map(|id| format!("/read/{id}")).collect();
-    join_all(paths.iter().map(|path| client.get(path))).await
+    client.get_all(&paths).await
 }
 
 /// Reads again until all of them have a record, at most until the limit.
 pub(super) async fn read_until_all_work(client: &Client, count: usize) -> Answers {
-    let deadline = Instant::now() + RECOVERY_LIMIT;
-    loop {
-        let answers = read(client, count).await;
-        let work = |answer: &Result<Answer, Failure>| {
-            answer.as_ref().is_ok_and(|answer| answer.status() == 200)
-        };
-        if answers.iter().all(work) || Instant::now() > deadline {
-            return answers;
-        }
-        tokio::time::sleep(POLL).await;
-    }
+    let all_work = |answers: &Answers| answers.iter().all(works);
+    wait::last_within(RECOVERY_LIMIT, async || read(client, count).await, all_work).await
 }
 
 /// Holds every query on the records until the transaction ends.
@@ -145,29 +122,25 @@ pub(super) async fn lock_the_records(
     database: &mut PgConnection,
 ) -> sqlx::Result<Transaction<'_, Postgres>> {
     let mut transaction = database.begin().await?;
-    sqlx::query("LOCK TABLE records IN ACCESS EXCLUSIVE MODE")
-        .execute(&mut *transaction)
+    transaction
+        .execute("LOCK TABLE records IN ACCESS EXCLUSIVE MODE")
         .await?;
     Ok(transaction)
 }
 
-/// How many queries wait for the lock: asks until the number is the wanted one, at most until the limit.
+/// How many queries wait for the lock: asks until it is this number, at most until the limit.
 pub(super) async fn wait_for_waiting(
     lock: &mut Transaction<'_, Postgres>,
-    wanted: impl Fn(i64) -> bool,
+    wanted: i64,
 ) -> sqlx::Result<i64> {
-    let deadline = Instant::now() + ABANDONED_LIMIT;
-    loop {
-        let waiting: i64 = sqlx::query_scalar(
-            // The table has the same number in every copy of the database.
+    let waiting = async || {
+        // The table has the same number in every copy of the database.
+        let waiting = sqlx::query_scalar(
             "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
              WHERE datname = current_database() AND relation = 'records'::regclass AND NOT granted",
-        )
-        .fetch_one(&mut **lock)
-        .await?;
-        if wanted(waiting) || Instant::now() > deadline {
-            return Ok(waiting);
-        }
-        tokio::time::sleep(POLL).await;
-    }
+        );
+        waiting.fetch_one(&mut **lock).await
+    };
+    let is_so = |waiting: &sqlx::Result<i64>| !matches!(waiting, Ok(number) if *number != wanted);
+    wait::last_within(ABANDONED_LIMIT, waiting, is_so).await
 }

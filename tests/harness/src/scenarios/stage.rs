@@ -50,6 +50,13 @@ impl Context {
             .with_context(|| format!("cannot read the service's log {}", self.log.display()))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
+
+    /// The first line of what the service has written that is so.
+    pub fn logged_line(&self, is_so: impl Fn(&str) -> bool) -> anyhow::Result<Option<String>> {
+        let logged = self.logged()?;
+        let found = logged.lines().find(|line| is_so(line));
+        Ok(found.map(str::to_owned))
+    }
 }
 
 /// A running service with everything that its tests need.

@@ -88,74 +88,69 @@ impl Settings {
 
 /// Why a service could not be judged: it never got to its first answer.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+#[error("{label} {why}")]
+pub struct StartError {
+    /// The target.
+    pub label: String,
+    /// What it did instead.
+    pub why: NoStart,
+    /// Its last log lines.
+    pub log: String,
+}
+
+/// What a service does that does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum NoStart {
     /// The process ended before it answered.
-    #[error("{label} exited at start ({status}) before it answered")]
-    Exited {
-        /// The target.
-        label: String,
-        /// How it ended.
-        status: String,
-        /// Its last log lines.
-        log: String,
-    },
+    #[error("exited at start ({0}) before it answered")]
+    Exited(String),
     /// The process runs, but nothing answers on the port it was given.
-    #[error("{label} did not answer on port {port} within {} s", .waited.as_secs())]
+    #[error("did not answer on port {port} within {} s", .waited.as_secs())]
     NeverReady {
-        /// The target.
-        label: String,
         /// The port that it was told to listen on.
         port: u16,
         /// How long it was waited for.
         waited: Duration,
-        /// Its last log lines.
-        log: String,
     },
     /// Something answers, but it is not HTTP.
-    #[error("{label} answers on port {port}, but not with HTTP: it sent {sent:?}")]
+    #[error("answers on port {port}, but not with HTTP: it sent {sent:?}")]
     NotHttp {
-        /// The target.
-        label: String,
         /// The port.
         port: u16,
         /// The first bytes that came.
         sent: String,
     },
     /// The process could not be started at all.
-    #[error("{label} cannot be started: {error}")]
-    Spawn {
-        /// The target.
-        label: String,
-        /// What the system said.
-        error: std::io::Error,
-    },
+    #[error("cannot be started: {0}")]
+    Spawn(std::io::Error),
 }
 
 impl StartError {
+    fn spawn(launch: &Launch) -> impl Fn(std::io::Error) -> StartError {
+        |error| StartError {
+            label: launch.label.clone(),
+            why: NoStart::Spawn(error),
+            log: String::new(),
+        }
+    }
+
     /// The error for people: with the log's last lines and what to do next.
     pub fn trouble(&self) -> Trouble {
-        let what = match self {
-            StartError::Exited { log, .. } | StartError::NeverReady { log, .. } => {
-                format!("{self}\n{}", quoted(log))
-            }
-            StartError::NotHttp { .. } | StartError::Spawn { .. } => self.to_string(),
-        };
-        let trouble = Trouble::new(what);
-        match self {
-            StartError::Exited { label, .. } => trouble
+        let alone = format!("just run {} starts it alone", self.label);
+        let with_log = || Trouble::new(format!("{self}\n{}", quoted(&self.log)));
+        match self.why {
+            NoStart::Exited(_) => with_log()
                 .expected("a process that keeps running and answers GET /health")
-                .next(format!(
-                    "read the lines above; just run {label} starts it alone"
-                )),
-            StartError::NeverReady { label, .. } => trouble
+                .next(format!("read the lines above; {alone}")),
+            NoStart::NeverReady { .. } => with_log()
                 .expected("an answer to GET /health on the address and port that ADDRESS and PORT name")
                 .next(format!(
-                    "does it read PORT from the environment? just run {label} starts it alone; on a slow machine: WORKSHOP_START_LIMIT=300 (seconds)"
+                    "does it read PORT from the environment? {alone}; on a slow machine: WORKSHOP_START_LIMIT=300 (seconds)"
                 )),
-            StartError::NotHttp { label, .. } => trouble
+            NoStart::NotHttp { .. } => Trouble::new(self.to_string())
                 .expected("an HTTP/1.1 status line")
-                .next(format!("just run {label} starts it alone")),
-            StartError::Spawn { .. } => trouble.next("just doctor"),
+                .next(alone),
+            NoStart::Spawn(_) => Trouble::new(self.to_string()).next("just doctor"),
         }
     }
 
@@ -171,10 +166,8 @@ fn quoted(log: &str) -> String {
     if log.trim().is_empty() {
         return "  (it wrote nothing to its log)".to_owned();
     }
-    log.lines()
-        .map(|line| format!("  | {line}"))
-        .collect::<Vec<_>>()
-        .join("\n")
+    let lines = log.lines().map(|line| format!("  | {line}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// How a service ended.
@@ -214,28 +207,16 @@ impl Service {
     ) -> Result<Service, StartError> {
         let mut attempt = 1;
         loop {
-            match Service::start_once(workspace, launch, settings).await {
-                Err(StartError::Exited { log, .. })
-                    if attempt < PORT_ATTEMPTS && port_was_taken(&log) =>
-                {
-                    attempt += 1
-                }
+            let address = free_address().map_err(StartError::spawn(launch))?;
+            match Service::start_at(workspace, launch, settings, address).await {
+                Err(StartError {
+                    why: NoStart::Exited(_),
+                    log,
+                    ..
+                }) if attempt < PORT_ATTEMPTS && port_was_taken(&log) => attempt += 1,
                 result => return result,
             }
         }
-    }
-
-    async fn start_once(
-        workspace: &Workspace,
-        launch: &Launch,
-        settings: &Settings,
-    ) -> Result<Service, StartError> {
-        let cannot_spawn = |error| StartError::Spawn {
-            label: launch.label.clone(),
-            error,
-        };
-        let address = free_address().map_err(cannot_spawn)?;
-        Service::start_at(workspace, launch, settings, address).await
     }
 
     /// Starts the target on this address and waits for its first HTTP answer.
@@ -245,39 +226,29 @@ impl Service {
         settings: &Settings,
         address: SocketAddr,
     ) -> Result<Service, StartError> {
-        let cannot_spawn = |error| StartError::Spawn {
-            label: launch.label.clone(),
-            error,
-        };
-        let mut service =
-            Service::spawn(workspace, launch, settings, address).map_err(cannot_spawn)?;
-        let limit = launch.limits.start;
+        let service = Service::spawn(workspace, launch, settings, address);
+        let mut service = service.map_err(StartError::spawn(launch))?;
+        let (port, waited) = (address.port(), launch.limits.start);
         let started = Instant::now();
-        loop {
+        let why = loop {
             if let Some(status) = service.exited() {
-                return Err(StartError::Exited {
-                    label: launch.label.clone(),
-                    status: in_words(status),
-                    log: service.log_tail(LOG_LINES),
-                });
+                break NoStart::Exited(in_words(status));
             }
             match first_answer(address).await {
-                FirstAnswer::Http => return Ok(service),
-                FirstAnswer::SomethingElse(sent) => {
-                    let (label, port) = (launch.label.clone(), address.port());
-                    return Err(StartError::NotHttp { label, port, sent });
+                Some(bytes) if bytes.starts_with(b"HTTP/") => return Ok(service),
+                Some(bytes) => {
+                    let sent = String::from_utf8_lossy(&bytes).into_owned();
+                    break NoStart::NotHttp { port, sent };
                 }
-                FirstAnswer::NotYet if started.elapsed() > limit => {
-                    return Err(StartError::NeverReady {
-                        label: launch.label.clone(),
-                        port: address.port(),
-                        waited: limit,
-                        log: service.log_tail(LOG_LINES),
-                    });
-                }
-                FirstAnswer::NotYet => tokio::time::sleep(POLL).await,
+                None if started.elapsed() > waited => break NoStart::NeverReady { port, waited },
+                None => tokio::time::sleep(POLL).await,
             }
-        }
+        };
+        Err(StartError {
+            label: launch.label.clone(),
+            why,
+            log: service.log_tail(LOG_LINES),
+        })
     }
 
     /// Spawns the target on this address without waiting for it.
@@ -289,12 +260,9 @@ impl Service {
     ) -> std::io::Result<Service> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         std::fs::create_dir_all(workspace.logs())?;
-        let run = format!(
-            "{}-{}",
-            std::process::id(),
-            STARTED.fetch_add(1, Ordering::Relaxed)
-        );
-        let log = workspace.logs().join(format!("{}.{run}.log", launch.label));
+        let (tool, run) = (std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
+        let log = format!("{}.{tool}-{run}.log", launch.label);
+        let log = workspace.logs().join(log);
         let mut command = command(launch, settings, address, &log)?;
         die_with_the_tool(&mut command, Signal::SIGKILL);
         let child = command.spawn()?;
@@ -444,15 +412,14 @@ pub fn command(
         .stdout(output.try_clone()?)
         .stderr(output)
         .process_group(0);
-    for (name, _) in std::env::vars_os() {
-        let name = name.to_string_lossy();
-        if name.starts_with("ROCKET_") || name == "JAVA_TOOL_OPTIONS" || name == "JDK_JAVA_OPTIONS"
-        {
-            command.env_remove(&*name);
-        }
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"ROCKET_")) {
+        command.env_remove(name);
     }
     // A backtrace would push the message of a panic out of the lines that a learner is shown.
     command
+        .env_remove("JAVA_TOOL_OPTIONS")
+        .env_remove("JDK_JAVA_OPTIONS")
         .env("RUST_BACKTRACE", "0")
         .envs(launch.env.iter().cloned())
         .envs(settings.environment(address));
@@ -513,40 +480,18 @@ pub fn port_was_taken(log: &str) -> bool {
     log.contains("address already in use") || log.contains("address in use")
 }
 
-enum FirstAnswer {
-    Http,
-    SomethingElse(String),
-    NotYet,
-}
-
-/// Asks for `/health` by hand: any status will do, and no connection stays behind.
-async fn first_answer(address: SocketAddr) -> FirstAnswer {
-    let Ok(Ok(bytes)) = tokio::time::timeout(Duration::from_secs(2), exchange(address)).await
-    else {
-        return FirstAnswer::NotYet;
-    };
-    if bytes.is_empty() {
-        FirstAnswer::NotYet
-    } else if bytes.starts_with(b"HTTP/") {
-        FirstAnswer::Http
-    } else {
-        FirstAnswer::SomethingElse(String::from_utf8_lossy(&bytes).into_owned())
-    }
+/// The first bytes of an answer to `/health`, asked for by hand: any status will do, and no connection stays behind.
+async fn first_answer(address: SocketAddr) -> Option<Vec<u8>> {
+    let answer = tokio::time::timeout(Duration::from_secs(2), exchange(address)).await;
+    answer.ok()?.ok().filter(|bytes| !bytes.is_empty())
 }
 
 async fn exchange(address: SocketAddr) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
-    let mut bytes = vec![0; 64];
-    let mut read = 0;
-    while read < 5 {
-        match stream.read(&mut bytes[read..]).await? {
-            0 => break,
-            more => read += more,
-        }
-    }
-    bytes.truncate(read);
+    let mut bytes = Vec::new();
+    while bytes.len() < "HTTP/".len() && stream.read_buf(&mut bytes).await? > 0 {}
     Ok(bytes)
 }
 
@@ -567,25 +512,14 @@ mod tests {
     use workshop_base::wait;
 
     use super::*;
-    use crate::build::Limits;
 
     /// A service that is a shell script.
     fn script(folder: &Path, text: &str) -> anyhow::Result<Service> {
         let program = folder.join("service");
         std::fs::write(&program, format!("#!/bin/sh\n{text}\n"))?;
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755))?;
-        let launch = Launch {
-            program: program.clone(),
-            args: Vec::new(),
-            env: Vec::new(),
-            directory: folder.to_owned(),
-            label: Target::Exercise(2).to_string(),
-            language: Language::Rust,
-            artifact: program,
-            parts: Vec::new(),
-            calls: None,
-            limits: Limits::of(Language::Rust),
-        };
+        let label = Target::Exercise(2).to_string();
+        let launch = Launch::of(Language::Rust, &label, folder, program);
         let settings = Settings::new("postgres://nobody@127.0.0.1:1/none");
         let workspace = Workspace::at(folder);
         Ok(Service::spawn(

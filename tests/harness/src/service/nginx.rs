@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use workshop_base::outcome::Trouble;
-use workshop_base::{files, scratch};
+use workshop_base::{files, scratch, wait};
 
 use super::{die_with_the_tool, free_address};
 use crate::request::failure::{Failure, TestError};
@@ -75,12 +75,14 @@ impl Nginx {
 
     /// Waits until somebody can connect; what nginx has logged when it ended instead.
     async fn listens(&mut self) -> Result<(), String> {
-        let started = Instant::now();
-        while started.elapsed() < LIMIT && self.master.try_wait().ok().flatten().is_none() {
-            if self.started_workers() > 0 && TcpStream::connect(self.address).await.is_ok() {
-                return Ok(());
-            }
-            tokio::time::sleep(POLL).await;
+        let listens = wait::within(LIMIT, async || {
+            let ended = self.master.try_wait().is_ok_and(|status| status.is_some());
+            let works = self.logged("start worker process ") > 0;
+            let listens = works && TcpStream::connect(self.address).await.is_ok();
+            (ended || listens).then_some(listens)
+        });
+        if listens.await == Some(true) {
+            return Ok(());
         }
         Err(self.error_log())
     }
@@ -111,33 +113,22 @@ impl Nginx {
         let asked = Instant::now();
         put(self.folder.path(), stage)?;
         accepts(&self.program, self.folder.path(), stage)?;
-        let old_workers = self.started_workers();
+        let old_workers = self.logged("start worker process ");
         run(&self.program, self.folder.path(), &["-s", "reload"])?;
-        while self.leaving_workers() < old_workers {
-            if asked.elapsed() > LIMIT {
-                let expected = format!("nginx to take over the stage {stage}");
-                return Err(Failure::new(expected, self.error_log()).into());
-            }
-            tokio::time::sleep(POLL).await;
-        }
-        Ok(asked.elapsed())
+        // Those that accept no more connections; they end with the last of their requests.
+        let left = async || {
+            let leaving = self.logged("gracefully shutting down");
+            (leaving >= old_workers).then(|| asked.elapsed())
+        };
+        let took = wait::within(LIMIT, left).await;
+        let expected = || format!("nginx to take over the stage {stage}");
+        Ok(took.ok_or_else(|| Failure::new(expected(), self.error_log()))?)
     }
 
     /// How many requests a service has answered so far, by the log.
     pub fn served_by(&self, service: &str) -> usize {
-        let log = fs::read(self.folder.path().join("access.log")).unwrap_or_default();
         let served_by = format!(r#""served_by":"{service}""#);
-        String::from_utf8_lossy(&log).matches(&served_by).count()
-    }
-
-    /// The workers that were started so far.
-    fn started_workers(&self) -> usize {
-        self.logged("start worker process ")
-    }
-
-    /// The workers that have stopped to accept connections so far; they end with the last of their requests.
-    fn leaving_workers(&self) -> usize {
-        self.logged("gracefully shutting down")
+        self.log("access.log").matches(&served_by).count()
     }
 
     fn logged(&self, words: &str) -> usize {
@@ -145,7 +136,11 @@ impl Nginx {
     }
 
     fn error_log(&self) -> String {
-        let log = fs::read(self.folder.path().join("error.log")).unwrap_or_default();
+        self.log("error.log")
+    }
+
+    fn log(&self, name: &str) -> String {
+        let log = fs::read(self.folder.path().join(name)).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
     }
 }
@@ -174,14 +169,14 @@ fn laid_out(configuration: &Path, addresses: [SocketAddr; 3]) -> anyhow::Result<
     for (path, bytes) in files::read_tree(configuration)? {
         files::write_atomically(&folder.path().join(path), &bytes)?;
     }
-    let [nginx, kotlin, rust] = addresses;
-    for (name, line) in [
-        ("listen", format!("listen {nginx};\n")),
-        ("kotlin", format!("server {kotlin};\n")),
-        ("rust", format!("server {rust};\n")),
-    ] {
-        let path = folder.path().join("address").join(format!("{name}.conf"));
-        files::write_atomically(&path, line.as_bytes())?;
+    let lines = [
+        ("listen", "listen"),
+        ("kotlin", "server"),
+        ("rust", "server"),
+    ];
+    for ((name, word), address) in lines.into_iter().zip(addresses) {
+        let path = folder.path().join(format!("address/{name}.conf"));
+        files::write_atomically(&path, format!("{word} {address};\n").as_bytes())?;
     }
     put(folder.path(), FIRST_STAGE)?;
     Ok(folder)
@@ -200,19 +195,16 @@ fn accepts(program: &Program, folder: &Path, stage: &str) -> Result<(), TestErro
     if output.status.success() {
         return Ok(());
     }
-    let words = String::from_utf8_lossy(&output.stderr);
     let here = format!("{}/", folder.display());
-    let complaints: Vec<String> = words
-        .lines()
-        .filter(|line| line.contains("[emerg]"))
-        .map(|line| {
-            line.replace(
-                &format!("{here}stage.conf"),
-                &format!("{FOLDER}/stages/{stage}.conf"),
-            )
-            .replace(&here, &format!("{FOLDER}/"))
-        })
-        .collect();
+    let words = String::from_utf8_lossy(&output.stderr);
+    let words = words
+        .replace(
+            &format!("{here}stage.conf"),
+            &format!("{FOLDER}/stages/{stage}.conf"),
+        )
+        .replace(&here, &format!("{FOLDER}/"));
+    let complaints = words.lines().filter(|line| line.contains("[emerg]"));
+    let complaints: Vec<&str> = complaints.collect();
     let expected = format!("a configuration that nginx -t accepts, at the stage {stage}");
     Err(Failure::new(expected, complaints.join("; ")).into())
 }

@@ -7,14 +7,14 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use reqwest::Url;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// What the proxy asks the system to hold for it on each way, in bytes. Left alone, a system lets the buffers of a fast connection
@@ -36,15 +36,21 @@ struct Counters {
 #[derive(Debug)]
 pub struct DatabaseProxy {
     url: String,
-    counters: Arc<Counters>,
-    switch: mpsc::Sender<(Reach, oneshot::Sender<()>)>,
+    address: SocketAddr,
+    gate: tokio::sync::Mutex<Gate>,
+    line: Line,
+    connections: Connections,
     flow: watch::Sender<Flow>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    Reachable,
-    CutOff,
+type Connections = Arc<Mutex<JoinSet<std::io::Result<()>>>>;
+
+/// The proxy's port, open while it is accepting.
+#[derive(Debug, Default)]
+struct Gate {
+    accepting: JoinSet<()>,
+    /// A bound socket that does not listen keeps the port ours while it refuses connections.
+    placeholder: Option<TcpSocket>,
 }
 
 /// What becomes of the bytes that arrive. Connections are numbered in the order in which they were opened.
@@ -67,29 +73,34 @@ impl DatabaseProxy {
         let upstream = (host, url.port().unwrap_or(5432));
         let socket = bound(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let address = socket.local_addr()?;
-        let listener = socket.listen(BACKLOG)?;
         url.set_host(Some("127.0.0.1"))
             .context("the database URL takes no host")?;
         url.set_port(Some(address.port()))
             .ok()
             .context("the database URL takes no port")?;
 
-        let counters = Arc::new(Counters::default());
-        let (switch, switched) = mpsc::channel(1);
         let (flow, flows) = watch::channel(Flow::default());
-        let gate = Gate {
-            address,
-            upstream,
-            counters: Arc::clone(&counters),
-            flows,
-        };
-        tokio::spawn(gate.run(listener, switched));
-        Ok(DatabaseProxy {
+        let proxy = DatabaseProxy {
             url: url.to_string(),
-            counters,
-            switch,
+            address,
+            gate: tokio::sync::Mutex::default(),
+            line: Line {
+                upstream,
+                counters: Arc::default(),
+                flows,
+            },
+            connections: Arc::default(),
             flow,
-        })
+        };
+        proxy.accept_on(socket, &mut *proxy.gate.lock().await)?;
+        Ok(proxy)
+    }
+
+    fn accept_on(&self, socket: TcpSocket, gate: &mut Gate) -> std::io::Result<()> {
+        let (line, connections) = (self.line.clone(), Arc::clone(&self.connections));
+        let accepting = line.accept(socket.listen(BACKLOG)?, connections);
+        gate.accepting.spawn(accepting);
+        Ok(())
     }
 
     /// The URL that a service reaches the database by.
@@ -99,12 +110,24 @@ impl DatabaseProxy {
 
     /// Drops every connection and refuses new ones, as a stopped server does.
     pub async fn cut(&self) {
-        self.set(Reach::CutOff).await;
+        let mut gate = self.gate.lock().await;
+        if !gate.accepting.is_empty() {
+            gate.accepting.shutdown().await;
+            gate.placeholder = bound(self.address).ok();
+        }
+        let mut connections = std::mem::take(&mut *locked(&self.connections));
+        connections.shutdown().await;
     }
 
     /// Accepts connections again.
     pub async fn restore(&self) {
-        self.set(Reach::Reachable).await;
+        let mut gate = self.gate.lock().await;
+        if gate.accepting.is_empty() {
+            let socket = gate.placeholder.take();
+            let socket = socket.or_else(|| bound(self.address).ok());
+            // A port that somebody else has taken stays closed, as a database does that cannot start.
+            let _ = socket.map(|socket| self.accept_on(socket, &mut gate));
+        }
     }
 
     /// Holds everything back in both directions: connections stay, new ones are accepted, but nothing gets through.
@@ -126,86 +149,84 @@ impl DatabaseProxy {
 
     /// The number of connections opened so far.
     pub fn opened(&self) -> u64 {
-        self.counters.opened.load(Ordering::Relaxed)
+        self.line.counters.opened.load(Ordering::Relaxed)
     }
 
     /// The number of connections open now.
     pub fn open(&self) -> usize {
-        self.counters.open.load(Ordering::Relaxed)
+        self.line.counters.open.load(Ordering::Relaxed)
     }
 
     /// The largest number of connections that were open at the same time.
     pub fn most_open(&self) -> usize {
-        self.counters.most_open.load(Ordering::Relaxed)
+        self.line.counters.most_open.load(Ordering::Relaxed)
     }
 
     /// The number of round trips made so far, over all connections.
     pub fn round_trips(&self) -> u64 {
-        self.counters.round_trips.load(Ordering::Relaxed)
+        self.line.counters.round_trips.load(Ordering::Relaxed)
     }
 
     /// The bytes that have come from the database so far, over all connections.
     pub fn received(&self) -> u64 {
-        self.counters.received.load(Ordering::Relaxed)
-    }
-
-    async fn set(&self, reach: Reach) {
-        let (done, is_done) = oneshot::channel();
-        // The gate lives as long as the sender, so neither of the two can fail while `self` is there.
-        if self.switch.send((reach, done)).await.is_ok() {
-            let _ = is_done.await;
-        }
+        self.line.counters.received.load(Ordering::Relaxed)
     }
 }
 
-/// The accepting side: holds the port, and every connection that came through it.
-struct Gate {
-    address: SocketAddr,
+/// The way of a connection to the database.
+#[derive(Debug, Clone)]
+struct Line {
     upstream: (String, u16),
     counters: Arc<Counters>,
     flows: watch::Receiver<Flow>,
 }
 
-impl Gate {
-    async fn run(
-        self,
-        listener: TcpListener,
-        mut switched: mpsc::Receiver<(Reach, oneshot::Sender<()>)>,
-    ) {
-        let mut listener = Some(listener);
-        let mut connections = JoinSet::new();
-        // A bound socket that does not listen keeps the port ours while it refuses connections.
-        let mut placeholder: Option<TcpSocket> = None;
+impl Line {
+    async fn accept(self, listener: TcpListener, connections: Connections) {
         loop {
-            tokio::select! {
-                order = switched.recv() => match order {
-                    None => return,
-                    Some((Reach::CutOff, done)) => {
-                        if listener.take().is_some() {
-                            placeholder = bound(self.address).ok();
-                        }
-                        connections.shutdown().await;
-                        let _ = done.send(());
-                    }
-                    Some((Reach::Reachable, done)) => {
-                        if listener.is_none() {
-                            let socket = placeholder.take().or_else(|| bound(self.address).ok());
-                            listener = socket.and_then(|socket| socket.listen(BACKLOG).ok());
-                        }
-                        let _ = done.send(());
-                    }
-                },
-                accepted = accept(listener.as_ref()), if listener.is_some() => {
-                    if let Ok(client) = accepted {
-                        let upstream = self.upstream.clone();
-                        let counters = Arc::clone(&self.counters);
-                        connections.spawn(forward(client, upstream, counters, self.flows.clone()));
-                    }
-                },
-                Some(_) = connections.join_next() => {},
+            if let Ok((client, _)) = listener.accept().await {
+                let mut connections = locked(&connections);
+                while connections.try_join_next().is_some() {}
+                connections.spawn(self.clone().forward(client));
             }
         }
     }
+
+    async fn forward(self, client: TcpStream) -> std::io::Result<()> {
+        let counters = &self.counters;
+        let counted = Counted::new(Arc::clone(counters));
+        let passage = Passage {
+            flows: self.flows.clone(),
+            number: counted.number,
+        };
+        let server = connected(&self.upstream).await?;
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        let (client_reads, client_writes) = client.into_split();
+        let (server_reads, server_writes) = server.into_split();
+        let waiting = AtomicBool::new(false);
+        let mut messages = Frontend::default();
+        let asked = |bytes: &[u8]| {
+            if messages.questions_in(bytes) > 0 && !waiting.swap(true, Ordering::Relaxed) {
+                counters.round_trips.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let answered = |bytes: &[u8]| {
+            counters
+                .received
+                .fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            waiting.store(false, Ordering::Relaxed);
+        };
+        // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
+        tokio::select! {
+            result = pass(client_reads, server_writes, passage.clone(), asked) => result,
+            result = pass(server_reads, client_writes, passage, answered) => result,
+        }
+    }
+}
+
+fn locked(connections: &Connections) -> std::sync::MutexGuard<'_, JoinSet<std::io::Result<()>>> {
+    connections.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A socket that does not listen yet. What it accepts then has its buffers.
@@ -233,13 +254,6 @@ async fn connected((host, port): &(String, u16)) -> std::io::Result<TcpStream> {
         }
     }
     Err(refused.unwrap_or_else(|| ErrorKind::NotFound.into()))
-}
-
-async fn accept(listener: Option<&TcpListener>) -> std::io::Result<TcpStream> {
-    match listener {
-        Some(listener) => listener.accept().await.map(|(stream, _)| stream),
-        None => std::future::pending().await,
-    }
 }
 
 /// Counts a connection for as long as it is there, and gives it its number.
@@ -286,60 +300,12 @@ impl Passage {
     }
 }
 
-async fn forward(
-    client: TcpStream,
-    upstream: (String, u16),
-    counters: Arc<Counters>,
-    flows: watch::Receiver<Flow>,
-) -> std::io::Result<()> {
-    let counted = Counted::new(Arc::clone(&counters));
-    let passage = Passage {
-        flows,
-        number: counted.number,
-    };
-    let server = connected(&upstream).await?;
-    client.set_nodelay(true)?;
-    server.set_nodelay(true)?;
-    let (client_reads, client_writes) = client.into_split();
-    let (server_reads, server_writes) = server.into_split();
-    let waiting = AtomicBool::new(false);
-    // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
-    tokio::select! {
-        result = forward_requests(client_reads, server_writes, passage.clone(), &waiting, &counters) => result,
-        result = forward_answers(server_reads, client_writes, passage, &waiting, &counters) => result,
-    }
-}
-
-async fn forward_requests(
+/// Passes on what comes, after a look at it.
+async fn pass(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut passage: Passage,
-    waiting: &AtomicBool,
-    counters: &Counters,
-) -> std::io::Result<()> {
-    let mut messages = Frontend::default();
-    let mut buffer = vec![0; 16 * 1024];
-    loop {
-        let read = from.read(&mut buffer).await?;
-        if read == 0 {
-            return to.shutdown().await;
-        }
-        let asks = messages.questions_in(&buffer[..read]) > 0;
-        if asks && !waiting.swap(true, Ordering::Relaxed) {
-            counters.round_trips.fetch_add(1, Ordering::Relaxed);
-        }
-        if passage.opens().await {
-            to.write_all(&buffer[..read]).await?;
-        }
-    }
-}
-
-async fn forward_answers(
-    mut from: impl AsyncRead + Unpin,
-    mut to: impl AsyncWrite + Unpin,
-    mut passage: Passage,
-    waiting: &AtomicBool,
-    counters: &Counters,
+    mut look: impl FnMut(&[u8]),
 ) -> std::io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -347,8 +313,7 @@ async fn forward_answers(
         if read == 0 {
             return to.shutdown().await;
         }
-        counters.received.fetch_add(read as u64, Ordering::Relaxed);
-        waiting.store(false, Ordering::Relaxed);
+        look(&buffer[..read]);
         if passage.opens().await {
             to.write_all(&buffer[..read]).await?;
         }

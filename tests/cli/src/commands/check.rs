@@ -16,7 +16,7 @@ use workshop_harness::plan::{self, Phase};
 use workshop_harness::report::{Judged, Report, Verdict};
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
-use workshop_harness::service::StartError;
+use workshop_harness::service::{NoStart, StartError};
 use workshop_postgres::Server;
 
 /// Checks one target and prints what it found.
@@ -94,8 +94,9 @@ async fn built_and_judged(
 
 /// What is remembered and what is said of code that does not get as far as the tests. Other errors are handed back.
 fn faulty(target: Target, error: anyhow::Error) -> anyhow::Result<(LastCheck, Trouble)> {
-    if let Some(exited @ StartError::Exited { log, .. }) = error.downcast_ref() {
-        let fault = Fault::new(DOES_NOT_START, log);
+    let start = error.downcast_ref::<StartError>();
+    if let Some(exited) = start.filter(|start| matches!(start.why, NoStart::Exited(_))) {
+        let fault = Fault::new(DOES_NOT_START, &exited.log);
         let check = LastCheck::now(CheckOutcome::DoesNotStart, vec![fault]);
         let next = match target {
             Target::Exercise(_) => format!("just hint {target}; just run {target} starts it alone"),

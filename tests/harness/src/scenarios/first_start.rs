@@ -13,7 +13,7 @@ use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
-use crate::service::{Service, StartError};
+use crate::service::{NoStart, Service};
 use workshop_base::wait;
 use workshop_postgres::datasets::RunDatabase;
 
@@ -108,7 +108,7 @@ impl Instance {
         let settings = settings(database_url, TIMEOUT);
         let service = match Service::start(place.workspace, place.launch, &settings).await {
             Ok(service) => service,
-            Err(error @ StartError::Spawn { .. }) => return Err(error.into_error()),
+            Err(error) if matches!(error.why, NoStart::Spawn(_)) => return Err(error.into_error()),
             Err(error) => {
                 let expected = "a service that starts while its database is not there, or is empty";
                 return Ok(Instance(Err(Failure::new(expected, error.to_string()))));

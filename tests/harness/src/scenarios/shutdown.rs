@@ -48,7 +48,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         settled(&busy.context.client, "/ready"),
         settled(&held.context.client, "/ready")
     );
-    let (watched, held_seen) = tokio::join!(Busy::watch(&mut busy), Held::watch(&mut held));
+    let (watched, held_seen) = tokio::join!(Busy::watch(&mut busy), watch_held(&mut held));
     let seen = Shutdown {
         busy: watched.map_err(|error| database_trouble(error.into()))?,
         held: held_seen,
@@ -66,7 +66,7 @@ pub struct Shutdown {
     /// The one that has requests in flight.
     pub busy: Busy,
     /// The one with a client that takes no more of its export, and with idle connections.
-    pub held: Held,
+    pub held: Result<End, Failure>,
 }
 
 /// A service that is told to stop while its database keeps the queries of some requests waiting.
@@ -78,13 +78,6 @@ pub struct Busy {
     pub refuses: bool,
     /// How it ended.
     pub end: End,
-}
-
-/// A service that is told to stop while clients keep connections to it, and want nothing.
-#[derive(Debug)]
-pub struct Held {
-    /// How it ended; none when the clients could not get that far.
-    pub end: Result<End, Failure>,
 }
 
 /// How a service ended that was told to.
@@ -128,24 +121,17 @@ impl Busy {
     }
 }
 
-impl Held {
-    /// Watches a service that has more records than its client takes.
-    async fn watch(stage: &mut Stage) -> Held {
-        let pool_size = stage.pool_size();
-        let (service, client) = (&mut stage.service, &stage.context.client);
-        // All connections are open before, so that the export gets one in its short time.
-        read_until_all_work(client, pool_size).await;
-        let clients = tokio::try_join!(stalled_export(client), idle_connections(service.address()));
-        let connections = match clients {
-            Ok(connections) => connections,
-            Err(failure) => return Held { end: Err(failure) },
-        };
-        let asked = Instant::now();
-        service.ask_to_stop();
-        let end = End::of(service, asked, stage.context.settings.timeout).await;
-        drop(connections);
-        Held { end: Ok(end) }
-    }
+/// Watches a service that has more records than its client takes; there is no end when the clients cannot get that far.
+async fn watch_held(stage: &mut Stage) -> Result<End, Failure> {
+    let pool_size = stage.pool_size();
+    let (service, client) = (&mut stage.service, &stage.context.client);
+    // All connections are open before, so that the export gets one in its short time.
+    read_until_all_work(client, pool_size).await;
+    let _connections =
+        tokio::try_join!(stalled_export(client), idle_connections(service.address()))?;
+    let asked = Instant::now();
+    service.ask_to_stop();
+    Ok(End::of(service, asked, stage.context.settings.timeout).await)
 }
 
 impl End {

@@ -133,12 +133,13 @@ impl Stage {
         // What it answers then, the tests will see.
         let _ = outage::settled(&self.context.client, "/ready").await;
         for test in tests {
-            if self.service.exited().is_some() {
-                verdicts.push(self.gone(test));
-                continue;
-            }
-            self.service.begin_log();
-            let result = (test.judge)(&self.context).await;
+            let result = if self.service.exited().is_some() {
+                let got = format!("it had ended before {}", test.name);
+                Err(Failure::new("a service that keeps running", got).into())
+            } else {
+                self.service.begin_log();
+                (test.judge)(&self.context).await
+            };
             let verdict = verdict(result, || self.log_tail()).map_err(database_trouble)?;
             // A database that died in the middle would turn every test red: that is no verdict on the service.
             if matches!(verdict, Verdict::Failed { .. })
@@ -171,17 +172,6 @@ impl Stage {
         let stopped = self.service.stop().await;
         self.database.remove().await?;
         Ok(stopped)
-    }
-
-    fn gone(&self, test: &ContractTest) -> Verdict {
-        let failure = Failure::new(
-            "a service that keeps running",
-            format!("it had ended before {}", test.name),
-        );
-        Verdict::Failed {
-            failure,
-            log: self.log_tail(),
-        }
     }
 }
 

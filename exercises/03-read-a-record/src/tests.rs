@@ -21,7 +21,7 @@ async fn client() -> Client {
         database_pool_size: NonZeroU32::MIN,
         database_timeout: Duration::from_millis(250),
     };
-    Client::untracked(service(&settings))
+    Client::untracked(service(settings))
         .await
         .expect("a service that can start")
 }

@@ -22,10 +22,12 @@ pub extern "C" fn qr_alloc(length: usize) -> *mut u8 {
 /// lower. The host gives the image back with [`qr_free`].
 ///
 /// # Safety
-/// There are `length` bytes at `text`.
+/// `text` isn't null. Behind it are `length` initialized bytes of one allocation, and until this function returns, nobody changes
+/// or frees them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize) -> u64 {
-    // SAFETY: the caller says that they are there.
+    // SAFETY: by the promise above, `text` isn't null, its `length` bytes are initialized and in one allocation, and they stay as
+    // they are as long as this slice is used: it ends with this function.
     let text = unsafe { slice::from_raw_parts(text, length) };
     match draw(text) {
         Some(image) => {
@@ -40,10 +42,13 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize) -> u64 {
 /// Takes bytes back that a function of this module has handed over.
 ///
 /// # Safety
-/// They are given back for the first time, and as many as there were.
+/// - `data` is an address that this module has handed over, and `length` the number of bytes with it: the beginning of an
+///   allocation, and all of it.
+/// - They come back once, and nobody uses the bytes any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
-    // SAFETY: the caller says that they are the ones that `handed_over` let go of.
+    // SAFETY: by the promise above, this is the address and the length of one box that `handed_over` let go of, so Rust's
+    // allocator made it, and nobody has owned it since.
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data, length)) });
 }
 

@@ -29,9 +29,9 @@ private fun Library.draw(
     text: String,
     arena: Arena,
 ): ByteArray {
-    val bytes = arena.allocateFrom(JAVA_BYTE, *text.encodeToByteArray())
+    val bytes = arena.copyOf(text.encodeToByteArray())
     val image = arena.allocate(BYTES)
-    val outcome = png.invoke(bytes, bytes.byteSize(), image) as Int
+    val outcome = png(bytes, image)
     if (outcome != DRAWN) throw QrCodesUnavailable("qr_png returned $outcome")
     return take(image.bytes())
 }
@@ -41,6 +41,6 @@ fun Library.take(bytes: MemorySegment): ByteArray =
     try {
         bytes.toArray(JAVA_BYTE)
     } finally {
-        free.invoke(bytes, bytes.byteSize())
+        free(bytes)
     }
 // ANCHOR_END: native

@@ -43,14 +43,17 @@ pub enum Outcome {
 /// Draws the QR code of a text, and writes to `image` where it is.
 ///
 /// # Safety
-/// There are `length` bytes at `text`, and room for [`Bytes`] at `image`.
+/// - `text` isn't null. Behind it are `length` initialized bytes of one allocation, and until this function returns, nobody
+///   changes or frees them.
+/// - `image` isn't null, and is aligned for [`Bytes`]. Behind it is room for one, which nobody else uses until then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Bytes) -> Outcome {
-    // SAFETY: the caller says that they are there.
+    // SAFETY: by the promise above, `text` isn't null, its `length` bytes are initialized and in one allocation, and they stay as
+    // they are as long as this slice is used: it ends with this function.
     let text = unsafe { slice::from_raw_parts(text, length) };
     match catch_unwind(|| draw(text)) {
         Ok(Ok(bytes)) => {
-            // SAFETY: the caller says that there is room.
+            // SAFETY: by the promise above, `image` isn't null, is aligned, and has room for `Bytes` that is ours alone.
             unsafe { image.write(Bytes::handed_over(bytes)) };
             Outcome::Drawn
         }
@@ -62,10 +65,12 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Byte
 /// Takes bytes back that a function of this library has handed over.
 ///
 /// # Safety
-/// They are given back for the first time, and as many as there were.
+/// - `data` and `length` are those of one [`Bytes`] of this library: the beginning of its allocation, and all of it.
+/// - They come back once, and nobody uses the bytes any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
-    // SAFETY: the caller says that they are the ones that `handed_over` let go of.
+    // SAFETY: by the promise above, this is the address and the length of one box that `handed_over` let go of, so Rust's
+    // allocator made it, and nobody has owned it since.
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data, length)) });
 }
 // ANCHOR_END: border

@@ -150,9 +150,10 @@ async fn the_code_is_the_smallest_at_level_l(context: &Context) -> TestResult {
         ("0".repeat(41), 1),
         ("A".repeat(25), 1),
         ("A".repeat(26), 2),
-        // Bytes come with a header that says that they are UTF-8.
-        ("a".repeat(31), 2),
-        ("a".repeat(32), 3),
+        // Bytes of UTF-8, without a header that would name the character set.
+        ("a".repeat(32), 2),
+        ("ü".repeat(16), 2),
+        ("a".repeat(33), 3),
         ("a".repeat(LONGEST), 15),
     ];
     for (text, version) in smallest {

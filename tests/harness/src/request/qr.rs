@@ -72,3 +72,65 @@ fn level(bits: u16) -> char {
         .copied()
         .unwrap_or('?')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use qrcodegen::{QrCode as Drawn, QrCodeEcc, QrSegment, Version};
+
+    /// Pixels per module.
+    const SCALE: i32 = 4;
+
+    /// An image of a code by an encoder that no implementation uses.
+    fn image(text: &str, level: QrCodeEcc) -> Vec<u8> {
+        let segments = QrSegment::make_segments(text);
+        let raise_the_level = false;
+        let code = Drawn::encode_segments_advanced(
+            &segments,
+            level,
+            Version::MIN,
+            Version::MAX,
+            None,
+            raise_the_level,
+        )
+        .unwrap();
+        let modules = -4..code.size() + 4;
+        let width = modules.len() as u32 * SCALE as u32;
+        let pixel = |x: i32, y: i32| match code.get_module(x / SCALE - 4, y / SCALE - 4) {
+            true => 0,
+            false => 255,
+        };
+        let side = 0..width as i32;
+        let pixels: Vec<u8> = side
+            .clone()
+            .flat_map(|y| side.clone().map(move |x| (x, y)))
+            .map(|(x, y)| pixel(x, y))
+            .collect();
+        let mut image = Vec::new();
+        let mut encoder = png::Encoder::new(&mut image, width, width);
+        encoder.set_color(png::ColorType::Grayscale);
+        let mut writer = encoder.write_header().unwrap();
+        writer.write_image_data(&pixels).unwrap();
+        writer.finish().unwrap();
+        image
+    }
+
+    #[test]
+    fn a_code_is_read_back_with_its_version_and_level() {
+        for (text, level, expected) in [
+            ("Grüße aus Köln", QrCodeEcc::High, (3, 'H')),
+            ("0123456789", QrCodeEcc::Medium, (1, 'M')),
+        ] {
+            let code = decode(&image(text, level)).unwrap();
+            assert_eq!(code.text, text);
+            assert_eq!((code.version, code.level), expected);
+            let width = ((17 + 4 * code.version + 8) * SCALE as usize) as u32;
+            assert_eq!((code.size, code.bits), ((width, width), 8));
+        }
+    }
+
+    #[test]
+    fn what_is_no_code_is_told_from_what_is_no_image() {
+        assert!(decode(b"no image").unwrap_err().contains("no PNG image"));
+    }
+}

@@ -105,11 +105,11 @@ fn notes_on(images: &ImageSizes, subjects: &[Subject]) -> Vec<String> {
             .filter_map(|subject| images.get(subject.id())?.get(&length))
             .map(|size| format!("{size:.0}"))
             .collect();
-        // All that is drawn in Rust is drawn by the same code.
+        // Neighbors that draw with the same code have images of the same size.
         sizes.dedup();
         if sizes.len() > 1 {
             notes.push(format!(
-                "of the same {length} bytes, the images have {} bytes: the encoders judge the masks differently, and zlib and its counterpart in Rust do not deflate alike",
+                "of the same {length} bytes, the images have {} bytes: the encoders judge the masks differently, and zlib and its counterparts in Rust do not deflate alike",
                 sizes.join(" and ")
             ));
         }

@@ -7,9 +7,10 @@ use crate::tasks::codes;
 use workshop_results::file::ResultFile;
 
 /// What a reader of the table must know.
-const NOTES: [&str; 5] = [
+const NOTES: [&str; 6] = [
     "all tiers up to the library are the Kotlin service on the same JVM; they differ in who draws the code, and the crates are those of the references",
     "the service in Rust has this one route, and is asked directly; its row behind nginx counts nginx, and a Kotlin service that has the other routes and is asked for none",
+    "the row with slower libraries is the service in Rust with qrcodegen instead of fast_qr, and with miniz_oxide instead of zlib-rs: the same code otherwise, and the same deflate level",
     "the start of the row behind nginx is that of the service in Rust alone; a start ends with the first code",
     "the shared rate comes from the slowest tier; for the others it is light work",
     "memory is that of all processes of a tier together; on a JVM it is what the policy of the default heap takes, not what the tier needs",

@@ -7,8 +7,8 @@ import java.util.zip.CRC32
 import java.util.zip.Deflater
 import java.util.zip.DeflaterOutputStream
 
-/** What zlib takes by default, named because the Rust side names it too. */
-private const val DEFLATE_LEVEL = 6
+/** Takes less than half of the time of the usual level, 6, for a tenth more bytes. The Rust side takes the same. */
+private const val DEFLATE_LEVEL = 3
 
 // ANCHOR: png
 

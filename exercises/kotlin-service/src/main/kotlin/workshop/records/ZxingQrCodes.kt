@@ -1,7 +1,6 @@
 // Draws QR codes in Kotlin: ZXing decides which modules are dark, Png.kt makes the image file.
 package workshop.records
 
-import com.google.zxing.EncodeHintType
 import com.google.zxing.qrcode.decoder.ErrorCorrectionLevel
 import com.google.zxing.qrcode.encoder.ByteMatrix
 import com.google.zxing.qrcode.encoder.Encoder
@@ -14,17 +13,17 @@ private const val QUIET_ZONE = 4
 /** No image is narrower than this, in pixels. */
 private const val SMALLEST_WIDTH = 200
 
-/** Without it ZXing takes a text for ISO 8859-1 and writes `?` for everything else. */
-private val HINTS = mapOf(EncodeHintType.CHARACTER_SET to Charsets.UTF_8.name())
-
 // ANCHOR: zxing
 class ZxingQrCodes : QrCodes {
     /** Keeps the processor busy, so it leaves the threads alone that read requests. */
     override suspend fun png(text: String): ByteArray =
         withContext(Dispatchers.Default) {
-            Encoder.encode(text, ErrorCorrectionLevel.L, HINTS).matrix.toPng()
+            Encoder.encode(text.asBytes(), ErrorCorrectionLevel.L).matrix.toPng()
         }
 }
+
+/** A character for each byte of UTF-8: ZXing writes characters as ISO 8859-1, and `?` for all that it does not have. */
+private fun String.asBytes() = String(encodeToByteArray(), Charsets.ISO_8859_1)
 
 private fun ByteMatrix.toPng(): ByteArray {
     val across = width + 2 * QUIET_ZONE

@@ -23,7 +23,8 @@ pub extern "C" fn qr_alloc(length: usize) -> *mut u8 {
 /// lower. The host gives the image back with [`qr_free`].
 ///
 /// # Safety
-/// There are `length` bytes at `text`.
+/// `text` isn't null. Behind it are `length` initialized bytes of one allocation, and until this function returns, nobody changes
+/// or frees them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize) -> u64 {
     todo!("draw the {length} bytes at {text:?}, and say where the image is, or that there is none")
@@ -32,7 +33,9 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize) -> u64 {
 /// Takes bytes back that a function of this module has handed over.
 ///
 /// # Safety
-/// They are given back for the first time, and as many as there were.
+/// - `data` is an address that this module has handed over, and `length` the number of bytes with it: the beginning of an
+///   allocation, and all of it.
+/// - They come back once, and nobody uses the bytes any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
     todo!("free the {length} bytes at {data:?}")

@@ -5,7 +5,6 @@ import kotlinx.coroutines.runBlocking
 import workshop.records.QrCodes
 import workshop.records.ZxingQrCodes
 import java.lang.foreign.Arena
-import java.lang.foreign.ValueLayout.JAVA_BYTE
 
 /** How often each call is timed, and how long each time. */
 private const val ROUNDS = 12
@@ -67,9 +66,8 @@ fun main() {
 
 private fun Library.copyOf(bytes: ByteArray): ByteArray =
     Arena.ofConfined().use { arena ->
-        val given = arena.allocateFrom(JAVA_BYTE, *bytes)
         val copy = arena.allocate(BYTES)
-        echo.invoke(given, given.byteSize(), copy)
+        echo(arena.copyOf(bytes), copy)
         take(copy.bytes())
     }
 

@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment
 import java.lang.foreign.StructLayout
 import java.lang.foreign.SymbolLookup
 import java.lang.foreign.ValueLayout.ADDRESS
+import java.lang.foreign.ValueLayout.JAVA_BYTE
 import java.lang.foreign.ValueLayout.JAVA_INT
 import java.lang.foreign.ValueLayout.JAVA_LONG
 import java.lang.invoke.MethodHandle
@@ -26,17 +27,48 @@ val BYTES: StructLayout = MemoryLayout.structLayout(ADDRESS, JAVA_LONG)
 /** Where the bytes are, and as many as there are. */
 fun MemorySegment.bytes(): MemorySegment = get(ADDRESS, 0).reinterpret(get(JAVA_LONG, ADDRESS.byteSize()))
 
+/** A copy of these bytes off the heap. `allocateFrom(JAVA_BYTE, *bytes)` is shorter, and copies the array once more. */
+fun Arena.copyOf(bytes: ByteArray): MemorySegment =
+    allocateFrom(JAVA_BYTE, MemorySegment.ofArray(bytes), JAVA_BYTE, 0, bytes.size.toLong())
+
+/** `Outcome qr_png(const uint8_t *text, size_t length, struct Bytes *image)`, called at the address that comes first. */
+private val PNG = downcall(FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS))
+
+/** `void qr_free(uint8_t *data, size_t length)` */
+private val FREE = downcall(FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG))
+
+/** `void qr_echo(const uint8_t *bytes, size_t length, struct Bytes *copy)` */
+private val ECHO = downcall(FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG, ADDRESS))
+
+/** Described without an address, a function is a constant, and the JIT compiles its calls down to the jump. */
+private fun downcall(function: FunctionDescriptor): MethodHandle = Linker.nativeLinker().downcallHandle(function)
+
+/** The addresses of the functions in a library, and how each is called. */
 class Library(
     symbols: SymbolLookup,
 ) {
-    /** `Outcome qr_png(const uint8_t *text, size_t length, struct Bytes *image)` */
-    val png = symbols.function("qr_png", FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS))
+    private val pngAt = symbols.address("qr_png")
+    private val freeAt = symbols.address("qr_free")
+    private val echoAt = symbols.address("qr_echo")
 
-    /** `void qr_free(uint8_t *data, size_t length)` */
-    val free = symbols.function("qr_free", FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG))
+    /** Returns [DRAWN] and writes to [image] where the image is, or returns why there is none. */
+    fun png(
+        text: MemorySegment,
+        image: MemorySegment,
+    ): Int = PNG.invoke(pngAt, text, text.byteSize(), image) as Int
 
-    /** `void qr_echo(const uint8_t *bytes, size_t length, struct Bytes *copy)` */
-    val echo = symbols.function("qr_echo", FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG, ADDRESS))
+    /** Gives bytes back that the library has handed over. */
+    fun free(bytes: MemorySegment) {
+        FREE.invoke(freeAt, bytes, bytes.byteSize())
+    }
+
+    /** Writes to [copy] where a copy of the bytes is. */
+    fun echo(
+        bytes: MemorySegment,
+        copy: MemorySegment,
+    ) {
+        ECHO.invoke(echoAt, bytes, bytes.byteSize(), copy)
+    }
 
     companion object {
         /** Loads a library for good: the JVM keeps it until it ends. */
@@ -49,11 +81,6 @@ class Library(
     }
 }
 
-private fun SymbolLookup.function(
-    name: String,
-    description: FunctionDescriptor,
-): MethodHandle {
-    val address = find(name).orElseThrow { QrCodesUnavailable("the library has no function $name") }
-    return Linker.nativeLinker().downcallHandle(address, description)
-}
+private fun SymbolLookup.address(function: String): MemorySegment =
+    find(function).orElseThrow { QrCodesUnavailable("the library has no function $function") }
 // ANCHOR_END: library

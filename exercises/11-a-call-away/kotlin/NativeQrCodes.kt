@@ -17,5 +17,5 @@ class NativeQrCodes(
 
 /** Copies bytes that the library has handed over, and gives them back to it. */
 fun Library.take(bytes: MemorySegment): ByteArray =
-    TODO("copy the ${bytes.byteSize()} bytes, and give them back with $free")
+    TODO("copy the ${bytes.byteSize()} bytes, and give them back with free(bytes)")
 // ANCHOR_END: native

@@ -42,7 +42,9 @@ pub enum Outcome {
 /// Draws the QR code of a text, and writes to `image` where it is.
 ///
 /// # Safety
-/// There are `length` bytes at `text`, and room for [`Bytes`] at `image`.
+/// - `text` isn't null. Behind it are `length` initialized bytes of one allocation, and until this function returns, nobody
+///   changes or frees them.
+/// - `image` isn't null, and is aligned for [`Bytes`]. Behind it is room for one, which nobody else uses until then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Bytes) -> Outcome {
     todo!("draw the {length} bytes at {text:?}, and write to {image:?} where the image is")
@@ -51,7 +53,8 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Byte
 /// Takes bytes back that a function of this library has handed over.
 ///
 /// # Safety
-/// They are given back for the first time, and as many as there were.
+/// - `data` and `length` are those of one [`Bytes`] of this library: the beginning of its allocation, and all of it.
+/// - They come back once, and nobody uses the bytes any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
     todo!("free the {length} bytes at {data:?}")

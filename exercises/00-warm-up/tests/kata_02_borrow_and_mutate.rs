@@ -1,0 +1,23 @@
+//! Kata 2, borrow and mutate: a phone sends the ids that it has scanned, and some of them can't be.
+
+/// Removes the ids below 1 from the list, and returns how many there were.
+fn remove_invalid(ids: &mut Vec<i32>) -> usize {
+    todo!("remove the ids below 1 from {ids:?}")
+}
+
+/// The valid ids in order. It owns the list, and lends it to `remove_invalid`.
+fn in_order(ids: Vec<i32>) -> Vec<i32> {
+    todo!("lend {ids:?} to remove_invalid, sort it, and return it")
+}
+
+#[test]
+fn invalid_ids_are_removed_from_the_list_that_was_lent() {
+    let mut ids = vec![7, 0, -1, 3];
+    assert_eq!(remove_invalid(&mut ids), 2);
+    assert_eq!(ids, [7, 3]);
+}
+
+#[test]
+fn valid_ids_come_in_order() {
+    assert_eq!(in_order(vec![7, 0, 3, -1, 5]), [3, 5, 7]);
+}

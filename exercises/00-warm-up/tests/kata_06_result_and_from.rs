@@ -1,0 +1,25 @@
+//! Kata 6, `Result`, `?` and `From`: what can go wrong before the database is asked.
+
+use std::num::ParseIntError;
+
+#[derive(Debug)]
+enum ReadError {
+    BadId(ParseIntError),
+    NotFound(i32),
+}
+
+/// The id in a path: `BadId` if it isn't a number, `NotFound` if it isn't one of 1 to 10 000.
+fn existing_id(text: &str) -> Result<i32, ReadError> {
+    todo!("parse {text}, hand a failure on with `?`, and look whether the id is in the range")
+}
+
+#[test]
+fn text_that_is_not_a_number_is_a_bad_id() {
+    assert!(matches!(existing_id("seven"), Err(ReadError::BadId(_))));
+}
+
+#[test]
+fn only_a_number_from_1_to_10_000_is_found() {
+    assert!(matches!(existing_id("7"), Ok(7)));
+    assert!(matches!(existing_id("0"), Err(ReadError::NotFound(0))));
+}

@@ -1,0 +1,34 @@
+//! Kata 9, traits, derives and a generic function: what was scanned twice?
+
+/// What can be named in a sentence.
+trait Label {
+    fn label(&self) -> String;
+}
+
+struct TagId(i32);
+
+impl Label for TagId {
+    fn label(&self) -> String {
+        todo!("name the tag {}", self.0)
+    }
+}
+
+/// The label of the first item that is equal to an earlier one. It works for every type that has labels.
+fn first_repeated<T: Label>(items: &[T]) -> Option<String> {
+    todo!(
+        "put the {} items into a HashSet, one after the other",
+        items.len()
+    )
+}
+
+#[test]
+fn a_tag_has_a_label() {
+    assert_eq!(TagId(7).label(), "tag 7");
+}
+
+#[test]
+fn a_tag_that_was_scanned_twice_is_found() {
+    let scans = [TagId(7), TagId(9), TagId(7), TagId(9)];
+    assert_eq!(first_repeated(&scans).as_deref(), Some("tag 7"));
+    assert_eq!(first_repeated(&scans[..2]), None);
+}

@@ -1,0 +1,36 @@
+//! Kata 11, `Arc` and `Mutex`: a counter that all threads share.
+
+use std::collections::HashMap;
+use std::thread;
+
+/// Counts visits by tag. Clones share one map.
+#[derive(Clone, Default)]
+struct Visits {
+    by_tag: HashMap<i32, u32>,
+}
+
+impl Visits {
+    /// Counts one more visit of the tag.
+    fn add(&self, tag: i32) {
+        todo!("count the tag {tag} in {:?}", self.by_tag)
+    }
+
+    /// How often the tag was visited.
+    fn of(&self, tag: i32) -> u32 {
+        todo!("look up the tag {tag} in {:?}", self.by_tag)
+    }
+}
+
+#[test]
+fn no_visit_is_lost_when_four_phones_scan_at_once() {
+    let visits = Visits::default();
+    let phones = [7, 7, 7, 9].map(|tag| {
+        let visits = visits.clone();
+        thread::spawn(move || (0..1000).for_each(|_| visits.add(tag)))
+    });
+    for phone in phones {
+        phone.join().expect("the phone has scanned");
+    }
+    assert_eq!((visits.of(7), visits.of(9)), (3000, 1000));
+    assert_eq!(visits.of(8), 0);
+}

@@ -1,0 +1,31 @@
+//! Kata 1, values move: who owns the settings?
+
+#[derive(Debug)]
+struct Settings {
+    host: String,
+    port: u16,
+}
+
+/// A service that runs with these settings. It keeps them.
+#[derive(Debug)]
+struct Service {
+    settings: Settings,
+}
+
+fn start(settings: Settings) -> Service {
+    Service { settings }
+}
+
+/// Starts a service, and returns it with a line for the log: `listening on localhost:8080`.
+fn start_and_tell(settings: Settings) -> (Service, String) {
+    let line = format!("listening on {}:{}", settings.host, settings.port);
+    (start(settings), line)
+}
+
+#[test]
+fn the_service_keeps_the_settings_and_the_log_gets_its_line() {
+    let host = "localhost".to_owned();
+    let (service, line) = start_and_tell(Settings { host, port: 8080 });
+    assert_eq!(service.settings.host, "localhost");
+    assert_eq!(line, "listening on localhost:8080");
+}

@@ -1,0 +1,40 @@
+//! Kata 4, structs and `impl`: which records a page has.
+
+#[derive(Debug)]
+struct PageQuery {
+    after: i32,
+    limit: usize,
+}
+
+impl PageQuery {
+    /// The first page: 100 records, after id 0.
+    fn first() -> PageQuery {
+        let (after, limit) = (0, 100);
+        PageQuery { after, limit }
+    }
+
+    /// The same page with another limit. It uses up the old one.
+    fn with_limit(self, limit: usize) -> PageQuery {
+        PageQuery { limit, ..self }
+    }
+
+    /// Moves on to the page after this record.
+    fn move_on(&mut self, last_id: i32) {
+        self.after = last_id;
+    }
+}
+
+#[test]
+fn the_first_page_has_its_defaults() {
+    let query = PageQuery::first();
+    assert_eq!((query.after, query.limit), (0, 100));
+}
+
+#[test]
+fn the_next_page_and_another_limit_change_one_thing_each() {
+    let mut query = PageQuery::first();
+    query.move_on(7);
+    assert_eq!((query.after, query.limit), (7, 100));
+    let query = query.with_limit(20);
+    assert_eq!((query.after, query.limit), (7, 20));
+}

@@ -1,0 +1,36 @@
+//! Kata 6, `Result`, `?` and `From`: what can go wrong before the database is asked.
+
+use std::num::ParseIntError;
+
+#[derive(Debug)]
+enum ReadError {
+    BadId(ParseIntError),
+    NotFound(i32),
+}
+
+impl From<ParseIntError> for ReadError {
+    fn from(error: ParseIntError) -> Self {
+        ReadError::BadId(error)
+    }
+}
+
+/// The id in a path: `BadId` if it isn't a number, `NotFound` if it isn't one of 1 to 10 000.
+fn existing_id(text: &str) -> Result<i32, ReadError> {
+    let id = text.parse()?;
+    if (1..=10_000).contains(&id) {
+        Ok(id)
+    } else {
+        Err(ReadError::NotFound(id))
+    }
+}
+
+#[test]
+fn text_that_is_not_a_number_is_a_bad_id() {
+    assert!(matches!(existing_id("seven"), Err(ReadError::BadId(_))));
+}
+
+#[test]
+fn only_a_number_from_1_to_10_000_is_found() {
+    assert!(matches!(existing_id("7"), Ok(7)));
+    assert!(matches!(existing_id("0"), Err(ReadError::NotFound(0))));
+}

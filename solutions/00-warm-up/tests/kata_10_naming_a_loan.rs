@@ -1,0 +1,29 @@
+//! Kata 10, naming a loan: a part of the query, not a copy of it.
+
+/// The value of a parameter, lent from the query; empty if it isn't there.
+fn parameter<'q>(query: &'q str, name: &str) -> &'q str {
+    for pair in query.split('&') {
+        if let Some((key, value)) = pair.split_once('=')
+            && key == name
+        {
+            return value;
+        }
+    }
+    ""
+}
+
+#[test]
+fn a_parameter_is_found_by_its_whole_name() {
+    assert_eq!(parameter("limit=50&after=7", "after"), "7");
+    assert_eq!(parameter("limit=50&after=7", "aft"), "");
+}
+
+#[test]
+fn the_value_is_a_part_of_the_query_and_outlives_the_name() {
+    let query = "limit=50&after=7";
+    let value = {
+        let name = String::from("after");
+        parameter(query, &name)
+    };
+    assert_eq!(value.as_ptr(), query[15..].as_ptr(), "a copy");
+}

@@ -63,8 +63,33 @@ snippet() {
     [ -s "$out/$1.txt" ] || echo "capture: $1 gave no error" >&2
 }
 
+# The same for a planted mistake of exercise 0: its slug, lines to keep.
+kata() {
+    mistake="$root/solutions/00-warm-up/mistakes/$1.patch"
+    rm -rf "$work/katas"
+    mkdir "$work/katas"
+    cp -r "$root/solutions/00-warm-up/tests" "$work/katas/"
+    printf '[package]\nname = "copy"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n' >"$work/katas/Cargo.toml"
+    patch --quiet --directory "$work/katas" --strip 1 <"$mistake"
+    (cd "$work/katas" && cargo check --offline --quiet --tests 2>&1) | tidy | sed -n "/^error/,\$p" | sed -n "1,$2p" >"$out/kata-${1%%-*}.txt"
+    [ -s "$out/kata-${1%%-*}.txt" ] || echo "capture: $1 gave no error" >&2
+}
+
 # What such a program prints: slug, program.
 output() { cargo run --quiet --package workshop-book --example "$2" 2>/dev/null >"$out/$1.txt"; }
+
+kata 01-used-after-the-move 13
+kata 02-removed-while-looping 11
+kata 03-added-with-plus 8
+kata 04-no-default-arguments 5
+kata 05-no-smart-cast 5
+kata 06-nobody-converts 5
+kata 07-a-variant-is-no-type 8
+kata 08-filter-on-a-slice 7
+kata 09-everything-has-equals 5
+kata 10-whose-loan 7
+kata 11-changed-through-a-loan 5
+kata 12-moved-the-loan 10
 
 snippet not-moved tasks 's/async move/async/' 10
 snippet not-send tasks 's/sync::Arc/rc::Rc/; s/Arc::/Rc::/g' 24

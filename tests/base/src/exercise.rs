@@ -46,6 +46,8 @@ pub enum Kind {
     Crate,
     /// A form to fill in.
     Form,
+    /// A crate of small programs, each with its tests beside it, which are solved one after the other.
+    Katas,
 }
 
 /// The part of the course in which the service is ported, piece by piece.
@@ -131,9 +133,14 @@ impl Exercise {
         format!("solution-{}", self.number)
     }
 
-    /// True when the exercise is a Rust crate.
+    /// True when the exercise is a crate that is a service, or that a service calls.
     pub fn is_crate(&self) -> bool {
         self.kind == Kind::Crate
+    }
+
+    /// True when the learner writes Rust.
+    pub fn is_rust(&self) -> bool {
+        self.kind != Kind::Form
     }
 
     /// True when the exercise is a piece of the port.

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod commands;
 pub mod doctor;
 pub mod hints;
+pub mod katas;
 pub mod mistakes;
 pub mod predict;
 pub mod state;

@@ -103,7 +103,9 @@ impl Judged {
     async fn judge(&self) -> anyhow::Result<Report> {
         let exercise = self.catalogue.of(self.target)?;
         match exercise {
-            Some(form) if !form.is_crate() => check::judge_form(&self.workspace, form, self.target),
+            Some(form) if !form.is_crate() => {
+                check::judge_alone(&self.workspace, form, self.target).await
+            }
             _ => {
                 let server = Server::ensure(&self.workspace).await?;
                 let launch = build::build(&self.workspace, self.target, Profile::Check).await?;

@@ -4,14 +4,16 @@ use std::time::Instant;
 
 use crate::cli::CheckArgs;
 use crate::commands::editors;
+use crate::katas::Katas;
 use crate::predict;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
-use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::exercise::{Catalogue, Exercise, Kind};
+use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{self, BuildError, Profile};
+use workshop_harness::build::{self, BuildError, Crate, Profile};
 use workshop_harness::plan::{self, Phase};
 use workshop_harness::report::{Judged, Report, Verdict};
 use workshop_harness::run::judge_phases;
@@ -23,23 +25,21 @@ use workshop_postgres::Server;
 pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let exercise = catalogue.of(args.target)?;
-    let report = match exercise {
+    let judged = match exercise {
         Some(exercise) if !exercise.is_crate() => {
-            println!("{}", paint(Style::Strong, args.target.to_string()));
-            let report = judge_form(workspace, exercise, args.target)?;
-            report.print_tests();
-            report
+            judged_alone(workspace, exercise, args.target).await
         }
-        _ => match built_and_judged(workspace, &catalogue, exercise, args.target).await {
-            Ok(report) => report,
-            Err(error) => {
-                let (check, trouble) = faulty(args.target, error)?;
-                if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
-                    state::record(workspace, exercise, &check)?;
-                }
-                return Err(trouble.failed().into());
+        _ => built_and_judged(workspace, &catalogue, exercise, args.target).await,
+    };
+    let report = match judged {
+        Ok(report) => report,
+        Err(error) => {
+            let (check, trouble) = faulty(args.target, error)?;
+            if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
+                state::record(workspace, exercise, &check)?;
             }
-        },
+            return Err(trouble.failed().into());
+        }
     };
     report.print_count();
     editors::tell_places(workspace, &report)?;
@@ -47,10 +47,35 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
         println!("{}", report.timings);
     }
     if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
-        state::record(workspace, exercise, &last_check(&report))?;
+        let check = last_check(&report);
+        state::record(workspace, exercise, &check)?;
+        if exercise.kind == Kind::Katas {
+            tell_katas(workspace, exercise, &check)?;
+        }
     }
     println!("\n{}", next_step(&catalogue, args.target, &report));
     Ok(report.outcome())
+}
+
+/// Judges what needs no service, and of a learner's katas no more than the first that is not green.
+async fn judged_alone(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    target: Target,
+) -> anyhow::Result<Report> {
+    println!("{}", paint(Style::Strong, target.to_string()));
+    let report = match (exercise.kind, target) {
+        (Kind::Katas, Target::Exercise(_)) => {
+            let katas = Katas::of(workspace, exercise)?;
+            let place = Crate::of(workspace, exercise, target);
+            let last = state::recall(workspace, exercise).last_check;
+            let green = katas.green(last.as_ref());
+            katas.judge_in_turn(workspace, &place, green).await?
+        }
+        _ => judge_alone(workspace, exercise, target).await?,
+    };
+    report.print_tests();
+    Ok(report)
 }
 
 /// Builds a target and judges it phase by phase; the tests of each phase are printed when they have ended. Nobody with a red one
@@ -166,18 +191,24 @@ pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::
     plan::phases(all, &names, &new)
 }
 
-/// Judges the form of exercise 1.
-pub fn judge_form(
+/// Judges what needs no service: a form, or all katas.
+pub async fn judge_alone(
     workspace: &Workspace,
     exercise: &Exercise,
     target: Target,
 ) -> anyhow::Result<Report> {
-    let folder = match target {
-        Target::Solution(_) => exercise.solution(workspace),
-        _ => exercise.starter(workspace),
-    };
-    let form = predict::read(&folder)?;
-    let mut report = Report::new(&target.to_string());
+    let place = Crate::of(workspace, exercise, target);
+    if exercise.kind == Kind::Katas {
+        let katas = Katas::of(workspace, exercise)?;
+        return katas.judge_all(workspace, &place).await;
+    }
+    judge_form(&place)
+}
+
+/// Judges the form of exercise 1.
+fn judge_form(place: &Crate) -> anyhow::Result<Report> {
+    let form = predict::read(&place.folder)?;
+    let mut report = Report::new(&place.package);
     for test in predict::TESTS {
         let verdict = match test.judge(&form) {
             Ok(()) => Verdict::Passed,
@@ -189,6 +220,21 @@ pub fn judge_form(
         report.add("predict", test.name, verdict);
     }
     Ok(report)
+}
+
+/// Prints how many katas are green, and which file is to be edited now.
+fn tell_katas(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) -> anyhow::Result<()> {
+    let green = Katas::of(workspace, exercise)?.green(Some(check));
+    let of = exercise.edit.len();
+    match exercise.edit.get(green) {
+        Some(open) => {
+            let open = exercise.starter(workspace).join(open);
+            let open = files::shown(workspace, &open);
+            println!("{green} of {of} katas are green; the next: {open}");
+        }
+        None => println!("all {of} katas are green"),
+    }
+    Ok(())
 }
 
 /// The one command that makes sense now.

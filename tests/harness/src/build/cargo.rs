@@ -42,12 +42,34 @@ pub async fn artifact(
 
 /// As [`artifact`], by a cargo of one's own.
 pub async fn made_by(
-    mut command: Command,
+    command: Command,
     workspace: &Workspace,
     krate: &Crate,
     profile: Profile,
     target: &[&str],
 ) -> Result<PathBuf, BuildError> {
+    let made = all_made_by(command, workspace, krate, profile, target).await?;
+    Ok(made.into_iter().next_back().unwrap_or_default())
+}
+
+/// The programs of these files in a crate's `tests`.
+pub async fn tests(
+    workspace: &Workspace,
+    krate: &Crate,
+    names: &[&str],
+) -> Result<Vec<PathBuf>, BuildError> {
+    let targets: Vec<&str> = names.iter().flat_map(|name| ["--test", name]).collect();
+    all_made_by(cargo_command(), workspace, krate, Profile::Check, &targets).await
+}
+
+/// Everything that cargo makes of these targets, at least one thing.
+async fn all_made_by(
+    mut command: Command,
+    workspace: &Workspace,
+    krate: &Crate,
+    profile: Profile,
+    target: &[&str],
+) -> Result<Vec<PathBuf>, BuildError> {
     let rendered = if terminal::color() {
         "json-diagnostic-rendered-ansi"
     } else {
@@ -88,8 +110,8 @@ pub async fn made_by(
         told.take(&line);
     }
     let status = cargo.ended().await.context("cannot wait for cargo")?;
-    match told.artifact {
-        Some(artifact) if status.success() => Ok(artifact),
+    match told.made {
+        made if status.success() && !made.is_empty() => Ok(made),
         _ if !told.errors.is_empty() => Err(BuildError::DoesNotCompile {
             label: krate.package.clone(),
             errors: told.errors,
@@ -122,10 +144,10 @@ pub fn cargo_at(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What cargo's JSON lines say: the compiler's words are passed on untouched, its errors and the binary are kept.
+/// What cargo's JSON lines say: the compiler's words are passed on untouched, its errors and what was made are kept.
 #[derive(Debug, Default)]
 struct CompilerOutput {
-    artifact: Option<PathBuf>,
+    made: Vec<PathBuf>,
     errors: Vec<CompilerError>,
 }
 
@@ -140,7 +162,7 @@ impl CompilerOutput {
             let is_library = texts(&line["target"]["kind"]).any(|kind| kind == "cdylib");
             let library = texts(&line["filenames"]).next().filter(|_| is_library);
             let artifact = line["executable"].as_str().or(library);
-            self.artifact = artifact.map(PathBuf::from).or(self.artifact.take());
+            self.made.extend(artifact.map(PathBuf::from));
         }
         let message = &line["message"];
         if let Some(rendered) = message["rendered"].as_str() {
@@ -157,12 +179,14 @@ impl CompilerOutput {
     }
 }
 
-/// An error with its labels and notes.
+/// An error with its labels, its notes and its file.
 fn in_short(diagnostic: &Value) -> CompilerError {
     let labels = items(&diagnostic["spans"]).filter_map(|span| span["label"].as_str());
     let notes = items(&diagnostic["children"]).map(|note| text(&note["message"]));
     let lines = std::iter::once(text(&diagnostic["message"]));
-    let lines: Vec<&str> = lines.chain(labels).chain(notes).collect();
+    let place = items(&diagnostic["spans"]).next();
+    let place = place.map(|span| text(&span["file_name"]));
+    let lines: Vec<&str> = lines.chain(labels).chain(notes).chain(place).collect();
     CompilerError {
         code: diagnostic["code"]["code"]
             .as_str()

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use workshop_base::exercise::Calls;
-use workshop_base::target::Language;
+use workshop_base::exercise::{Calls, Exercise};
+use workshop_base::target::{Language, Target};
+use workshop_base::workspace::Workspace;
 
 /// What a target is built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +109,7 @@ pub enum BuildError {
 pub struct CompilerError {
     /// Its code, as in `E0277`; `error` where it has none, `kotlin` where it is the Kotlin compiler's.
     pub code: String,
-    /// Its message, and below it the labels and notes that came with it.
+    /// Its message, and below it the labels and notes that came with it, and its file.
     pub said: String,
 }
 
@@ -119,6 +120,20 @@ pub struct Crate {
     pub folder: PathBuf,
     /// The package's name, which is the binary's as well.
     pub package: String,
+}
+
+impl Crate {
+    /// The learner's crate of an exercise, or the reference.
+    pub fn of(workspace: &Workspace, exercise: &Exercise, target: Target) -> Crate {
+        let folder = match target {
+            Target::Exercise(_) => exercise.starter(workspace),
+            _ => exercise.solution(workspace),
+        };
+        Crate {
+            folder,
+            package: target.to_string(),
+        }
+    }
 }
 
 /// The file beside a crate's `Cargo.toml` that says how its release is built.

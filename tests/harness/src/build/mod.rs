@@ -16,7 +16,7 @@ use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 
-pub use cargo::{cargo, cargo_command};
+pub use cargo::{cargo, cargo_command, tests};
 pub use launch::*;
 
 /// Builds a target, printing what the compiler prints.
@@ -37,14 +37,7 @@ pub async fn build(
                     trouble.next(format!("just check {target}")).into(),
                 ));
             }
-            let folder = match target {
-                Target::Exercise(_) => exercise.starter(workspace),
-                _ => exercise.solution(workspace),
-            };
-            let krate = Crate {
-                folder,
-                package: target.to_string(),
-            };
+            let krate = Crate::of(workspace, exercise, target);
             launch(workspace, exercise.calls(), &krate, profile).await
         }
     }

@@ -1,0 +1,202 @@
+//! The katas of an exercise: small programs, each one file in the crate's `tests` with its own tests at the end. They are judged in
+//! order, and the next one opens when those before it are green.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::process::Command;
+
+use crate::state::{Fault, LastCheck};
+use workshop_base::exercise::Exercise;
+use workshop_base::files::{self, Tree};
+use workshop_base::originals;
+use workshop_base::workspace::Workspace;
+use workshop_harness::build::{self, Crate};
+use workshop_harness::report::{Report, Verdict};
+use workshop_harness::request::failure::Failure;
+
+/// How long a test may run. Each of them is done in milliseconds, unless its code never ends.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Runs a program with 2 GB of memory at most, so that a loop which collects something forever harms nobody.
+const WITHIN_MEMORY: &str = "ulimit -v 2097152 2>/dev/null; exec \"$0\" \"$@\"";
+
+/// The katas of one exercise, as the course ships them.
+pub struct Katas<'a> {
+    folder: String,
+    all: Vec<Kata<'a>>,
+}
+
+struct Kata<'a> {
+    /// Relative to the crate's folder.
+    file: &'a Path,
+    tests: Vec<&'a str>,
+    /// The tests' text, from the first of them to the end of the file.
+    text: String,
+}
+
+impl<'a> Katas<'a> {
+    /// Reads them: each file of the edit list is one.
+    pub fn of(workspace: &Workspace, exercise: &'a Exercise) -> anyhow::Result<Self> {
+        let reference = originals::reference_files(workspace, exercise)?;
+        let kata = |file: &'a PathBuf| {
+            let text = text(&reference, file);
+            let start = text.find("#[test]").unwrap_or_default();
+            let text = text[start..].to_owned();
+            let tests = exercise.red.iter().map(String::as_str);
+            let tests = tests.filter(|test| text.contains(&format!("fn {test}(")));
+            let tests = tests.collect();
+            Kata { file, tests, text }
+        };
+        Ok(Katas {
+            folder: files::shown(workspace, &exercise.solution(workspace)),
+            all: exercise.edit.iter().map(kata).collect(),
+        })
+    }
+
+    /// How many were green at this check: those before the first that it found something wrong with.
+    pub fn green(&self, check: Option<&LastCheck>) -> usize {
+        let Some(check) = check else { return 0 };
+        if check.faults.is_empty() {
+            return self.all.len();
+        }
+        let faulty = |kata: &Kata| check.faults.iter().any(|fault| kata.has(fault));
+        self.all.iter().position(faulty).unwrap_or_default()
+    }
+
+    /// Judges those that were green before and the next one, and one more for each that turns out green.
+    pub async fn judge_in_turn(
+        &self,
+        workspace: &Workspace,
+        krate: &Crate,
+        green_before: usize,
+    ) -> anyhow::Result<Report> {
+        let count = self.all.len();
+        let mut open = count.min(green_before + 1);
+        loop {
+            let report = self.judge(workspace, krate, &self.all[..open]).await?;
+            if !report.failed().is_empty() || open == count {
+                return Ok(report);
+            }
+            open += 1;
+        }
+    }
+
+    /// Judges all of them.
+    pub async fn judge_all(&self, workspace: &Workspace, krate: &Crate) -> anyhow::Result<Report> {
+        self.judge(workspace, krate, &self.all).await
+    }
+
+    /// Judges those that a patch changes.
+    pub async fn judge_patched(
+        &self,
+        workspace: &Workspace,
+        krate: &Crate,
+        patch: &str,
+    ) -> anyhow::Result<Report> {
+        let mut patched = self.all.iter();
+        let patched = patched.position(|kata| patch.contains(kata.name()));
+        let place = patched.context("the patch changes no kata")?;
+        self.judge(workspace, krate, &self.all[place..=place]).await
+    }
+
+    async fn judge(
+        &self,
+        workspace: &Workspace,
+        krate: &Crate,
+        katas: &[Kata<'_>],
+    ) -> anyhow::Result<Report> {
+        let mine = files::read_tree(&krate.folder)?;
+        let is_whole = |kata: &&Kata| text(&mine, kata.file).contains(&kata.text);
+        let whole: Vec<&str> = katas.iter().filter(is_whole).map(Kata::name).collect();
+        let programs = if whole.is_empty() {
+            Vec::new()
+        } else {
+            build::tests(workspace, krate, &whole).await?
+        };
+        let mut report = Report::new(&krate.package);
+        for kata in katas {
+            let program = programs.iter().find(|program| kata.is_built_as(program));
+            for test in &kata.tests {
+                let verdict = match program {
+                    Some(program) => run(program, test).await?,
+                    None => failed(
+                        format!("the tests of {} as they were", kata.file.display()),
+                        format!(
+                            "other tests, or none: copy everything from the first #[test] on from {}/{}",
+                            self.folder,
+                            kata.file.display()
+                        ),
+                    ),
+                };
+                report.add(kata.name(), test, verdict);
+            }
+        }
+        Ok(report)
+    }
+}
+
+impl Kata<'_> {
+    /// What cargo calls it.
+    fn name(&self) -> &str {
+        let name = self.file.file_stem().and_then(|name| name.to_str());
+        name.unwrap_or_default()
+    }
+
+    /// True where a check found this wrong with it.
+    fn has(&self, fault: &Fault) -> bool {
+        self.tests.contains(&fault.name.as_str()) || fault.said.contains(self.name())
+    }
+
+    /// Cargo adds a hash to the name.
+    fn is_built_as(&self, program: &Path) -> bool {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        name.rsplit_once('-').is_some_and(|(name, _)| name == self.name())
+    }
+}
+
+/// Runs one test of a program, and ends it if it does not end.
+async fn run(program: &Path, test: &str) -> anyhow::Result<Verdict> {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", WITHIN_MEMORY])
+        .arg(program)
+        .args(["--exact", test, "--nocapture"])
+        .env("RUST_BACKTRACE", "0")
+        .kill_on_drop(true);
+    let Ok(output) = tokio::time::timeout(LIMIT, command.output()).await else {
+        return Ok(failed(
+            format!("an end within {} seconds", LIMIT.as_secs()),
+            "it was still running, and was stopped: a loop that never ends, or a lock that is never free",
+        ));
+    };
+    let output = output.with_context(|| format!("cannot run {}", program.display()))?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && stdout.contains("1 passed") {
+        return Ok(Verdict::Passed);
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let said = stderr.lines().filter(|line| !line.is_empty() && !line.starts_with("note: run with"));
+    let said = said.collect::<Vec<_>>().join("\n");
+    let said = if said.is_empty() {
+        format!("nothing: {}", output.status)
+    } else {
+        said
+    };
+    Ok(failed("the test to pass", said))
+}
+
+/// A failure, with the lines of a longer text below one another.
+fn failed(expected: impl Into<String>, actual: impl Into<String>) -> Verdict {
+    let actual = actual.into().replace('\n', "\n          ");
+    Verdict::Failed {
+        failure: Failure::new(expected, actual),
+        log: String::new(),
+    }
+}
+
+fn text(tree: &Tree, path: &Path) -> String {
+    let bytes = tree.get(path).map(Vec::as_slice);
+    String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
+}

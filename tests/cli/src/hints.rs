@@ -31,6 +31,11 @@ pub struct Section {
 }
 
 impl Section {
+    /// True where it is for named failures, not for what has no section.
+    pub fn is_own(&self) -> bool {
+        ![DOES_NOT_COMPILE, ANYTHING_ELSE].contains(&self.heading.as_str())
+    }
+
     /// The failures that the section is for.
     fn keys(&self) -> impl Iterator<Item = &str> {
         self.heading.split(',').map(str::trim)

@@ -7,11 +7,10 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::process::Command;
 
-use crate::state::{Fault, LastCheck};
-use workshop_base::exercise::Exercise;
-use workshop_base::files::{self, Tree};
-use workshop_base::originals;
+use crate::state::{self, Fault, LastCheck};
+use workshop_base::exercise::{Exercise, Kind};
 use workshop_base::workspace::Workspace;
+use workshop_base::{files, originals, patches};
 use workshop_harness::build::{self, Crate};
 use workshop_harness::report::{Report, Verdict};
 use workshop_harness::request::failure::Failure;
@@ -36,12 +35,21 @@ struct Kata<'a> {
     text: String,
 }
 
+/// How many katas were green at the last check; none where the exercise has no katas.
+pub fn green(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Option<usize>> {
+    if exercise.kind != Kind::Katas {
+        return Ok(None);
+    }
+    let last = state::recall(workspace, exercise).last_check;
+    Ok(Some(Katas::of(workspace, exercise)?.green(last.as_ref())))
+}
+
 impl<'a> Katas<'a> {
     /// Reads them: each file of the edit list is one.
     pub fn of(workspace: &Workspace, exercise: &'a Exercise) -> anyhow::Result<Self> {
         let reference = originals::reference_files(workspace, exercise)?;
         let kata = |file: &'a PathBuf| {
-            let text = text(&reference, file);
+            let text = patches::text(&reference, file);
             let start = text.find("#[test]").unwrap_or_default();
             let text = text[start..].to_owned();
             let tests = exercise.red.iter().map(String::as_str);
@@ -55,8 +63,8 @@ impl<'a> Katas<'a> {
         })
     }
 
-    /// How many were green at this check: those before the first that it found something wrong with.
-    pub fn green(&self, check: Option<&LastCheck>) -> usize {
+    /// How many were green at a check: those before the first that it found something wrong with.
+    fn green(&self, check: Option<&LastCheck>) -> usize {
         let Some(check) = check else { return 0 };
         if check.faults.is_empty() {
             return self.all.len();
@@ -108,7 +116,7 @@ impl<'a> Katas<'a> {
         katas: &[Kata<'_>],
     ) -> anyhow::Result<Report> {
         let mine = files::read_tree(&krate.folder)?;
-        let is_whole = |kata: &&Kata| text(&mine, kata.file).contains(&kata.text);
+        let is_whole = |kata: &&Kata| patches::text(&mine, kata.file).contains(&kata.text);
         let whole: Vec<&str> = katas.iter().filter(is_whole).map(Kata::name).collect();
         let programs = if whole.is_empty() {
             Vec::new()
@@ -194,9 +202,4 @@ fn failed(expected: impl Into<String>, actual: impl Into<String>) -> Verdict {
         failure: Failure::new(expected, actual),
         log: String::new(),
     }
-}
-
-fn text(tree: &Tree, path: &Path) -> String {
-    let bytes = tree.get(path).map(Vec::as_slice);
-    String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
 }

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use libtest_mimic::{Arguments, Failed, Trial};
 use tokio::runtime::{Handle, Runtime};
 use workshop::commands::check;
-use workshop::predict;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -138,18 +137,16 @@ fn trials_of(
         .map(|test| {
             let (judged, runtime) = (Arc::clone(&judged), runtime.clone());
             Trial::test(format!("{target}::{test}"), move || {
-                verdict(judged.report(&runtime), test)
+                verdict(judged.report(&runtime), &test)
             })
         })
         .collect()
 }
 
 /// The names of the tests that judge a target.
-fn names(catalogue: &Catalogue, exercise: Option<&Exercise>) -> Vec<&'static str> {
+fn names(catalogue: &Catalogue, exercise: Option<&Exercise>) -> Vec<String> {
     let suites_of_exercise = match exercise {
-        Some(form) if !form.is_crate() => {
-            return predict::TESTS.iter().map(|test| test.name).collect();
-        }
+        Some(alone) if !alone.is_crate() => return alone.red.clone(),
         Some(exercise) => Some(catalogue.suites_for(exercise)),
         None => None,
     };
@@ -162,7 +159,7 @@ fn names(catalogue: &Catalogue, exercise: Option<&Exercise>) -> Vec<&'static str
             )
         })
         .flat_map(|suite| suite.tests)
-        .map(|test| test.name)
+        .map(|test| test.name.to_owned())
         .collect()
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use crate::cli::CheckArgs;
 use crate::commands::editors;
-use crate::katas::Katas;
+use crate::katas::{self, Katas};
 use crate::predict;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
@@ -47,11 +47,8 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
         println!("{}", report.timings);
     }
     if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
-        let check = last_check(&report);
-        state::record(workspace, exercise, &check)?;
-        if exercise.kind == Kind::Katas {
-            tell_katas(workspace, exercise, &check)?;
-        }
+        state::record(workspace, exercise, &last_check(&report))?;
+        tell_katas(workspace, exercise)?;
     }
     println!("\n{}", next_step(&catalogue, args.target, &report));
     Ok(report.outcome())
@@ -68,8 +65,7 @@ async fn judged_alone(
         (Kind::Katas, Target::Exercise(_)) => {
             let katas = Katas::of(workspace, exercise)?;
             let place = Crate::of(workspace, exercise, target);
-            let last = state::recall(workspace, exercise).last_check;
-            let green = katas.green(last.as_ref());
+            let green = katas::green(workspace, exercise)?.unwrap_or_default();
             katas.judge_in_turn(workspace, &place, green).await?
         }
         _ => judge_alone(workspace, exercise, target).await?,
@@ -115,6 +111,14 @@ async fn built_and_judged(
     report.timings.add_first("server", found);
     report.timings.add_first("build", built);
     Ok(report)
+}
+
+/// What a check would remember of this judgment.
+pub fn outcome_of(target: Target, judged: anyhow::Result<Report>) -> anyhow::Result<LastCheck> {
+    match judged {
+        Ok(report) => Ok(last_check(&report)),
+        Err(error) => Ok(faulty(target, error)?.0),
+    }
 }
 
 /// What is remembered and what is said of code that does not get as far as the tests. Other errors are handed back.
@@ -223,16 +227,13 @@ fn judge_form(place: &Crate) -> anyhow::Result<Report> {
 }
 
 /// Prints how many katas are green, and which file is to be edited now.
-fn tell_katas(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) -> anyhow::Result<()> {
-    let green = Katas::of(workspace, exercise)?.green(Some(check));
-    let of = exercise.edit.len();
-    match exercise.edit.get(green) {
-        Some(open) => {
+fn tell_katas(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<()> {
+    if let Some(green) = katas::green(workspace, exercise)? {
+        println!("{green} of {} katas are green", exercise.edit.len());
+        if let Some(open) = exercise.edit.get(green) {
             let open = exercise.starter(workspace).join(open);
-            let open = files::shown(workspace, &open);
-            println!("{green} of {of} katas are green; the next: {open}");
+            println!("open now: {}", files::shown(workspace, &open));
         }
-        None => println!("all {of} katas are green"),
     }
     Ok(())
 }

@@ -30,8 +30,10 @@ pub fn run(
         println!(
             "Everything in {name} passed at the last check ({at}); there is nothing to hint at."
         );
+        let measure = exercise.task().map(|_| format!("just measure {name}, or "));
         println!(
-            "next: just measure {name}, or just solution {name} to compare yours with the reference"
+            "next: {}just solution {name} to compare yours with the reference",
+            measure.unwrap_or_default()
         );
         return Ok(Outcome::Passed);
     };

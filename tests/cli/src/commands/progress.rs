@@ -3,9 +3,10 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::katas;
 use crate::state::{self, CheckOutcome};
 
-use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::outcome::Outcome;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
@@ -16,6 +17,8 @@ use workshop_results::file::ResultFile;
 struct Row<'a> {
     exercise: &'a Exercise,
     started: bool,
+    /// How many of its katas are green, where it has katas.
+    green: Option<usize>,
     first_passed: Option<Timestamp>,
     /// The last check was red.
     red: bool,
@@ -54,9 +57,14 @@ impl<'a> Row<'a> {
                 Err(fault) => faults.push(fault),
             }
         }
+        let green = katas::green(workspace, exercise).unwrap_or_else(|fault| {
+            faults.push(fault);
+            None
+        });
         Row {
             exercise,
             started,
+            green,
             first_passed: memory.first_passed,
             red: check.is_some_and(|check| check.outcome != CheckOutcome::Passed),
             measured: ResultFile::own_path(workspace, exercise.name()).is_file(),
@@ -69,12 +77,11 @@ impl<'a> Row<'a> {
 
     fn in_words(&self) -> String {
         let Some(on) = self.first_passed else {
-            return if self.started {
-                "started"
-            } else {
-                "not started"
-            }
-            .to_owned();
+            return match self.green {
+                _ if !self.started => "not started".to_owned(),
+                Some(green) => format!("{green} of {} green", self.exercise.edit.len()),
+                None => "started".to_owned(),
+            };
         };
         let day = on.to_zoned(TimeZone::system()).strftime("%Y-%m-%d");
         let since = if self.red {
@@ -119,7 +126,11 @@ fn print(rows: &[Row]) {
 
 /// The first thing in the order of the course that is not done.
 fn next(rows: &[Row]) -> String {
-    let is_done = |row: &&Row| row.is_green() && (row.measured || row.exercise.task().is_none());
+    let begun = rows.iter().any(|row| row.started);
+    // The warm-up is for those who need it.
+    let is_skipped = |row: &Row| row.exercise.kind == Kind::Katas && begun && !row.started;
+    let is_measured = |row: &Row| row.measured || row.exercise.task().is_none();
+    let is_done = |row: &&Row| is_skipped(row) || row.is_green() && is_measured(row);
     match rows.iter().find(|row| !is_done(row)) {
         Some(row) if row.is_green() => format!("just measure {}", row.exercise.name()),
         Some(row) => format!("just check {}", row.exercise.name()),

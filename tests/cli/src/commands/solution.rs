@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::commands::reset::{list, put_in_place};
+use crate::katas;
 
 use workshop_base::exercise::Exercise;
 use workshop_base::outcome::Outcome;
@@ -24,6 +25,9 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
     let (given, added): (Vec<PathBuf>, Vec<PathBuf>) = others
         .into_iter()
         .partition(|path| reference.contains_key(path));
+    let opened = opened(workspace, exercise)?;
+    let (differing, closed): (Vec<_>, Vec<_>) =
+        differing.into_iter().partition(|path| opened.contains(path));
     for path in &differing {
         let name = |folder: PathBuf, whose: &str| {
             let file = files::shown(workspace, &folder.join(path));
@@ -39,6 +43,9 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
     if differing.is_empty() {
         println!("No difference: your files of {name} are those of the reference.");
     }
+    if !closed.is_empty() {
+        println!("{} katas are not open yet; just check {name} opens the next", closed.len());
+    }
     if !given.is_empty() {
         println!(
             "Not yours to edit, but not as the course ships them: {}.",
@@ -52,6 +59,13 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
         println!("next: just solution {name} --apply puts the reference in place; yours is kept");
     }
     Ok(Outcome::Passed)
+}
+
+/// The files whose reference may be shown: of katas those that are green, and the one after them.
+fn opened<'a>(workspace: &Workspace, exercise: &'a Exercise) -> anyhow::Result<&'a [PathBuf]> {
+    let count = exercise.edit.len();
+    let green = katas::green(workspace, exercise)?.unwrap_or(count);
+    Ok(&exercise.edit[..count.min(green + 1)])
 }
 
 /// Prints a difference in colors, the names of its files first.

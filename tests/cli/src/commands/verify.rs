@@ -9,9 +9,10 @@ use anyhow::Context;
 use futures_util::future::OptionFuture;
 
 use crate::commands::check;
+use crate::katas::Katas;
 use crate::mistakes::Mistake;
 use crate::{chain, hints};
-use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::originals;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
@@ -116,7 +117,7 @@ impl Gate<'_> {
         self.took("files");
         let starter = Target::Exercise(exercise.number);
         let reference = Target::Solution(exercise.number);
-        if exercise.is_crate() {
+        if exercise.is_rust() {
             let packages = [starter, reference].map(|target| target.to_string());
             self.hold(
                 "starter and reference are formatted",
@@ -139,10 +140,12 @@ impl Gate<'_> {
             self.hold("the reference is green", faults_of(report, green_faults)?);
             self.took("references");
         }
-        if exercise.is_crate() {
-            self.mistakes(exercise).await?;
-            self.took("mistakes");
+        match exercise.kind {
+            Kind::Crate => self.mistakes(exercise).await?,
+            Kind::Katas => self.mistakes_in_katas(exercise).await?,
+            Kind::Form => {}
         }
+        self.took("mistakes");
         Ok(())
     }
 
@@ -184,8 +187,8 @@ impl Gate<'_> {
     }
 
     async fn judged(&self, target: Target, exercise: Option<&Exercise>) -> anyhow::Result<Report> {
-        if let Some(form) = exercise.filter(|exercise| !exercise.is_crate()) {
-            return check::judge_form(self.workspace, form, target);
+        if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
+            return check::judge_alone(self.workspace, alone, target).await;
         }
         let launch = build::build(self.workspace, target, Profile::Check).await?;
         check::judge_launch(self.place(&launch), self.catalogue, exercise).await
@@ -217,6 +220,30 @@ impl Gate<'_> {
                 self.hold(&what, faults);
             }
             built = next.transpose()?;
+        }
+        Ok(())
+    }
+
+    /// Plants each mistake in its kata. It is caught by a test or by the compiler, and a hint knows it.
+    async fn mistakes_in_katas(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let workspace = self.workspace;
+        let solution = exercise.solution(workspace);
+        let katas = Katas::of(workspace, exercise)?;
+        let hints = hints::of(workspace, exercise)?;
+        for mistake in Mistake::all(&solution)? {
+            let copy = Copy::patched(workspace, &solution, "mistake-0", &mistake.patch).await?;
+            let judged = katas.judge_patched(workspace, copy.krate(), &mistake.patch);
+            let check = check::outcome_of(Target::Solution(exercise.number), judged.await)?;
+            let caught_by = &mistake.caught_by;
+            let mut faults = Vec::new();
+            if !check.faults.iter().any(|fault| fault.name == *caught_by) {
+                faults.push(format!("the check found {:?}", check.faults));
+            }
+            if !hints::choose(&hints, &check).is_some_and(|(_, section)| section.is_own()) {
+                faults.push("no hint is for it".to_owned());
+            }
+            let what = format!("mistake {} is caught by {caught_by}, with a hint", mistake.slug);
+            self.hold(&what, faults);
         }
         Ok(())
     }

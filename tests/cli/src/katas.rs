@@ -187,10 +187,11 @@ async fn run(program: &Path, test: &str) -> anyhow::Result<Verdict> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let said = stderr.lines().filter(|line| !line.is_empty() && !line.starts_with("note: run with"));
     let said = said.collect::<Vec<_>>().join("\n");
-    let said = if said.is_empty() {
-        format!("nothing: {}", output.status)
-    } else {
-        said
+    // Before it is the thread, which is called as the test.
+    let said = match said.find("panicked at") {
+        Some(panic) => said[panic..].to_owned(),
+        None if said.is_empty() => format!("nothing: {}", output.status),
+        None => said,
     };
     Ok(failed("the test to pass", said))
 }

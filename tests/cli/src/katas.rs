@@ -160,7 +160,8 @@ impl Kata<'_> {
     /// Cargo adds a hash to the name.
     fn is_built_as(&self, program: &Path) -> bool {
         let name = program.file_name().unwrap_or_default().to_string_lossy();
-        name.rsplit_once('-').is_some_and(|(name, _)| name == self.name())
+        name.rsplit_once('-')
+            .is_some_and(|(name, _)| name == self.name())
     }
 }
 
@@ -185,12 +186,17 @@ async fn run(program: &Path, test: &str) -> anyhow::Result<Verdict> {
         return Ok(Verdict::Passed);
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let said = stderr.lines().filter(|line| !line.is_empty() && !line.starts_with("note: run with"));
+    let said = stderr
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("note: run with"));
     let said = said.collect::<Vec<_>>().join("\n");
     // Before it is the thread, which is called as the test.
     let said = match said.find("panicked at") {
         Some(panic) => said[panic..].to_owned(),
-        None if said.is_empty() => format!("nothing: {}", output.status),
+        None if output.status.success() => {
+            "the test was not run: something above it switches it off".to_owned()
+        }
+        None if said.is_empty() => output.status.to_string(),
         None => said,
     };
     Ok(failed("the test to pass", said))

@@ -26,8 +26,9 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
         .into_iter()
         .partition(|path| reference.contains_key(path));
     let opened = opened(workspace, exercise)?;
-    let (differing, closed): (Vec<_>, Vec<_>) =
-        differing.into_iter().partition(|path| opened.contains(path));
+    let (differing, closed): (Vec<_>, Vec<_>) = differing
+        .into_iter()
+        .partition(|path| opened.contains(path));
     for path in &differing {
         let name = |folder: PathBuf, whose: &str| {
             let file = files::shown(workspace, &folder.join(path));
@@ -44,7 +45,10 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
         println!("No difference: your files of {name} are those of the reference.");
     }
     if !closed.is_empty() {
-        println!("{} katas are not open yet; just check {name} opens the next", closed.len());
+        println!(
+            "{} katas are not open yet; just check {name} opens the next",
+            closed.len()
+        );
     }
     if !given.is_empty() {
         println!(

@@ -242,7 +242,10 @@ impl Gate<'_> {
             if !hints::choose(&hints, &check).is_some_and(|(_, section)| section.is_own()) {
                 faults.push("no hint is for it".to_owned());
             }
-            let what = format!("mistake {} is caught by {caught_by}, with a hint", mistake.slug);
+            let what = format!(
+                "mistake {} is caught by {caught_by}, with a hint",
+                mistake.slug
+            );
             self.hold(&what, faults);
         }
         Ok(())

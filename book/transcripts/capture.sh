@@ -110,6 +110,7 @@ kotlin() {
 kotlin kotlin-import 09-a-process-away 's/^(.*) override suspend fun png/\1 private val places = Semaphore(atOnce)\n&/' ProcessQrCodes.kt
 
 if [ "${1:-}" != --compiler-only ]; then
+    check red-0 exercise-0
     check red exercise-2
     check red-3 exercise-3
     # Of this one only the first failure is shown.

@@ -23,7 +23,9 @@ const WITHIN_MEMORY: &str = "ulimit -v 2097152 2>/dev/null; exec \"$0\" \"$@\"";
 
 /// The katas of one exercise, as the course ships them.
 pub struct Katas<'a> {
+    /// The folder of the references, as it is shown.
     folder: String,
+    limit: Duration,
     all: Vec<Kata<'a>>,
 }
 
@@ -59,6 +61,7 @@ impl<'a> Katas<'a> {
         };
         Ok(Katas {
             folder: files::shown(workspace, &exercise.solution(workspace)),
+            limit: LIMIT,
             all: exercise.edit.iter().map(kata).collect(),
         })
     }
@@ -128,7 +131,7 @@ impl<'a> Katas<'a> {
             let program = programs.iter().find(|program| kata.is_built_as(program));
             for test in &kata.tests {
                 let verdict = match program {
-                    Some(program) => run(program, test).await?,
+                    Some(program) => run(program, test, self.limit).await?,
                     None => failed(
                         format!("the tests of {} as they were", kata.file.display()),
                         format!(
@@ -166,7 +169,7 @@ impl Kata<'_> {
 }
 
 /// Runs one test of a program, and ends it if it does not end.
-async fn run(program: &Path, test: &str) -> anyhow::Result<Verdict> {
+async fn run(program: &Path, test: &str, limit: Duration) -> anyhow::Result<Verdict> {
     let mut command = Command::new("sh");
     command
         .args(["-c", WITHIN_MEMORY])
@@ -174,9 +177,9 @@ async fn run(program: &Path, test: &str) -> anyhow::Result<Verdict> {
         .args(["--exact", test, "--nocapture"])
         .env("RUST_BACKTRACE", "0")
         .kill_on_drop(true);
-    let Ok(output) = tokio::time::timeout(LIMIT, command.output()).await else {
+    let Ok(output) = tokio::time::timeout(limit, command.output()).await else {
         return Ok(failed(
-            format!("an end within {} seconds", LIMIT.as_secs()),
+            format!("an end within {limit:?}"),
             "it was still running, and was stopped: a loop that never ends, or a lock that is never free",
         ));
     };
@@ -208,5 +211,101 @@ fn failed(expected: impl Into<String>, actual: impl Into<String>) -> Verdict {
     Verdict::Failed {
         failure: Failure::new(expected, actual),
         log: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+    use workshop_base::exercise::Catalogue;
+    use workshop_base::target::Target;
+
+    use super::*;
+
+    fn kata(answer: &str, test: &str) -> String {
+        format!(
+            "fn answer() -> i32 {{\n    {answer}\n}}\n\n#[test]\nfn {test}() {{\n    assert_eq!(answer(), 42);\n}}\n"
+        )
+    }
+
+    /// What a check of these two katas says, by test; what did not run is not in it.
+    async fn judged(katas: [&str; 2]) -> anyhow::Result<Vec<(String, String)>> {
+        let folder = TempDir::new()?;
+        let workspace = Workspace::at(folder.path());
+        let files = [
+            (
+                "solutions",
+                "solution-0",
+                [&kata("42", "a"), &kata("42", "b")],
+            ),
+            (
+                "exercises",
+                "exercise-0",
+                [&katas[0].to_owned(), &katas[1].to_owned()],
+            ),
+        ];
+        for (place, package, [first, second]) in files {
+            let place = folder.path().join(place).join("00-two");
+            fs::create_dir_all(place.join("tests"))?;
+            fs::write(
+                place.join("Cargo.toml"),
+                format!("[package]\nname = \"{package}\"\nedition = \"2024\"\n[workspace]\n"),
+            )?;
+            fs::write(place.join("tests/kata_1.rs"), first)?;
+            fs::write(place.join("tests/kata_2.rs"), second)?;
+            fs::write(
+                place.join("exercise.toml"),
+                "number = 0\nslug = \"two\"\ntitle = \"Two\"\nkind = \"katas\"\nred = [\"a\", \"b\"]\n\
+                 edit = [\"tests/kata_1.rs\", \"tests/kata_2.rs\"]\n\
+                 [minutes]\nreading = 1\ndoing = 1\nreviewing = 1\n",
+            )?;
+        }
+        let catalogue = Catalogue::read(&workspace)?;
+        let exercise = catalogue.get(0)?;
+        let mut katas = Katas::of(&workspace, exercise)?;
+        katas.limit = Duration::from_secs(1);
+        let krate = Crate::of(&workspace, exercise, Target::Exercise(0));
+        let report = katas.judge_in_turn(&workspace, &krate, 0).await?;
+        let said = |verdict| match verdict {
+            Verdict::Passed => "green".to_owned(),
+            Verdict::Failed { failure, .. } => failure.actual,
+        };
+        let tests = report.tests.into_iter();
+        Ok(tests
+            .map(|judged| (judged.test, said(judged.verdict)))
+            .collect())
+    }
+
+    #[tokio::test]
+    async fn the_next_kata_opens_when_the_one_before_is_green() -> anyhow::Result<()> {
+        let found = judged([&kata("42", "a"), &kata("todo!()", "b")]).await?;
+        assert_eq!(found[0], ("a".to_owned(), "green".to_owned()));
+        assert!(found[1].1.contains("not yet implemented"), "{found:?}");
+        let found = judged([
+            &kata("todo!()", "a"),
+            "a kata that is not open need not compile",
+        ])
+        .await?;
+        assert_eq!(found.len(), 1, "{found:?}");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_loop_without_an_end_and_a_test_that_is_gone_or_switched_off_are_named()
+    -> anyhow::Result<()> {
+        let ignored = kata("42", "a").replace("#[test]", "#[ignore]\n#[test]");
+        let emptied = kata("42", "a").replace("assert_eq!(answer(), 42);", "");
+        for (mine, words) in [
+            (kata("loop {}", "a"), "still running"),
+            (ignored, "was not run"),
+            (emptied, "other tests, or none"),
+            ("fn answer() {}\n".to_owned(), "other tests, or none"),
+        ] {
+            let found = judged([&mine, ""]).await?;
+            assert!(found[0].1.contains(words), "{mine}: {found:?}");
+        }
+        Ok(())
     }
 }

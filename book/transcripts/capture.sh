@@ -126,4 +126,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-10 solution-10
     check green-11 solution-11
     check green-12 solution-12
+    check green-13 solution-13
 fi

@@ -129,8 +129,11 @@ pub struct RunArgs {
     #[arg(long)]
     pub release: bool,
     /// Only the database, and the settings for the debugger of your editor
-    #[arg(long, conflicts_with = "release")]
+    #[arg(long, conflicts_with_all = ["release", "silences"])]
     pub debug: bool,
+    /// Let the line to the database fall silent each time you press Enter
+    #[arg(long)]
+    pub silences: bool,
 }
 
 /// Options of `seed`.

@@ -15,6 +15,6 @@ pub mod service;
 pub use build::{copies, glue, image as container, jdk, wasm};
 pub use request::{failure, http, qr};
 pub use scenarios::{
-    first_start, outage, own as workbench, restart, short_runs, shutdown, silence,
+    first_start, outage, own as workbench, restart, short_runs, shutdown, silence, silences,
 };
 pub use service::{front, nginx, proxy, sockets, stand_in};

@@ -37,6 +37,7 @@ suites! {
     "change-things" => change_things,
     "ten-million-rows" => ten_million_rows,
     "ship-it" => ship_it,
+    "a-pool-that-comes-back" => a_pool_that_comes_back,
     "qrcode" => qrcode,
     "qrcode-process" => qrcode_process,
     "qrcode-module" => qrcode_module,

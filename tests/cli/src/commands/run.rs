@@ -2,6 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
+use tokio::sync::mpsc;
+
 use crate::cli::RunArgs;
 use crate::commands::{editors, interrupted};
 use workshop_base::exercise::Catalogue;
@@ -13,6 +15,7 @@ use workshop_harness::build;
 use workshop_harness::build::{Launch, Profile};
 use workshop_harness::front::Front;
 use workshop_harness::nginx::{self, FIRST_STAGE};
+use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::{Service, Settings, StartError, free_address};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{DataSet, RunDatabase};
@@ -53,6 +56,8 @@ struct Session<'a> {
     args: &'a RunArgs,
     server: Server,
     database: RunDatabase,
+    /// Between the service and its database, where that line is to fall silent.
+    line: Option<DatabaseProxy>,
 }
 
 /// The database, and the service as it was built; none where the editor builds it.
@@ -77,11 +82,16 @@ async fn prepare<'a>(
     }
     let server = Server::ensure(workspace).await?;
     let database = RunDatabase::create(&server, workspace, DataSet::Small).await?;
+    let line = match args.silences {
+        true => Some(DatabaseProxy::start(database.url()).await?),
+        false => None,
+    };
     let session = Session {
         workspace,
         args,
         server,
         database,
+        line,
     };
     Ok((session, launch))
 }
@@ -109,7 +119,13 @@ impl Session<'_> {
             return Ok(());
         };
         let (mut service, front) = started?;
-        if until(interrupted, service.ended()).await.is_some() {
+        let ended = async {
+            tokio::select! {
+                () = service.ended() => {}
+                () = self.fall_silent() => {}
+            }
+        };
+        if until(interrupted, ended).await.is_some() {
             let (label, log) = (service.label(), service.log_tail(20));
             return Trouble::new(format!("{label} ended by itself; its log ends with\n{log}"))
                 .expected("a service that runs until it is told to stop")
@@ -144,6 +160,19 @@ impl Session<'_> {
         Ok((service, front))
     }
 
+    /// Lets the line to the database fall silent at each Enter; never ends.
+    async fn fall_silent(&self) {
+        if let Some(line) = &self.line {
+            println!("Enter lets the connections that are open fall silent: new ones still work");
+            let mut pressed = enter_pressed();
+            while pressed.recv().await.is_some() {
+                println!("{} connections are silent from now on", line.open());
+                line.lose();
+            }
+        }
+        std::future::pending().await
+    }
+
     /// A request that the target answers: one to the newest route that its tests ask for.
     fn request(&self, base_url: &str) -> anyhow::Result<String> {
         let catalogue = Catalogue::read(self.workspace)?;
@@ -162,7 +191,8 @@ impl Session<'_> {
 
     /// The usual settings, with the `LOG_LEVEL` of the shell: what happens at each request is worth reading by hand.
     fn settings(&self) -> Settings {
-        let usual = Settings::new(self.database.url());
+        let line = self.line.as_ref().map(DatabaseProxy::url);
+        let usual = Settings::new(line.unwrap_or(self.database.url()));
         Settings {
             log_level: std::env::var("LOG_LEVEL").unwrap_or(usual.log_level),
             ..usual
@@ -181,6 +211,16 @@ impl Session<'_> {
         let front = Front::start(self.workspace, &configuration, &kotlin, &settings, rust);
         front.await.map(Some)
     }
+}
+
+/// Tells of each Enter. A thread of its own waits for it: it holds up nothing that wants to end.
+fn enter_pressed() -> mpsc::UnboundedReceiver<()> {
+    let (pressed, is_pressed) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        let lines = std::io::stdin().lines().map_while(Result::ok);
+        lines.take_while(|_| pressed.send(()).is_ok()).count()
+    });
+    is_pressed
 }
 
 fn introduce(front: &Front, launch: &Launch) {

@@ -5,6 +5,7 @@
 //! its line below; suites name it by its module.
 
 pub mod first_start;
+pub mod impatient;
 pub mod large;
 pub mod outage;
 pub mod own;
@@ -12,6 +13,7 @@ pub mod restart;
 pub mod short_runs;
 pub mod shutdown;
 pub mod silence;
+pub mod silences;
 mod stage;
 pub mod stalled;
 pub mod steady;

@@ -56,10 +56,12 @@ struct Gate {
 /// What becomes of the bytes that arrive. Connections are numbered in the order in which they were opened.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flow {
-    /// Nothing gets through for now.
-    held: bool,
+    /// Nothing gets through for now on the connections up to this number.
+    held: u64,
     /// Nothing ever gets through again on the connections up to this number.
     lost: u64,
+    /// The connections up to this number end with a reset.
+    reset: u64,
 }
 
 impl DatabaseProxy {
@@ -132,12 +134,18 @@ impl DatabaseProxy {
 
     /// Holds everything back in both directions: connections stay, new ones are accepted, but nothing gets through.
     pub fn stall(&self) {
-        self.flow.send_modify(|flow| flow.held = true);
+        self.flow.send_modify(|flow| flow.held = u64::MAX);
+    }
+
+    /// Holds everything back on the connections that are open now. New ones work.
+    pub fn stall_those_open(&self) {
+        let opened = self.opened();
+        self.flow.send_modify(|flow| flow.held = opened);
     }
 
     /// Lets everything through that was held back, and what follows.
     pub fn resume(&self) {
-        self.flow.send_modify(|flow| flow.held = false);
+        self.flow.send_modify(|flow| flow.held = 0);
     }
 
     /// Loses the connections that are open now, as a firewall does that forgets them: whatever is sent on them is swallowed, and
@@ -145,6 +153,12 @@ impl DatabaseProxy {
     pub fn lose(&self) {
         let opened = self.opened();
         self.flow.send_modify(|flow| flow.lost = opened);
+    }
+
+    /// Resets the connections that are open now, as a system does that has been restarted and knows none of them. New ones work.
+    pub fn reset(&self) {
+        let opened = self.opened();
+        self.flow.send_modify(|flow| flow.reset = opened);
     }
 
     /// The number of connections opened so far.
@@ -202,7 +216,7 @@ impl Line {
         let server = connected(&self.upstream).await?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
-        let (client_reads, client_writes) = client.into_split();
+        let (mut client_reads, client_writes) = client.into_split();
         let (server_reads, server_writes) = server.into_split();
         let waiting = AtomicBool::new(false);
         let mut messages = Frontend::default();
@@ -217,10 +231,12 @@ impl Line {
                 .fetch_add(bytes.len() as u64, Ordering::Relaxed);
             waiting.store(false, Ordering::Relaxed);
         };
+        let mut reset = passage.clone();
         // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
         tokio::select! {
-            result = pass(client_reads, server_writes, passage.clone(), asked) => result,
+            result = pass(&mut client_reads, server_writes, passage.clone(), asked) => result,
             result = pass(server_reads, client_writes, passage, answered) => result,
+            () = reset.is_reset() => client_reads.as_ref().set_zero_linger(),
         }
     }
 }
@@ -291,11 +307,24 @@ impl Passage {
         let number = self.number;
         match self
             .flows
-            .wait_for(|flow| !flow.held || number <= flow.lost)
+            .wait_for(|flow| number > flow.held || number <= flow.lost)
             .await
         {
             Ok(flow) => number > flow.lost,
             Err(_) => false,
+        }
+    }
+
+    /// Waits until the connection is to be reset.
+    async fn is_reset(&mut self) {
+        let number = self.number;
+        if self
+            .flows
+            .wait_for(|flow| number <= flow.reset)
+            .await
+            .is_err()
+        {
+            std::future::pending().await
         }
     }
 }
@@ -492,6 +521,40 @@ mod tests {
         server.read_exact(&mut asked).await?;
         client.read_exact(&mut told).await?;
         assert_eq!((&asked, &told, proxy.open()), (b"asked", b"told", 1));
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_stall_of_those_open_leaves_a_new_one_alone() -> anyhow::Result<()> {
+        let (upstream, proxy, port) = proxied().await?;
+        let mut old = TcpStream::connect(("127.0.0.1", port)).await?;
+        let (mut old_server, _) = upstream.accept().await?;
+
+        proxy.stall_those_open();
+        old.write_all(b"asked").await?;
+        let mut new = TcpStream::connect(("127.0.0.1", port)).await?;
+        let (mut new_server, _) = upstream.accept().await?;
+        let mut asked = [0; 5];
+        new.write_all(b"asked").await?;
+        new_server.read_exact(&mut asked).await?;
+
+        proxy.resume();
+        old_server.read_exact(&mut asked).await?;
+        assert_eq!(&asked, b"asked");
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_reset_connection_says_so_and_a_new_one_works() -> anyhow::Result<()> {
+        let (upstream, proxy, port) = proxied().await?;
+        let mut old = TcpStream::connect(("127.0.0.1", port)).await?;
+        let _old_server = upstream.accept().await?;
+
+        proxy.reset();
+        let read = old.read(&mut [0; 1]).await.map_err(|error| error.kind());
+        assert_eq!(read, Err(ErrorKind::ConnectionReset));
+        TcpStream::connect(("127.0.0.1", port)).await?;
+        upstream.accept().await?;
         Ok(())
     }
 

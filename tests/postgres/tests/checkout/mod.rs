@@ -101,7 +101,8 @@ fn docker(args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-async fn postmaster(server: &Server) -> Pid {
+/// The first process of an embedded server; all others are its children.
+pub async fn postmaster(server: &Server) -> Pid {
     let mut connection = server
         .connect_for_maintenance()
         .await

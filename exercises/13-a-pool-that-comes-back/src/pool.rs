@@ -1,0 +1,105 @@
+//! The pool: connections are opened when somebody needs one, are lent to one request at a time, and are closed unless
+//! the work on them has ended well.
+
+#![expect(
+    dead_code,
+    reason = "delete these lines once database.rs lends from this pool"
+)]
+
+use std::time::Duration;
+
+use deadpool::managed::{self, Metrics, Object, PoolError, RecycleResult};
+use sqlx::{PgConnection, postgres::PgConnectOptions};
+
+use crate::error::Error;
+
+/// A connection that was in use so short a time ago is lent without a question.
+const FRESH: Duration = Duration::from_millis(500);
+/// The longest that a connection may take to answer the question. A request that meets one dead
+/// connection after the other has to come past them within its own time limit.
+const PING_LIMIT: Duration = Duration::from_millis(100);
+
+// ANCHOR: manager
+/// What deadpool has to know about connections: how to open one, and which may be lent again.
+struct Connections {
+    options: PgConnectOptions,
+}
+
+impl managed::Manager for Connections {
+    /// A place in the pool, with the connection in it unless that is lent, or was closed.
+    type Type = Option<PgConnection>;
+    type Error = sqlx::Error;
+
+    async fn create(&self) -> sqlx::Result<Option<PgConnection>> {
+        let host = self.options.get_host();
+        todo!("a place with a connection to {host} in it")
+    }
+
+    /// After an error deadpool drops the place, and tries the next one or creates one.
+    async fn recycle(
+        &self,
+        place: &mut Option<PgConnection>,
+        metrics: &Metrics,
+    ) -> RecycleResult<sqlx::Error> {
+        let idle = metrics.last_used();
+        todo!("refuse {place:?} when it is empty, ask what is in it when it was idle for {idle:?}")
+    }
+}
+// ANCHOR_END: manager
+
+// ANCHOR: pool
+/// A fixed number of places, and how long a request waits for the connection in one of them.
+pub struct Pool {
+    places: managed::Pool<Connections>,
+    limit: Duration,
+}
+
+impl Pool {
+    /// Opens nothing yet: each connection is opened when a request first needs it.
+    pub fn new(options: PgConnectOptions, size: usize, limit: Duration) -> Pool {
+        let host = options.get_host();
+        todo!("{size} places for connections to {host}, each lent within {limit:?}")
+    }
+
+    /// Lends a connection. One time limit covers all of it: waiting for a place, asking the
+    /// connections that have been idle, opening a new one.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, or none can be opened.
+    pub async fn lend(&self) -> Result<Lent, Error> {
+        let limit = self.limit;
+        todo!("the connection of one of the places, and the place, within {limit:?}")
+    }
+}
+// ANCHOR_END: pool
+
+// ANCHOR: lent
+/// A connection that is lent, and the place that it was taken from.
+///
+/// Dropped as it is, it closes the connection and then frees the place: an answer may still be on
+/// its way, or half a transaction open, and the next request must not get either. So a time limit, a
+/// `?` and a panic need no further care.
+pub struct Lent {
+    pub connection: PgConnection,
+    place: Object<Connections>,
+}
+
+impl Lent {
+    /// Puts the connection back into its place, for the next request. Nothing may be under way on it.
+    pub fn give_back(self) {
+        todo!("put {:?} back into its place", self.connection)
+    }
+}
+// ANCHOR_END: lent
+
+// ANCHOR: from-pool
+/// Tells why there is no connection: the database has refused one, or something else is in the way.
+impl From<PoolError<sqlx::Error>> for Error {
+    fn from(error: PoolError<sqlx::Error>) -> Error {
+        match error {
+            PoolError::Backend(error) => error.into(),
+            other => Error::Unavailable(other.to_string()),
+        }
+    }
+}
+// ANCHOR_END: from-pool

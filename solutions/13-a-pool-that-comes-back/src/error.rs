@@ -1,0 +1,133 @@
+//! What a request can fail with, and what the client is told of it.
+
+use std::io::ErrorKind;
+
+use rocket::{
+    Request,
+    http::Status,
+    response::{self, Responder},
+    serde::json::{self, serde_json},
+};
+use thiserror::Error;
+use tracing::error;
+
+use crate::{problem::Problem, request_id::RequestId, settings::LARGEST_BODY, visits::MOST_IDS};
+
+// ANCHOR: error
+/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The client has sent something that cannot be used.
+    #[error("{0}")]
+    BadRequest(&'static str),
+    /// The body of the request is not said to be JSON.
+    #[error("the body must be application/json")]
+    UnsupportedMediaType,
+    /// The body of the request is larger than the service reads.
+    #[error("the body must not be larger than {LARGEST_BODY} bytes")]
+    BodyTooLarge,
+    /// The body of the request is JSON, and means nothing here.
+    #[error("the body must be {{\"ids\": […]}} with at most {MOST_IDS} 32-bit integers")]
+    UnusableBody,
+    /// As many exports run as may run at the same time.
+    #[error("too many exports are running")]
+    TooManyExports,
+    /// The client takes no more of the export.
+    #[error("the client did not take the export in time")]
+    ClientTooSlow,
+    /// What the client asks for is not there.
+    #[error("{0}")]
+    NotFound(String),
+    /// The database cannot be reached, lets nobody in, or takes too long.
+    #[error("the database does not answer: {0}")]
+    Unavailable(String),
+    /// The database dislikes the query: the mistake is in this service.
+    #[error("a query failed: {0}")]
+    Query(sqlx::Error),
+    /// A record cannot be written as JSON: the mistake is in this service.
+    #[error("cannot write JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl Error {
+    /// What the client is told. What the error holds of the database is not part of it: a client
+    /// has no business with SQL, hosts or users.
+    pub fn problem(&self) -> Problem {
+        let status = match self {
+            Error::BadRequest(_) => Status::BadRequest,
+            Error::UnsupportedMediaType => Status::UnsupportedMediaType,
+            Error::BodyTooLarge => Status::PayloadTooLarge,
+            Error::UnusableBody => Status::UnprocessableEntity,
+            Error::NotFound(_) => Status::NotFound,
+            Error::ClientTooSlow => Status::RequestTimeout,
+            Error::Unavailable(_) | Error::TooManyExports => Status::ServiceUnavailable,
+            Error::Query(_) | Error::Json(_) => Status::InternalServerError,
+        };
+        let detail = match self {
+            Error::Unavailable(_) => "the database does not answer".into(),
+            Error::Query(_) | Error::Json(_) => "an unexpected error occurred".into(),
+            told => told.to_string(),
+        };
+        Problem::new(status, detail)
+    }
+}
+
+/// Makes an `Error` something that a handler can return.
+impl<'r> Responder<'r, 'static> for Error {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        // An outage is not logged here: each of its requests would log it again. `/ready` says why.
+        if let Error::Query(_) | Error::Json(_) = self {
+            error!(request_id = %RequestId::of(request), "{self}");
+        }
+        self.problem().respond_to(request)
+    }
+}
+// ANCHOR_END: error
+
+// ANCHOR: from-json
+/// Tells why a body could not be read as JSON of the right form.
+impl From<json::Error<'_>> for Error {
+    fn from(error: json::Error<'_>) -> Error {
+        match error {
+            // Rocket stops reading at the limit, see `settings.rs`.
+            json::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                Error::BodyTooLarge
+            }
+            json::Error::Parse(_, error) if error.is_data() => Error::UnusableBody,
+            json::Error::Io(_) | json::Error::Parse(..) => {
+                Error::BadRequest("the body must be JSON")
+            }
+        }
+    }
+}
+// ANCHOR_END: from-json
+
+// ANCHOR: from-sqlx
+/// Tells an outage from a query that is wrong. Thanks to this, `?` does the rest.
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Error {
+        if is_outage(&error) {
+            Error::Unavailable(error.to_string())
+        } else {
+            Error::Query(error)
+        }
+    }
+}
+
+/// Whether the database cannot be reached or lets nobody in, rather than dislikes the query.
+fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        sqlx::Error::Database(error) => match error.code().as_deref() {
+            // Too many connections, database closed to connections, query took too long.
+            Some("53300" | "55000" | "57014") => true,
+            Some(code) => ["08", "28", "3D", "57P"] // lost, not let in, no such database, stopping
+                .iter()
+                .any(|class| code.starts_with(class)),
+            None => false,
+        },
+        _ => false,
+    }
+}
+// ANCHOR_END: from-sqlx

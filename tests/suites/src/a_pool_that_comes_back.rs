@@ -1,0 +1,194 @@
+//! Suite `a-pool-that-comes-back` (exercise 13): a line that falls silent under load costs the pool nothing for good, and a
+//! connection is asked whether it is still good only when nobody has used it for a while.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::{Instant, sleep};
+
+use crate::row::Row;
+use workshop_harness::contract::{Context, TestResult};
+use workshop_harness::contract_tests;
+use workshop_harness::failure::{Failure, TestError};
+use workshop_harness::http::Answer;
+use workshop_harness::silences::{RECOVERY_LIMIT, Silences};
+
+contract_tests! {
+    impatient: [
+        a_connection_in_use_is_lent_without_a_question,
+        connections_that_were_closed_while_idle_cost_no_request,
+        a_late_answer_reaches_nobody_else,
+    ],
+    silences: [
+        the_whole_pool_is_back_two_seconds_after_the_last_silence,
+        a_request_in_a_silence_is_answered_within_the_time_limits,
+        no_more_connections_are_open_than_allowed,
+    ]
+}
+
+/// Longer than a connection may be idle and still be lent without a question.
+const PAUSE: Duration = Duration::from_millis(700);
+/// How many reads are counted together.
+const READS: i32 = 8;
+/// How often they are counted: a pool may open connections beside them.
+const COUNTS: usize = 3;
+
+type Answers = Vec<Result<Answer, Failure>>;
+
+/// Reads these records at the same time.
+async fn read(context: &Context, ids: &[i32]) -> Answers {
+    let paths: Vec<String> = ids.iter().map(|id| format!("/read/{id}")).collect();
+    join_all(paths.iter().map(|path| context.client.get(path))).await
+}
+
+/// Reads these records at the same time, again and again until all of them come, at most until the limit of a recovery.
+async fn read_until_all_come(context: &Context, ids: &[i32]) -> Answers {
+    let deadline = Instant::now() + RECOVERY_LIMIT;
+    loop {
+        let answers = read(context, ids).await;
+        let comes = |answer: &Result<Answer, Failure>| {
+            answer.as_ref().is_ok_and(|answer| answer.status() == 200)
+        };
+        if answers.iter().all(comes) || Instant::now() > deadline {
+            return answers;
+        }
+    }
+}
+
+/// As many ids as the pool has connections, from this one on.
+fn ids_from(context: &Context, first: i32) -> Vec<i32> {
+    (first..).take(context.settings.pool_size.into()).collect()
+}
+
+/// Each of these answers is the record with the id that was asked for.
+async fn expect_records(context: &Context, ids: &[i32], answers: Answers) -> TestResult {
+    let rows = Row::load_those(&mut *context.database.lock().await, ids).await?;
+    for (row, answer) in rows.iter().zip(answers) {
+        answer?.expect_json(200, &row.json())?;
+    }
+    Ok(())
+}
+
+/// The round trips per read of some reads, one after the other.
+async fn round_trips_per_read(context: &Context, reads: i32) -> Result<f64, TestError> {
+    let before = context.proxy.round_trips();
+    for id in 1..=reads {
+        let answer = context.client.get(&format!("/read/{id}")).await?;
+        answer.expect_status(200)?;
+    }
+    Ok((context.proxy.round_trips() - before) as f64 / f64::from(reads))
+}
+
+async fn a_connection_in_use_is_lent_without_a_question(context: &Context) -> TestResult {
+    let ids = ids_from(context, 1);
+    // Every connection is open, and has seen the statement as often as a driver wants before it prepares it.
+    for _ in 0..READS {
+        let answers = read_until_all_come(context, &ids).await;
+        expect_records(context, &ids, answers).await?;
+    }
+    let mut in_use = f64::INFINITY;
+    for _ in 0..COUNTS {
+        in_use = in_use.min(round_trips_per_read(context, READS).await?);
+    }
+    sleep(PAUSE).await;
+    let after_a_pause = round_trips_per_read(context, 1).await?;
+    if after_a_pause > in_use + 0.5 {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!(
+            "a round trip more for a read after a pause of {} ms than for reads in quick succession: a connection is asked \
+             whether it is still good if it was idle, and only then",
+            PAUSE.as_millis()
+        ),
+        format!("{after_a_pause} round trips after the pause, {in_use} per read without one"),
+    )
+    .into())
+}
+
+async fn connections_that_were_closed_while_idle_cost_no_request(context: &Context) -> TestResult {
+    let ids = ids_from(context, 1);
+    let answers = read_until_all_come(context, &ids).await;
+    expect_records(context, &ids, answers).await?;
+    sleep(PAUSE).await;
+    sqlx::query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+    .execute(&mut *context.database.lock().await)
+    .await?;
+    for id in ids {
+        let answers = read(context, &[id]).await;
+        expect_records(context, &[id], answers).await?;
+    }
+    Ok(())
+}
+
+async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
+    let [asked_first, meanwhile, afterwards] = [1, 101, 201].map(|first| ids_from(context, first));
+    let answers = read_until_all_come(context, &asked_first).await;
+    expect_records(context, &asked_first, answers).await?;
+
+    context.proxy.stall_those_open();
+    let given_up = read(context, &asked_first).await;
+    let meanwhile_answers = read_until_all_come(context, &meanwhile).await;
+    // The answers to the first reads arrive now.
+    context.proxy.resume();
+    let afterwards_answers = read(context, &afterwards).await;
+
+    for answer in given_up {
+        answer?.expect_problem(503, "Service Unavailable", "the database does not answer")?;
+    }
+    expect_records(context, &meanwhile, meanwhile_answers).await?;
+    expect_records(context, &afterwards, afterwards_answers).await
+}
+
+fn the_whole_pool_is_back_two_seconds_after_the_last_silence(silences: &Silences) -> TestResult {
+    for answer in &silences.afterwards {
+        answer.clone()?.expect_status(200)?;
+    }
+    if silences.at_once == silences.pool_size {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!(
+            "{} queries at the same time, as many as DATABASE_POOL_SIZE says, {} s after the last of {} silences",
+            silences.pool_size,
+            RECOVERY_LIMIT.as_secs(),
+            silences.silences
+        ),
+        format!(
+            "{} at the same time: the other places of the pool are taken, and nobody gives them back",
+            silences.at_once
+        ),
+    )
+    .into())
+}
+
+fn a_request_in_a_silence_is_answered_within_the_time_limits(silences: &Silences) -> TestResult {
+    for answer in &silences.under_load {
+        let answer = answer.clone()?;
+        if answer.status() != 200 {
+            answer.expect_problem(503, "Service Unavailable", "the database does not answer")?;
+        }
+    }
+    Ok(())
+}
+
+fn no_more_connections_are_open_than_allowed(silences: &Silences) -> TestResult {
+    let Silences {
+        pool_size,
+        connections,
+        most_connections,
+        ..
+    } = silences;
+    // A connection that is being closed may still be there when the one in its place is opened.
+    if connections <= pool_size && *most_connections <= 2 * pool_size {
+        return Ok(());
+    }
+    Err(Failure::new(
+        format!("{pool_size} connections to the database, as DATABASE_POOL_SIZE says"),
+        format!("{connections} in the end, and {most_connections} for a while"),
+    )
+    .into())
+}

@@ -173,7 +173,7 @@ async fn queries_at_once(
 ) -> sqlx::Result<usize> {
     let mut lock = lock_the_records(database).await?;
     let most = Cell::new(0);
-    let all = |waiting| {
+    let all = |waiting: i64| {
         most.set(waiting.max(most.get()));
         waiting == pool_size as i64
     };

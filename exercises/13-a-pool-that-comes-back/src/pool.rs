@@ -13,11 +13,8 @@ use sqlx::{PgConnection, postgres::PgConnectOptions};
 
 use crate::error::Error;
 
-/// A connection that was in use so short a time ago is lent without a question.
+/// A connection that was lent so short a time ago is lent again without a question.
 const FRESH: Duration = Duration::from_millis(500);
-/// The longest that a connection may take to answer the question. A part of what a request may wait
-/// for a connection: it has to come past those that are dead.
-const PING_LIMIT: Duration = Duration::from_millis(250);
 
 // ANCHOR: manager
 /// What deadpool has to know about connections: how to open one, and which may be lent again.

@@ -3,20 +3,14 @@
 
 use std::time::Duration;
 
-use deadpool::{
-    Runtime,
-    managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult},
-};
+use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
 use rocket::tokio::time::timeout;
 use sqlx::{ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
 
 use crate::error::Error;
 
-/// A connection that was in use so short a time ago is lent without a question.
+/// A connection that was lent so short a time ago is lent again without a question.
 const FRESH: Duration = Duration::from_millis(500);
-/// The longest that a connection may take to answer the question. A part of what a request may wait
-/// for a connection: it has to come past those that are dead.
-const PING_LIMIT: Duration = Duration::from_millis(250);
 
 // ANCHOR: manager
 /// What deadpool has to know about connections: how to open one, and which may be lent again.
@@ -61,15 +55,13 @@ impl Pool {
     /// Opens nothing yet: each connection is opened when a request first needs it.
     #[expect(
         clippy::expect_used,
-        reason = "this fails only where time limits have no runtime to keep them"
+        reason = "this fails only where deadpool keeps time limits and has no runtime for them"
     )]
     pub fn new(options: PgConnectOptions, size: usize, limit: Duration) -> Pool {
         let places = managed::Pool::builder(Connections { options })
             .max_size(size)
-            .runtime(Runtime::Tokio1)
-            .recycle_timeout(Some(PING_LIMIT))
             .build()
-            .expect("a runtime is named above");
+            .expect("deadpool keeps no time limits here");
         Pool { places, limit }
     }
 
@@ -80,6 +72,8 @@ impl Pool {
     /// There is no connection within the time limit, or none can be opened.
     pub async fn lend(&self) -> Result<Lent, Error> {
         let Ok(place) = timeout(self.limit, self.places.get()).await else {
+            // One connection was asked in vain, perhaps. Those that were idle as long need not be.
+            self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             let limit = self.limit.as_millis();
             return Err(Error::Unavailable(format!(
                 "no connection within {limit} ms"

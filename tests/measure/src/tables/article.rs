@@ -25,6 +25,8 @@ const PUBLISHED: [&str; 6] = [
 #[serde(deny_unknown_fields)]
 pub struct Goal {
     what: String,
+    /// The side that is meant to reach it; none for the one that was asked for.
+    of: Option<String>,
     metric: String,
     against: String,
     least: Option<f64>,
@@ -42,7 +44,11 @@ pub fn goals(result: &ResultFile, goals: &[Goal]) -> Table {
             if goal.against == BEST {
                 return result.rust_against_kotlin(metric);
             }
-            metric.comparison(&result.asked_for()?.id, &goal.against)
+            let side = match &goal.of {
+                Some(side) => side,
+                None => &result.asked_for()?.id,
+            };
+            metric.comparison(side, &goal.against)
         });
         let words = match (goal.least, goal.most) {
             (Some(least), _) => format!("at least {}", figure(least)),

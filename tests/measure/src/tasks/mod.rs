@@ -73,6 +73,7 @@ const TASKS: &[Task] = tasks! {
     "pool" Records "/read/1" ["oha"] => pool::measure,
     "export" Records "/records?limit=1" ["curl"] => export::measure,
     "article" Records "/read/1" ["oha"] => article::measure,
+    "best" Records "/read/1" ["oha"] => reads::measure,
     "process" Few "/qrcode?text=a" ["oha", "hyperfine"] => program::measure,
     "module" Few "/qrcode?text=a" ["oha"] => calls::module,
     "library" Few "/qrcode?text=a" ["oha"] => calls::library,

@@ -1,4 +1,4 @@
-//! Random reads: the Kotlin service alone (exercise 1), and beside a port (exercise 3).
+//! Random reads: the Kotlin service alone (exercise 1), beside a port (exercise 3), and the best of both (exercise 13).
 
 use crate::protocol::block;
 use crate::protocol::experiment::{Asked, Experiment};

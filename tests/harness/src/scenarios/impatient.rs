@@ -9,7 +9,7 @@ use crate::scenarios::ContractTest;
 pub use super::asked as test;
 
 /// `DATABASE_TIMEOUT_MS`.
-const TIMEOUT: Duration = Duration::from_millis(400);
+const TIMEOUT: Duration = Duration::from_millis(800);
 
 pub static SCENARIO: Scenario = Scenario {
     name: "impatient",

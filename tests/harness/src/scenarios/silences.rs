@@ -9,10 +9,7 @@ use sqlx::PgConnection;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::silence::{
-    ANSWER_LIMIT_IN_TROUBLE, SHORT_TIMEOUT, lock_the_records, read, read_until_all_work,
-    wait_for_waiting,
-};
+use super::silence::{lock_the_records, read, read_until_all_work, wait_for_waiting};
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, Stage, When};
 use crate::request::failure::Failure;
@@ -21,6 +18,10 @@ use crate::scenarios::ContractTest;
 
 pub use super::judged as test;
 
+/// `DATABASE_TIMEOUT_MS`: each silence costs as much, and opening a connection on a busy machine must not.
+const TIMEOUT: Duration = Duration::from_millis(400);
+/// The longest that an answer may take: the time limit for a connection, the one for the query, and what a slow machine adds.
+const ANSWER_LIMIT: Duration = Duration::from_millis(2 * 400 + 1000);
 /// How often the line falls silent: more often than the pool has connections.
 const SILENCES: usize = 6;
 /// How soon after the last silence everything must work again.
@@ -40,7 +41,7 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    let stage = place.stage(SHORT_TIMEOUT).await?;
+    let stage = place.stage(TIMEOUT).await?;
     let silences = Silences::watch(&stage)
         .await
         .map_err(|error| database_trouble(error.into()))?;
@@ -68,7 +69,7 @@ pub struct Silences {
 
 impl Silences {
     async fn watch(stage: &Stage) -> sqlx::Result<Silences> {
-        let client = stage.context.client.within(ANSWER_LIMIT_IN_TROUBLE);
+        let client = stage.context.client.within(ANSWER_LIMIT);
         let (proxy, pool_size) = (&stage.context.proxy, stage.pool_size());
         read_until_all_work(&client, pool_size).await;
 

@@ -1,6 +1,9 @@
 //! What a request can fail with, and what the client is told of it.
 
-use std::io::ErrorKind;
+use std::{
+    io::ErrorKind,
+    time::{Duration, Instant},
+};
 
 use rocket::{
     Request,
@@ -9,9 +12,12 @@ use rocket::{
     serde::json::{self, serde_json},
 };
 use thiserror::Error;
-use tracing::error;
+use tracing::{error, warn};
 
-use crate::{problem::Problem, request_id::RequestId, settings::LARGEST_BODY, visits::MOST_IDS};
+use crate::{
+    problem::Problem, rate_limit::RateLimit, request_id::RequestId, settings::MAX_BODY_BYTES,
+    visits::MAX_IDS,
+};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -24,10 +30,10 @@ pub enum Error {
     #[error("the body must be application/json")]
     UnsupportedMediaType,
     /// The body of the request is larger than the service reads.
-    #[error("the body must not be larger than {LARGEST_BODY} bytes")]
+    #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
     BodyTooLarge,
     /// The body of the request is JSON, and means nothing here.
-    #[error("the body must be {{\"ids\": […]}} with at most {MOST_IDS} 32-bit integers")]
+    #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
     /// As many exports run as may run at the same time.
     #[error("too many exports are running")]
@@ -38,13 +44,13 @@ pub enum Error {
     /// What the client asks for is not there.
     #[error("{0}")]
     NotFound(String),
-    /// The database cannot be reached, lets nobody in, or takes too long.
+    /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer: {0}")]
     Unavailable(String),
-    /// The database dislikes the query: the mistake is in this service.
+    /// The database rejects the query: the bug is in this service.
     #[error("a query failed: {0}")]
     Query(sqlx::Error),
-    /// A record cannot be written as JSON: the mistake is in this service.
+    /// A record cannot be written as JSON: the bug is in this service.
     #[error("cannot write JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
@@ -72,12 +78,22 @@ impl Error {
     }
 }
 
+/// Every request of an outage fails for the same reason, so one line per second tells enough.
+static OUTAGES: RateLimit = RateLimit::new(Duration::from_secs(1));
+
 /// Makes an `Error` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        // An outage is not logged here: each of its requests would log it again. `/ready` says why.
-        if let Error::Query(_) | Error::Json(_) = self {
-            error!(request_id = %RequestId::of(request), "{self}");
+        let request_id = RequestId::of(request);
+        match self {
+            Error::Query(_) | Error::Json(_) => error!(%request_id, "{self}"),
+            Error::Unavailable(_) | Error::TooManyExports => {
+                if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
+                    warn!(%request_id, suppressed, "{self}");
+                }
+            }
+            // The client has been told all there is.
+            _ => {}
         }
         self.problem().respond_to(request)
     }
@@ -114,7 +130,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the database cannot be reached or lets nobody in, rather than dislikes the query.
+/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
@@ -122,7 +138,7 @@ fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Too many connections, database closed to connections, query took too long.
             Some("53300" | "55000" | "57014") => true,
-            Some(code) => ["08", "28", "3D", "57P"] // lost, not let in, no such database, stopping
+            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
                 .iter()
                 .any(|class| code.starts_with(class)),
             None => false,

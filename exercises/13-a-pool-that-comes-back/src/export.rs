@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rocket::{
     State,
     futures::{Stream, TryStreamExt},
-    get,
+    get, head,
     http::ContentType,
     response::stream::ByteStream,
     serde::json::serde_json,
@@ -32,7 +32,7 @@ const CHUNK: usize = 64 * 1024;
 // ANCHOR: exports
 /// How many exports may run, and how long one waits: each keeps a connection until it ends.
 pub struct Exports {
-    free: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     database_timeout: Duration,
     client_timeout: Duration,
 }
@@ -40,9 +40,9 @@ pub struct Exports {
 impl Exports {
     /// Half of the connections, so that the other half goes on reading.
     pub fn new(settings: &Settings) -> Exports {
-        let most = (settings.database_pool_size.get() / 2).max(1);
+        let permits = (settings.database_pool_size.get() / 2).max(1);
         Exports {
-            free: Arc::new(Semaphore::new(most as usize)),
+            permits: Arc::new(Semaphore::new(permits as usize)),
             database_timeout: settings.database_timeout,
             client_timeout: settings.export_timeout,
         }
@@ -50,8 +50,8 @@ impl Exports {
 
     /// The permission to export, until it is dropped.
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
-        let free = Arc::clone(&self.free).acquire_owned();
-        match timeout(self.database_timeout, free).await {
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        match timeout(self.database_timeout, permit).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(Error::TooManyExports),
         }
@@ -101,7 +101,22 @@ pub async fn export(
             yield chunk.unwrap_or_else(|error| last_line(&error));
         }
     };
-    Ok((ContentType::new("application", "x-ndjson"), lines))
+    Ok((nd_json(), lines))
+}
+
+/// Answers the headers of an export, and 503 when the database does not answer. Without this route,
+/// Rocket would answer a HEAD with `export`: a permit, a connection and rows for nothing.
+#[head("/records/export")]
+pub async fn export_head(
+    _key: ApiKey,
+    database: &State<Database>,
+) -> Result<(ContentType, ()), Error> {
+    database.ping().await?;
+    Ok((nd_json(), ()))
+}
+
+fn nd_json() -> ContentType {
+    ContentType::new("application", "x-ndjson")
 }
 
 /// The end of an export that has failed. The status has long been sent: a line is all that is left

@@ -10,7 +10,7 @@ use std::{
 
 use crate::settings::Settings;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 // ANCHOR: health-check
 /// Exit code 0 when `GET /health` answers 200, else 1 and the reason on standard error.
@@ -25,9 +25,9 @@ pub fn run(settings: &Settings) -> ExitCode {
 
 fn status_line(settings: &Settings) -> io::Result<String> {
     let address = SocketAddr::new(reachable(settings.address), settings.port);
-    let mut connection = TcpStream::connect_timeout(&address, PATIENCE)?;
-    connection.set_read_timeout(Some(PATIENCE))?;
-    connection.set_write_timeout(Some(PATIENCE))?;
+    let mut connection = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    connection.set_read_timeout(Some(TIMEOUT))?;
+    connection.set_write_timeout(Some(TIMEOUT))?;
     connection.write_all(b"GET /health HTTP/1.0\r\n\r\n")?;
 
     let mut answer = String::new();

@@ -13,6 +13,8 @@ mod migrations;
 mod object;
 mod pool;
 mod problem;
+mod query;
+mod rate_limit;
 mod read;
 mod ready;
 mod record;
@@ -21,6 +23,8 @@ mod request_id;
 mod rocket_log;
 mod settings;
 mod start;
+#[cfg(test)]
+mod tests;
 mod visit;
 mod visits;
 
@@ -55,12 +59,15 @@ fn service(settings: &Settings) -> Rocket<Build> {
         read::read,
         records::records,
         export::export,
+        export::export_head,
         visit::visit,
         visits::visits,
     ];
+    let schema = Schema::default();
     rocket::custom(settings.rocket())
         .attach(RequestLog)
-        .manage(Schema::migrate(settings))
+        .attach(schema.migrate_on_liftoff(settings))
+        .manage(schema)
         .manage(Database::new(settings))
         .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))

@@ -24,7 +24,7 @@ pub async fn ready(
         return Err(Error::Unavailable("the migrations have not run".into()));
     }
     database
-        .run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+        .ping()
         .await
         .inspect_err(|error| warn!("not ready: {error}"))?;
     Ok(Json(Ready { status: "ready" }))

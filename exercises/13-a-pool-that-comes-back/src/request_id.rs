@@ -48,8 +48,8 @@ impl fmt::Display for RequestId {
 /// Gives each answer the id of its request, and logs the request with `LOG_LEVEL=info`.
 pub struct RequestLog;
 
-/// When a request came.
-struct Came(Instant);
+/// When a request arrived.
+struct StartedAt(Instant);
 
 #[async_trait]
 impl Fairing for RequestLog {
@@ -61,20 +61,20 @@ impl Fairing for RequestLog {
     }
 
     async fn on_request(&self, request: &mut Request<'_>, _data: &mut Data<'_>) {
-        request.local_cache(|| Came(Instant::now()));
+        request.local_cache(|| StartedAt(Instant::now()));
     }
 
     async fn on_response<'r>(&self, request: &'r Request<'_>, response: &mut Response<'r>) {
         let id = RequestId::of(request);
         response.set_raw_header(HEADER, id.to_string());
 
-        let Came(came) = request.local_cache(|| Came(Instant::now()));
+        let StartedAt(started_at) = request.local_cache(|| StartedAt(Instant::now()));
         info!(
             request_id = %id,
             method = %request.method(),
             path = %request.uri().path(), // without the query, which may hold a key
             status = response.status().code,
-            milliseconds = came.elapsed().as_secs_f64() * 1000.0,
+            milliseconds = started_at.elapsed().as_secs_f64() * 1000.0,
             "answered"
         );
     }

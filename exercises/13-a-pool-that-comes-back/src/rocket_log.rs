@@ -7,17 +7,17 @@ use tracing::{error, warn};
 /// Listens to Rocket, before Rocket would set up a log of its own.
 pub fn listen() {
     // This fails when somebody listens already.
-    if log::set_logger(&HandedOn).is_ok() {
+    if log::set_logger(&LogForwarder).is_ok() {
         log::set_max_level(LevelFilter::Warn);
     }
 }
 
-/// Hands on what is logged with the crate `log`.
-struct HandedOn;
+/// Forwards what is logged with the crate `log`.
+struct LogForwarder;
 
-impl Log for HandedOn {
+impl Log for LogForwarder {
     /// Two parts of Rocket write whole URLs into the log, and the query of a URL may hold a key:
-    /// these are not heard.
+    /// these are dropped.
     fn enabled(&self, about: &Metadata<'_>) -> bool {
         let silent = ["rocket::server", "rocket::request"];
         !silent.iter().any(|part| about.target().starts_with(part))

@@ -12,7 +12,7 @@ use sqlx::{Connection, PgConnection};
 use crate::{api_key::ApiKey, database::Database, error::Error, object::Object};
 
 /// The most ids in one request.
-pub const MOST_IDS: usize = 1000;
+pub const MAX_IDS: usize = 1000;
 
 // ANCHOR: bodies
 /// The body of the request.
@@ -42,7 +42,7 @@ pub async fn visits(
         return Err(Error::UnsupportedMediaType);
     }
     let Object(Visits { mut ids }) = visits?.into_inner();
-    if ids.len() > MOST_IDS {
+    if ids.len() > MAX_IDS {
         return Err(Error::UnusableBody);
     }
     ids.sort_unstable();

@@ -46,7 +46,7 @@ pub enum Refused {
     /// The key is none that counts.
     Wrong,
     /// `main.rs` manages no `ApiKeys`.
-    NothingToCompareWith,
+    NotConfigured,
 }
 
 #[rocket::async_trait]
@@ -55,7 +55,7 @@ impl<'r> FromRequest<'r> for ApiKey {
 
     async fn from_request(request: &'r Request<'_>) -> Outcome<ApiKey, Refused> {
         let Some(keys) = request.rocket().state::<ApiKeys>() else {
-            return Outcome::Error((Status::InternalServerError, Refused::NothingToCompareWith));
+            return Outcome::Error((Status::InternalServerError, Refused::NotConfigured));
         };
         // The query counts only where there is no header.
         let header = request.headers().get_one("X-API-Key");
@@ -67,12 +67,13 @@ impl<'r> FromRequest<'r> for ApiKey {
     }
 }
 
-/// The value of `?api_key=…`, decoded.
+/// The value of `?api_key=…`, decoded. Rocket's own `query_fields` would take `api_key[0]` and
+/// `api_key.x` for the same name, as forms need it.
 fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
-    request
-        .query_fields()
-        .find(|field| field.name == "api_key")
-        .map(|field| field.value)
+    let mut parameters = request.uri().query()?.segments();
+    parameters
+        .find(|(name, _)| *name == "api_key")
+        .map(|(_, value)| value)
 }
 // ANCHOR_END: guard
 

@@ -57,6 +57,16 @@ impl Database {
         Ok(result)
     }
 
+    /// Asks the database anything, to see whether it answers.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+            .await?;
+        Ok(())
+    }
+
     /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
     /// not used again: somebody would first have to read all rows that are left, and nobody wants
     /// them.

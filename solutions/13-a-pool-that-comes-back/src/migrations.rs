@@ -8,12 +8,15 @@ use std::{
     time::Duration,
 };
 
-use rocket::tokio::{spawn, time::sleep};
+use rocket::{
+    fairing::AdHoc,
+    tokio::{spawn, time::sleep},
+};
 use sqlx::{
     migrate::{MigrateError, Migrator},
     postgres::{PgConnectOptions, PgPoolOptions},
 };
-use tracing::warn;
+use tracing::{error, warn};
 
 use crate::settings::Settings;
 
@@ -40,34 +43,57 @@ async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), Migr
 
 // ANCHOR: schema
 /// The schema. It may not be up to date yet: the service does not wait for that to start.
+#[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
 impl Schema {
-    /// Begins to migrate in the background, and tries again until it has worked.
-    pub fn migrate(settings: &Settings) -> Schema {
-        const PAUSE: Duration = Duration::from_millis(500);
-
-        // Some databases are read-only for those who do not ask otherwise.
-        let read_write = [("default_transaction_read_only", "off")];
-        let database = settings.database.clone().options(read_write);
-        let limit = settings.database_timeout;
-        let up_to_date = Arc::new(AtomicBool::new(false));
-        let done = Arc::clone(&up_to_date);
-        spawn(async move {
-            while let Err(error) = migrate(database.clone(), limit).await {
-                warn!("the migrations have not run, trying again: {error}");
-                sleep(PAUSE).await;
-            }
-            done.store(true, Ordering::Release);
-        });
-        Schema { up_to_date }
-    }
-
     /// Whether all migrations have run.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
+
+    /// A fairing that begins to migrate in the background, as soon as the service listens.
+    pub fn migrate_on_liftoff(&self, settings: &Settings) -> AdHoc {
+        // Some databases are read-only for those who do not ask otherwise.
+        let read_write = [("default_transaction_read_only", "off")];
+        let database = settings.database.clone().options(read_write);
+        let (schema, limit) = (self.clone(), settings.database_timeout);
+        AdHoc::on_liftoff("migrations", move |_| {
+            Box::pin(async move {
+                spawn(schema.bring_up_to_date(database, limit));
+            })
+        })
+    }
+
+    /// Migrates, and tries again until it has worked or no attempt can.
+    async fn bring_up_to_date(self, database: PgConnectOptions, limit: Duration) {
+        const PAUSE: Duration = Duration::from_millis(500);
+
+        let mut last_reason = String::new();
+        while let Err(error) = migrate(database.clone(), limit).await {
+            if is_permanent(&error) {
+                error!("the migrations cannot run, so this service never gets ready: {error}");
+                return;
+            }
+            // An outage is one line, however long it lasts.
+            let reason = error.to_string();
+            if reason != last_reason {
+                warn!("the migrations have not run, trying again: {reason}");
+                last_reason = reason;
+            }
+            sleep(PAUSE).await;
+        }
+        self.up_to_date.store(true, Ordering::Release);
+    }
+}
+
+/// Whether the database has seen other migrations than those of this program. Waiting does not help.
+fn is_permanent(error: &MigrateError) -> bool {
+    !matches!(
+        error,
+        MigrateError::Execute(_) | MigrateError::ExecuteMigration(..)
+    )
 }
 // ANCHOR_END: schema

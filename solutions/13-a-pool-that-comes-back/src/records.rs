@@ -3,7 +3,7 @@
 use rocket::{FromForm, State, form, get, serde::json::Json};
 use serde::Serialize;
 
-use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
+use crate::{api_key::ApiKey, database::Database, error::Error, query::Query, record::Record};
 
 // ANCHOR: page
 /// One page. `next` is the `after` of the page that follows, if there is one.
@@ -15,10 +15,10 @@ pub struct Page {
 }
 // ANCHOR_END: page
 
-// ANCHOR: wanted
-/// The page that a client wants, as its query says.
+// ANCHOR: page-query
+/// The page that a client asks for.
 #[derive(FromForm)]
-pub struct Wanted {
+pub struct PageQuery {
     /// The id before the first record.
     #[field(default = 0)]
     after: i32,
@@ -37,7 +37,7 @@ impl From<form::Errors<'_>> for Error {
         })
     }
 }
-// ANCHOR_END: wanted
+// ANCHOR_END: page-query
 
 // ANCHOR: records
 /// Answers the records with the smallest ids after `after`, at most `limit` of them; 400 when one of
@@ -45,13 +45,13 @@ impl From<form::Errors<'_>> for Error {
 ///
 /// The page starts at a key, not at a count of rows to skip: the index leads straight to it, however
 /// far back it is, and rows that come or go before it do not shift it.
-#[get("/records?<wanted..>")]
+#[get("/records")]
 pub async fn records(
     _key: ApiKey,
-    wanted: form::Result<'_, Wanted>,
+    query: form::Result<'_, Query<PageQuery>>,
     database: &State<Database>,
 ) -> Result<Json<Page>, Error> {
-    let Wanted { after, limit } = wanted?;
+    let Query(PageQuery { after, limit }) = query?;
 
     // One more than asked for, to know whether there is a next page.
     let mut records: Vec<Record> = database

@@ -16,11 +16,11 @@ use rocket::figment::{
     providers::{Env, Serialized},
 };
 use serde::{Deserialize, Deserializer, de};
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tracing::{Level, level_filters::LevelFilter};
 
 /// The largest body that is read as JSON, in bytes.
-pub const LARGEST_BODY: usize = 32 * 1024;
+pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
 // ANCHOR: settings
 /// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
@@ -56,9 +56,8 @@ impl Settings {
     /// # Errors
     /// A variable has no value and no default, or its value cannot be used.
     pub fn from_environment() -> Result<Settings, SettingsError> {
-        Figment::from(Serialized::default("address", "127.0.0.1"))
+        let settings: Settings = Figment::from(Serialized::default("address", "127.0.0.1"))
             .merge(Serialized::default("port", 8080))
-            .merge(Serialized::default("api_keys", api_keys()))
             .merge(Serialized::default("database_pool_size", 10))
             .merge(Serialized::default("database_timeout_ms", 1000))
             .merge(Serialized::default("export_timeout_ms", 10_000))
@@ -72,8 +71,10 @@ impl Settings {
                 "EXPORT_TIMEOUT_MS",
                 "LOG_LEVEL",
             ]))
-            .extract()
-            .map_err(SettingsError::from)
+            .merge(api_keys())
+            .extract()?;
+        refuse_tls(&settings.database)?;
+        Ok(settings)
     }
 
     /// The part of the settings that Rocket needs, in its own form.
@@ -81,7 +82,7 @@ impl Settings {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
-            .merge(("limits.json", LARGEST_BODY))
+            .merge(("limits.json", MAX_BODY_BYTES))
             // After SIGTERM nothing new is accepted. A running request may take as long as it may
             // wait for a connection and for an answer on it; then connections are closed.
             .merge(("shutdown.grace", in_seconds(2 * self.database_timeout) + 1))
@@ -95,12 +96,13 @@ fn in_seconds(duration: Duration) -> u64 {
     duration.as_millis().div_ceil(1000) as u64
 }
 
-/// `API_KEYS` as it stands, or its default. `Env` would take a key of digits for a number.
-fn api_keys() -> String {
+/// `API_KEYS` as it is: `Env` would take a key of digits for a number. It has no default. Everyone who
+/// has read this course would know the key of a service whose owner forgot to set one.
+fn api_keys() -> Figment {
     match env::var("API_KEYS") {
-        Ok(keys) => keys,
-        Err(VarError::NotPresent) => "valid_key".into(),
-        Err(VarError::NotUnicode(_)) => String::new(), // no key, so the start is refused
+        Ok(keys) => Figment::from(("api_keys", keys)),
+        Err(VarError::NotPresent) => Figment::new(),
+        Err(VarError::NotUnicode(_)) => Figment::from(("api_keys", "")), // no key, so refused
     }
 }
 
@@ -121,6 +123,18 @@ fn postgres_url<'de, D: Deserializer<'de>>(value: D) -> Result<PgConnectOptions,
         return Err(de::Error::custom("not a PostgreSQL URL"));
     }
     PgConnectOptions::from_str(&url).map_err(de::Error::custom)
+}
+
+/// Refuses what sqlx would only notice at the first connection, and a client as a 500. It takes another
+/// feature of sqlx to build TLS in.
+fn refuse_tls(database: &PgConnectOptions) -> Result<(), SettingsError> {
+    match database.get_ssl_mode() {
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Ok(()),
+        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Err(SettingsError {
+            variable: "DATABASE_URL".into(),
+            trouble: "asks for TLS by its sslmode, and this program is built without TLS".into(),
+        }),
+    }
 }
 
 /// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
@@ -190,3 +204,17 @@ impl fmt::Display for SettingsError {
 }
 
 impl Error for SettingsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_asks_for_tls_is_refused() {
+        for (mode, accepted) in [("prefer", true), ("require", false), ("verify-full", false)] {
+            let url = format!("postgres://user@db/records?sslmode={mode}");
+            let result = refuse_tls(&url.parse().unwrap());
+            assert_eq!(result.is_ok(), accepted, "{mode}");
+        }
+    }
+}

@@ -34,8 +34,8 @@ pub async fn launch(service: Rocket<Build>) -> ExitCode {
     let mut running = pin!(service.launch());
     let ended = select! {
         ended = &mut running => ended,
-        told = told_to_stop() => {
-            if let Err(error) = told {
+        received = stop_signal() => {
+            if let Err(error) = received {
                 return refuse(&format!("cannot listen to signals: {error}"));
             }
             shutdown.notify();
@@ -49,7 +49,7 @@ pub async fn launch(service: Rocket<Build>) -> ExitCode {
 }
 
 /// Returns at SIGTERM or Ctrl-C.
-async fn told_to_stop() -> io::Result<()> {
+async fn stop_signal() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     select! {
         _ = terminate.recv() => Ok(()),

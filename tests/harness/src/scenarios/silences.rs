@@ -18,7 +18,8 @@ use crate::scenarios::ContractTest;
 
 pub use super::judged as test;
 
-/// `DATABASE_TIMEOUT_MS`: each silence costs as much, and opening a connection on a busy machine must not.
+/// `DATABASE_TIMEOUT_MS`: each silence costs as much, and opening a connection must not, on a busy machine either. Shorter than a
+/// connection may be idle and still be lent without a question.
 const TIMEOUT: Duration = Duration::from_millis(400);
 /// The longest that an answer may take: the time limit for a connection, the one for the query, and what a slow machine adds.
 const ANSWER_LIMIT: Duration = Duration::from_millis(2 * 400 + 1000);

@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
-use tokio::time::{Instant, sleep};
+use sqlx::Executor;
+use tokio::time::sleep;
+use workshop_base::wait;
 
+use crate::expect_no_database;
 use crate::row::Row;
-use workshop_harness::contract::{Context, TestResult};
-use workshop_harness::contract_tests;
-use workshop_harness::failure::{Failure, TestError};
-use workshop_harness::http::Answer;
+use workshop_harness::contract::{
+    Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each, has_status,
+};
+use workshop_harness::silence::Answers;
 use workshop_harness::silences::{RECOVERY_LIMIT, Silences};
 
 contract_tests! {
@@ -33,26 +35,19 @@ const READS: i32 = 8;
 /// How often they are counted: a pool may open connections beside them.
 const COUNTS: usize = 3;
 
-type Answers = Vec<Result<Answer, Failure>>;
-
 /// Reads these records at the same time.
 async fn read(context: &Context, ids: &[i32]) -> Answers {
     let paths: Vec<String> = ids.iter().map(|id| format!("/read/{id}")).collect();
-    join_all(paths.iter().map(|path| context.client.get(path))).await
+    context.client.get_all(&paths).await
 }
 
 /// Reads these records at the same time, again and again until all of them come, at most until the limit of a recovery.
 async fn read_until_all_come(context: &Context, ids: &[i32]) -> Answers {
-    let deadline = Instant::now() + RECOVERY_LIMIT;
-    loop {
-        let answers = read(context, ids).await;
-        let comes = |answer: &Result<Answer, Failure>| {
-            answer.as_ref().is_ok_and(|answer| answer.status() == 200)
-        };
-        if answers.iter().all(comes) || Instant::now() > deadline {
-            return answers;
-        }
-    }
+    let comes = |answer: &Result<Answer, Failure>| {
+        answer.as_ref().is_ok_and(|answer| answer.status() == 200)
+    };
+    let all_come = |answers: &Answers| answers.iter().all(comes);
+    wait::last_within(RECOVERY_LIMIT, async || read(context, ids).await, all_come).await
 }
 
 /// As many ids as the pool has connections, from this one on.
@@ -64,7 +59,7 @@ fn ids_from(context: &Context, first: i32) -> Vec<i32> {
 async fn expect_records(context: &Context, ids: &[i32], answers: Answers) -> TestResult {
     let rows = Row::load_those(&mut *context.database.lock().await, ids).await?;
     for (row, answer) in rows.iter().zip(answers) {
-        answer?.expect_json(200, &row.json())?;
+        answer?.expect_json(200, row)?;
     }
     Ok(())
 }
@@ -72,9 +67,9 @@ async fn expect_records(context: &Context, ids: &[i32], answers: Answers) -> Tes
 /// The round trips per read of some reads, one after the other.
 async fn round_trips_per_read(context: &Context, reads: i32) -> Result<f64, TestError> {
     let before = context.proxy.round_trips();
-    for id in 1..=reads {
-        let answer = context.client.get(&format!("/read/{id}")).await?;
-        answer.expect_status(200)?;
+    let paths: Vec<String> = (1..=reads).map(|id| format!("/read/{id}")).collect();
+    for path in paths {
+        context.client.get(&path).await?.expect_status(200)?;
     }
     Ok((context.proxy.round_trips() - before) as f64 / f64::from(reads))
 }
@@ -92,18 +87,15 @@ async fn a_connection_in_use_is_lent_without_a_question(context: &Context) -> Te
     }
     sleep(PAUSE).await;
     let after_a_pause = round_trips_per_read(context, 1).await?;
-    if after_a_pause > in_use + 0.5 {
-        return Ok(());
-    }
-    Err(Failure::new(
+    let pause = PAUSE.as_millis();
+    expect(
+        after_a_pause > in_use + 0.5,
         format!(
-            "a round trip more for a read after a pause of {} ms than for reads in quick succession: a connection is asked \
-             whether it is still good if it was idle, and only then",
-            PAUSE.as_millis()
+            "a round trip more for a read after a pause of {pause} ms than for reads in quick succession: a connection is asked \
+             whether it is still good if it was idle, and only then"
         ),
         format!("{after_a_pause} round trips after the pause, {in_use} per read without one"),
     )
-    .into())
 }
 
 async fn connections_that_were_closed_while_idle_cost_no_request(context: &Context) -> TestResult {
@@ -111,12 +103,11 @@ async fn connections_that_were_closed_while_idle_cost_no_request(context: &Conte
     let answers = read_until_all_come(context, &ids).await;
     expect_records(context, &ids, answers).await?;
     sleep(PAUSE).await;
-    sqlx::query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid()",
-    )
-    .execute(&mut *context.database.lock().await)
-    .await?;
+    let end_its_sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let mut database = context.database.lock().await;
+    database.execute(end_its_sessions).await?;
+    drop(database);
     for id in ids {
         let answers = read(context, &[id]).await;
         expect_records(context, &[id], answers).await?;
@@ -140,14 +131,10 @@ async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
     for (id, answer) in asked_first.iter().zip(given_up) {
         match answer? {
             answer if answer.status() == 200 => {
-                expect_records(context, &[*id], vec![Ok(answer)]).await?
+                expect_records(context, &[*id], vec![Ok(answer)]).await?;
             }
             answer => {
-                answer.expect_problem(
-                    503,
-                    "Service Unavailable",
-                    "the database does not answer",
-                )?;
+                expect_no_database(&answer)?;
             }
         }
     }
@@ -156,51 +143,31 @@ async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
 }
 
 fn the_whole_pool_is_back_two_seconds_after_the_last_silence(silences: &Silences) -> TestResult {
-    for answer in &silences.afterwards {
-        answer.clone()?.expect_status(200)?;
-    }
-    if silences.at_once == silences.pool_size {
-        return Ok(());
-    }
-    Err(Failure::new(
+    expect_each(&silences.afterwards, has_status(200))?;
+    let (size, limit) = (silences.pool_size, RECOVERY_LIMIT.as_secs());
+    expect(
+        silences.whole_pool,
         format!(
-            "{} queries at the same time, as many as DATABASE_POOL_SIZE says, {} s after the last of {} silences",
-            silences.pool_size,
-            RECOVERY_LIMIT.as_secs(),
-            silences.silences
+            "{size} queries at the same time, as many as DATABASE_POOL_SIZE says, {limit} s after the last silence"
         ),
-        format!(
-            "{} at the same time: the other places of the pool are taken, and nobody gives them back",
-            silences.at_once
-        ),
+        "fewer: some places of the pool are taken, and nobody gives them back",
     )
-    .into())
 }
 
 fn a_request_in_a_silence_is_answered_within_the_time_limits(silences: &Silences) -> TestResult {
-    for answer in &silences.under_load {
-        let answer = answer.clone()?;
-        if answer.status() != 200 {
-            answer.expect_problem(503, "Service Unavailable", "the database does not answer")?;
-        }
-    }
-    Ok(())
+    expect_each(&silences.under_load, |answer| match answer.status() {
+        200 => Ok(answer),
+        _ => expect_no_database(answer),
+    })
 }
 
 fn no_more_connections_are_open_than_allowed(silences: &Silences) -> TestResult {
-    let Silences {
-        pool_size,
-        connections,
-        most_connections,
-        ..
-    } = silences;
+    let (in_the_end, most) = (silences.connections, silences.most_connections);
+    let size = silences.pool_size;
     // A connection that is being closed may still be there when the one in its place is opened.
-    if connections <= pool_size && *most_connections <= 2 * pool_size {
-        return Ok(());
-    }
-    Err(Failure::new(
-        format!("{pool_size} connections to the database, as DATABASE_POOL_SIZE says"),
-        format!("{connections} in the end, and {most_connections} for a while"),
+    expect(
+        in_the_end <= size && most <= 2 * size,
+        format!("{size} connections to the database, as DATABASE_POOL_SIZE says"),
+        format!("{in_the_end} in the end, and {most} for a while"),
     )
-    .into())
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Place, Played, Scenario, When};
-use crate::scenarios::ContractTest;
+use super::{Scenario, When};
 
 pub use super::asked as test;
 
@@ -11,13 +10,6 @@ pub use super::asked as test;
 /// then leaves a connection that nobody would ask.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
-pub static SCENARIO: Scenario = Scenario {
-    name: "impatient",
-    when: When::Waiting,
-    of_the_contract: true,
-    play: |place, tests| Box::pin(play(place, tests)),
-};
-
-async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    place.stage(TIMEOUT).await?.ask(tests).await
-}
+pub static SCENARIO: Scenario = Scenario::new("impatient", When::Waiting, |place, tests| {
+    Box::pin(async { place.stage(TIMEOUT).await?.ask(tests).await })
+});

@@ -1,19 +1,18 @@
 //! A line that falls silent again and again while clients ask: each time the connections that are open are lost without a word,
 //! and new ones work.
 
-use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use sqlx::PgConnection;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use workshop_base::wait;
 
-use super::silence::{lock_the_records, read, read_until_all_work, wait_for_waiting};
+use super::outage::works;
+use super::silence::{Answers, lock_the_records, read, read_until_all_work, wait_for_waiting};
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, Stage, When};
-use crate::request::failure::Failure;
-use crate::request::http::{Answer, Body, Client};
+use crate::request::http::{Body, Client};
 use crate::scenarios::ContractTest;
 
 pub use super::judged as test;
@@ -29,23 +28,17 @@ const SILENCES: usize = 6;
 pub const RECOVERY_LIMIT: Duration = Duration::from_secs(2);
 /// How long a service may take to close what it has given up.
 const RELEASE_LIMIT: Duration = Duration::from_secs(2);
-/// Between two looks at something that cannot be awaited.
-const POLL: Duration = Duration::from_millis(5);
 /// What is asked besides reads.
 const OTHER_PATHS: [&str; 3] = ["/ready", "/records?limit=10", "/records/export"];
 
-pub static SCENARIO: Scenario = Scenario {
-    name: "silences",
-    when: When::Waiting,
-    of_the_contract: true,
-    play: |place, tests| Box::pin(play(place, tests)),
-};
+pub static SCENARIO: Scenario = Scenario::new("silences", When::Waiting, |place, tests| {
+    Box::pin(play(place, tests))
+});
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let stage = place.stage(TIMEOUT).await?;
-    let silences = Silences::watch(&stage)
-        .await
-        .map_err(|error| database_trouble(error.into()))?;
+    let silences = Silences::watch(&stage).await;
+    let silences = silences.map_err(|error| database_trouble(error.into()))?;
     stage.judged(&silences, tests).await
 }
 
@@ -53,14 +46,12 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
 #[derive(Debug)]
 pub struct Silences {
     /// Every answer that came under load.
-    pub under_load: Vec<Result<Answer, Failure>>,
-    /// The silences that there were; fewer than planned when the service did not come back from one.
-    pub silences: usize,
+    pub under_load: Answers,
     /// Every call, once all of them worked after the last silence, or as they were at the limit.
-    pub afterwards: Vec<Result<Answer, Failure>>,
-    /// The most queries that were under way at the same time after the last silence.
-    pub at_once: usize,
-    /// How many the service may have.
+    pub afterwards: Answers,
+    /// Whether as many queries as the pool may have connections were under way at the same time after the last silence.
+    pub whole_pool: bool,
+    /// How many connections the service may have.
     pub pool_size: usize,
     /// The connections to the database that were open in the end.
     pub connections: usize,
@@ -75,42 +66,34 @@ impl Silences {
         read_until_all_work(&client, pool_size).await;
 
         let (progress, ended) = (watch::channel(0).0, watch::channel(false).0);
-        let clients =
-            (0..2 * pool_size).map(|number| ask_until(&client, number, &progress, &ended));
-        let (under_load, (silences, last)) = tokio::join!(join_all(clients), async {
-            let (mut silences, mut last) = (0, Instant::now());
+        let clients = (0..2 * pool_size).map(|place| ask_until(&client, place, &progress, &ended));
+        let (under_load, last) = tokio::join!(join_all(clients), async {
+            let mut last = Instant::now();
             for _ in 0..SILENCES {
                 proxy.lose();
-                (silences, last) = (silences + 1, Instant::now());
+                last = Instant::now();
                 if !comes_back(&progress, 2 * pool_size).await {
                     break;
                 }
             }
             ended.send_replace(true);
-            (silences, last)
+            last
         });
 
-        let deadline = last + RECOVERY_LIMIT;
-        let mut afterwards = every_call(&client, pool_size).await;
-        while !afterwards.iter().all(works) && Instant::now() < deadline {
-            sleep(POLL).await;
-            afterwards = every_call(&client, pool_size).await;
-        }
+        let left = || RECOVERY_LIMIT.saturating_sub(last.elapsed());
+        let all_work = |answers: &Answers| answers.iter().all(works);
+        let every_call = async || every_call(&client, pool_size).await;
+        let afterwards = wait::last_within(left(), every_call, all_work).await;
         let mut database = stage.context.database.lock().await;
-        let mut at_once = queries_at_once(&client, &mut database, pool_size).await?;
-        while at_once < pool_size && Instant::now() < deadline {
-            at_once = at_once.max(queries_at_once(&client, &mut database, pool_size).await?);
-        }
-        drop(database);
-        let released = Instant::now() + RELEASE_LIMIT;
-        while proxy.open() > pool_size && Instant::now() < released {
-            sleep(POLL).await;
-        }
+        let at_once = async || queries_at_once(&client, &mut database, pool_size).await;
+        let whole = |at_once: &sqlx::Result<bool>| !matches!(at_once, Ok(false));
+        let whole_pool = wait::last_within(left(), at_once, whole).await?;
+        let released = async || (proxy.open() <= pool_size).then_some(());
+        wait::within(RELEASE_LIMIT, released).await;
         Ok(Silences {
             under_load: under_load.into_iter().flatten().collect(),
-            silences,
             afterwards,
-            at_once,
+            whole_pool,
             pool_size,
             connections: proxy.open(),
             most_connections: proxy.most_open(),
@@ -118,21 +101,17 @@ impl Silences {
     }
 }
 
-fn works(answer: &Result<Answer, Failure>) -> bool {
-    answer.as_ref().is_ok_and(|answer| answer.status() == 200)
-}
-
 /// Asks, again and again, until it is told to end. What has worked counts as progress.
 async fn ask_until(
     client: &Client,
-    number: usize,
+    place: usize,
     progress: &watch::Sender<usize>,
     ended: &watch::Sender<bool>,
-) -> Vec<Result<Answer, Failure>> {
+) -> Answers {
     let mut answers = Vec::new();
-    let path = match OTHER_PATHS.get(number) {
+    let path = match OTHER_PATHS.get(place) {
         Some(path) => (*path).to_owned(),
-        None => format!("/read/{number}"),
+        None => format!("/read/{place}"),
     };
     while !*ended.borrow() {
         let answer = client.get(&path).await;
@@ -153,13 +132,11 @@ async fn comes_back(progress: &watch::Sender<usize>, requests: usize) -> bool {
 }
 
 /// One request of each kind that needs the database, and as many reads as there are connections.
-async fn every_call(client: &Client, pool_size: usize) -> Vec<Result<Answer, Failure>> {
-    let others = join_all(OTHER_PATHS.map(|path| client.get(path)));
-    let visits = client.post_body("/visits", Body::json(r#"{"ids":[1,2]}"#));
+async fn every_call(client: &Client, pool_size: usize) -> Answers {
     let (mut answers, others, visits, visit) = tokio::join!(
         read(client, pool_size),
-        others,
-        visits,
+        client.get_all(&OTHER_PATHS),
+        client.post_body("/visits", Body::json(r#"{"ids":[1,2]}"#)),
         client.post("/records/1/visit")
     );
     answers.extend(others);
@@ -167,20 +144,15 @@ async fn every_call(client: &Client, pool_size: usize) -> Vec<Result<Answer, Fai
     answers
 }
 
-/// How many of as many queries as the pool has connections are under way at the same time, when the records are locked.
+/// Whether as many queries as the pool has connections are under way at the same time, when the records are locked.
 async fn queries_at_once(
     client: &Client,
     database: &mut PgConnection,
     pool_size: usize,
-) -> sqlx::Result<usize> {
+) -> sqlx::Result<bool> {
+    let all = pool_size as i64;
     let mut lock = lock_the_records(database).await?;
-    let most = Cell::new(0);
-    let all = |waiting: i64| {
-        most.set(waiting.max(most.get()));
-        waiting == pool_size as i64
-    };
     let (_, waiting) = tokio::join!(read(client, pool_size), wait_for_waiting(&mut lock, all));
-    waiting?;
     lock.rollback().await?;
-    Ok(usize::try_from(most.get()).unwrap_or(0))
+    Ok(waiting? == all)
 }

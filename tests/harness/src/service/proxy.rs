@@ -216,7 +216,7 @@ impl Line {
         let server = connected(&self.upstream).await?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
-        let (mut client_reads, client_writes) = client.into_split();
+        let (mut client_reads, mut client_writes) = client.into_split();
         let (server_reads, server_writes) = server.into_split();
         let waiting = AtomicBool::new(false);
         let mut messages = Frontend::default();
@@ -235,8 +235,12 @@ impl Line {
         // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
         tokio::select! {
             result = pass(&mut client_reads, server_writes, passage.clone(), asked) => result,
-            result = pass(server_reads, client_writes, passage, answered) => result,
-            () = reset.is_reset() => client_reads.as_ref().set_zero_linger(),
+            result = pass(server_reads, &mut client_writes, passage, answered) => result,
+            () = reset.is_reset() => {
+                // Dropped, it would say goodbye first.
+                client_writes.forget();
+                client_reads.as_ref().set_zero_linger()
+            }
         }
     }
 }

@@ -50,7 +50,7 @@ pub fn all(catalogue: &Catalogue) -> BTreeMap<PathBuf, String> {
     };
     shell("", "run kotlin".to_owned(), "run kotlin");
     shell("", "serve the book".to_owned(), "serve --open");
-    for exercise in catalogue.iter().filter(|exercise| exercise.is_crate()) {
+    for exercise in catalogue.iter().filter(|exercise| exercise.is_rust()) {
         let target = Target::Exercise(exercise.number).to_string();
         for command in ["check", "watch"] {
             let command = format!("{command} {target}");
@@ -80,7 +80,7 @@ fn filled(template: &str, catalogue: &Catalogue) -> String {
         text.push_str(before);
         let wanted = |exercise: &&Exercise| match kind {
             "service" => is_service(exercise),
-            _ => exercise.is_crate(),
+            _ => exercise.is_rust(),
         };
         for exercise in catalogue.iter().filter(wanted) {
             let block = block.replace("{number}", &exercise.number.to_string());

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use rand::RngExt;
@@ -13,6 +13,7 @@ use rand::RngExt;
 use crate::protocol::plan::POOL_SIZE;
 use crate::protocol::subject::Subject;
 use workshop_base::outcome::Trouble;
+use workshop_base::wait;
 use workshop_base::workspace::Workspace;
 use workshop_harness::failure::Failure;
 use workshop_harness::http::{Answer, Client};
@@ -143,21 +144,16 @@ async fn judge(stages: &[Stage], data_set: DataSet, same: &mut SameWork) -> anyh
 
 /// A service answers before its pool has connections; what is compared comes after that.
 pub async fn await_200(client: &Client, id: &str, path: &str) -> Result<(), String> {
-    let asked = Instant::now();
-    loop {
-        let said = match client.get(path).await {
-            Ok(answer) if answer.status() == 200 => return Ok(()),
-            Ok(answer) => format!("status {}", answer.status()),
-            Err(failure) => failure.actual,
-        };
-        if asked.elapsed() > READY_LIMIT {
-            return Err(format!(
-                "{id} has not answered GET {path} with 200 within {} s: {said}",
-                READY_LIMIT.as_secs()
-            ));
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let ask = async || match client.get(path).await {
+        Ok(answer) if answer.status() == 200 => Ok(()),
+        Ok(answer) => Err(format!("status {}", answer.status())),
+        Err(failure) => Err(failure.actual),
+    };
+    let last = wait::last_within(READY_LIMIT, ask, Result::is_ok).await;
+    last.map_err(|said| {
+        let limit = READY_LIMIT.as_secs();
+        format!("{id} has not answered GET {path} with 200 within {limit} s: {said}")
+    })
 }
 
 fn random_ids(data_set: DataSet) -> Vec<u32> {

@@ -1,9 +1,9 @@
 //! The function that moves: a text goes in, its QR code comes out as a PNG image.
 
-use std::io::{self, Write};
+use std::cell::RefCell;
 
 use fast_qr::{ECL, QRBuilder, QRCode, qr::QRCodeError};
-use flate2::{Compression, Crc, write::ZlibEncoder};
+use flate2::{Compress, CompressError, Compression, Crc, FlushCompress};
 
 /// The blank border that readers need, in modules (the squares of a QR code).
 const QUIET_ZONE: usize = 4;
@@ -18,7 +18,7 @@ pub enum QrError {
     #[error("the text does not fit into a QR code: {0}")]
     TooLong(#[from] QRCodeError),
     #[error("the image cannot be written: {0}")]
-    Image(#[from] io::Error),
+    Image(#[from] CompressError),
 }
 
 // ANCHOR: png
@@ -27,15 +27,14 @@ pub fn png(text: &str) -> Result<Vec<u8>, QrError> {
     let code = QRBuilder::new(text).ecl(ECL::L).build()?;
     let (width, rows) = draw(&code);
 
-    let mut deflated = ZlibEncoder::new(Vec::new(), Compression::new(DEFLATE_LEVEL));
-    deflated.write_all(&rows)?;
+    let deflated = deflate(&rows)?;
     let width = (width as u32).to_be_bytes();
     // Width and height; 1 bit per pixel, grayscale, deflate, the standard filters, not interlaced.
     let header = [&width[..], &width, &[1, 0, 0, 0, 0]].concat();
 
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
     add_chunk(&mut file, b"IHDR", &header);
-    add_chunk(&mut file, b"IDAT", &deflated.finish()?);
+    add_chunk(&mut file, b"IDAT", &deflated);
     add_chunk(&mut file, b"IEND", &[]);
     Ok(file)
 }
@@ -64,6 +63,21 @@ fn draw(code: &QRCode) -> (usize, Vec<u8>) {
     }
     rows.extend(border);
     (width, rows)
+}
+
+thread_local! {
+    /// Kept, since its memory is a hundred times that of an image.
+    static DEFLATER: RefCell<Compress> =
+        RefCell::new(Compress::new(Compression::new(DEFLATE_LEVEL), true));
+}
+
+fn deflate(rows: &[u8]) -> Result<Vec<u8>, CompressError> {
+    DEFLATER.with_borrow_mut(|deflater| {
+        deflater.reset();
+        let mut deflated = Vec::with_capacity(rows.len());
+        deflater.compress_vec(rows, &mut deflated, FlushCompress::Finish)?;
+        Ok(deflated)
+    })
 }
 
 /// A chunk of a PNG file: its length, its name, its content, and a checksum of the last two.

@@ -20,8 +20,9 @@ pub use super::judged as test;
 /// `DATABASE_TIMEOUT_MS`: each silence costs as much, and opening a connection must not, on a busy machine either. Shorter than a
 /// connection may be idle and still be lent without a question.
 const TIMEOUT: Duration = Duration::from_millis(400);
-/// The longest that an answer may take: the time limit for a connection, the one for the query, and what a slow machine adds.
-const ANSWER_LIMIT: Duration = Duration::from_millis(2 * 400 + 1000);
+/// The longest that an answer may take: the time limit for a connection, the one for the query, and what a slow machine adds. An
+/// export has a limit for each part, and waits for many.
+const ANSWER_LIMIT: Duration = Duration::from_millis(2 * 400 + 3000);
 /// How often the line falls silent: more often than the pool has connections.
 const SILENCES: usize = 6;
 /// How soon after the last silence everything must work again.

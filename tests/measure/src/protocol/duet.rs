@@ -59,7 +59,7 @@ pub async fn play(
     let names: Vec<&str> = sides.iter().map(Subject::id).collect();
     let names = names.join(" and ");
     let mut played = Played {
-        rate: RATE,
+        rate: session.duet_rate,
         ..Played::default()
     };
     let mut block = 0;

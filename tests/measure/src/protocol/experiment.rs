@@ -197,11 +197,12 @@ impl<'a> Experiment<'a> {
         Ok(records)
     }
 
-    /// Plays a duet of each pair: the judge of CPU per request. With one subject and no pair, it is a solo.
-    pub async fn duets(&mut self, pairs: &[Pair], path: &str) -> anyhow::Result<()> {
+    /// Plays a duet of each pair: the judge of CPU per request. With one subject and no pair, it is a solo. Returns the lowest rate
+    /// that was offered.
+    pub async fn duets(&mut self, pairs: &[Pair], path: &str) -> anyhow::Result<f64> {
         let blocks = self.session.plan.duets;
         if blocks == 0 {
-            return Ok(());
+            return Ok(self.session.duet_rate);
         }
         let mut definitions = crate::protocol::metrics::closed("load")?;
         definitions.retain(|definition| definition.key == duet::CPU);
@@ -250,7 +251,7 @@ impl<'a> Experiment<'a> {
         self.metrics.extend(all);
         self.notes
             .extend(note_on_duets(&offered, blocks, pairs.is_empty()));
-        Ok(())
+        Ok(offered.into_iter().fold(self.session.duet_rate, f64::min))
     }
 
     /// Turns blocks into metrics with verdicts. A quick run's rounds are too few for one: they have values and ratios only.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::protocol::duet;
 use crate::protocol::ids;
 use crate::protocol::lab::Lab;
 use crate::protocol::neighbors::Neighbors;
@@ -31,6 +32,8 @@ pub struct Session<'a> {
     pub statements: Option<Watch>,
     /// The database's connections, where they are counted.
     pub activity: Option<Watch>,
+    /// The most that each side of a duet is offered, in requests per second.
+    pub duet_rate: f64,
     /// What else the machine did.
     pub neighbors: Neighbors,
     /// Where it is.
@@ -49,6 +52,7 @@ impl<'a> Session<'a> {
             data_set: lab.seeded.set,
             statements: None,
             activity: None,
+            duet_rate: duet::RATE,
             neighbors: Neighbors::default(),
             progress,
         }

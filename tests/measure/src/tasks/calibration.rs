@@ -79,7 +79,9 @@ impl<'a> Calibration<'a> {
         experiment.show_load(&path);
         experiment.same_work().await?;
         let [same, planted] = [AGAIN, SLOWED].map(|side| (side.to_owned(), REFERENCE.to_owned()));
-        experiment.duets(&[same], &path).await?;
+        let rate = experiment.duets(&[same], &path).await?;
+        // At another rate a read would cost something else, and the same work would be another share of it.
+        experiment.session.duet_rate = rate;
         let cost = experiment.metrics.first();
         let cost = cost.and_then(|metric| metric.value(REFERENCE));
         let cost_us = cost.context("the reference could not be measured")?.value;

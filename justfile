@@ -55,6 +55,11 @@ solution target *options: tool
 reset target: tool
     {{ workshop }} reset {{ quote(target) }}
 
+# A bug hunt: the reference with one mistake in it, for you to find (--minutes 10: count the time)
+[group('exercises')]
+hunt target *options: tool
+    {{ workshop }} hunt {{ quote(target) }} {{ options }}
+
 # Where you are
 [group('exercises')]
 progress: tool

@@ -38,16 +38,18 @@ pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<T
 pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
     let folder = exercise.solution(workspace);
     let mut tree = files::read_tree(&folder)?;
-    tree.retain(|path, _| {
-        !path.starts_with("mistakes")
-            && path != Path::new(STARTER_PATCH)
-            && path != Path::new(CARRIED)
-    });
+    tree.retain(|path, _| !is_the_authors(path));
     anyhow::ensure!(
         !tree.is_empty(),
         broken(workspace, &folder, "holds no files")
     );
     Ok(tree)
+}
+
+/// True for what belongs to the author alone, by its path in the reference's folder.
+pub fn is_the_authors(path: &Path) -> bool {
+    let own = ["mistakes", STARTER_PATCH, CARRIED];
+    own.iter().any(|own| path.starts_with(own))
 }
 
 /// The same crate under another package name.

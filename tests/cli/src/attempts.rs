@@ -50,16 +50,7 @@ pub fn replace(
     let attempt = if mine.is_empty() {
         None
     } else {
-        Some(
-            keep(workspace, exercise, &attempts, &mine).with_context(|| {
-                let shown = files::shown(workspace, &attempts);
-                Trouble::new(format!(
-                    "your files could not be kept in {shown}, so they were left alone"
-                ))
-                .expected("a folder that can be written to, and room on the disk")
-                .next("just doctor tells how much room there is; then the same command again")
-            })?,
-        )
+        Some(keep(workspace, &exercise.name(), &mine)?)
     };
     let folder = exercise.starter(workspace);
     let way = workspace.unfinished();
@@ -87,12 +78,24 @@ fn is_built(path: &Path) -> bool {
         .any(|place| path.starts_with(place))
 }
 
-/// Keeps the files as the attempt `<UTC time>-<n>`. An attempt is never overwritten; when the newest one holds exactly these
-/// files, it is that one.
-fn keep(
+/// Keeps the files of what has this name as its attempt `<UTC time>-<n>`. An attempt is never overwritten; when the newest one
+/// holds exactly these files, it is that one.
+pub fn keep(workspace: &Workspace, name: &str, mine: &Tree) -> anyhow::Result<PathBuf> {
+    let attempts = workspace.attempts().join(name);
+    keep_in(workspace, &attempts, name, mine).with_context(|| {
+        let shown = files::shown(workspace, &attempts);
+        Trouble::new(format!(
+            "your files could not be kept in {shown}, so they were left alone"
+        ))
+        .expected("a folder that can be written to, and room on the disk")
+        .next("just doctor tells how much room there is; then the same command again")
+    })
+}
+
+fn keep_in(
     workspace: &Workspace,
-    exercise: &Exercise,
     attempts: &Path,
+    name: &str,
     mine: &Tree,
 ) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(attempts)?;
@@ -101,8 +104,7 @@ fn keep(
     {
         return Ok(newest);
     }
-    let name = scratch::owned(&exercise.name());
-    let unfinished = workspace.unfinished().join(name);
+    let unfinished = workspace.unfinished().join(scratch::owned(name));
     files::remove(&unfinished)?;
     for (path, bytes) in mine {
         let path = unfinished.join(path);

@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::subject::Subject;
 use workshop_base::target::Target;
 use workshop_postgres::datasets::DataSet;
 
@@ -48,8 +49,16 @@ pub enum Command {
     },
     /// Back to the starter; your files are kept as an attempt
     Reset {
+        /// exercise-N; hunt ends the bug hunt and tells what it was
+        target: Subject,
+    },
+    /// A bug hunt: the reference with one mistake planted in it, for you to find
+    Hunt {
         /// exercise-N
         target: Target,
+        /// Count the time: each check says how much of it is left
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=480))]
+        minutes: Option<u32>,
     },
     /// Where you are in the course
     Progress,
@@ -110,8 +119,8 @@ pub enum Command {
 /// Options of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// exercise-N, solution-N or kotlin
-    pub target: Target,
+    /// exercise-N, solution-N, kotlin or hunt
+    pub target: Subject,
     /// Print how long each step took
     #[arg(long)]
     pub timings: bool,
@@ -120,8 +129,8 @@ pub struct CheckArgs {
 /// Options of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// exercise-N, solution-N or kotlin
-    pub target: Target,
+    /// exercise-N, solution-N, kotlin or hunt
+    pub target: Subject,
     /// The port to listen on; 8080 when it is free, else any that is
     #[arg(long)]
     pub port: Option<u16>,

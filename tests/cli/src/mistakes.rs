@@ -12,8 +12,12 @@ pub struct Mistake {
     pub file: PathBuf,
     /// The file's name without its ending.
     pub slug: String,
+    /// What it is, in a few words.
+    pub title: String,
     /// The test that catches it.
     pub caught_by: String,
+    /// Why it is one.
+    pub why: String,
     /// The whole text of the file, header included.
     pub patch: String,
 }
@@ -38,7 +42,7 @@ impl Mistake {
             let text = lines.find_map(|line| line.strip_prefix(name))?.trim();
             (!text.is_empty()).then(|| text.to_owned())
         };
-        let (Some(_), Some(caught_by), Some(_)) =
+        let (Some(title), Some(caught_by), Some(why)) =
             (field("Title:"), field("Caught-by:"), field("Why:"))
         else {
             return Trouble::new(format!("{} has no complete header", file.display()))
@@ -50,9 +54,31 @@ impl Mistake {
         Ok(Mistake {
             file,
             slug,
+            title,
             caught_by,
+            why,
             patch,
         })
+    }
+
+    /// What it is, why it is one, and how many lines it has: for someone who has looked for it.
+    pub fn answer(&self) -> String {
+        let Mistake { title, why, .. } = self;
+        let body = &self.patch[self.header().len()..];
+        let count = |sign, of_a_file| {
+            let lines = body.lines().filter(|line| line.starts_with(sign));
+            lines.filter(|line| !line.starts_with(of_a_file)).count()
+        };
+        let (planted, before) = (count('+', "+++ b/"), count('-', "--- a/"));
+        let lines = if planted == 1 { "line" } else { "lines" };
+        let files: Vec<&str> = body
+            .lines()
+            .filter_map(|line| line.strip_prefix("+++ b/"))
+            .collect();
+        let files = files.join(" and ");
+        format!(
+            "{title}. {why}\nThe culprit: {planted} {lines} in {files}, where the reference has {before}."
+        )
     }
 
     /// The lines above the patch.

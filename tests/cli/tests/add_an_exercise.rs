@@ -181,6 +181,21 @@ fn an_exercise_is_added_in_its_own_files_and_one_line_each() {
         gate.contains("mistake a-list is caught by hello_greets_the_world"),
         "{gate}"
     );
+    // Its mistakes can be hunted as well.
+    copy.workshop(&["hunt", "exercise-99"]);
+    let red = copy
+        .command(copy.path("target/debug/workshop"))
+        .args(["check", "hunt"])
+        .output();
+    assert_eq!(red.expect("it starts").status.code(), Some(1));
+    for file in files_below(&copy.path("solutions/99-a-new-step/src")) {
+        let name = file.file_name().expect("a name");
+        let place = copy.path(".workshop/hunt/src").join(name);
+        std::fs::copy(&file, place).expect("copied");
+    }
+    let green = copy.workshop(&["check", "hunt"]);
+    assert!(green.contains("You got it."), "{green}");
+
     let book = run(copy
         .command(copy.path("target/debug/workshop-book"))
         .arg("check"));

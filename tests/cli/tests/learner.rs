@@ -26,6 +26,7 @@ const HANGS: Duration = Duration::from_secs(120);
 
 const EXERCISE: &str = "exercises/03-read-a-record";
 const SOLUTION: &str = "solutions/03-read-a-record";
+const HUNT: &str = ".workshop/hunt";
 const STARTER_MAIN: &str = "// a header\n\nfn main() {\n    todo!()\n}\n";
 const SOLUTION_MAIN: &str = "// a header\n\nfn main() {\n    serve();\n}\n";
 const STARTER_READ: &str = "pub fn read() {}\n";
@@ -63,6 +64,8 @@ impl Course {
             folder: Folder::new(),
         };
         course.write("tests/tools.toml", "just = \"1.59.0\"\noha = \"1.16.0\"\n");
+        course.write("Cargo.toml", "[workspace]\n");
+        course.write("Cargo.lock", "version = 4\n");
 
         let form = exercise_toml(
             1,
@@ -122,9 +125,13 @@ impl Course {
             .collect()
     }
 
-    /// The complete attempts, oldest first.
+    /// The complete attempts at exercise 3, oldest first.
     fn attempts(&self) -> Vec<PathBuf> {
-        let folder = self.path(".workshop/attempts/exercise-3");
+        self.attempts_at("exercise-3")
+    }
+
+    fn attempts_at(&self, name: &str) -> Vec<PathBuf> {
+        let folder = self.path(".workshop/attempts").join(name);
         let mut attempts: Vec<PathBuf> = fs::read_dir(folder)
             .into_iter()
             .flatten()
@@ -494,17 +501,138 @@ fn a_crash_at_any_point_loses_nothing_and_the_next_run_finishes() {
 /// Every file of the learner is in its place or, complete, in an attempt.
 #[track_caller]
 fn assert_nothing_lost(course: &Course, mine: &BTreeMap<PathBuf, String>, point: u32) {
+    let attempts = [course.attempts(), course.attempts_at("hunt")].concat();
+    let places = [vec![course.path(EXERCISE), course.path(HUNT)], attempts].concat();
     for (path, text) in mine {
-        let there = |folder: PathBuf| {
+        let there = |folder: &PathBuf| {
             fs::read_to_string(folder.join(path)).is_ok_and(|found| &found == text)
         };
-        let found = there(course.path(EXERCISE)) || course.attempts().into_iter().any(there);
+        let found = places.iter().any(there);
         assert!(
             found,
             "{} is lost after a crash at point {point}",
             path.display()
         );
     }
+}
+
+#[test]
+fn a_hunt_plants_a_mistake_and_tells_no_more_than_the_test() {
+    let course = Course::new();
+    let said = course.passes(&["hunt", "exercise-3"]);
+    assert_says(
+        &said,
+        &[
+            ".workshop/hunt is the reference of exercise-3",
+            "your only clue: a_known_id_answers_its_record is red",
+            "next: just check hunt",
+        ],
+    );
+    assert!(!said.contains("anic"), "{said}");
+    let planted = course.read(&format!("{HUNT}/src/read.rs"));
+    assert_eq!(planted, "pub fn read() {\n    panic!()\n}\n");
+    for spoiler in ["mistakes", "starter.patch"] {
+        assert!(!course.path(HUNT).join(spoiler).exists(), "{spoiler}");
+    }
+    let again = course.passes(&["hunt", "exercise-3", "--minutes", "10"]);
+    assert_says(&again, &["the clock: 10 min left"]);
+    assert!(
+        course.attempts_at("hunt").is_empty(),
+        "nothing was edited, so there is nothing to keep"
+    );
+}
+
+#[test]
+fn a_hunt_that_was_edited_is_kept_by_the_next_one_and_by_giving_up() {
+    let course = Course::new();
+    course.passes(&["hunt", "exercise-3"]);
+    for (command, kept) in [
+        (["hunt", "exercise-3"], "first"),
+        (["reset", "hunt"], "second"),
+    ] {
+        course.write(&format!("{HUNT}/src/read.rs"), kept);
+        let said = course.passes(&command);
+        let attempts = course.attempts_at("hunt");
+        let attempt = attempts.last().expect("an attempt");
+        let shown = attempt.strip_prefix(course.root()).expect("inside");
+        assert_says(&said, &[&format!("kept in {}", shown.display())]);
+        let file = fs::read_to_string(attempt.join("src/read.rs"));
+        assert_eq!(file.expect("a kept file"), kept);
+    }
+    assert!(!course.path(HUNT).exists());
+    let said = course.fails(&["check", "hunt"], 2);
+    assert_says(&said, &["you aren't on a hunt", "just hunt exercise-N"]);
+}
+
+#[test]
+fn giving_up_tells_the_mistake_and_how_many_lines_it_has() {
+    let course = Course::new();
+    course.passes(&["hunt", "exercise-3"]);
+    assert_says(
+        &course.passes(&["reset", "hunt"]),
+        &[
+            "Panics. A panic is no answer.",
+            "1 line in src/read.rs, where the reference has 1",
+            "next: just hunt exercise-3",
+        ],
+    );
+}
+
+#[test]
+fn a_hunt_is_built_by_itself_from_what_is_in_its_folder() {
+    let course = Course::new();
+    course.passes(&["hunt", "exercise-3"]);
+    course.write(
+        &format!("{HUNT}/src/main.rs"),
+        "fn main() {\n    found_it();\n}\n",
+    );
+    let said = course.fails(&["check", "hunt"], 1);
+    assert_says(
+        &said,
+        &["found_it", "hunt does not compile", "next: just check hunt"],
+    );
+}
+
+#[test]
+fn an_exercise_without_mistakes_has_no_hunt() {
+    let said = Course::new().fails(&["hunt", "exercise-1"], 2);
+    assert_says(
+        &said,
+        &[
+            "exercise-1 has no mistakes to hunt for",
+            "one of: exercise-3",
+        ],
+    );
+}
+
+#[test]
+#[cfg_attr(
+    not(debug_assertions),
+    ignore = "only a debug build crashes on request"
+)]
+fn a_hunt_killed_at_any_point_loses_nothing_and_the_next_one_begins() {
+    for point in 1..100 {
+        let course = Course::new();
+        course.passes(&["hunt", "exercise-3"]);
+        course.write(&format!("{HUNT}/src/read.rs"), "mine");
+        let mine = BTreeMap::from([(PathBuf::from("src/read.rs"), "mine".to_owned())]);
+        let mut tool = course.tool();
+        let tool = tool
+            .args(["hunt", "exercise-3"])
+            .env("WORKSHOP_CRASH_AT", point.to_string());
+        let ended = tool.output().expect("the tool starts").status.success();
+        assert_nothing_lost(&course, &mine, point);
+        if ended {
+            assert!(point > 10, "only {point} points to crash at");
+            return;
+        }
+        course.passes(&["hunt", "exercise-3"]);
+        assert_nothing_lost(&course, &mine, point);
+        assert_eq!(unfinished(course.root()), [""; 0], "point {point}");
+        let copies = course.path(".workshop/copies/hunt");
+        assert!(!copies.exists(), "a copy is left at point {point}");
+    }
+    panic!("it never came to its end");
 }
 
 /// The files that a killed command was writing.

@@ -4,16 +4,18 @@ use std::time::Instant;
 
 use crate::cli::CheckArgs;
 use crate::commands::editors;
+use crate::hunt::Hunt;
 use crate::katas::{self, Katas};
 use crate::predict;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
+use crate::subject::Subject;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{self, BuildError, Crate, Profile};
+use workshop_harness::build::{BuildError, Crate, Profile};
 use workshop_harness::plan::{self, Phase};
 use workshop_harness::report::{Judged, Report, Verdict};
 use workshop_harness::run::judge_phases;
@@ -24,18 +26,19 @@ use workshop_postgres::Server;
 /// Checks one target and prints what it found.
 pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let exercise = catalogue.of(args.target)?;
-    let judged = match exercise {
-        Some(exercise) if !exercise.is_crate() => {
-            judged_alone(workspace, exercise, args.target).await
+    let exercise = args.target.exercise(workspace, &catalogue)?;
+    let judged = match (exercise, args.target) {
+        (Some(exercise), Subject::Target(target)) if !exercise.is_crate() => {
+            judged_alone(workspace, exercise, target).await
         }
         _ => built_and_judged(workspace, &catalogue, exercise, args.target).await,
     };
+    let learners = exercise.filter(|_| args.target.is_an_exercise());
     let report = match judged {
         Ok(report) => report,
         Err(error) => {
             let (check, trouble) = faulty(args.target, error)?;
-            if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
+            if let Some(exercise) = learners {
                 state::record(workspace, exercise, &check)?;
             }
             return Err(trouble.failed().into());
@@ -46,11 +49,15 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
     if args.timings {
         println!("{}", report.timings);
     }
-    if let (Target::Exercise(_), Some(exercise)) = (args.target, exercise) {
+    if let Some(exercise) = learners {
         state::record(workspace, exercise, &last_check(&report))?;
         tell_katas(workspace, exercise)?;
     }
-    println!("\n{}", next_step(&catalogue, args.target, &report));
+    let next = match args.target {
+        Subject::Target(target) => next_step(&catalogue, target, &report),
+        Subject::Hunt => after_hunting(&Hunt::on(workspace)?, &report),
+    };
+    println!("\n{next}");
     Ok(report.outcome())
 }
 
@@ -80,10 +87,10 @@ async fn built_and_judged(
     workspace: &Workspace,
     catalogue: &Catalogue,
     exercise: Option<&Exercise>,
-    target: Target,
+    target: Subject,
 ) -> anyhow::Result<Report> {
     let started = Instant::now();
-    let launch = build::build(workspace, target, Profile::Check).await?;
+    let launch = target.build(workspace, Profile::Check).await?;
     let built = started.elapsed();
     let started = Instant::now();
     let server = Server::ensure(workspace).await?;
@@ -117,19 +124,19 @@ async fn built_and_judged(
 pub fn outcome_of(target: Target, judged: anyhow::Result<Report>) -> anyhow::Result<LastCheck> {
     match judged {
         Ok(report) => Ok(last_check(&report)),
-        Err(error) => Ok(faulty(target, error)?.0),
+        Err(error) => Ok(faulty(Subject::Target(target), error)?.0),
     }
 }
 
 /// What is remembered and what is said of code that does not get as far as the tests. Other errors are handed back.
-fn faulty(target: Target, error: anyhow::Error) -> anyhow::Result<(LastCheck, Trouble)> {
+fn faulty(target: Subject, error: anyhow::Error) -> anyhow::Result<(LastCheck, Trouble)> {
     let start = error.downcast_ref::<StartError>();
     if let Some(exited) = start.filter(|start| matches!(start.why, NoStart::Exited(_))) {
         let fault = Fault::new(DOES_NOT_START, &exited.log);
         let check = LastCheck::now(CheckOutcome::DoesNotStart, vec![fault]);
-        let next = match target {
-            Target::Exercise(_) => format!("just hint {target}; just run {target} starts it alone"),
-            _ => format!("just run {target} starts it alone"),
+        let next = match target.is_an_exercise() {
+            true => format!("just hint {target}; just run {target} starts it alone"),
+            false => format!("just run {target} starts it alone"),
         };
         return Ok((check, exited.trouble().next(next)));
     }
@@ -144,9 +151,9 @@ fn faulty(target: Target, error: anyhow::Error) -> anyhow::Result<(LastCheck, Tr
     let explain = of_rustc.map_or(String::new(), |error| {
         format!("; rustc --explain {} tells more", error.code)
     });
-    let next = match target {
-        Target::Exercise(_) => format!("just hint {target}{explain}"),
-        _ => format!("just check {target}, once it is fixed"),
+    let next = match target.is_an_exercise() {
+        true => format!("just hint {target}{explain}"),
+        false => format!("just check {target}, once it is fixed"),
     };
     let faults = errors.into_iter();
     let faults = faults.map(|error| Fault::new(error.code, error.said));
@@ -236,6 +243,19 @@ fn tell_katas(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<()> 
         }
     }
     Ok(())
+}
+
+/// What a hunt comes to: the answer once it is green, the clock and the ways on before that.
+fn after_hunting(hunt: &Hunt, report: &Report) -> String {
+    if report.outcome() == Outcome::Passed {
+        let next = format!("just hunt exercise-{} plants another", hunt.exercise);
+        let next = paint(Style::Strong, next);
+        return format!("You got it. {}\nnext: {next}", hunt.answer);
+    }
+    let next = "just run hunt to try the request by hand; just reset hunt to give up and be told";
+    let next = format!("next: {}", paint(Style::Strong, next));
+    let clock = hunt.clock().map(|clock| format!("{clock}\n"));
+    clock.unwrap_or_default() + &next
 }
 
 /// The one command that makes sense now.

@@ -9,6 +9,7 @@ mod cold_start;
 mod doctor;
 mod editors;
 mod hint;
+mod hunt;
 mod image;
 mod measure;
 mod progress;
@@ -29,6 +30,7 @@ use clap::CommandFactory;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::{Cli, Command};
+use crate::subject::Subject;
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Interrupted, Outcome, Trouble};
@@ -53,7 +55,14 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Solution { target, apply } => {
             solution::run(workspace, &exercise(workspace, target)?, apply)
         }
-        Command::Reset { target } => reset::run(workspace, &exercise(workspace, target)?),
+        Command::Reset { target } => match target {
+            Subject::Target(target) => reset::run(workspace, &exercise(workspace, target)?),
+            Subject::Hunt => hunt::give_up(workspace),
+        },
+        Command::Hunt { target, minutes } => {
+            let exercise = exercise(workspace, target)?;
+            interruptible(hunt::run(workspace, &exercise, minutes)).await
+        }
         Command::Progress => progress::run(workspace),
         Command::StarterPatch { target } => {
             carry::starter_patch(workspace, &exercise(workspace, target)?)

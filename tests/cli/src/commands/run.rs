@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 
 use crate::cli::RunArgs;
 use crate::commands::{editors, interrupted};
+use crate::subject::Subject;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
@@ -67,13 +68,13 @@ async fn prepare<'a>(
 ) -> anyhow::Result<(Session<'a>, Option<Launch>)> {
     // Whoever puts a load on it by hand should meet it as it would be shipped: always so for the JVM, which a check
     // starts with a compiler that stops early.
-    let profile = match args.release || args.target == Target::Kotlin {
+    let profile = match args.release || args.target == Subject::Target(Target::Kotlin) {
         true => Profile::Measure,
         false => Profile::Check,
     };
     let mut launch = None;
     if !args.debug {
-        let built = build::build(workspace, args.target, profile).await;
+        let built = args.target.build(workspace, profile).await;
         launch = Some(built.map_err(|error| {
             Trouble::new(error.to_string())
                 .next(format!("just check {}", args.target))
@@ -102,7 +103,11 @@ impl Session<'_> {
         &self,
         interrupted: &mut (impl Future<Output = ()> + Unpin),
     ) -> anyhow::Result<()> {
-        let target = self.args.target;
+        let Subject::Target(target) = self.args.target else {
+            return Trouble::new("editors have no run configuration for a hunt")
+                .next("just run hunt, without --debug")
+                .err();
+        };
         let environment = self.settings().environment(address(self.args.port)?);
         editors::write_environment(self.workspace, target, &environment)?;
         println!("start the debugger: \"debug {target}\"; Ctrl-C removes the database");
@@ -176,7 +181,7 @@ impl Session<'_> {
     /// A request that the target answers: one to the newest route that its tests ask for.
     fn request(&self, base_url: &str) -> anyhow::Result<String> {
         let catalogue = Catalogue::read(self.workspace)?;
-        let suites = match catalogue.of(self.args.target)? {
+        let suites = match self.args.target.exercise(self.workspace, &catalogue)? {
             Some(exercise) => catalogue.suites_for(exercise),
             None => vec!["read-a-record"],
         };

@@ -9,6 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cli::CheckArgs;
 use crate::commands::{check, interrupted};
+use crate::subject::Subject;
 use workshop_base::exercise::Exercise;
 use workshop_base::outcome::{self, Outcome};
 use workshop_base::target::Target;
@@ -31,7 +32,7 @@ pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<O
     loop {
         let checked = originals::in_place(workspace, exercise)?;
         let args = CheckArgs {
-            target: Target::Exercise(exercise.number),
+            target: Subject::Target(Target::Exercise(exercise.number)),
             timings: false,
         };
         tokio::select! {

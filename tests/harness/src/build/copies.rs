@@ -13,6 +13,7 @@ use toml::{Table, Value};
 use super::launch::Crate;
 use workshop_base::files::{self, Tree};
 use workshop_base::lock::Lock;
+use workshop_base::originals;
 use workshop_base::outcome::Trouble;
 use workshop_base::patches;
 use workshop_base::workspace::Workspace;
@@ -54,7 +55,7 @@ impl Copy {
         let folder = copies.join(package);
         files::remove(&folder)?;
         let mut tree = files::read_tree(source)?;
-        tree.retain(|path, _| !path.starts_with("mistakes"));
+        tree.retain(|path, _| !originals::is_the_authors(path));
         bring(&folder, &tree)?;
         Ok(Copy {
             krate: Crate {
@@ -100,6 +101,12 @@ impl Copy {
             folder,
             package: self.krate.package.clone(),
         })
+    }
+
+    /// Moves the copy, in one step, to a folder that is not there yet, where it stays.
+    pub fn moved_to(self, folder: &Path) -> anyhow::Result<()> {
+        fs::rename(&self.krate.folder, folder)
+            .with_context(|| format!("cannot make {}", folder.display()))
     }
 
     /// The crate to build.

@@ -1,0 +1,183 @@
+//! The bug hunt: a reference with one planted mistake, in a folder of its own, where a learner looks for it.
+//!
+//! The folder `.workshop/hunt` appears in one step, with the answer in it, and goes in one step. What was edited in it is kept
+//! as an attempt before it goes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use jiff::{SignedDuration, Timestamp};
+use rand::seq::IndexedRandom;
+use serde::{Deserialize, Serialize};
+
+use crate::attempts;
+use crate::chain::record::{self, Ids};
+use crate::mistakes::Mistake;
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::files::{self, Tree};
+use workshop_base::outcome::Trouble;
+use workshop_base::scratch;
+use workshop_base::workspace::Workspace;
+use workshop_harness::build::Crate;
+use workshop_harness::build::copies::Copy;
+
+/// What a hunt is called on the command line; also the name of its package and of its attempts.
+pub const NAME: &str = "hunt";
+
+/// The file that says what is planted.
+const ANSWER: &str = ".answer.toml";
+const SPOILER: &str = "# What is planted here. If you're still looking for it, close this file.\n";
+
+/// Cargo takes out of it what the one crate doesn't need.
+const WRITTEN_BY_CARGO: &str = "Cargo.lock";
+
+/// The hunt that is on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Hunt {
+    /// The number of the exercise whose reference it is.
+    pub exercise: u8,
+    /// The test that is red.
+    pub clue: String,
+    /// The name of the mistake.
+    mistake: String,
+    /// What the mistake is, in sentences.
+    pub answer: String,
+    /// When the time is up; none where nobody counts it.
+    #[serde(default)]
+    ends: Option<Timestamp>,
+    /// The files as they were planted.
+    planted: Ids,
+}
+
+impl Hunt {
+    /// Reads the hunt that is on.
+    pub fn on(workspace: &Workspace) -> anyhow::Result<Hunt> {
+        let path = folder(workspace).join(ANSWER);
+        let Some(text) = files::read_if_there(&path)? else {
+            return Trouble::new("you aren't on a hunt")
+                .next("just hunt exercise-N plants a mistake for you to find")
+                .err();
+        };
+        toml::from_slice(&text).map_err(|error| {
+            let shown = files::shown(workspace, &path);
+            Trouble::new(format!("{shown} cannot be understood: {error}"))
+                .expected("the file as just hunt wrote it")
+                .next("just hunt exercise-N begins another hunt, and keeps your files of this one")
+                .into()
+        })
+    }
+
+    /// How much time is left; none where nobody counts it.
+    pub fn clock(&self) -> Option<String> {
+        let left = self.ends?.duration_since(Timestamp::now()).as_secs();
+        let minutes = left.unsigned_abs().div_ceil(60);
+        Some(match left {
+            0.. => format!("the clock: {minutes} min left"),
+            _ => format!("the clock: time was up {minutes} min ago"),
+        })
+    }
+}
+
+/// Where the hunt is.
+pub fn folder(workspace: &Workspace) -> PathBuf {
+    workspace.state().join(NAME)
+}
+
+/// The crate that is there.
+pub fn krate(workspace: &Workspace) -> Crate {
+    Crate {
+        folder: folder(workspace),
+        package: NAME.to_owned(),
+    }
+}
+
+/// Plants one of the exercise's mistakes. Gives the hunt, and where the files of the one before are if they had been edited.
+pub async fn plant(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    minutes: Option<u32>,
+) -> anyhow::Result<(Hunt, Option<PathBuf>)> {
+    let mistake = choose(workspace, exercise)?;
+    let solution = exercise.solution(workspace);
+    let copy = Copy::patched(workspace, &solution, NAME, &mistake.patch).await?;
+    // A cargo that is started there, by you or by an editor, builds where everything is built already.
+    let target = toml::Value::from(workspace.cargo_target().display().to_string());
+    let config = format!("[build]\ntarget-dir = {target}\n");
+    copy.replace(".cargo/config.toml", &config)?;
+    let time = minutes.map(|minutes| SignedDuration::from_mins(minutes.into()));
+    let hunt = Hunt {
+        exercise: exercise.number,
+        clue: mistake.caught_by.clone(),
+        answer: mistake.answer(),
+        mistake: mistake.slug,
+        ends: time.map(|time| Timestamp::now() + time),
+        planted: record::ids(&files_in(&copy.krate().folder)?),
+    };
+    copy.replace(ANSWER, &format!("{SPOILER}{}", toml::to_string(&hunt)?))?;
+    let kept = clear(workspace)?;
+    copy.moved_to(&folder(workspace))?;
+    Ok((hunt, kept))
+}
+
+/// One of the exercise's mistakes, but not the last one again where there is another.
+fn choose(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Mistake> {
+    let last = Hunt::on(workspace).ok().map(|hunt| hunt.mistake);
+    let mut mistakes = match exercise.is_crate() {
+        true => Mistake::all(&exercise.solution(workspace))?,
+        false => Vec::new(),
+    };
+    if mistakes.len() > 1 {
+        mistakes.retain(|mistake| Some(&mistake.slug) != last.as_ref());
+    }
+    let places: Vec<usize> = (0..mistakes.len()).collect();
+    match places.choose(&mut rand::rng()) {
+        Some(place) => Ok(mistakes.swap_remove(*place)),
+        None => {
+            let catalogue = Catalogue::read(workspace)?;
+            let has_mistakes = |exercise: &&Exercise| {
+                exercise.is_crate() && exercise.solution(workspace).join("mistakes").is_dir()
+            };
+            let names = catalogue.iter().filter(has_mistakes).map(Exercise::name);
+            let names: Vec<String> = names.collect();
+            Trouble::new(format!("{} has no mistakes to hunt for", exercise.name()))
+                .expected(format!("one of: {}", names.join(", ")))
+                .next("just hunt with one of these")
+                .err()
+        }
+    }
+}
+
+/// Takes the hunt away. Gives where its files are kept, if they had been edited.
+pub fn clear(workspace: &Workspace) -> anyhow::Result<Option<PathBuf>> {
+    let folder = folder(workspace);
+    let mine = files_in(&folder)?;
+    if mine.is_empty() {
+        files::remove(&folder)?;
+        return Ok(None);
+    }
+    let planted = Hunt::on(workspace).map(|hunt| hunt.planted);
+    let untouched = planted.is_ok_and(|planted| planted == record::ids(&mine));
+    let mut kept = match untouched {
+        true => None,
+        false => Some(attempts::keep(workspace, NAME, &mine)?),
+    };
+    fs::create_dir_all(workspace.unfinished())?;
+    let away = workspace.unfinished().join(scratch::owned("cleared"));
+    fs::rename(&folder, &away).with_context(|| format!("cannot take {} away", folder.display()))?;
+    files::crash_point();
+    // An editor may have saved a file meanwhile.
+    let last = files_in(&away)?;
+    if last != mine {
+        kept = Some(attempts::keep(workspace, NAME, &last)?);
+    }
+    files::remove(&away)?;
+    Ok(kept)
+}
+
+/// The files that are the learner's to edit.
+fn files_in(folder: &Path) -> anyhow::Result<Tree> {
+    let mut tree = files::read_tree(folder)?;
+    tree.retain(|path, _| path != Path::new(ANSWER) && path != Path::new(WRITTEN_BY_CARGO));
+    Ok(tree)
+}

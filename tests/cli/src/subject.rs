@@ -1,0 +1,75 @@
+//! What can be checked and run: a target, or the bug hunt that is on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::hunt::{self, Hunt};
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::target::Target;
+use workshop_base::workspace::Workspace;
+use workshop_harness::build::{self, BuildError, Launch, Profile};
+
+/// A service that a check judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// One of the course's targets.
+    Target(Target),
+    /// The bug hunt that is on.
+    Hunt,
+}
+
+impl Subject {
+    /// The exercise that it belongs to; none for the Kotlin service.
+    pub fn exercise<'a>(
+        self,
+        workspace: &Workspace,
+        catalogue: &'a Catalogue,
+    ) -> anyhow::Result<Option<&'a Exercise>> {
+        match self {
+            Subject::Target(target) => catalogue.of(target),
+            Subject::Hunt => catalogue.get(Hunt::on(workspace)?.exercise).map(Some),
+        }
+    }
+
+    /// Builds it, printing what the compiler prints.
+    pub async fn build(
+        self,
+        workspace: &Workspace,
+        profile: Profile,
+    ) -> Result<Launch, BuildError> {
+        match self {
+            Subject::Target(target) => build::build(workspace, target, profile).await,
+            Subject::Hunt => {
+                let catalogue = Catalogue::read(workspace)?;
+                let exercise = self.exercise(workspace, &catalogue)?;
+                let calls = exercise.and_then(Exercise::calls);
+                build::launch(workspace, calls, &hunt::krate(workspace), profile).await
+            }
+        }
+    }
+
+    /// True for a crate of the learner's.
+    pub fn is_an_exercise(self) -> bool {
+        matches!(self, Subject::Target(Target::Exercise(_)))
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Target(target) => target.fmt(f),
+            Subject::Hunt => f.write_str(hunt::NAME),
+        }
+    }
+}
+
+impl FromStr for Subject {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            hunt::NAME => Ok(Subject::Hunt),
+            target => target.parse().map(Subject::Target),
+        }
+    }
+}

@@ -55,6 +55,11 @@ solution target *options: tool
 reset target: tool
     {{ workshop }} reset {{ quote(target) }}
 
+# On to exercise-N: its starter, and the earlier ones that aren't green count as skipped; your files are kept
+[group('exercises')]
+catch-up target: tool
+    {{ workshop }} catch-up {{ quote(target) }}
+
 # A bug hunt: the reference with one mistake in it, for you to find (--minutes 10: count the time)
 [group('exercises')]
 hunt target *options: tool

@@ -52,6 +52,11 @@ pub enum Command {
         /// exercise-N; hunt ends the bug hunt and tells what it was
         target: Subject,
     },
+    /// On to an exercise: its starter, and those before it that aren't green count as skipped
+    CatchUp {
+        /// exercise-N
+        target: Target,
+    },
     /// A bug hunt: the reference with one mistake planted in it, for you to find
     Hunt {
         /// exercise-N

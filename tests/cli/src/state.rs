@@ -61,12 +61,9 @@ pub struct LastCheck {
 impl LastCheck {
     /// A check that has ended now, and what it found wrong.
     pub fn now(outcome: CheckOutcome, faults: Vec<Fault>) -> Self {
-        // Whole seconds: people read this file.
-        let at =
-            Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::UNIX_EPOCH);
         LastCheck {
             outcome,
-            at,
+            at: now(),
             faults,
         }
     }
@@ -90,10 +87,25 @@ pub struct LastHint {
 pub struct Memory {
     /// When a check passed for the first time.
     pub first_passed: Option<Timestamp>,
+    /// When it was skipped; none from the next check on.
+    pub skipped: Option<Timestamp>,
     /// The last check that could judge.
     pub last_check: Option<LastCheck>,
     /// The last hint.
     pub last_hint: Option<LastHint>,
+}
+
+impl Memory {
+    /// True when it has passed, and was not red since.
+    pub fn is_green(&self) -> bool {
+        self.first_passed.is_some() && !self.is_red()
+    }
+
+    /// True when the last check was red.
+    pub fn is_red(&self) -> bool {
+        let check = self.last_check.as_ref();
+        check.is_some_and(|check| check.outcome != CheckOutcome::Passed)
+    }
 }
 
 /// Remembers a check, and the first one that passed.
@@ -102,8 +114,36 @@ pub fn record(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) -> 
     if check.outcome == CheckOutcome::Passed {
         memory.first_passed.get_or_insert(check.at);
     }
+    memory.skipped = None;
     memory.last_check = Some(check.clone());
     remember(workspace, exercise, &memory)
+}
+
+/// Marks an exercise as skipped, unless it is green. Gives whether it is skipped now.
+pub fn mark_skipped(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<bool> {
+    let mut memory = recall(workspace, exercise);
+    if memory.is_green() {
+        return Ok(false);
+    }
+    if memory.skipped.is_none() {
+        memory.skipped = Some(now());
+        remember(workspace, exercise, &memory)?;
+    }
+    Ok(true)
+}
+
+/// Marks an exercise as skipped no longer.
+pub fn take_up(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<()> {
+    let mut memory = recall(workspace, exercise);
+    match memory.skipped.take() {
+        Some(_) => remember(workspace, exercise, &memory),
+        None => Ok(()),
+    }
+}
+
+/// Whole seconds: people read the file.
+fn now() -> Timestamp {
+    Timestamp::from_second(Timestamp::now().as_second()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// Everything remembered. A file that cannot be understood is set aside with a warning: memory is a comfort, and no

@@ -704,7 +704,7 @@ fn a_starter_that_differs_outside_the_edit_list_gets_no_patch() {
 #[test]
 fn an_unknown_target_lists_what_exists() {
     let course = Course::new();
-    for command in ["hint", "solution", "reset", "watch"] {
+    for command in ["hint", "solution", "reset", "watch", "catch-up", "hunt"] {
         let said = course.fails(&[command, "exercise-99"], 2);
         assert_says(
             &said,
@@ -974,6 +974,47 @@ fn progress_tells_what_is_not_started_started_and_passed() {
         !said.contains('\u{1b}'),
         "colour without a terminal: {said:?}"
     );
+}
+
+#[test]
+fn catching_up_skips_what_is_not_green_and_keeps_every_file() {
+    let course = Course::new();
+    let form = "exercises/01-predict/predictions.toml";
+    course.write(form, "[size]\nratio = 0.1\n");
+    let mine = learner_s_work(&course);
+    let said = course.passes(&["catch-up", "exercise-3"]);
+    assert_says(
+        &said,
+        &["Skipped: exercise-1.", "next: just check exercise-3"],
+    );
+    assert_is_starter(&course);
+    assert_eq!(course.attempts().len(), 1);
+    assert_nothing_lost(&course, &mine, 0);
+    assert_eq!(course.read(form), "[size]\nratio = 0.1\n");
+    let progress = course.passes(&["progress"]);
+    assert_says(&progress, &["skipped on 2", "next: just check exercise-3"]);
+
+    let again = course.passes(&["catch-up", "exercise-3"]);
+    assert_says(&again, &["Skipped: exercise-1.", "is the starter already"]);
+    assert_eq!(course.passes(&["progress"]), progress);
+    assert_eq!(course.attempts().len(), 1);
+
+    // Who checks it has taken it up again.
+    course.fails(&["check", "exercise-1"], 1);
+    assert!(!course.passes(&["progress"]).contains("skipped"));
+}
+
+#[test]
+fn catching_up_with_what_is_green_or_with_the_first_exercise_makes_no_sense() {
+    let course = Course::new();
+    let first = course.fails(&["catch-up", "exercise-1"], 2);
+    assert_says(&first, &["nothing comes before exercise-1", "next: "]);
+    course.last_check(CheckOutcome::Passed, Vec::new());
+    let mine = learner_s_work(&course);
+    let green = course.fails(&["catch-up", "exercise-3"], 2);
+    assert_says(&green, &["exercise-3 is green", "just progress"]);
+    assert_nothing_lost(&course, &mine, 0);
+    assert!(!course.passes(&["progress"]).contains("skipped"));
 }
 
 #[test]

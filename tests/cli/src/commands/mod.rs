@@ -3,6 +3,7 @@
 mod bench_loop;
 mod calibrate;
 mod carry;
+mod catch_up;
 pub mod check;
 mod clean;
 mod cold_start;
@@ -59,6 +60,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             Subject::Target(target) => reset::run(workspace, &exercise(workspace, target)?),
             Subject::Hunt => hunt::give_up(workspace),
         },
+        Command::CatchUp { target } => catch_up::run(workspace, &exercise(workspace, target)?),
         Command::Hunt { target, minutes } => {
             let exercise = exercise(workspace, target)?;
             interruptible(hunt::run(workspace, &exercise, minutes)).await

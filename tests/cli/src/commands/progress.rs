@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::katas;
-use crate::state::{self, CheckOutcome};
+use crate::state::{self, Memory};
 
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::outcome::Outcome;
@@ -19,9 +19,7 @@ struct Row<'a> {
     started: bool,
     /// How many of its katas are green, where it has katas.
     green: Option<usize>,
-    first_passed: Option<Timestamp>,
-    /// The last check was red.
-    red: bool,
+    memory: Memory,
     measured: bool,
 }
 
@@ -49,8 +47,7 @@ impl<'a> Row<'a> {
         faults: &mut Vec<anyhow::Error>,
     ) -> Row<'a> {
         let memory = state::recall(workspace, exercise);
-        let check = memory.last_check.as_ref();
-        let mut started = check.is_some() || memory.first_passed.is_some();
+        let mut started = memory.last_check.is_some() || memory.first_passed.is_some();
         if !started {
             match is_touched(workspace, exercise) {
                 Ok(touched) => started = touched,
@@ -65,31 +62,27 @@ impl<'a> Row<'a> {
             exercise,
             started,
             green,
-            first_passed: memory.first_passed,
-            red: check.is_some_and(|check| check.outcome != CheckOutcome::Passed),
+            memory,
             measured: ResultFile::own_path(workspace, exercise.name()).is_file(),
         }
     }
 
     fn is_green(&self) -> bool {
-        self.first_passed.is_some() && !self.red
+        self.memory.is_green()
     }
 
     fn in_words(&self) -> String {
-        let Some(on) = self.first_passed else {
-            return match self.green {
-                _ if !self.started => "not started".to_owned(),
-                Some(green) => format!("{green} of {} green", self.exercise.edit.len()),
-                None => "started".to_owned(),
-            };
-        };
-        let day = on.to_zoned(TimeZone::system()).strftime("%Y-%m-%d");
-        let since = if self.red {
-            ", red at the last check"
-        } else {
-            ""
-        };
-        format!("passed on {day}{since}")
+        let day = |at: Timestamp| at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d");
+        match (self.memory.skipped, self.memory.first_passed, self.green) {
+            (Some(at), ..) => format!("skipped on {}", day(at)),
+            (_, Some(at), _) if self.memory.is_red() => {
+                format!("passed on {}, red at the last check", day(at))
+            }
+            (_, Some(at), _) => format!("passed on {}", day(at)),
+            _ if !self.started => "not started".to_owned(),
+            (.., Some(green)) => format!("{green} of {} green", self.exercise.edit.len()),
+            _ => "started".to_owned(),
+        }
     }
 }
 
@@ -128,7 +121,10 @@ fn print(rows: &[Row]) {
 fn next(rows: &[Row]) -> String {
     let begun = rows.iter().any(|row| row.started);
     // The warm-up is for those who need it.
-    let is_skipped = |row: &Row| row.exercise.kind == Kind::Katas && begun && !row.started;
+    let is_skipped = |row: &Row| {
+        let not_needed = row.exercise.kind == Kind::Katas && begun && !row.started;
+        not_needed || row.memory.skipped.is_some()
+    };
     let is_measured = |row: &Row| row.measured || row.exercise.task().is_none();
     let is_done = |row: &&Row| is_skipped(row) || row.is_green() && is_measured(row);
     match rows.iter().find(|row| !is_done(row)) {

@@ -80,6 +80,11 @@ measure target *options: tool (bring "oha" "hyperfine")
 report: tool
     {{ workshop }} report
 
+# Everybody's results on one page: DIR holds a folder per person, with that person's results folder in it
+[group('measuring')]
+board dir: tool
+    {{ workshop }} board {{ quote(dir) }}
+
 # Compare the measuring with itself: no difference, and a planted one
 [group('measuring')]
 calibrate *options: tool (bring "oha" "hyperfine")

@@ -73,6 +73,11 @@ pub enum Command {
     Measure(MeasureArgs),
     /// All results on one page, with the predictions scored
     Report,
+    /// The results of a whole room on one page
+    Board {
+        /// The folder that holds a folder per person, each with that person's results
+        folder: std::path::PathBuf,
+    },
     /// Compare the measuring with itself: no difference must be shown as none, a planted one must be found
     Calibrate(CalibrateArgs),
     /// Build a local PostgreSQL image from the binaries on this machine; or the image of a service, and try it out

@@ -1,4 +1,4 @@
-//! `just report`, seen by a learner: what stands on the page for which result files.
+//! `just report` and `just board`, seen by a learner and by a room: what is on the page for which result files.
 
 // A test that cannot set up its folder has to fail; helpers count as tests.
 #![allow(clippy::expect_used)]
@@ -297,4 +297,89 @@ fn a_file_of_an_older_version_is_named_and_the_rest_is_shown() {
             "**Reference:** A machine",
         ],
     );
+}
+
+/// Puts figures of this version of the course where an instructor collects them.
+fn collected(course: &Folder, place: &str, mut result: ResultFile) {
+    let course_version = ("course".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    result.manifest.versions.extend([course_version]);
+    result
+        .write(&course.path(&format!("room/{place}")))
+        .expect("a result");
+}
+
+#[test]
+fn the_board_has_everybody_on_one_axis_and_names_what_it_leaves_out() {
+    let course = course();
+    course.write("book/theme/workshop.css", ".chart-one { stroke: red; }");
+    let mut ada = reads();
+    ada.machine = "Ada's <laptop>".to_owned();
+    ada.predictions = vec![JudgedPrediction {
+        key: "throughput".to_owned(),
+        predicted: 4.0,
+        confidence: 80.0,
+        measured: 1.5,
+        factor: 2.67,
+        held: false,
+    }];
+    collected(&course, "Ada & Ben/results/exercise-3.json", ada);
+    let mut cem = reads();
+    cem.target = "solution-3".to_owned();
+    collected(&course, "Cem/solution-3.json", cem);
+    course.write("room/Dora/results/exercise-3.json", "{\"schema\": 1}");
+    let mut eve = reads();
+    eve.invalid = vec!["the bodies differ at id 7".to_owned()];
+    collected(&course, "Eve/results/exercise-3.json", eve);
+    let path = course.path("room/Finn/results/exercise-3.json");
+    reads().write(&path).expect("a result without a version");
+    course.write("room/Gus/notes.txt", "nothing measured");
+
+    let said = course.passes(&["board", "room"]);
+    assert_says(&said, &["room/board.html holds 2 measurements."]);
+    let page = course.read("room/board.html");
+    assert_says(
+        &page,
+        &[
+            "<h2>Exercise 3: Read a record</h2>",
+            ">Ada &amp; Ben: 1.50 (1.25 to 1.75), faster; predicted 4</text>",
+            ">Cem (the reference&#39;s code): 1.50 (1.25 to 1.75), faster</text>",
+            "Ada&#39;s &lt;laptop&gt;",
+            ".chart-one { stroke: red; }",
+        ],
+    );
+    for left_out in [
+        "Dora/results/exercise-3.json was written by an older version of the course",
+        "Eve/results/exercise-3.json is invalid: the bodies differ at id 7",
+        "Finn/results/exercise-3.json was measured before version",
+        "There is no result in the folder Gus",
+    ] {
+        assert_says(&said, &[left_out]);
+        assert_says(&page, &[left_out]);
+    }
+    for elsewhere in ["<link", "<script", "src=", "@import"] {
+        assert!(!page.contains(elsewhere), "the page isn't self-contained");
+    }
+    assert_eq!(
+        course.passes(&["board", "room"]),
+        said,
+        "its own page is no result"
+    );
+}
+
+#[test]
+fn a_board_without_any_result_says_how_to_collect_them() {
+    let course = course();
+    course.write("room/Gus/notes.txt", "nothing measured");
+    let said = course.fails(&["board", "room"], 2);
+    assert_says(
+        &said,
+        &[
+            "room has no result for the board",
+            "room/ada/results",
+            "next: ",
+        ],
+    );
+    assert!(!course.path("room/board.html").exists());
+    let said = course.fails(&["board", "nowhere"], 2);
+    assert_says(&said, &["nowhere cannot be listed", "next: "]);
 }

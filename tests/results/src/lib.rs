@@ -1,5 +1,6 @@
 //! Results: the files of measurements, their statistics, and how they are shown.
 
+pub mod board;
 pub mod comparison;
 pub mod figures;
 pub mod file;

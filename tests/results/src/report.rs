@@ -1,6 +1,7 @@
 //! The report: every measurement of the reader in one place, with the predictions of exercise 1 scored. It knows metrics,
 //! tables and charts, and no exercise: a new kind of measurement appears in it by itself.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -128,7 +129,7 @@ fn same(own: &ResultFile, reference: &ResultFile) -> bool {
 }
 
 /// The number of the exercise; the calibration comes last.
-fn place(result: &ResultFile) -> u8 {
+pub(crate) fn place(result: &ResultFile) -> u8 {
     let number = result.exercise.strip_prefix("exercise-");
     let number = number.filter(|_| result.task != CALIBRATION);
     number
@@ -136,7 +137,7 @@ fn place(result: &ResultFile) -> u8 {
         .unwrap_or(u8::MAX)
 }
 
-fn heading(catalogue: &Catalogue, result: &ResultFile) -> String {
+pub(crate) fn heading(catalogue: &Catalogue, result: &ResultFile) -> String {
     if result.task == CALIBRATION {
         return "The measuring, compared with itself".to_owned();
     }
@@ -147,16 +148,21 @@ fn heading(catalogue: &Catalogue, result: &ResultFile) -> String {
 }
 
 /// The JSON files in a folder, by name; none when there is no such folder. Folders below belong to somebody else.
-fn result_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let tree = files::read_tree(folder).context("the results cannot be listed")?;
-    let here = tree
-        .into_keys()
-        .filter(|path| path.parent() == Some(Path::new("")));
-    let json = here.filter(|path| {
-        path.extension()
-            .is_some_and(|extension| extension == "json")
-    });
-    Ok(json.map(|path| folder.join(path)).collect())
+pub(crate) fn result_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(folder).context("the results cannot be listed")?;
+    let is_result = |path: &PathBuf| {
+        let json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        json && path.is_file()
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = paths.filter(is_result).collect();
+    files.sort();
+    Ok(files)
 }
 
 /// Why the reader's own file isn't shown, in one sentence.

@@ -1,6 +1,8 @@
 //! What a measurement shows: tables and charts as data. A task attaches them to its result file; the writers
 //! make terminal text, HTML and Markdown of them, and know no task.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::{Comparison, SideValue, Verdict};
@@ -125,6 +127,9 @@ pub struct RatioRow {
     pub sense: String,
     /// Whose they are, and the ratios: the reference's first, then the reader's.
     pub marks: Vec<(String, Ratio)>,
+    /// There where the marks are people's: each has its name beside it then, and what that person had predicted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<BTreeMap<String, f64>>,
 }
 
 /// Bars below one heading.

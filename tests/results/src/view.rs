@@ -267,13 +267,26 @@ fn metrics_table(id: &str, title: &str, files: &[Whose<'_>], headline: bool) -> 
 
 /// The chart of the headline: Rust divided by Kotlin.
 pub fn ratios(files: &[Whose<'_>]) -> Option<Chart> {
+    let mut rows = ratio_rows(files);
+    for (whose, _) in rows.iter_mut().flat_map(|row| &mut row.marks) {
+        *whose = whose.to_lowercase();
+    }
+    (!rows.is_empty()).then(|| Chart {
+        id: "ratios".to_owned(),
+        title: "Rust divided by Kotlin, by metric; whiskers: 95 % interval.".to_owned(),
+        drawing: Drawing::Ratios(rows),
+    })
+}
+
+/// The ratios of each headline metric: a mark per measurement.
+pub(crate) fn ratio_rows(files: &[Whose<'_>]) -> Vec<RatioRow> {
     let mut rows: Vec<(&str, RatioRow)> = Vec::new();
     for whose in files.iter().filter(|whose| whose.result.invalid.is_empty()) {
         for metric in chosen(whose.result, true) {
             let Some(comparison) = whose.result.rust_against_kotlin(metric) else {
                 continue;
             };
-            let mark = (whose.name.to_lowercase(), comparison.into());
+            let mark = (whose.name.to_owned(), comparison.into());
             match rows.iter_mut().find(|(key, _)| *key == metric.key) {
                 Some((_, row)) => row.marks.push(mark),
                 None => rows.push((
@@ -286,17 +299,13 @@ pub fn ratios(files: &[Whose<'_>]) -> Option<Chart> {
                         }
                         .to_owned(),
                         marks: vec![mark],
+                        predicted: None,
                     },
                 )),
             }
         }
     }
-    let rows: Vec<RatioRow> = rows.into_iter().map(|(_, row)| row).collect();
-    (!rows.is_empty()).then(|| Chart {
-        id: "ratios".to_owned(),
-        title: "Rust divided by Kotlin, by metric; whiskers: 95 % interval.".to_owned(),
-        drawing: Drawing::Ratios(rows),
-    })
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// What the task attached, but for what waits to be asked for.

@@ -1,6 +1,7 @@
 //! The commands, one module each, and the table that leads to them.
 
 mod bench_loop;
+mod board;
 mod calibrate;
 mod carry;
 mod catch_up;
@@ -91,6 +92,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Clean { image } => clean::run(workspace, image).await,
         Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
         Command::Report => report::run(workspace),
+        Command::Board { folder } => board::run(workspace, &folder),
         Command::Calibrate(args) => interruptible(calibrate::run(workspace, &args)).await,
         Command::ColdStart(args) => cold_start::run(&args),
     }

@@ -75,6 +75,8 @@ impl Scale {
     pub fn of_ratios(rows: &[RatioRow]) -> Self {
         let ratios = rows.iter().flat_map(|row| &row.marks);
         let values = ratios.flat_map(|(_, ratio)| [ratio.ratio, ratio.low, ratio.high]);
+        let predicted = rows.iter().filter_map(|row| row.predicted.as_ref());
+        let values = values.chain(predicted.flat_map(|all| all.values().copied().map(Some)));
         let usable = |value: &f64| value.is_finite() && (1e-9..1e9).contains(value);
         let (mut least, mut most) = (1.0_f64, 1.0_f64);
         for value in values.flatten().filter(usable) {
@@ -149,15 +151,26 @@ fn ratios(rows: &[RatioRow]) -> String {
         );
         y += NAME;
         for (whose, ratio) in &row.marks {
-            mark(&mut drawn, whose, ratio, &scale, y + LINE / 2.0);
+            let middle = y + LINE / 2.0;
+            match &row.predicted {
+                None => mark(&mut drawn, class(whose), ratio, &scale, middle),
+                Some(predicted) => {
+                    let predicted = predicted.get(whose).copied();
+                    named(&mut drawn, whose, ratio, predicted, &scale, middle);
+                }
+            }
             y += LINE;
         }
         y += GAP;
     }
     let words = rows.iter().flat_map(|row| {
-        let mark = |(whose, ratio): &(String, Ratio)| match whose.as_str() {
+        let predicted = |whose: &str| row.predicted.as_ref()?.get(whose).copied();
+        let mark = move |(whose, ratio): &(String, Ratio)| match whose.as_str() {
             "" => format!("{}: {}.", row.name, in_words(ratio)),
-            whose => format!("{} ({whose}): {}.", row.name, in_words(ratio)),
+            whose => {
+                let words = with_prediction(ratio, predicted(whose));
+                format!("{} ({whose}): {words}.", row.name)
+            }
         };
         row.marks.iter().map(mark)
     });
@@ -174,13 +187,46 @@ fn class(whose: &str) -> &'static str {
     if whose == "yours" { "own" } else { "reference" }
 }
 
+/// `0.29 (0.27 to 0.31), faster; predicted 0.5`.
+fn with_prediction(ratio: &Ratio, predicted: Option<f64>) -> String {
+    let predicted = predicted.map(|value| format!("; predicted {}", figure(value)));
+    in_words(ratio) + &predicted.unwrap_or_default()
+}
+
+/// A person's ratio, the prediction on the same line, and both in words on the side that has more room.
+fn named(
+    drawn: &mut Drawn,
+    whose: &str,
+    ratio: &Ratio,
+    predicted: Option<f64>,
+    scale: &Scale,
+    y: f64,
+) {
+    if ratio.ratio.is_some() {
+        mark(drawn, "reference", ratio, scale, y);
+    }
+    if let Some(value) = predicted {
+        let _ = writeln!(drawn.body, "<g class=\"chart-own\">");
+        shape(drawn, OWN, scale.x(value), y);
+    }
+    let taken = [ratio.ratio, ratio.low, ratio.high, predicted].into_iter();
+    let taken: Vec<f64> = taken.flatten().map(|value| scale.x(value)).collect();
+    let left = taken.iter().copied().fold(100.0, f64::min);
+    let right = taken.iter().copied().fold(0.0, f64::max);
+    let (x, anchor) = match 100.0 - right >= left {
+        true => (right + 1.5, "start"),
+        false => (left - 1.5, "end"),
+    };
+    let words = format!("{whose}: {}", with_prediction(ratio, predicted));
+    drawn.text(x, y + 4.0, (anchor, "chart-plain"), &words);
+}
+
 /// A ratio with its whiskers.
-fn mark(drawn: &mut Drawn, whose: &str, ratio: &Ratio, scale: &Scale, y: f64) {
+fn mark(drawn: &mut Drawn, class: &str, ratio: &Ratio, scale: &Scale, y: f64) {
     let Some(value) = ratio.ratio else {
         drawn.text(3.0, y + 4.0, FAINT, &verdict(ratio));
         return;
     };
-    let class = class(whose);
     let _ = writeln!(drawn.body, "<g class=\"chart-{class}\">");
     if let (Some(low), Some(high)) = (ratio.low, ratio.high) {
         let (low, high) = (scale.x(low), scale.x(high));
@@ -189,13 +235,19 @@ fn mark(drawn: &mut Drawn, whose: &str, ratio: &Ratio, scale: &Scale, y: f64) {
             drawn.line("chart-end", (end, end), (y - 5.0, y + 5.0));
         }
     }
-    let shape = if class == "own" {
-        "<path d=\"M0 -6L6 0L0 6L-6 0Z\"></path>"
+    let path = if class == "own" {
+        OWN
     } else {
         "<circle r=\"5.5\"></circle>"
     };
-    // A drawing of its own can be moved by percent, which a path cannot.
-    let x = scale.x(value);
+    shape(drawn, path, scale.x(value), y);
+}
+
+/// The mark that is not the reference's.
+const OWN: &str = "<path d=\"M0 -6L6 0L0 6L-6 0Z\"></path>";
+
+/// The shape of a mark, which ends its group. A drawing of its own can be moved by percent, which a path cannot.
+fn shape(drawn: &mut Drawn, shape: &str, x: f64, y: f64) {
     let _ = writeln!(
         drawn.body,
         "<svg x=\"{x:.2}%\" y=\"{y}\" overflow=\"visible\">{shape}</svg></g>"
@@ -205,7 +257,8 @@ fn mark(drawn: &mut Drawn, whose: &str, ratio: &Ratio, scale: &Scale, y: f64) {
 /// Which mark is whose; nothing where all are of one.
 pub fn legend(rows: &[RatioRow]) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for (whose, _) in rows.iter().flat_map(|row| &row.marks) {
+    let unnamed = rows.iter().filter(|row| row.predicted.is_none());
+    for (whose, _) in unnamed.flat_map(|row| &row.marks) {
         if !whose.is_empty() && !names.contains(&whose.as_str()) {
             names.push(whose);
         }
@@ -353,6 +406,7 @@ mod tests {
             name: String::new(),
             sense: String::new(),
             marks: values.iter().map(mark).collect(),
+            predicted: None,
         }])
     }
 

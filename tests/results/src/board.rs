@@ -1,0 +1,213 @@
+//! The board: what everybody in a room has measured, on one page and on one axis per exercise.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::file::{CALIBRATION, ResultFile};
+use crate::report::{heading, place, result_files, unreadable};
+use crate::shown::{Cell, Chart, Column, Drawing, RatioRow, Table};
+use crate::view::{self, Item, Whose};
+use crate::write::{escape, html};
+use workshop_base::exercise::Catalogue;
+use workshop_base::files;
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+
+/// What the pages of the book add to the values that this page needs of mdBook.
+const STYLE: &str = "\
+:root { --bg: #fff; --mono-font: monospace; font-size: 62.5%; }
+body { margin: 3rem auto; max-width: 140rem; padding-inline: 3rem; color: var(--fg); background: var(--bg);
+       font: 1.8rem/1.5 system-ui, sans-serif; }
+table { border-collapse: collapse; }
+.results > * { max-width: none; }
+";
+
+/// A measurement, and the name of who took it.
+type Measured = (String, ResultFile);
+
+/// What is on the board.
+#[derive(Debug)]
+pub struct Board {
+    /// By exercise, then by name.
+    measured: Vec<Measured>,
+    /// What isn't on it, each with the reason.
+    pub left_out: Vec<String>,
+}
+
+impl Board {
+    /// Reads what people have measured: `folder` holds a folder per person, with that person's `results` or with the files
+    /// themselves.
+    pub fn gather(folder: &Path) -> anyhow::Result<Board> {
+        let mut board = Board {
+            measured: Vec::new(),
+            left_out: Vec::new(),
+        };
+        for (name, results) in people(folder)? {
+            let files = result_files(&results).unwrap_or_default();
+            if files.is_empty() {
+                let fault = format!("There is no result in the folder {name}.");
+                board.left_out.push(fault);
+            }
+            for path in files {
+                board.take(folder, &name, &path);
+            }
+        }
+        board.measured.sort_by_key(|(_, result)| place(result));
+        Ok(board)
+    }
+
+    fn take(&mut self, folder: &Path, name: &str, path: &Path) {
+        // Paths are shown as those below the folder.
+        let here = Workspace::at(folder);
+        match ResultFile::read(path) {
+            Ok(result) if result.task == CALIBRATION => {}
+            Ok(result) => match unfit(&result) {
+                Some(why) => {
+                    let file = files::shown(&here, path);
+                    self.left_out.push(format!("{file} {why}."));
+                }
+                None => self.measured.push((label(name, &result), result)),
+            },
+            Err(error) => self.left_out.push(unreadable(&here, path, &error)),
+        }
+    }
+
+    /// How many measurements are on it.
+    pub fn count(&self) -> usize {
+        self.measured.len()
+    }
+
+    /// A page that needs nothing but itself; `style` is the book's.
+    pub fn page(&self, catalogue: &Catalogue, style: &str) -> String {
+        let mut sections = section("Everybody's results", &[self.machines()]);
+        let is_one_exercise = |(_, one): &Measured, (_, next): &Measured| place(one) == place(next);
+        for measured in self.measured.chunk_by(is_one_exercise) {
+            let items = of_one_exercise(measured);
+            if !items.is_empty() {
+                sections += &section(&heading(catalogue, &measured[0].1), &items);
+            }
+        }
+        if !self.left_out.is_empty() {
+            let left_out = "Each with the reason".to_owned();
+            let items = [Item::List(left_out, self.left_out.clone())];
+            sections += &section("Not on the board", &items);
+        }
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\" class=\"light js\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Everybody's results</title>\n\
+             <style>\n{style}\n{STYLE}</style>\n</head>\n<body>\n{sections}</body>\n</html>\n"
+        )
+    }
+
+    /// Who measured on what.
+    fn machines(&self) -> Item {
+        let mut machines: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, result) in &self.measured {
+            let of_this = machines.entry(name).or_default();
+            if !of_this.contains(&result.machine.as_str()) {
+                of_this.push(&result.machine);
+            }
+        }
+        let mut table = Table::new("machines", "", Column::list(["Machine"]));
+        table.corner = "Who".to_owned();
+        for (name, machines) in machines {
+            table.row(name, vec![Cell::text(machines.join("; "))]);
+        }
+        Item::Table(table)
+    }
+}
+
+/// The folders of people, and where their results are.
+fn people(folder: &Path) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let entries = fs::read_dir(folder).map_err(|error| {
+        Trouble::new(format!("{} cannot be listed: {error}", folder.display()))
+            .expected("a folder that holds a folder per person")
+            .next("just board with the path of that folder")
+    })?;
+    let folders = entries.flatten().filter(|entry| entry.path().is_dir());
+    let people = folders.map(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let results = entry.path().join("results");
+        match results.is_dir() {
+            true => (name, results),
+            false => (name, entry.path()),
+        }
+    });
+    Ok(people.collect())
+}
+
+/// Who is named beside a mark.
+fn label(name: &str, result: &ResultFile) -> String {
+    match result.target.starts_with("solution") {
+        true => format!("{name} (the reference's code)"),
+        false => name.to_owned(),
+    }
+}
+
+/// Why a result cannot be compared with the others.
+fn unfit(result: &ResultFile) -> Option<String> {
+    let current = env!("CARGO_PKG_VERSION");
+    match result.manifest.versions.get("course") {
+        Some(version) if version == current => {}
+        Some(version) => {
+            return Some(format!(
+                "was measured by version {version} of the course, and this is {current}"
+            ));
+        }
+        None => {
+            return Some(format!(
+                "was measured before version {current} of the course"
+            ));
+        }
+    }
+    let reason = result.invalid.first()?;
+    Some(format!("is invalid: {reason}"))
+}
+
+/// Everybody's ratios on one axis, and under which conditions they were taken; nothing where nothing was compared.
+fn of_one_exercise(measured: &[Measured]) -> Vec<Item> {
+    let files = measured.iter().map(|(name, result)| Whose { name, result });
+    let files: Vec<Whose<'_>> = files.collect();
+    let mut rows = view::ratio_rows(&files);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    for row in &mut rows {
+        row.predicted = Some(predictions(row, &files));
+    }
+    let conditions = files
+        .iter()
+        .map(|whose| format!("{}: {}", whose.name, view::provenance(whose.result)));
+    let taken = "How it was measured".to_owned();
+    vec![
+        Item::Chart(Chart {
+            id: "ratios".to_owned(),
+            title: "Rust divided by Kotlin, by metric; whiskers: 95 % interval; diamonds: what was predicted."
+                .to_owned(),
+            drawing: Drawing::Ratios(rows),
+        }),
+        Item::Folded(taken.clone(), vec![Item::List(taken, conditions.collect())]),
+    ]
+}
+
+/// What people had predicted of this metric.
+fn predictions(row: &RatioRow, files: &[Whose<'_>]) -> BTreeMap<String, f64> {
+    let predicted = files.iter().filter_map(|whose| {
+        let result = whose.result;
+        let metric = result
+            .metrics
+            .iter()
+            .find(|metric| metric.name == row.name)?;
+        let mut judged = result.predictions.iter();
+        let judged = judged.find(|judged| judged.key == metric.key)?;
+        Some((whose.name.to_owned(), judged.predicted))
+    });
+    predicted.collect()
+}
+
+fn section(heading: &str, items: &[Item]) -> String {
+    let heading = escape(heading);
+    let items = html::write(items);
+    format!("<section class=\"results\">\n<h2>{heading}</h2>\n{items}</section>\n")
+}

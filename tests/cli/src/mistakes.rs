@@ -65,7 +65,7 @@ impl Mistake {
     pub fn answer(&self) -> String {
         let Mistake { title, why, .. } = self;
         let body = &self.patch[self.header().len()..];
-        let count = |sign, of_a_file| {
+        let count = |sign: char, of_a_file: &str| {
             let lines = body.lines().filter(|line| line.starts_with(sign));
             lines.filter(|line| !line.starts_with(of_a_file)).count()
         };

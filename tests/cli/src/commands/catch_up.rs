@@ -1,7 +1,5 @@
 //! `just catch-up`: on to an exercise, past those that are not done. They are marked as skipped, and their files stay as they are.
 
-use jiff::Timestamp;
-
 use crate::commands::reset::put_in_place;
 use crate::state;
 use workshop_base::exercise::{Catalogue, Exercise};

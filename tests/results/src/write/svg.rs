@@ -164,7 +164,7 @@ fn ratios(rows: &[RatioRow]) -> String {
         y += GAP;
     }
     let words = rows.iter().flat_map(|row| {
-        let predicted = |whose: &str| row.predicted.as_ref()?.get(whose).copied();
+        let predicted = move |whose: &str| row.predicted.as_ref()?.get(whose).copied();
         let mark = move |(whose, ratio): &(String, Ratio)| match whose.as_str() {
             "" => format!("{}: {}.", row.name, in_words(ratio)),
             whose => {

@@ -314,6 +314,7 @@ fn the_board_has_everybody_on_one_axis_and_names_what_it_leaves_out() {
     course.write("book/theme/workshop.css", ".chart-one { stroke: red; }");
     let mut ada = reads();
     ada.machine = "Ada's <laptop>".to_owned();
+    ada.target = "exercise-3".to_owned();
     ada.predictions = vec![JudgedPrediction {
         key: "throughput".to_owned(),
         predicted: 4.0,

@@ -539,7 +539,7 @@ fn what_is_no_book_is_refused_without_output() {
 }
 
 #[test]
-fn the_book_of_this_checkout_builds() {
+fn the_book_of_this_checkout_builds_with_all_that_its_projector_view_needs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let output = build(&root(), folder.path());
     assert!(
@@ -548,4 +548,16 @@ fn the_book_of_this_checkout_builds() {
         String::from_utf8_lossy(&output.stderr)
     );
     assert!(folder.path().join("index.html").is_file());
+    let page = folder.path().join("exercises/05-fail-the-same-way.html");
+    let page = std::fs::read_to_string(page).expect("a page");
+    for part in [
+        "theme/projector",
+        "<main>",
+        "class=\"right-buttons\"",
+        "id=\"mdbook-sidebar\"",
+        "class=\"nav-chapters next\"",
+        "<details class=\"instructor\">",
+    ] {
+        assert!(page.contains(part), "the projector view needs {part}");
+    }
 }

@@ -12,7 +12,7 @@ use workshop_base::workspace::Workspace;
 use workshop_results::file::CALIBRATION;
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 11] = [
+pub const MACROS: [&str; 12] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -21,6 +21,7 @@ pub const MACROS: [&str; 11] = [
     "{{#results exercise-3}}",
     "{{#published published-article}}",
     "{{#report}}",
+    "{{#guide}}",
     "{{#diff exercise-3}}",
     "{{#tests exercise-3}}",
     "{{#instructor}} … {{#/instructor}}",
@@ -114,6 +115,10 @@ impl<'a> Expander<'a> {
             "report" => {
                 without_arguments()?;
                 results::report(self.workspace)
+            }
+            "guide" => {
+                without_arguments()?;
+                results::guide(self.workspace)
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
             "tests" => Ok(tests_list::render(&self.catalogue, self.exercise(call)?)),

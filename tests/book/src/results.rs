@@ -61,6 +61,12 @@ pub fn report(workspace: &Workspace) -> Result<String, Problem> {
     Ok(sections.collect())
 }
 
+/// `{{#guide}}`: what the reader's figures speak for.
+pub fn guide(workspace: &Workspace) -> Result<String, Problem> {
+    let items = report::guide(workspace)?;
+    Ok(block(&html::section("What your figures speak for", &items)))
+}
+
 /// `{{#published published-article}}`: a committed table of values that this course did not measure; with an exercise
 /// after it, beside what was measured there, and what lies between.
 pub fn published(

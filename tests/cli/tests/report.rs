@@ -7,7 +7,7 @@ mod folder;
 
 use folder::{Folder, assert_says, exercise_toml};
 use workshop_base::workspace::Workspace;
-use workshop_results::file::{Comparison, JudgedPrediction, Mode, ResultFile, Verdict};
+use workshop_results::file::{Comparison, JudgedPrediction, Mode, ResultFile, Side, SideValue, Verdict};
 use workshop_results::shown::{Cell, Column, Table};
 
 /// A course of exercises 1 and 3, with the reference's figures of exercise 3.
@@ -282,6 +282,71 @@ fn a_prediction_is_never_scored_by_what_you_have_not_measured() {
         ],
     );
     assert!(!page.contains("You said"), "{page}");
+}
+
+#[test]
+fn a_figure_speaks_for_an_answer_and_a_missing_one_names_its_command() {
+    let course = course();
+    measured(&course, "exercise-3", reads());
+    assert_says(
+        &page(&course),
+        &[
+            "| Throughput | 1.50 (1.25 to 1.75), faster | Rust (reference) ÷ Kotlin | exercise-3 | port it, if you rent cores |",
+            "| A library, long texts | – | not measured yet | exercise-11 | nothing yet; type just measure exercise-11 |",
+        ],
+    );
+    for (verdict, words) in [
+        (Verdict::Slower, "leave it: Kotlin is better here"),
+        (Verdict::NoDifferenceShown, "leave it: no difference shown"),
+        (
+            Verdict::NotJudged,
+            "nothing yet: a quick run isn't judged; type just measure exercise-3",
+        ),
+    ] {
+        let mut mine = reads();
+        for comparison in &mut mine.metrics[0].comparisons {
+            comparison.verdict = verdict;
+        }
+        measured(&course, "exercise-3", mine);
+        assert_says(&page(&course), &[&format!("| exercise-3 | {words} |")]);
+    }
+}
+
+#[test]
+fn a_jvm_that_was_tuned_is_compared_with_the_one_as_shipped() {
+    let course = course();
+    let mut mine = reads();
+    mine.exercise = "exercise-8".to_owned();
+    let shipped = mine.sides[0].clone();
+    let tuned = Side {
+        id: "tuned".to_owned(),
+        label: "Kotlin, tuned".to_owned(),
+        ..shipped.clone()
+    };
+    mine.sides.push(tuned.clone());
+    let values = [(&shipped, 1000.0), (&tuned, 2000.0)].map(|(side, value)| SideValue {
+        side: side.id.clone(),
+        value,
+        least: value,
+        most: value,
+        blocks: 3,
+    });
+    mine.metrics[0].values = values.to_vec();
+    for block in &mut mine.blocks {
+        let throughput = if block.side == shipped.id { 1000.0 } else { 2000.0 + block.round as f64 };
+        block.values.insert("throughput".to_owned(), throughput);
+        if block.side != shipped.id {
+            block.side.clone_from(&tuned.id);
+        }
+    }
+    measured(&course, "exercise-8", mine);
+    assert_says(
+        &page(&course),
+        &[
+            "faster | Kotlin, tuned ÷ Kotlin | exercise-8 | tune the JVM |",
+            "| Throughput | – | not measured yet | exercise-3 |",
+        ],
+    );
 }
 
 #[test]

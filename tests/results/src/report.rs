@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::file::{CALIBRATION, JudgedPrediction, ResultFile, again};
+use crate::guide;
 use crate::predictions::{self, FACTOR, KEYS};
 use crate::view::{self, Item, REFERENCE, Whose, YOURS};
 use crate::write::markdown;
@@ -53,23 +54,8 @@ pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
     if own_files.is_empty() {
         return Ok(None);
     }
-    let mut own = Vec::new();
-    let mut faults = Vec::new();
-    for path in &own_files {
-        match ResultFile::read(path) {
-            Ok(result) => own.push(result),
-            Err(error) => faults.push(format!(
-                "{} Measure it again: `{}`.",
-                unreadable(workspace, path, &error),
-                again(path)
-            )),
-        }
-    }
-    let references = result_files(&workspace.reference_results())?;
-    let mut references: Vec<ResultFile> = references
-        .iter()
-        .map(|path| ResultFile::read(path))
-        .collect::<anyhow::Result<_>>()?;
+    let (own, faults) = read_own(workspace, &own_files);
+    let mut references = read_references(workspace)?;
     references.retain(|reference| !own.iter().any(|own| same(own, reference)));
 
     let made = predictions_made(workspace)?;
@@ -77,7 +63,10 @@ pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
     let score = score(made, &judged);
     let mut scored = vec![Item::Text(String::new(), score.clone())];
     scored.extend(view::predictions(judged).map(Item::Table));
-    let mut sections = vec![("Your predictions".to_owned(), scored)];
+    let mut sections = vec![
+        ("Your predictions".to_owned(), scored),
+        ("What your figures speak for".to_owned(), guide::items(&own)),
+    ];
 
     let (all, count) = (own.len() + references.len(), own.len());
     let mut measured: Vec<(bool, ResultFile)> =
@@ -103,6 +92,41 @@ pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
         all,
         own: count,
     }))
+}
+
+/// The decision guide with the reader's figures, and below a fold with the committed ones.
+pub fn guide(workspace: &Workspace) -> anyhow::Result<Vec<Item>> {
+    let (own, _) = read_own(workspace, &result_files(&workspace.results())?);
+    let mut items = guide::items(&own);
+    let committed = guide::items(&read_references(workspace)?);
+    items.push(Item::Folded(
+        "What the reference's figures speak for, on another machine".to_owned(),
+        committed,
+    ));
+    Ok(items)
+}
+
+/// The reader's measurements, and which of their files cannot be used.
+fn read_own(workspace: &Workspace, files: &[PathBuf]) -> (Vec<ResultFile>, Vec<String>) {
+    let mut own = Vec::new();
+    let mut faults = Vec::new();
+    for path in files {
+        match ResultFile::read(path) {
+            Ok(result) => own.push(result),
+            Err(error) => faults.push(format!(
+                "{} Measure it again: `{}`.",
+                unreadable(workspace, path, &error),
+                again(path)
+            )),
+        }
+    }
+    (own, faults)
+}
+
+/// The committed measurements.
+fn read_references(workspace: &Workspace) -> anyhow::Result<Vec<ResultFile>> {
+    let files = result_files(&workspace.reference_results())?;
+    files.iter().map(|path| ResultFile::read(path)).collect()
 }
 
 /// One measurement. The reference's waits behind a fold: who has not measured yet may want to see it after that.

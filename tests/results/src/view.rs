@@ -323,7 +323,7 @@ pub fn attached(whose: Whose<'_>) -> Vec<Item> {
 }
 
 /// Nothing is claimed from a measurement that is invalid as a whole; its values stay.
-fn claim(result: &ResultFile, cell: Cell) -> Cell {
+pub(crate) fn claim(result: &ResultFile, cell: Cell) -> Cell {
     match cell {
         Cell::Ratio(ratio) if !result.invalid.is_empty() => Cell::Ratio(Ratio {
             ratio: None,

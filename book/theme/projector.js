@@ -105,16 +105,14 @@
 
     function onKey(event) {
         const { key, target } = event;
+        const isOurs = key.length === 1 || key in moves || key in commands;
         const isOther = event.ctrlKey || event.altKey || event.metaKey || target.closest('input, textarea, select');
-        if (isOther || ['Tab', 'Enter'].includes(key) || key === ' ' && target.closest('summary, button, a')) {
+        if (!isOurs || isOther || key === ' ' && target.closest('summary, button, a')) {
             return;
         }
         if (asked.has('notes')) {
             opener?.postMessage({ key }, '*');
         } else if (isOn()) {
-            if (key === 'ArrowUp' || key === 'ArrowDown') {
-                return;
-            }
             (moves[key] ?? commands[key])?.();
         } else if (key === 'p') {
             start();

@@ -7,7 +7,9 @@ mod folder;
 
 use folder::{Folder, assert_says, exercise_toml};
 use workshop_base::workspace::Workspace;
-use workshop_results::file::{Comparison, JudgedPrediction, Mode, ResultFile, Side, SideValue, Verdict};
+use workshop_results::file::{
+    Comparison, JudgedPrediction, Mode, ResultFile, Side, SideValue, Verdict,
+};
 use workshop_results::shown::{Cell, Column, Table};
 
 /// A course of exercises 1 and 3, with the reference's figures of exercise 3.
@@ -333,7 +335,11 @@ fn a_jvm_that_was_tuned_is_compared_with_the_one_as_shipped() {
     });
     mine.metrics[0].values = values.to_vec();
     for block in &mut mine.blocks {
-        let throughput = if block.side == shipped.id { 1000.0 } else { 2000.0 + block.round as f64 };
+        let throughput = if block.side == shipped.id {
+            1000.0
+        } else {
+            2000.0 + block.round as f64
+        };
         block.values.insert("throughput".to_owned(), throughput);
         if block.side != shipped.id {
             block.side.clone_from(&tuned.id);

@@ -1,126 +1,79 @@
 //! The decision guide: which figure speaks for which answer to "Should we?". A figure says no more here than its verdict does,
 //! and what is not measured says so.
 
+use anyhow::Context;
+use serde::Deserialize;
+
 use crate::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, Verdict};
-use crate::metrics::{compared, text_end};
+use crate::metrics::compared;
 use crate::shown::{Cell, Column, Table};
 use crate::view::{Item, claim};
 use workshop_base::target::Language;
 
-/// A question that figures can speak to, with one row per figure.
-struct Question {
-    id: &'static str,
-    title: &'static str,
-    rows: Vec<Row>,
-    /// What is compared in a measurement.
-    pair: fn(&ResultFile, &Metric) -> Option<Comparison>,
-    /// What a figure speaks for that is not better.
-    otherwise: &'static str,
-    /// What must be known to read the table.
-    note: &'static str,
-}
-
-/// A figure, and what it speaks for if it is better.
-struct Row {
-    name: &'static str,
-    key: String,
-    /// The exercises that measure it: the one that tells most comes first, the one that comes first in the course last.
-    from: &'static [&'static str],
-    answer: &'static str,
-}
-
-const SET_UPS: &[&str] = &["exercise-13", "exercise-8"];
-const READS: &[&str] = &["exercise-13", "exercise-8", "exercise-3"];
-const STARTS: &[&str] = &["exercise-13", "exercise-8", "exercise-3", "exercise-2"];
-const CPU: &str = "cpu_per_request";
-const TUNE: &str = "tune the JVM";
-const CALL: &str = "call out to Rust, if this function burns the CPU";
-
 /// The questions, by what a yes costs.
-fn questions() -> [Question; 3] {
-    let long = format!("{CPU}{}", text_end(512));
-    [
-        Question {
-            id: "tune",
-            title: "Would a tuned JVM do? The best Kotlin set-up ÷ Kotlin as shipped",
-            rows: vec![
-                row("Memory", "memory", SET_UPS, TUNE),
-                row("Start-up", "start_up", SET_UPS, TUNE),
-                row("Throughput", "throughput", SET_UPS, TUNE),
-            ],
-            pair: tuned,
-            otherwise: "leave the JVM as it is",
-            note: "The set-up that is best by one figure need not be the best by another.",
-        },
-        Question {
-            id: "call-out",
-            title: "Would one function do? CPU per QR code, Rust ÷ Kotlin",
-            rows: vec![
-                row("A process, short texts", CPU, &["exercise-9"], CALL),
-                row("A process, long texts", &long, &["exercise-9"], CALL),
-                row("A sandbox, short texts", CPU, &["exercise-10"], CALL),
-                row("A sandbox, long texts", &long, &["exercise-10"], CALL),
-                row("A library, short texts", CPU, &["exercise-11"], CALL),
-                row("A library, long texts", &long, &["exercise-11"], CALL),
-                row("A service, short texts", CPU, &["exercise-12"], CALL),
-                row("A service, long texts", &long, &["exercise-12"], CALL),
-            ],
-            pair: against_kotlin,
-            otherwise: "leave it",
-            note: "These are figures of one function. One of yours has its own work per call.",
-        },
-        Question {
-            id: "port",
-            title: "Would a port pay? Rust ÷ the best Kotlin set-up",
-            rows: vec![
-                row("Memory", "memory", READS, "port it, if you rent memory or run many copies"),
-                row("CPU per request", CPU, READS, "port it, if you rent cores"),
-                row("Throughput", "throughput", READS, "port it, if you rent cores"),
-                row("p99 at a fixed rate", "p99", READS, "port it, if latency is the product"),
-                row("Start-up", "start_up", STARTS, "port it, if instances come and go"),
-            ],
-            pair: against_kotlin,
-            otherwise: "leave it",
-            note: "Exercises 2 and 3 measure Kotlin as shipped only; 8 and 13 compare with the best of several set-ups.",
-        },
-    ]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Guide {
+    question: Vec<Question>,
 }
 
-fn row(
-    name: &'static str,
-    key: &str,
-    from: &'static [&'static str],
-    answer: &'static str,
-) -> Row {
-    Row {
-        name,
-        key: key.to_owned(),
-        from,
-        answer,
-    }
+/// A question that figures can speak to, with one row per figure.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    id: String,
+    title: String,
+    compares: Pair,
+    otherwise: String,
+    note: String,
+    rows: Vec<Row>,
+}
+
+/// What is compared in a measurement.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Pair {
+    /// The best of Kotlin's set-ups with the first.
+    KotlinWithItself,
+    /// The Rust that was asked for with the best of Kotlin.
+    RustWithKotlin,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    name: String,
+    key: String,
+    from: Vec<String>,
+    answer: String,
 }
 
 /// The guide, filled with these measurements.
-pub fn items(results: &[ResultFile]) -> Vec<Item> {
-    let tables = questions().into_iter().map(|question| {
+pub fn items(results: &[ResultFile]) -> anyhow::Result<Vec<Item>> {
+    let guide: Guide =
+        toml::from_str(include_str!("guide.toml")).context("guide.toml is malformed")?;
+    let tables = guide.question.iter().map(|question| {
         let columns = Column::list(["Ratio", "Of", "Measured in", "Speaks for"]);
-        let mut table = Table::new(question.id, question.title, columns);
+        let mut table = Table::new(&question.id, &question.title, columns);
         for row in &question.rows {
-            table.row(row.name, cells(&question, row, results));
+            table.row(&row.name, cells(question, row, results));
         }
-        table.notes = vec![question.note.to_owned()];
+        table.notes = vec![question.note.clone()];
         Item::Table(table)
     });
-    let limits = "Each row is one figure, from one load on one machine, and speaks for one answer. Rows can't be added up: look \
-                  at what you pay for, and skip the others. No figure says what a port costs you, or who carries the pager.";
-    tables
-        .chain([Item::Text("What figures can't say".to_owned(), limits.to_owned())])
-        .collect()
+    let mut items: Vec<Item> = tables.collect();
+    items.push(Item::Text(
+        "What figures can't say".to_owned(),
+        "Each row is one figure, from one load on one machine. Rows can't be added up: look at what you pay for, and skip the \
+         others. No figure says what a port costs you, or who carries the pager."
+            .to_owned(),
+    ));
+    Ok(items)
 }
 
 fn cells(question: &Question, row: &Row, results: &[ResultFile]) -> Vec<Cell> {
     let Some((result, comparison)) = found(question, row, results) else {
-        let first = row.from.last().copied().unwrap_or_default();
+        let first = row.from.last().map_or("", String::as_str);
         return vec![
             Cell::Empty,
             Cell::text("not measured yet"),
@@ -128,14 +81,20 @@ fn cells(question: &Question, row: &Row, results: &[ResultFile]) -> Vec<Cell> {
             Cell::text(format!("nothing yet; type just measure {first}")),
         ];
     };
-    let (side, against) = (result.label(&comparison.side), result.label(&comparison.against));
+    let (side, against) = (
+        result.label(&comparison.side),
+        result.label(&comparison.against),
+    );
     let ratio = claim(result, Some(&comparison).into());
     let verdict = match &ratio {
         Cell::Ratio(ratio) => ratio.verdict,
         _ => comparison.verdict,
     };
     let speaks_for = match verdict {
-        Verdict::Faster | Verdict::Less => row.answer.to_owned(),
+        _ if comparison.side == comparison.against => {
+            format!("{}: no set-up was better", question.otherwise)
+        }
+        Verdict::Faster | Verdict::Less => row.answer.clone(),
         Verdict::Slower | Verdict::More => format!("{}: Kotlin is better here", question.otherwise),
         Verdict::NoDifferenceShown => format!("{}: no difference shown", question.otherwise),
         Verdict::Invalid => "nothing: it is invalid".to_owned(),
@@ -165,15 +124,14 @@ fn found<'a>(
             .collect();
         of.sort_by_key(|result| result.target.starts_with("solution"));
         of.into_iter().find_map(|result| {
-            let comparison = (question.pair)(result, result.metric(&row.key)?)?;
+            let metric = result.metric(&row.key)?;
+            let comparison = match question.compares {
+                Pair::KotlinWithItself => tuned(result, metric)?,
+                Pair::RustWithKotlin => result.rust_against_kotlin(metric)?.clone(),
+            };
             Some((result, comparison))
         })
     })
-}
-
-/// The Rust that was asked for, compared with the best of Kotlin.
-fn against_kotlin(result: &ResultFile, metric: &Metric) -> Option<Comparison> {
-    result.rust_against_kotlin(metric).cloned()
 }
 
 /// The best of Kotlin's set-ups compared with the first, round by round; none where there is only one.

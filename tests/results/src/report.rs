@@ -65,7 +65,10 @@ pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
     scored.extend(view::predictions(judged).map(Item::Table));
     let mut sections = vec![
         ("Your predictions".to_owned(), scored),
-        ("What your figures speak for".to_owned(), guide::items(&own)),
+        (
+            "What your figures speak for".to_owned(),
+            guide::items(&own)?,
+        ),
     ];
 
     let (all, count) = (own.len() + references.len(), own.len());
@@ -97,8 +100,8 @@ pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
 /// The decision guide with the reader's figures, and below a fold with the committed ones.
 pub fn guide(workspace: &Workspace) -> anyhow::Result<Vec<Item>> {
     let (own, _) = read_own(workspace, &result_files(&workspace.results())?);
-    let mut items = guide::items(&own);
-    let committed = guide::items(&read_references(workspace)?);
+    let mut items = guide::items(&own)?;
+    let committed = guide::items(&read_references(workspace)?)?;
     items.push(Item::Folded(
         "What the reference's figures speak for, on another machine".to_owned(),
         committed,

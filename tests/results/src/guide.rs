@@ -53,8 +53,9 @@ pub fn items(results: &[ResultFile]) -> anyhow::Result<Vec<Item>> {
     let guide: Guide =
         toml::from_str(include_str!("guide.toml")).context("guide.toml is malformed")?;
     let tables = guide.question.iter().map(|question| {
-        let columns = Column::list(["Ratio", "Of", "Measured in", "Speaks for"]);
+        let columns = Column::list(["Ratio", "Speaks for", "Ratio of", "Measured in"]);
         let mut table = Table::new(&question.id, &question.title, columns);
+        table.corner = "Figure".to_owned();
         for row in &question.rows {
             table.row(&row.name, cells(question, row, results));
         }
@@ -76,9 +77,7 @@ fn cells(question: &Question, row: &Row, results: &[ResultFile]) -> Vec<Cell> {
         let first = row.from.last().map_or("", String::as_str);
         return vec![
             Cell::Empty,
-            Cell::text("not measured yet"),
-            Cell::text(first),
-            Cell::text(format!("nothing yet; type just measure {first}")),
+            Cell::text(format!("not measured yet: just measure {first}")),
         ];
     };
     let (side, against) = (
@@ -99,15 +98,15 @@ fn cells(question: &Question, row: &Row, results: &[ResultFile]) -> Vec<Cell> {
         Verdict::NoDifferenceShown => format!("{}: no difference shown", question.otherwise),
         Verdict::Invalid => "nothing: it is invalid".to_owned(),
         Verdict::NotJudged => format!(
-            "nothing yet: a quick run isn't judged; type just measure {}",
+            "nothing yet, a quick run isn't judged: just measure {}",
             result.target
         ),
     };
     vec![
         ratio,
+        Cell::text(speaks_for),
         Cell::text(format!("{side} ÷ {against}")),
         Cell::text(&result.target),
-        Cell::text(speaks_for),
     ]
 }
 

@@ -16,7 +16,7 @@ pub const MACROS: [&str; 12] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
-    "{{#schedule}}",
+    "{{#plan one-day}}",
     "{{#minutes exercise-3}}",
     "{{#results exercise-3}}",
     "{{#published published-article}}",
@@ -99,9 +99,9 @@ impl<'a> Expander<'a> {
             "panes" | "code" => panes::render(self.workspace.root(), call),
             "include" => self.include(page, call),
             "minutes" => Ok(schedule::minutes(self.exercise(call)?.minutes)),
-            "schedule" => {
-                without_arguments()?;
-                Ok(schedule::table(self.site, &page.path, &self.catalogue))
+            "plan" => {
+                let [name] = call.takes("{{#plan one-day}}")?;
+                schedule::plan(self.workspace, self.site, &page.path, &self.catalogue, name)
             }
             "results" => self.results(call),
             "published" => match call.arguments.as_slice() {
@@ -243,7 +243,7 @@ mod tests {
             told[1].starts_with("book/x/page.md:5: there is no macro {{#nonsense}}"),
             "{told:?}"
         );
-        assert!(told[1].contains("{{#schedule}}"), "{told:?}");
+        assert!(told[1].contains("{{#plan one-day}}"), "{told:?}");
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_block_inside_a_sentence_or_indented_is_refused() {
-        for text in ["See {{#schedule}} here.", "  {{#schedule}}"] {
+        for text in ["See {{#report}} here.", "  {{#report}}"] {
             assert!(
                 expand(text).expect_err(text)[0]
                     .next

@@ -7,6 +7,7 @@ pub mod fault;
 pub mod html;
 pub mod macros;
 pub mod panes;
+pub mod plans;
 pub mod preprocessor;
 pub mod results;
 pub mod schedule;

@@ -168,9 +168,9 @@ mod tests {
 
     #[test]
     fn a_backslash_makes_text_of_a_call() {
-        let calls = find(r"Write \{{#schedule}} there.");
+        let calls = find(r"Write \{{#report}} there.");
         assert!(calls[0].escaped);
-        assert_eq!(calls[0].span, 6..20);
+        assert_eq!(calls[0].span, 6..18);
     }
 
     #[test]

@@ -1,113 +1,249 @@
-//! The course's time: the minutes of an exercise, and the day that they add up to.
+//! The course's time: the minutes of an exercise, and the days of a plan by the clock.
 
 use std::path::Path;
 
+use crate::fault::Problem;
 use crate::html::{block, escape};
+use crate::plans::{FILE, Plan, SLOTS, Slots, Takes, What};
 use crate::site::{Site, link};
 use workshop_base::exercise::{Catalogue, Exercise, Minutes};
+use workshop_base::workspace::Workspace;
 
 /// When a day starts, in minutes after midnight.
 const START: u32 = 9 * 60;
-/// No exercise ends later than this, unless it is the first of its day.
-const END: u32 = 17 * 60 + 30;
+/// When it ends at the latest: seven hours a day, breaks included.
+const END: u32 = START + 7 * 60;
 /// After so many minutes of work people need a break.
 const STRETCH: u32 = 90;
 /// A break, in minutes.
 const BREAK: u32 = 15;
 /// From here on the next break is lunch.
-const NOON: u32 = 11 * 60 + 45;
+const NOON: u32 = 11 * 60 + 30;
 /// Lunch, in minutes.
-const LUNCH: u32 = 60;
+const LUNCH: u32 = 45;
 
-/// One line of the schedule.
+/// One line of a timetable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Slot {
-    /// A new day, from 2.
+enum Row {
+    /// A new day, from 1.
     Day(u32),
     /// A break: its name, from, to.
     Break(&'static str, u32, u32),
-    /// An exercise: its place in the list, from, to.
-    Work(usize, u32, u32),
+    /// A block, or the part of it between two breaks.
+    Work(Work),
 }
 
-/// The day's course of these exercises: a break before work would go on for more than about 90 minutes, lunch around
-/// noon, a new day when the evening comes.
-pub fn plan(minutes: &[Minutes]) -> Vec<Slot> {
-    let mut slots = Vec::new();
-    let (mut day, mut clock, mut worked, mut lunched) = (1, START, 0, false);
-    for (index, minutes) in minutes.iter().enumerate() {
-        let total = minutes.total();
-        if worked > 0 && worked + total > STRETCH {
-            let lunch = !lunched && clock >= NOON;
-            let (name, length) = if lunch {
-                ("Lunch", LUNCH)
-            } else {
-                ("Break", BREAK)
-            };
-            if clock + length + total > END {
-                day += 1;
-                (clock, lunched) = (START, false);
-                slots.push(Slot::Day(day));
-            } else {
-                slots.push(Slot::Break(name, clock, clock + length));
-                clock += length;
-                lunched |= lunch;
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Work {
+    /// Its place in the list.
+    block: usize,
+    from: u32,
+    to: u32,
+    slots: Slots,
+}
+
+/// Blocks on the clock.
+#[derive(Debug, Clone)]
+struct Timetable {
+    rows: Vec<Row>,
+    days: u32,
+    clock: u32,
+    worked: u32,
+    lunched: bool,
+}
+
+impl Timetable {
+    /// These blocks, in order: a break before work would go on for more than about 90 minutes, lunch around noon, a new day
+    /// before a block that would end too late.
+    fn of(blocks: &[Slots]) -> Timetable {
+        let mut table = Timetable {
+            rows: vec![Row::Day(1)],
+            days: 1,
+            clock: START,
+            worked: 0,
+            lunched: false,
+        };
+        for (block, slots) in blocks.iter().enumerate() {
+            let mut with = table.clone();
+            with.place(block, slots);
+            if with.clock > END && table.clock > START {
+                with = table.tomorrow();
+                with.place(block, slots);
             }
-            worked = 0;
+            table = with;
         }
-        slots.push(Slot::Work(index, clock, clock + total));
-        clock += total;
-        worked += total;
+        table.evening()
     }
-    slots
+
+    /// What is left of the day is in reserve.
+    fn evening(mut self) -> Timetable {
+        if self.clock < END {
+            self.rows.push(Row::Break("In reserve", self.clock, END));
+        }
+        self
+    }
+
+    fn tomorrow(self) -> Timetable {
+        let mut table = self.evening();
+        table.days += 1;
+        table.rows.push(Row::Day(table.days));
+        (table.clock, table.worked, table.lunched) = (START, 0, false);
+        table
+    }
+
+    fn place(&mut self, block: usize, slots: &Slots) {
+        for (slot, length) in slots.iter().enumerate().filter(|(_, length)| **length > 0) {
+            if self.worked > 0 && self.worked + length > STRETCH {
+                self.pause();
+            }
+            let from = self.clock;
+            self.clock += length;
+            self.worked += length;
+            if let Some(Row::Work(work)) = self.rows.last_mut()
+                && work.block == block
+            {
+                work.to = self.clock;
+                work.slots[slot] = *length;
+                continue;
+            }
+            let mut work = Work {
+                block,
+                from,
+                to: self.clock,
+                slots: Slots::default(),
+            };
+            work.slots[slot] = *length;
+            self.rows.push(Row::Work(work));
+        }
+    }
+
+    fn pause(&mut self) {
+        let is_lunch = !self.lunched && self.clock >= NOON;
+        let (name, length) = if is_lunch {
+            ("Lunch", LUNCH)
+        } else {
+            ("Break", BREAK)
+        };
+        let from = self.clock;
+        self.clock += length;
+        self.rows.push(Row::Break(name, from, self.clock));
+        self.lunched |= is_lunch;
+        self.worked = 0;
+    }
 }
 
-/// `{{#schedule}}`: the table of all exercises, seen from this page.
-pub fn table(site: &Site, page: &Path, catalogue: &Catalogue) -> String {
-    let exercises: Vec<&Exercise> = catalogue.iter().collect();
-    let minutes: Vec<Minutes> = exercises.iter().map(|exercise| exercise.minutes).collect();
-    let mut rows = String::new();
+/// `{{#plan one-day}}`: the timetable of a plan, seen from this page.
+pub fn plan(
+    workspace: &Workspace,
+    site: &Site,
+    page: &Path,
+    catalogue: &Catalogue,
+    name: &str,
+) -> Result<String, Problem> {
+    let plan = Plan::of(workspace, name)?;
+    let blocks = plan.blocks(catalogue, &Takes::read(workspace)?)?;
+    let slots: Vec<Slots> = blocks.iter().map(|(_, slots)| *slots).collect();
+    let table = Timetable::of(&slots);
+    if table.days > plan.days {
+        let (planned, days) = (plan.days, table.days);
+        return Err(Problem::new(
+            format!(
+                "the plan {name} is to take {planned} days of seven hours, breaks included, and takes {days}"
+            ),
+            format!("take an exercise, a measurement or a hunt out of it in {FILE}"),
+        ));
+    }
     let mut part = None;
-    for slot in plan(&minutes) {
-        match slot {
-            Slot::Day(day) => rows.push_str(&format!("<tr class=\"schedule-day\"><th colspan=\"6\" scope=\"rowgroup\">Day {day}</th></tr>\n")),
-            Slot::Break(name, from, to) => rows.push_str(&format!(
-                "<tr class=\"schedule-break\"><td>{}</td><td colspan=\"5\">{name}, {} minutes</td></tr>\n",
-                span(from, to),
+    let mut last = None;
+    let mut rows = String::new();
+    for row in &table.rows {
+        match row {
+            Row::Day(day) => rows.push_str(&heading("schedule-day", &format!("Day {day}"))),
+            Row::Break(name, from, to) => rows.push_str(&format!(
+                "<tr class=\"schedule-break\"><td>{}</td><td colspan=\"6\">{name}, {} minutes</td></tr>\n",
+                span(*from, *to),
                 to - from
             )),
-            Slot::Work(index, from, to) => {
-                let exercise = exercises[index];
-                let there = site.exercise_page(exercise.number);
-                let here = there.and_then(|there| there.part.clone());
-                if here.is_some() && here != part {
-                    let name = escape(here.as_deref().unwrap_or_default());
-                    rows.push_str(&format!("<tr class=\"schedule-part\"><th colspan=\"6\" scope=\"rowgroup\">{name}</th></tr>\n"));
-                    part = here;
+            Row::Work(work) => {
+                let what = blocks[work.block].0;
+                if let What::Exercise(exercise) = what {
+                    let here = site.exercise_page(exercise.number);
+                    let here = here.and_then(|there| there.part.as_deref());
+                    if here.is_some() && here != part {
+                        rows.push_str(&heading("schedule-part", here.unwrap_or_default()));
+                        part = here;
+                    }
                 }
-                let title = format!("{}. {}", exercise.number, escape(&exercise.title));
-                let name = there.map_or(title.clone(), |there| format!("<a href=\"{}\">{title}</a>", escape(&link(page, &there.path))));
-                let Minutes { reading, doing, reviewing } = exercise.minutes;
+                let goes_on = if last == Some(work.block) { ", continued" } else { "" };
+                last = Some(work.block);
                 rows.push_str(&format!(
-                    "<tr><td>{}</td><th scope=\"row\">{name}</th><td>{reading}</td><td>{doing}</td><td>{reviewing}</td><td>{}</td></tr>\n",
-                    span(from, to),
-                    exercise.minutes.total()
+                    "<tr><td>{}</td><th scope=\"row\">{}{goes_on}</th>{}</tr>\n",
+                    span(work.from, work.to),
+                    in_words(what, site, page),
+                    cells(&work.slots)
                 ));
             }
         }
     }
-    let sum = |of: fn(&Minutes) -> u32| minutes.iter().map(of).sum::<u32>();
-    let foot = format!(
-        "<tr><td></td><th scope=\"row\">All exercises</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-        sum(|minutes| minutes.reading),
-        sum(|minutes| minutes.doing),
-        sum(|minutes| minutes.reviewing),
-        sum(|minutes| minutes.total())
-    );
-    block(&format!(
-        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"region\" aria-label=\"Schedule\">\n<table class=\"schedule\">\n<caption>The course from {} on, in minutes</caption>\n<thead><tr><th scope=\"col\">Clock</th><th scope=\"col\">Exercise</th><th scope=\"col\">Reading</th><th scope=\"col\">Doing</th><th scope=\"col\">Reviewing</th><th scope=\"col\">In all</th></tr></thead>\n<tbody>\n{rows}</tbody>\n<tfoot>{foot}</tfoot>\n</table>\n</div>",
-        clock(START)
-    ))
+    let sums = std::array::from_fn(|slot| slots.iter().map(|slots| slots[slot]).sum());
+    let columns = SLOTS.map(|slot| format!("<th scope=\"col\">{slot}</th>"));
+    Ok(block(&format!(
+        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"region\" aria-label=\"Plan: {name}\">\n<table class=\"schedule\">\n<caption>In minutes</caption>\n<thead><tr><th scope=\"col\">Clock</th><th scope=\"col\">What</th>{}</tr></thead>\n<tbody>\n{rows}</tbody>\n<tfoot><tr><td></td><th scope=\"row\">In all</th>{}</tr></tfoot>\n</table>\n</div>\n{}",
+        columns.concat(),
+        cells(&sums),
+        left_out(&plan, catalogue)
+    )))
+}
+
+/// A line over the whole table.
+fn heading(class: &str, text: &str) -> String {
+    let text = escape(text);
+    format!("<tr class=\"{class}\"><th colspan=\"7\" scope=\"rowgroup\">{text}</th></tr>\n")
+}
+
+/// The minutes of each slot; empty where there are none.
+fn cells(slots: &Slots) -> String {
+    let cells = slots.map(|minutes| match minutes {
+        0 => "<td></td>".to_owned(),
+        minutes => format!("<td>{minutes}</td>"),
+    });
+    cells.concat()
+}
+
+fn in_words(what: What<'_>, site: &Site, page: &Path) -> String {
+    match what {
+        What::Exercise(exercise) => {
+            let title = escape(&numbered(exercise));
+            match site.exercise_page(exercise.number) {
+                Some(there) => {
+                    format!(
+                        "<a href=\"{}\">{title}</a>",
+                        escape(&link(page, &there.path))
+                    )
+                }
+                None => title,
+            }
+        }
+        What::Hunt(exercise) => format!("Bug hunt, <code>just hunt {}</code>", exercise.name()),
+        What::Closing => "The last half hour".to_owned(),
+    }
+}
+
+/// A sentence about the exercises that a plan does not have.
+fn left_out(plan: &Plan, catalogue: &Catalogue) -> String {
+    let others = catalogue
+        .iter()
+        .filter(|exercise| !plan.exercises.contains(&exercise.number));
+    let others: Vec<String> = others.map(|exercise| escape(&numbered(exercise))).collect();
+    if others.is_empty() {
+        return String::new();
+    }
+    format!("<p>Left out: {}.</p>", others.join("; "))
+}
+
+/// `3. Read a record`.
+fn numbered(exercise: &Exercise) -> String {
+    format!("{}. {}", exercise.number, exercise.title)
 }
 
 /// `{{#minutes exercise-3}}`: one sentence.
@@ -137,68 +273,58 @@ fn span(from: u32, to: u32) -> String {
 mod tests {
     use super::*;
 
-    fn of(totals: &[u32]) -> Vec<Minutes> {
-        totals
-            .iter()
-            .map(|total| Minutes {
-                reading: 0,
-                doing: *total,
-                reviewing: 0,
-            })
-            .collect()
+    fn table(blocks: &[Slots]) -> Timetable {
+        Timetable::of(blocks)
+    }
+
+    fn work(block: usize, from: u32, to: u32, slots: Slots) -> Row {
+        Row::Work(Work {
+            block,
+            from,
+            to,
+            slots,
+        })
     }
 
     #[test]
-    fn work_runs_on_until_a_break_is_due() {
+    fn a_break_comes_between_two_slots_and_the_exercise_goes_on_after_it() {
         assert_eq!(
-            plan(&of(&[30, 40, 40])),
+            table(&[[15, 10, 30, 0, 5], [0, 20, 25, 5, 5]]).rows,
             [
-                Slot::Work(0, 540, 570),
-                Slot::Work(1, 570, 610),
-                Slot::Break("Break", 610, 625),
-                Slot::Work(2, 625, 665),
+                Row::Day(1),
+                work(0, 540, 600, [15, 10, 30, 0, 5]),
+                work(1, 600, 620, [0, 20, 0, 0, 0]),
+                Row::Break("Break", 620, 635),
+                work(1, 635, 670, [0, 0, 25, 5, 5]),
+                Row::Break("In reserve", 670, END),
             ]
         );
     }
 
     #[test]
     fn around_noon_the_break_is_lunch_and_comes_once() {
-        let slots = plan(&of(&[80, 80, 80, 80]));
-        let lunches: Vec<_> = slots
-            .iter()
-            .filter(|slot| matches!(slot, Slot::Break("Lunch", ..)))
+        let rows = table(&[[0, 0, 80, 0, 0]; 4]).rows;
+        let lunches = rows.iter();
+        let lunches: Vec<_> = lunches
+            .filter(|row| matches!(row, Row::Break("Lunch", ..)))
             .collect();
-        assert_eq!(
-            lunches,
-            [&Slot::Break(
-                "Lunch",
-                540 + 80 + 15 + 80,
-                540 + 80 + 15 + 80 + 60
-            )]
-        );
+        let noon = START + 80 + BREAK + 80;
+        assert_eq!(lunches, [&Row::Break("Lunch", noon, noon + LUNCH)]);
     }
 
     #[test]
-    fn what_does_not_fit_a_day_starts_the_next_at_nine() {
-        let slots = plan(&of(&[80; 7]));
-        let place = slots
-            .iter()
-            .position(|slot| *slot == Slot::Day(2))
-            .expect("a second day");
+    fn a_block_that_would_end_too_late_is_the_next_days_first() {
+        let table = table(&[[0, 20, 60, 0, 0]; 6]);
+        assert_eq!(table.days, 2);
+        let place = table.rows.iter().position(|row| *row == Row::Day(2));
+        let place = place.expect("a second day");
         assert!(
-            matches!(slots[place + 1], Slot::Work(_, 540, 620)),
-            "{slots:?}"
+            matches!(&table.rows[place + 1], Row::Work(work) if work.from == START),
+            "{table:?}"
         );
-        for slot in &slots {
-            if let Slot::Work(_, _, to) = slot {
-                assert!(*to <= END, "{slot:?}");
-            }
+        for row in &table.rows {
+            assert!(!matches!(row, Row::Work(work) if work.to > END), "{row:?}");
         }
-    }
-
-    #[test]
-    fn an_exercise_longer_than_a_stretch_is_no_reason_for_a_break_before_the_first() {
-        assert_eq!(plan(&of(&[120])), [Slot::Work(0, 540, 660)]);
     }
 
     #[test]

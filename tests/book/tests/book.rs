@@ -37,7 +37,7 @@ impl Checkout {
             "solutions/03-read-a-record/exercise.toml",
             "number = 3\nslug = \"read-a-record\"\ntitle = \"Read a <record>\"\nsuites = [\"read-a-record\"]\n\
              edit = [\"src/read.rs\"]\nred = [\"a_known_id_answers_its_record\"]\n\
-             [minutes]\nreading = 8\ndoing = 25\nreviewing = 7\n[measure]\ntask = \"reads\"\n",
+             [minutes]\nreading = 1\ndoing = 25\nreviewing = 9\n[measure]\ntask = \"reads\"\n",
         );
         checkout.write(
             "solutions/03-read-a-record/Cargo.toml",
@@ -59,7 +59,15 @@ impl Checkout {
             "book/SUMMARY.md",
             "# Summary\n\n[Start](start.md)\n\n# The port\n\n- [Read a record](exercises/03-read-a-record.md)\n",
         );
-        checkout.write("book/start.md", "# Start\n\nGo to [the task](exercises/03-read-a-record.md#your-task).\n\n{{#schedule}}\n");
+        checkout.write("book/start.md", "# Start\n\nGo to [the task](exercises/03-read-a-record.md#your-task).\n\n{{#plan one-day}}\n");
+        checkout.write(
+            "book/instructors/plans.toml",
+            "[one-day]\ndays = 1\nexercises = [3]\nmeasured = [3]\n",
+        );
+        checkout.write(
+            "tests/measure/src/plans.toml",
+            "[base]\ntakes = [60, 200, 900]\n[plans.reads]\n",
+        );
         checkout.page(
             "## Your task\n\n\
              {{#panes kotlin=exercises/kotlin-service/Read.kt rust=solutions/03-read-a-record/src/read.rs:read}}\n\n\
@@ -305,6 +313,22 @@ fn an_exercise_chapter_without_minutes_is_found() {
 }
 
 #[test]
+fn minutes_that_do_not_add_up_are_found() {
+    let checkout = Checkout::new();
+    let toml = "solutions/03-read-a-record/exercise.toml";
+    let whole = std::fs::read_to_string(checkout.folder.path().join(toml)).expect("it is there");
+    checkout.write(toml, &whole.replace("reading = 1", "reading = 8"));
+    checkout.finds_in(toml, "8 minutes of reading are planned for");
+    checkout.write(toml, &whole.replace("reviewing = 9", "reviewing = 7"));
+    checkout.finds_in(toml, "the measurement leaves fewer than 5 to talk");
+    checkout.write(toml, &whole.replace("doing = 25", "doing = 370"));
+    checkout.finds_in(
+        "book/start.md:5",
+        "the plan one-day is to take 1 days of seven hours",
+    );
+}
+
+#[test]
 fn an_exercise_chapter_without_its_difference_is_found() {
     let checkout = Checkout::new();
     checkout.write(
@@ -400,7 +424,7 @@ fn a_script_from_elsewhere_is_found_in_the_rendered_page() {
 }
 
 #[test]
-fn mdbook_shows_panes_schedule_difference_and_notes() {
+fn mdbook_shows_panes_a_plan_difference_and_notes() {
     let checkout = Checkout::new();
     let output = checkout.build();
     assert!(
@@ -410,7 +434,7 @@ fn mdbook_shows_panes_schedule_difference_and_notes() {
     );
     let page = checkout.html("exercises/03-read-a-record.html");
     assert!(
-        page.contains("About 40 minutes: 8 reading, 25 doing, 7 reviewing."),
+        page.contains("About 35 minutes: 1 reading, 25 doing, 9 reviewing."),
         "minutes in {page}"
     );
     assert!(
@@ -438,7 +462,12 @@ fn mdbook_shows_panes_schedule_difference_and_notes() {
         "tests in {page}"
     );
     let start = checkout.html("start.html");
-    assert!(start.contains("09:00–09:40"), "a clock in {start}");
+    // The talk, the reading, the doing, the measurement and the review; then the last half hour.
+    let minutes = "<td>15</td><td>1</td><td>25</td><td>4</td><td>5</td>";
+    assert!(
+        start.contains("09:00–09:50") && start.contains(minutes) && start.contains("09:50–10:20"),
+        "a timetable in {start}"
+    );
     assert!(
         start.contains("<a href=\"exercises/03-read-a-record.html\">3. Read a &lt;record&gt;</a>"),
         "a link to the chapter in {start}"

@@ -1,5 +1,6 @@
 //! The book's checks: what mdBook lets pass and readers stumble over.
 
+pub mod minutes;
 pub mod pages;
 pub mod rendered;
 pub mod style;
@@ -39,7 +40,7 @@ pub fn check(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
 pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
     let site = Site::read(workspace)?;
     let expander = Expander::new(workspace, &site)?;
-    let mut faults = Vec::new();
+    let mut faults = minutes::check(workspace, &site, &expander.catalogue)?;
     for page in &site.pages {
         faults.extend(expander.expand(page).err().into_iter().flatten());
         faults.extend(pages::check(page, workspace, &expander.catalogue));

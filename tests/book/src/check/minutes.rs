@@ -1,0 +1,130 @@
+//! The planned minutes of an exercise, compared with what they are made of: the words of its pages, and its measurement.
+
+use std::path::Path;
+
+use pulldown_cmark::{Event, Tag, TagEnd};
+
+use crate::fault::{Fault, Problem};
+use crate::macros;
+use crate::plans::Takes;
+use crate::site::{Page, Site};
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::workspace::Workspace;
+
+/// How many words are read in a minute: slowly, with code between them.
+const WORDS: usize = 200;
+/// How far the planned minutes may be from the counted ones.
+const TOLERANCE: u32 = 2;
+/// The shortest talk about what was measured.
+const TALK: u32 = 5;
+
+/// The faults in the minutes of all exercises that have a page.
+pub fn check(
+    workspace: &Workspace,
+    site: &Site,
+    catalogue: &Catalogue,
+) -> anyhow::Result<Vec<Fault>> {
+    let takes = Takes::read(workspace)?;
+    let mut faults = Vec::new();
+    for exercise in catalogue.iter() {
+        let Some(words) = words_before(site, exercise) else {
+            continue;
+        };
+        let file = Path::new("solutions")
+            .join(exercise.folder())
+            .join("exercise.toml");
+        let mut fault = |what, next| faults.push(Fault::new(&file, 0, Problem::new(what, next)));
+        let (planned, counted) = (exercise.minutes.reading, minutes(words));
+        if planned.abs_diff(counted) > TOLERANCE {
+            fault(
+                format!(
+                    "{planned} minutes of reading are planned for {words} words, which take {counted}"
+                ),
+                format!(
+                    "write reading = {counted} here and in the starter's, then just carry {}",
+                    exercise.name()
+                ),
+            );
+        }
+        let (reviewing, needed) = (exercise.minutes.reviewing, takes.minutes(exercise) + TALK);
+        if takes.minutes(exercise) > 0 && reviewing < needed {
+            fault(
+                format!(
+                    "{reviewing} minutes of reviewing are planned, and the measurement leaves fewer than {TALK} to talk"
+                ),
+                format!(
+                    "write reviewing = {needed} here and in the starter's, then just carry {}",
+                    exercise.name()
+                ),
+            );
+        }
+    }
+    Ok(faults)
+}
+
+fn minutes(words: usize) -> u32 {
+    u32::try_from((words + WORDS / 2) / WORDS).unwrap_or(u32::MAX)
+}
+
+/// The words on the page of an exercise, and on the pages of its part since the exercise before.
+fn words_before(site: &Site, exercise: &Exercise) -> Option<usize> {
+    let last = site.exercise_page(exercise.number)?;
+    let place = site.pages.iter().position(|page| page == last)?;
+    let before = site.pages[..place].iter().rev();
+    let since =
+        before.take_while(|page| page.part == last.part && page.exercise("minutes").is_none());
+    Some(words(last) + since.map(words).sum::<usize>())
+}
+
+/// The words that a reader reads: no code, no macros, no notes for instructors.
+fn words(page: &Page) -> usize {
+    let (mut text, mut from, mut is_note) = (String::new(), 0, false);
+    for call in macros::find(&page.text) {
+        if !is_note {
+            text.push_str(&page.text[from..call.span.start]);
+        }
+        from = call.span.end;
+        is_note = match call.name.as_str() {
+            "instructor" => true,
+            "/instructor" => false,
+            _ => is_note,
+        };
+    }
+    text.push_str(&page.text[from..]);
+    let (mut prose, mut in_code) = (String::new(), false);
+    for event in macros::parser(&text) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_code = true,
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            Event::Text(words) | Event::Code(words) if !in_code => prose.push_str(&words),
+            Event::SoftBreak
+            | Event::End(
+                TagEnd::Paragraph | TagEnd::Item | TagEnd::TableCell | TagEnd::Heading(_),
+            ) => {
+                prose.push(' ');
+            }
+            _ => {}
+        }
+    }
+    let words = prose.split_whitespace();
+    words
+        .filter(|word| word.contains(char::is_alphanumeric))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_reader_reads_is_counted() {
+        let page = Page {
+            path: "a.md".into(),
+            part: None,
+            text: "# One two\n\n{{#minutes exercise-3}}\n\nIt's *three*: `four`\nfive.\n\n```rust\nlet x = 1;\n```\n\n\
+                   {{#instructor}}\nnot for you\n{{#/instructor}}\n\n| six | seven |\n|---|---|\n| eight – nine | |\n"
+                .into(),
+        };
+        assert_eq!(words(&page), 10);
+    }
+}

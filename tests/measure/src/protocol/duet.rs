@@ -21,8 +21,6 @@ use workshop_results::file::BlockRecord;
 
 /// The key of what duets measure.
 pub const CPU: &str = "cpu_per_request";
-/// The rate that each side is offered, in requests per second, where both can carry it easily.
-pub const RATE: f64 = 2_000.0;
 /// The most that is offered, as a share of the slower side's saturation.
 const SHARE: f64 = 0.3;
 /// The length of a block.

@@ -23,6 +23,9 @@ pub const POOL_SIZE: u16 = 10;
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 /// The rate, in percent of the slower side's saturation, whose p99 is the headline.
 pub const HEADLINE_RATE: u32 = 60;
+/// The rate that each side of a duet is offered, in requests per second, where both can carry it easily.
+pub const DUET_RATE: f64 = 2_000.0;
+
 /// How much of everything. Times in seconds; `plans.toml` says what each is.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

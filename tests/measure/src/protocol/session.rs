@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use crate::protocol::duet;
 use crate::protocol::ids;
 use crate::protocol::lab::Lab;
 use crate::protocol::neighbors::Neighbors;
-use crate::protocol::plan::{CONNECTIONS, Plan, TIMEOUT};
+use crate::protocol::plan::{CONNECTIONS, DUET_RATE, Plan, TIMEOUT};
 use crate::protocol::progress::Progress;
 use crate::tools::database::Watch;
 use crate::tools::oha::{Load, Oha, Order};
@@ -52,7 +51,7 @@ impl<'a> Session<'a> {
             data_set: lab.seeded.set,
             statements: None,
             activity: None,
-            duet_rate: duet::RATE,
+            duet_rate: DUET_RATE,
             neighbors: Neighbors::default(),
             progress,
         }

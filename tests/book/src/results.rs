@@ -397,7 +397,10 @@ mod tests {
         assert!(ratio(long, library) > 3.0, "more than three times");
         let cpu = "cpu_per_request";
         for tier in [library, service] {
-            assert!((0.6..0.75).contains(&ratio(cpu, tier)), "two thirds: {tier}");
+            assert!(
+                (0.6..0.75).contains(&ratio(cpu, tier)),
+                "two thirds: {tier}"
+            );
             assert_eq!(verdict(cpu, tier), Verdict::Less, "{tier}");
             assert_eq!(verdict(long, tier), Verdict::Faster, "{tier}");
         }

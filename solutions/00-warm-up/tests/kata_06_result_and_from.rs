@@ -32,5 +32,6 @@ fn text_that_is_not_a_number_is_a_bad_id() {
 #[test]
 fn only_a_number_from_1_to_10_000_is_found() {
     assert!(matches!(existing_id("7"), Ok(7)));
+    assert!(matches!(existing_id("10000"), Ok(10_000)));
     assert!(matches!(existing_id("0"), Err(ReadError::NotFound(0))));
 }

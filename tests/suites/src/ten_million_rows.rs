@@ -373,7 +373,8 @@ async fn stalled_exports_leave_the_other_half_of_the_pool(context: &Context) -> 
     let half = context.settings.pool_size / 2;
     let stalled = try_join_all((0..half).map(|_| begin(context))).await?;
 
-    let paths = (1..=8).map(|id| format!("/read/{id}"));
+    // With the HEAD as many as the other half has connections: on a busy machine opening them takes long enough.
+    let paths = (1..half).map(|id| format!("/read/{id}"));
     let reads = context.client.each(paths, has_status(200));
     let (one_more, head, reads) = tokio::join!(
         context.client.get(EXPORT),

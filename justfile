@@ -105,6 +105,16 @@ image *target: tool
 clean *options: tool
     {{ workshop }} clean {{ options }}
 
+# Make the offline kit in DIR, for machines without a network; there: ./justw --kit DIR
+[group('for instructors')]
+kit dir: tool (bring "just" "mdbook" "oha" "hyperfine")
+    {{ workshop }} kit {{ quote(dir) }}
+
+# Do what a day in the room does, timed, on this machine (--plan one-day, two-days or three-days; or exercise-N …)
+[group('for instructors')]
+rehearse *options: tool (bring "mdbook" "oha" "hyperfine")
+    {{ workshop }} rehearse {{ options }}
+
 # Everything that is to be tested
 [group('authors')]
 test: tool (bring "mdbook")

@@ -106,9 +106,23 @@ impl Workspace {
         self.state().join("tools")
     }
 
+    /// What Maven is told besides its work: to read from the offline kit alone, if `./justw --kit` has unpacked one here.
+    pub fn maven_options(&self) -> Vec<String> {
+        let repository = self.state().join("kit/maven");
+        if !repository.is_dir() {
+            return Vec::new();
+        }
+        vec!["--offline".to_owned(), repository_option(&repository)]
+    }
+
     /// Cargo's target directory: `CARGO_TARGET_DIR`, else `target`.
     pub fn cargo_target(&self) -> PathBuf {
         std::env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| self.root.join("target"), |dir| self.root.join(dir))
     }
+}
+
+/// Tells Maven where its repository is.
+pub fn repository_option(repository: &Path) -> String {
+    format!("-Dmaven.repo.local={}", repository.display())
 }

@@ -88,6 +88,19 @@ pub enum Command {
         #[arg(long, requires = "target")]
         keep: bool,
     },
+    /// Make the offline kit: crates, Maven's artifacts, tools, PostgreSQL and the book, for machines without a network
+    Kit {
+        /// Where it goes: an empty folder, or one with an older kit
+        folder: std::path::PathBuf,
+    },
+    /// Do what a day in the room does on this machine, timed
+    Rehearse {
+        /// one-day, two-days or three-days; see the page For instructors
+        #[arg(long, default_value = "one-day")]
+        plan: String,
+        /// Only these: exercise-N …
+        exercises: Vec<Target>,
+    },
     /// Remove the server, containers and databases that the course started
     Clean {
         /// Also the image of `just image`, which other checkouts may use

@@ -241,6 +241,79 @@ fn two_wrappers_bring_a_tool_once() {
     assert_eq!(checkout.calls(), 1, "{said:?}");
 }
 
+/// A kit as `just kit` makes it, in a folder beside the wrapper, with next to nothing in it.
+fn with_a_kit() -> Checkout {
+    let checkout = Checkout::new();
+    checkout.write("exercises/kotlin-service/pom.xml", "<service/>");
+    checkout.write("solutions/09-a/pom.xml", "<glue/>");
+    let make = "
+        cat Cargo.lock tests/tools.toml exercises/kotlin-service/pom.xml solutions/*/pom.xml >kit/inputs.txt
+        cd kit
+        mkdir crates maven bin book
+        for tool in just mdbook oha hyperfine; do printf '#!/bin/sh\necho 1.0.0\n' >bin/$tool; chmod +x bin/$tool; done
+        for part in crates maven bin book; do : >$part/one; done
+        tar -czf crates.tar.gz crates; tar -cf maven.tar maven; tar -cf book.tar book
+        tar -cf platform-$(uname -s)-$(uname -m).tar bin
+        rm -r crates maven bin book
+        { echo course 1.0.0 abc1234; cksum *; } >../kit.txt; mv ../kit.txt .";
+    checkout.write("kit/inputs.txt", "");
+    let status = Command::new("sh")
+        .args(["-ec", make])
+        .current_dir(checkout.folder.path())
+        .status();
+    assert!(status.expect("a shell").success());
+    checkout
+}
+
+#[test]
+fn a_kit_is_unpacked_and_cargo_reads_from_it() {
+    let checkout = with_a_kit();
+    let (code, said) = checkout.start(&["--kit", "kit"]).end();
+    assert_eq!(code, Some(0), "{said:?}");
+    for part in ["crates/one", "maven/one", "book/one"] {
+        assert!(
+            checkout.path(".workshop/kit").join(part).is_file(),
+            "{part}"
+        );
+    }
+    assert!(checkout.path(".workshop/tools/bin/oha").is_file());
+    let config = fs::read_to_string(checkout.path(".cargo/config.toml")).expect("settings");
+    assert!(
+        config.contains("directory = \".workshop/kit/crates\""),
+        "{config}"
+    );
+    // A second time, over what is there.
+    let (code, said) = checkout.start(&["--kit", "kit"]).end();
+    assert_eq!((code, checkout.calls()), (Some(0), 0), "{said:?}");
+}
+
+#[test]
+fn a_kit_that_will_not_do_says_what_is_wrong_and_is_not_unpacked() {
+    let refused = |break_it: &str, what: &str| {
+        let checkout = with_a_kit();
+        let status = Command::new("sh")
+            .args(["-ec", break_it])
+            .current_dir(checkout.folder.path())
+            .status();
+        assert!(status.expect("a shell").success(), "{break_it}");
+        let (code, said) = checkout.start(&["--kit", "kit"]).end();
+        let said = said.join("\n");
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(what) && said.contains("  next: "), "{said}");
+        assert!(!checkout.path(".workshop/kit").exists(), "{said}");
+    };
+    refused("rm kit/kit.txt", "there is no kit.txt in it");
+    refused("rm kit/maven.tar", "maven.tar is missing");
+    refused("echo >>kit/crates.tar.gz", "crates.tar.gz is damaged");
+    refused("echo >>Cargo.lock", "made for another state of the course");
+    let foreign = "cd kit; mv platform-* platform-Plan9-mips.tar; sed -i 's/platform-.*/platform-Plan9-mips.tar/' kit.txt";
+    refused(foreign, "no tools for this platform");
+    refused(
+        "mkdir .cargo; : >.cargo/config.toml",
+        "a .cargo/config.toml of your own",
+    );
+}
+
 #[test]
 fn what_a_killed_wrapper_left_behind_stops_nobody() {
     let checkout = Checkout::new();

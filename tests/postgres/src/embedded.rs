@@ -18,7 +18,7 @@ use workshop_base::workspace::Workspace;
 pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow::Result<Server> {
     let account = Account::pick();
     let home = home::home(settings, workspace, &account)?;
-    let (cluster, mut kept) = cluster(settings, &home, &account).await?;
+    let (cluster, mut kept) = cluster(settings, workspace, &home, &account).await?;
     let answer = cluster.start(&mut kept).await?;
     let files = Files::Folder(cluster.data());
     Ok(Server::found(
@@ -52,6 +52,7 @@ pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Vec<String>> 
 /// The cluster to use, and what is kept of it: the latest one that fits the settings, else a new one.
 async fn cluster(
     settings: &Settings,
+    workspace: &Workspace,
     home: &Path,
     account: &Account,
 ) -> anyhow::Result<(Cluster, Kept)> {
@@ -73,8 +74,9 @@ async fn cluster(
         }
         (Some(BinariesFrom::Maven) | None, _) => {
             let (home, account) = (home.to_path_buf(), account.clone());
+            let maven_options = workspace.maven_options();
             tokio::task::spawn_blocking(move || {
-                let binaries = maven::bring(&home)?;
+                let binaries = maven::bring(&home, &maven_options)?;
                 account.own_all(binaries.bin.parent().unwrap_or(&binaries.bin))?;
                 anyhow::Ok(binaries)
             })

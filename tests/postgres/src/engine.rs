@@ -164,6 +164,24 @@ pub(crate) async fn local_images() -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
+/// Saves an image with PostgreSQL into a file, the official one or else one of `just image`; gives its name. `None` where no engine
+/// answers, or it has neither.
+pub async fn save_image(file: &Path) -> anyhow::Result<Option<String>> {
+    if answers().await.is_err() {
+        return Ok(None);
+    }
+    let mut images = local_images().await?;
+    if look(&["image", "inspect", OFFICIAL]).await?.is_some() {
+        images.push(OFFICIAL.to_owned());
+    }
+    let Some(image) = images.pop() else {
+        return Ok(None);
+    };
+    let file = file.to_string_lossy();
+    docker(&["image", "save", "--output", &file, &image]).await?;
+    Ok(Some(image))
+}
+
 /// Removes an image.
 pub(crate) async fn remove_image(name: &str) -> anyhow::Result<()> {
     docker(&["image", "rm", name]).await.map(|_| ())

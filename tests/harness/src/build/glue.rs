@@ -105,13 +105,13 @@ async fn compiled(
     }
     eprintln!("compiling the Kotlin of {} with Maven …", krate.package);
     let unfinished = tempfile::tempdir_in(&kept).context("cannot make a folder for Maven")?;
-    let mut settings = vec![
+    let mut args = workspace.maven_options();
+    args.extend([
         format!("-Dkotlin.service.jar={}", jar.display()),
         format!("-Doutput.directory={}", unfinished.path().display()),
-    ];
-    settings.extend(module.map(|module| format!("-Dqrcode.module={}", module.display())));
-    let mut args: Vec<&str> = settings.iter().map(String::as_str).collect();
-    args.push("compile");
+    ]);
+    args.extend(module.map(|module| format!("-Dqrcode.module={}", module.display())));
+    args.push("compile".to_owned());
     let output = maven::maven(&krate.folder, &jdk.home, &args).await?;
     if !output.status.success() {
         return Err(not_compiled(

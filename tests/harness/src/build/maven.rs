@@ -41,7 +41,7 @@ pub async fn kotlin_service(workspace: &Workspace, jdk: &Jdk) -> anyhow::Result<
     let stamp = stamp_of(&jar);
     let sources = fingerprint(&[project.join("pom.xml"), project.join("src/main")])?;
     if !jar.is_file() || fs::read_to_string(&stamp).ok().as_deref() != Some(&sources) {
-        package(&project, &jdk.home).await?;
+        package(workspace, &project, &jdk.home).await?;
         fs::write(&stamp, &sources)?;
     }
     Ok(jar)
@@ -65,11 +65,13 @@ pub fn jvm_options(jdk: &Jdk, profile: Profile) -> Vec<OsString> {
     options
 }
 
-async fn package(project: &Path, java_home: &Path) -> anyhow::Result<()> {
+async fn package(workspace: &Workspace, project: &Path, java_home: &Path) -> anyhow::Result<()> {
     eprintln!(
         "building the Kotlin service with Maven (the first time it also brings its libraries) …"
     );
-    let output = maven(project, java_home, &["-DskipTests", "package"]).await?;
+    let mut args = workspace.maven_options();
+    args.extend(["-DskipTests".to_owned(), "package".to_owned()]);
+    let output = maven(project, java_home, &args).await?;
     if !output.status.success() {
         std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
         let trouble = Trouble::new("Maven could not build the Kotlin service; its words stand above")
@@ -81,7 +83,7 @@ async fn package(project: &Path, java_home: &Path) -> anyhow::Result<()> {
 }
 
 /// Runs Maven in a project and hands over what it printed.
-pub async fn maven(project: &Path, java_home: &Path, args: &[&str]) -> anyhow::Result<Output> {
+pub async fn maven(project: &Path, java_home: &Path, args: &[String]) -> anyhow::Result<Output> {
     let mut command = Command::new("mvn");
     command
         .args(["--batch-mode", "--quiet"])

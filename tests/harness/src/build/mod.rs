@@ -6,7 +6,7 @@ pub mod glue;
 pub mod image;
 pub mod jdk;
 pub mod launch;
-mod maven;
+pub mod maven;
 pub mod nginx;
 mod program;
 pub mod wasm;

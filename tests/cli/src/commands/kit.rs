@@ -1,0 +1,329 @@
+//! `just kit DIR`: the offline kit, with which a machine that has the languages, and no network, can do the whole course.
+//! `./justw --kit DIR` unpacks it there.
+//!
+//! Few large files, since sticks are slow with many small ones and forget which files are programs. `kit.txt` is written last and
+//! has the checksum of each of the others.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use tempfile::TempDir;
+
+use crate::commands::build_book;
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::outcome::{Outcome, Trouble, last_lines};
+use workshop_base::terminal::{Style, paint};
+use workshop_base::workspace::{Workspace, repository_option};
+use workshop_base::{files, probe, scratch};
+use workshop_harness::build::{cargo_command, jdk, maven};
+
+/// The list of what belongs to a kit.
+const LIST: &str = "kit.txt";
+/// What decides which crates, artifacts and tools are needed, one after the other: `justw` compares it with the checkout's.
+const INPUTS: &str = "inputs.txt";
+/// PostgreSQL's programs in a Maven repository. They are of one platform, as the tools are.
+const POSTGRES: &str = "maven/io/zonky";
+/// The smallest module there is: Maven needs any, to bring the plugin that compiles modules.
+const EMPTY_MODULE: &[u8] = b"\0asm\x01\0\0\0";
+
+/// Makes the kit in a folder. A kit of the same state of the course keeps what it has for other platforms.
+pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
+    let inputs = inputs(workspace)?;
+    make_room(kit, &inputs)?;
+    fs::create_dir_all(workspace.unfinished())?;
+    let workbench = tempfile::Builder::new()
+        .prefix(&scratch::owned("kit"))
+        .tempdir_in(workspace.unfinished())?;
+    let at = |path: &str| workbench.path().join(path);
+
+    step("the crates");
+    let mut vendor = cargo_command();
+    vendor
+        .args([
+            "vendor",
+            "--locked",
+            "--versioned-dirs",
+            "--respect-source-config",
+            "--quiet",
+        ])
+        .arg(at("crates"))
+        .current_dir(workspace.root());
+    ends_well(&mut vendor, "./justw tour, which brings the crates as well")?;
+    pack(kit, "crates.tar.gz", workbench.path(), &["-cz", "crates"])?;
+
+    step("what Maven needs, in a repository of its own");
+    let repository = repository_option(&at("maven"));
+    workshop_postgres::bring_artifact(workbench.path(), std::slice::from_ref(&repository))?;
+    kotlin_builds(workspace, &workbench, &repository).await?;
+    // Maven notes where an artifact came from, and doubts it on a machine that has no registry of that name.
+    let mut forget = Command::new("find");
+    let notes = [
+        "(",
+        "-name",
+        "_remote.repositories",
+        "-o",
+        "-name",
+        "*.lastUpdated",
+        ")",
+    ];
+    forget.arg(at("maven")).args(notes).arg("-delete");
+    ends_well(&mut forget, "just kit once more")?;
+    let excluded = format!("--exclude={POSTGRES}");
+    pack(
+        kit,
+        "maven.tar",
+        workbench.path(),
+        &["-c", &excluded, "maven"],
+    )?;
+
+    step("the tools of this platform");
+    fs::create_dir(at("bin"))?;
+    for tool in ["just", "mdbook", "oha", "hyperfine"] {
+        let program = probe::tool(workspace, tool).ok_or_else(|| {
+            Trouble::new(format!("there is no {tool} to put into the kit"))
+                .next(format!("./justw --bring {tool}"))
+        })?;
+        fs::copy(&program, at("bin").join(tool))?;
+    }
+    let platform = format!("platform-{}.tar", platform()?);
+    pack(kit, &platform, workbench.path(), &["-c", "bin", POSTGRES])?;
+
+    step("the book, and the course itself");
+    build_book(workspace, Some(&at("book")))?;
+    pack(kit, "book.tar", workbench.path(), &["-c", "book"])?;
+    let mut bundle = Command::new("git");
+    bundle
+        .args(["bundle", "create", "--quiet"])
+        .arg(std::path::absolute(kit)?.join("course.bundle"))
+        .arg("HEAD")
+        .current_dir(workspace.root());
+    ends_well(&mut bundle, "git status")?;
+
+    step("an image of PostgreSQL");
+    let file = kit.join("postgres-image.tar");
+    match workshop_postgres::save_image(&file).await? {
+        Some(image) => {
+            // Docker writes it for its owner alone; the kit may lie on a share.
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o644))?;
+            println!("  {image}");
+        }
+        None => println!(
+            "  none: no Docker engine here has one. Machines without it use PostgreSQL's programs, which are in the kit"
+        ),
+    }
+    fs::write(kit.join(INPUTS), inputs)?;
+    list(workspace, kit)
+}
+
+fn step(what: &str) {
+    println!("{}", paint(Style::Strong, what));
+}
+
+/// The contents of the files that decide what is needed, in the order in which `justw` reads them.
+fn inputs(workspace: &Workspace) -> anyhow::Result<String> {
+    let catalogue = Catalogue::read(workspace)?;
+    let mut paths = vec![
+        workspace.root().join("Cargo.lock"),
+        workspace.root().join("tests/tools.toml"),
+        workspace.kotlin_service().join("pom.xml"),
+    ];
+    paths.extend(glue(workspace, &catalogue).map(|folder| folder.join("pom.xml")));
+    paths.iter().map(|path| files::text(path)).collect()
+}
+
+/// The Maven projects of the references, by number.
+fn glue<'a>(
+    workspace: &'a Workspace,
+    catalogue: &'a Catalogue,
+) -> impl Iterator<Item = PathBuf> + 'a {
+    let calling = catalogue
+        .iter()
+        .filter(|exercise: &&Exercise| exercise.calls().is_some());
+    calling.map(|exercise| exercise.solution(workspace))
+}
+
+/// Sees to an empty folder, or one with a kit, which is not complete from now on.
+fn make_room(kit: &Path, inputs: &str) -> anyhow::Result<()> {
+    fs::create_dir_all(kit).with_context(|| format!("cannot make {}", kit.display()))?;
+    let is_empty = fs::read_dir(kit)?.next().is_none();
+    let is_kit = kit.join(LIST).is_file() || kit.join("crates.tar.gz").is_file();
+    if !is_empty && !is_kit {
+        return Trouble::new(format!("{} holds something else than a kit", kit.display()))
+            .expected("an empty folder, one that is not there yet, or an older kit")
+            .next(format!("just kit {}", kit.join("kit").display()))
+            .err();
+    }
+    let is_of_this_state =
+        files::read_if_there(&kit.join(INPUTS))?.as_deref() == Some(inputs.as_bytes());
+    for entry in fs::read_dir(kit)? {
+        let entry = entry?;
+        let is_kept =
+            is_of_this_state && entry.file_name().to_string_lossy().starts_with("platform-");
+        if is_part(&entry.path()) && !is_kept {
+            files::remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// True for the files that a kit consists of.
+fn is_part(path: &Path) -> bool {
+    let ending = path.extension().and_then(OsStr::to_str);
+    ending.is_some_and(|ending| ["tar", "gz", "txt", "bundle"].contains(&ending))
+}
+
+/// Does what Maven does in the course, in copies of its projects, so that the repository has all that this needs.
+async fn kotlin_builds(
+    workspace: &Workspace,
+    workbench: &TempDir,
+    repository: &str,
+) -> anyhow::Result<()> {
+    let jdk = match jdk::elsewhere(jdk::CALLS_NATIVE) {
+        Some(newer) => newer,
+        None => jdk::find_at_least(jdk::CALLS_NATIVE, "compiling the Kotlin of exercise 11")?,
+    };
+    let service = copied(&workspace.kotlin_service(), workbench)?;
+    let build = async |project: &Path, args: &[String]| {
+        let mut all = vec![repository.to_owned()];
+        all.extend_from_slice(args);
+        let output = maven::maven(project, &jdk.home, &all).await?;
+        if output.status.success() {
+            return anyhow::Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stdout);
+        Trouble::new(format!(
+            "Maven ended with {}{}",
+            output.status,
+            last_lines(&said)
+        ))
+        .expected("a network, and a checkout whose Kotlin is as it came")
+        .next("just check kotlin")
+        .err()
+    };
+    build(&service, &["package".to_owned()]).await?;
+    let module = workbench.path().join("empty.wasm");
+    fs::write(&module, EMPTY_MODULE)?;
+    let settings = [
+        format!(
+            "-Dkotlin.service.jar={}",
+            service.join("target/kotlin-service.jar").display()
+        ),
+        format!("-Dqrcode.module={}", module.display()),
+        "compile".to_owned(),
+    ];
+    for project in glue(workspace, &Catalogue::read(workspace)?) {
+        build(&copied(&project, workbench)?, &settings).await?;
+    }
+    Ok(())
+}
+
+/// A copy of a Maven project beside the other parts, without what was built in it.
+fn copied(project: &Path, workbench: &TempDir) -> anyhow::Result<PathBuf> {
+    let name = project.file_name().context("a project without a name")?;
+    let copy = workbench.path().join("projects").join(name);
+    for (path, content) in files::read_tree(project)? {
+        let to = copy.join(path);
+        fs::create_dir_all(to.parent().unwrap_or(&copy))?;
+        fs::write(to, content)?;
+    }
+    Ok(copy)
+}
+
+/// What this system and processor are called by `uname`.
+fn platform() -> anyhow::Result<String> {
+    let output = Command::new("uname")
+        .arg("-sm")
+        .output()
+        .context("cannot run uname")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    Ok(said.trim().replace(' ', "-"))
+}
+
+/// Packs parts of the workbench into one file of the kit.
+fn pack(kit: &Path, name: &str, workbench: &Path, args: &[&str]) -> anyhow::Result<()> {
+    let mut tar = Command::new("tar");
+    tar.args(&args[..1])
+        .arg("-f")
+        .arg(std::path::absolute(kit)?.join(name))
+        .args(&args[1..])
+        .current_dir(workbench);
+    ends_well(
+        &mut tar,
+        "look whether there is room left on that disk: df -h",
+    )?;
+    let megabytes = kit.join(name).metadata()?.len() as f64 / 1e6;
+    println!("  {name}, {megabytes:.0} MB");
+    Ok(())
+}
+
+/// Runs a program whose words matter only if it fails.
+fn ends_well(command: &mut Command, next: &str) -> anyhow::Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Trouble::new(format!(
+        "{program} ended with {}{}",
+        output.status,
+        last_lines(&said)
+    ))
+    .next(next)
+    .err()
+}
+
+/// Writes the list, which makes the kit complete, and says what to do with it.
+fn list(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(kit)? {
+        let entry = entry?;
+        names.extend(is_part(&entry.path()).then(|| entry.file_name()));
+    }
+    names.sort();
+    let sums = Command::new("cksum").args(&names).current_dir(kit).output();
+    let sums = String::from_utf8(sums.context("cannot run cksum")?.stdout)?;
+    let mut commit = Command::new("git");
+    commit
+        .args(["rev-parse", "--short", "HEAD"])
+        .current_dir(workspace.root());
+    let commit = String::from_utf8(commit.output()?.stdout)?;
+    let version = env!("CARGO_PKG_VERSION");
+    fs::write(kit.join(LIST), format!("course {version} {commit}{sums}"))?;
+    println!(
+        "the kit is complete. On each machine: git clone {0}/course.bundle kotlin-to-rust; cd kotlin-to-rust; ./justw --kit {0}",
+        kit.display()
+    );
+    Ok(Outcome::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_kit_is_written_over_and_other_platforms_stay_with_the_same_state()
+    -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("holiday.jpg"), "")?;
+        assert!(make_room(folder.path(), "a").is_err() && at("holiday.jpg").is_file());
+        for (state, stays) in [("a", true), ("b", false)] {
+            for name in [LIST, "crates.tar.gz", "platform-Plan9-mips.tar"] {
+                fs::write(at(name), "")?;
+            }
+            fs::write(at(INPUTS), "a")?;
+            make_room(folder.path(), state)?;
+            assert_eq!(at("platform-Plan9-mips.tar").exists(), stays);
+            assert!(at("holiday.jpg").is_file() && !at(LIST).exists());
+        }
+        Ok(())
+    }
+}

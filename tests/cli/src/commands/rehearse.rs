@@ -1,0 +1,241 @@
+//! `just rehearse`: what the machines of a room do in a day, done once on this one, timed, and compared with the plan.
+//!
+//! The references stand in for the learners' crates. No result is written and no progress; what was built and seeded stays,
+//! since the day needs it as well.
+
+use std::time::{Duration, Instant};
+
+use crate::cli::{CheckArgs, SeedArgs};
+use crate::commands::{build_book, check, doctor, seed};
+use crate::subject::Subject;
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::outcome::{Outcome, Trouble};
+use workshop_base::target::Target;
+use workshop_base::terminal::{Style, paint};
+use workshop_base::workspace::Workspace;
+use workshop_book::plans::{Plan, Takes};
+use workshop_harness::build::{self, BuildError, Profile};
+use workshop_measure::protocol::experiment::Asked;
+use workshop_measure::tasks;
+use workshop_postgres::datasets::DataSet;
+use workshop_results::file::Mode;
+
+/// What is measured here reads a million records: those of the day are seeded in seconds, the article's in minutes.
+const DATA_SET: DataSet = DataSet::Pi;
+/// What may go on while a talk is held: builds, and the database's first start.
+const TALK: Duration = Duration::from_secs(10 * 60);
+/// What people would have to wait for.
+const AT_ONCE: Duration = Duration::from_secs(60);
+/// A check may take this part of the minutes for doing, since people check many times.
+const CHECKS: u32 = 20;
+/// A quick measurement may take this much more than announced before the real one is expected to be late as well.
+const LATE: f64 = 1.25;
+
+/// Rehearses the exercises of a plan, or those that are named.
+pub async fn run(workspace: &Workspace, plan: &str, only: &[Target]) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let takes = Takes::read(workspace)?;
+    let mut chosen = Plan::of(workspace, plan)?.exercises;
+    if !only.is_empty() {
+        chosen.clear();
+        for target in only {
+            chosen.extend(catalogue.of(*target)?.map(|exercise| exercise.number));
+        }
+    }
+    let exercises = chosen.into_iter().map(|number| catalogue.get(number));
+    let exercises: Vec<&Exercise> = exercises.collect::<anyhow::Result<_>>()?;
+
+    let mut rehearsal = Rehearsal::default();
+    let seed = SeedArgs {
+        data_set: DATA_SET,
+        again: false,
+    };
+    let step = rehearsal.step("just doctor", AT_ONCE, doctor::run(workspace));
+    step.await;
+    let what = format!("PostgreSQL, just seed {DATA_SET}");
+    let step = rehearsal.step(&what, TALK, seed::run(workspace, &seed));
+    step.await;
+    rehearsal.check(workspace, Target::Kotlin, TALK).await;
+    for exercise in exercises {
+        rehearsal.exercise(workspace, exercise).await;
+        if let Some(announced) = takes.seconds(exercise) {
+            rehearsal.measurement(workspace, exercise, announced).await;
+        }
+    }
+    rehearsal.step("the book", AT_ONCE, book(workspace)).await;
+    Ok(rehearsal.end())
+}
+
+/// The lines of the table, and what to do about what did not fit.
+#[derive(Default)]
+struct Rehearsal {
+    lines: Vec<String>,
+    advice: Vec<String>,
+}
+
+impl Rehearsal {
+    /// Does one thing; true if it went well.
+    async fn step(
+        &mut self,
+        what: &str,
+        planned: Duration,
+        doing: impl Future<Output = anyhow::Result<Outcome>>,
+    ) -> bool {
+        let started = Instant::now();
+        let done = doing.await;
+        let took = started.elapsed();
+        match done {
+            Ok(Outcome::Passed) => {
+                self.took(what, planned, took);
+                return true;
+            }
+            Ok(_) => self.failed(what, planned, took, "its words are above", what),
+            Err(error) => {
+                let next = Trouble::of(&error).and_then(Trouble::what_next);
+                let said = error.to_string();
+                let said = said.lines().next().unwrap_or_default();
+                self.failed(what, planned, took, said, next.unwrap_or("just doctor"));
+            }
+        }
+        false
+    }
+
+    fn took(&mut self, what: &str, planned: Duration, took: Duration) {
+        let fits = took <= planned;
+        self.line(what, planned, took, if fits { "fits" } else { "too slow" });
+        if !fits {
+            let minutes = took.as_secs().div_ceil(60);
+            self.advice.push(format!(
+                "{what}: plan {minutes} minutes, have it done on every machine before the day, or show it on one"
+            ));
+        }
+    }
+
+    fn failed(&mut self, what: &str, planned: Duration, took: Duration, said: &str, next: &str) {
+        self.line(what, planned, took, "does not work");
+        self.advice
+            .push(format!("{what}: {said}\n    next: {next}"));
+    }
+
+    fn line(&mut self, what: &str, planned: Duration, took: Duration, verdict: &str) {
+        let (planned, took) = (planned.as_secs_f64() / 60.0, took.as_secs_f64());
+        let line = format!("{planned:>5.1} min  {took:>7.1} s  {verdict:<13}  {what}");
+        println!("{}", paint(Style::Strong, line.as_str()));
+        self.lines.push(line);
+    }
+
+    async fn check(&mut self, workspace: &Workspace, target: Target, planned: Duration) {
+        let args = CheckArgs {
+            target: Subject::Target(target),
+            timings: false,
+        };
+        let checking = check::run(workspace, &args);
+        self.step(&format!("just check {target}"), planned, checking)
+            .await;
+    }
+
+    /// The build of an exercise, and its check.
+    async fn exercise(&mut self, workspace: &Workspace, exercise: &Exercise) {
+        let target = Target::Solution(exercise.number);
+        let building = built(workspace, target);
+        if exercise.is_crate()
+            && !self
+                .step(&format!("building {target}"), TALK, building)
+                .await
+        {
+            return;
+        }
+        let doing = Duration::from_secs(u64::from(exercise.minutes.doing) * 60);
+        self.check(workspace, target, doing / CHECKS).await;
+    }
+
+    /// A quick measurement: how long the room's one will take is worked out from it.
+    async fn measurement(
+        &mut self,
+        workspace: &Workspace,
+        exercise: &Exercise,
+        (quick, standard): (u32, u32),
+    ) {
+        let Some(task) = exercise.task() else { return };
+        let target = Target::Solution(exercise.number);
+        let asked = Asked {
+            task: task.to_owned(),
+            exercise: exercise.number,
+            target,
+            mode: Mode::Quick,
+        };
+        let mut took = Duration::ZERO;
+        let measuring = async {
+            let result = tasks::measure(workspace, &asked, Some(DATA_SET)).await?;
+            took = Duration::from_secs_f64(result.manifest.took_s.max(0.0));
+            let Some(reason) = result.invalid.first() else {
+                return Ok(Outcome::Passed);
+            };
+            Trouble::new(format!("invalid: {reason}"))
+                .next("the page Reading a measurement")
+                .err()
+        };
+        let what = format!("just measure {target}");
+        let announced = Duration::from_secs(u64::from(quick));
+        let with_builds = format!("{what} --quick, with its builds");
+        if self.step(&with_builds, TALK + announced, measuring).await {
+            let slower = took.as_secs_f64() / announced.as_secs_f64();
+            let planned = Duration::from_secs(u64::from(standard));
+            let expected = planned.mul_f64(if slower > LATE { slower } else { 1.0 });
+            self.took(&format!("{what}, worked out"), planned, expected);
+        }
+    }
+
+    fn end(self) -> Outcome {
+        println!(
+            "\n{}",
+            paint(Style::Strong, "  planned       took  verdict        what")
+        );
+        println!("{}", self.lines.join("\n"));
+        if self.advice.is_empty() {
+            println!("\n{}", paint(Style::Good, "everything fits"));
+            return Outcome::Passed;
+        }
+        println!("\nwhat did not fit, and what to do:");
+        for advice in &self.advice {
+            println!("  {advice}");
+        }
+        Outcome::Failed
+    }
+}
+
+/// The book, into a folder that is removed again.
+async fn book(workspace: &Workspace) -> anyhow::Result<Outcome> {
+    let destination = tempfile::tempdir()?;
+    build_book(workspace, Some(destination.path()))?;
+    Ok(Outcome::Passed)
+}
+
+async fn built(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
+    match build::build(workspace, target, Profile::Check).await {
+        Ok(_) => Ok(Outcome::Passed),
+        Err(BuildError::CouldNotBuild(error)) => Err(error),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_too_slow_or_does_not_work_is_in_the_list_at_the_end() {
+        let mut rehearsal = Rehearsal::default();
+        let fine = async { Ok(Outcome::Passed) };
+        assert!(rehearsal.step("a build", TALK, fine).await && rehearsal.advice.is_empty());
+        rehearsal.took("a check", AT_ONCE, AT_ONCE * 3);
+        assert!(rehearsal.advice[0].starts_with("a check: plan 3 minutes"));
+        let broken = async { Trouble::new("no nginx").next("install it").err() };
+        assert!(!rehearsal.step("exercise 12", TALK, broken).await);
+        assert!(
+            rehearsal.advice[1].contains("no nginx") && rehearsal.advice[1].contains("install it")
+        );
+        assert_eq!(rehearsal.lines.len(), 3);
+        assert_eq!(rehearsal.end(), Outcome::Failed);
+    }
+}

@@ -90,7 +90,7 @@ pub fn about(whose: Whose<'_>) -> Vec<Item> {
     if result.sides_in(Language::Kotlin).count() > 1 {
         items.push(Item::Text(
             String::new(),
-            "Kotlin was measured in several set-ups; where one value stands for it, it is that of the best of them."
+            "Kotlin was measured in several set-ups. Where a table has a single value for Kotlin, it's the best of them."
                 .to_owned(),
         ));
     }

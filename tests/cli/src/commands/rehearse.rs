@@ -1,7 +1,7 @@
 //! `just rehearse`: what the machines of a room do in a day, done once on this one, timed, and compared with the plan.
 //!
-//! The references stand in for the learners' crates. No result is written and no progress; what was built and seeded stays,
-//! since the day needs it as well.
+//! It uses the references, where learners have crates of their own. It records no results and no progress; what it built and
+//! seeded stays, since the day needs it as well.
 
 use std::time::{Duration, Instant};
 

@@ -48,9 +48,9 @@ contract_tests! {
 /// The largest body that the service reads, in bytes.
 const LARGEST_BODY: usize = 32_768;
 /// How soon after its database has come a service must be ready.
-const READY_LIMIT: Duration = Duration::from_secs(2);
+const READY_LIMIT: Duration = Duration::from_secs(5);
 /// The longest that a test waits for the service to wait for a lock.
-const WAITING_LIMIT: Duration = Duration::from_secs(1);
+const WAITING_LIMIT: Duration = Duration::from_secs(3);
 
 async fn visit(context: &Context, ids: &[i32]) -> Result<Answer, Failure> {
     send(context, json!({ "ids": ids }).to_string()).await

@@ -22,9 +22,9 @@ pub use super::judged as test;
 /// How many clients read at the same time: more than the pool has connections, so that some wait for one.
 const READERS: usize = 8;
 /// How soon after the database's return every reader must have a record again.
-pub const RECOVERY_LIMIT: Duration = Duration::from_secs(2);
+pub const RECOVERY_LIMIT: Duration = Duration::from_secs(8);
 /// How long a service may take to let go of what the outage has cost it.
-const RELEASE_LIMIT: Duration = Duration::from_secs(2);
+const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 
 pub static SCENARIO: Scenario = Scenario::new("restart", When::Waiting, |place, tests| {
     Box::pin(play(place, tests))

@@ -29,7 +29,7 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(600);
 /// How long the requests in flight are held: longer than the second that a service had for them before it was to be shipped.
 const HELD: Duration = Duration::from_millis(1100);
 /// How soon new connections must be refused.
-const REFUSED_WITHIN: Duration = Duration::from_secs(1);
+const REFUSED_WITHIN: Duration = Duration::from_secs(3);
 /// How long a service may take to let its clients go, beside the time limits of a request that it has just accepted: with the
 /// documented defaults it has ended when the ten seconds are over that Docker waits before it kills.
 const LET_GO_WITHIN: Duration = Duration::from_secs(8);

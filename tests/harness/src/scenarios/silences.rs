@@ -25,10 +25,10 @@ const TIMEOUT: Duration = Duration::from_millis(400);
 const ANSWER_LIMIT: Duration = Duration::from_millis(2 * 400 + 3000);
 /// How often the line falls silent: more often than the pool has connections.
 const SILENCES: usize = 6;
-/// How soon after the last silence everything must work again.
-pub const RECOVERY_LIMIT: Duration = Duration::from_secs(2);
+/// How soon after a silence everything must work again: a pool that has lost a place for good never gets there, a slow machine does.
+pub const RECOVERY_LIMIT: Duration = Duration::from_secs(8);
 /// How long a service may take to close what it has given up.
-const RELEASE_LIMIT: Duration = Duration::from_secs(2);
+const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 /// What is asked besides reads.
 const OTHER_PATHS: [&str; 3] = ["/ready", "/records?limit=10", "/records/export"];
 

@@ -8,6 +8,7 @@ use crate::report::Report;
 use crate::scenarios::{Place, Scenario, When};
 use crate::service::Stopped;
 use futures_util::stream::{self, StreamExt};
+use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
 use workshop_base::target::Language;
 
@@ -41,6 +42,7 @@ pub async fn judge_phases(
 
 /// Judges a target once by the tests of one phase.
 pub async fn judge_once(place: Place<'_>, phase: &Phase) -> anyhow::Result<Report> {
+    let _beside_others = JUDGING.read().await;
     let mut leaving = Vec::new();
     let report = play(place, phase, &mut leaving).await?;
     for service in leaving {
@@ -51,20 +53,27 @@ pub async fn judge_once(place: Place<'_>, phase: &Phase) -> anyhow::Result<Repor
 
 type Leaving = Vec<JoinHandle<anyhow::Result<Stopped>>>;
 
+/// Held for reading by whoever judges: several targets may be judged side by side. Held for writing by what is judged again.
+static JUDGING: RwLock<()> = RwLock::const_new(());
+
 /// A test that rests on time limits can be red on a machine that is busy with something else: where no other test is red, those
-/// are judged a second time, alone. The report says so.
+/// are judged a second time, when no other target of this process is being judged. The report says so.
 async fn judge_twice(
     place: Place<'_>,
     phase: &Phase,
     leaving: &mut Leaving,
 ) -> anyhow::Result<Report> {
-    let report = play(place, phase, leaving).await?;
+    let report = {
+        let _beside_others = JUDGING.read().await;
+        play(place, phase, leaving).await?
+    };
     let failed = report.failed();
     let sure = phase.tests().any(|test| {
         test.scenario.when == When::First && failed.iter().any(|failed| failed == test.name)
     });
     match phase.some(&failed) {
         Some(red) if !sure => {
+            let _alone = JUDGING.write().await;
             let again = play(place, &red, leaving).await?;
             Ok(report.judged_again(again))
         }

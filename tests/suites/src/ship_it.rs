@@ -178,13 +178,17 @@ async fn an_outage_is_logged_with_a_request_id_and_not_for_every_request(
         });
         answers.extend(join_all(requests).await);
         sent += REQUESTS;
-        let logged = context.logged()?;
-        let events = logged.lines().flat_map(serde_json::from_str);
         let warns = |event: &Value| {
             let id = event["request_id"].as_str();
             event["level"] == "WARN" && id.is_some_and(|id| id.starts_with("cut-off-"))
         };
-        lines = events.filter(warns).count();
+        let count = async || {
+            let logged = context.logged()?;
+            let events = logged.lines().flat_map(serde_json::from_str);
+            anyhow::Ok(events.filter(warns).count())
+        };
+        let some = |lines: &anyhow::Result<usize>| !matches!(lines, Ok(0));
+        lines = wait::last_within(LOGGED_WITHIN, count, some).await?;
     }
     context.proxy.restore().await;
     settled(&context.client, "/ready").await?;

@@ -10,7 +10,7 @@ pub use super::asked as test;
 
 /// `DATABASE_TIMEOUT_MS`: tests wait for it, and each export opens a connection and comes to its first record in that time, on a
 /// slow machine too.
-pub const TIMEOUT: Duration = Duration::from_millis(800);
+pub const TIMEOUT: Duration = Duration::from_millis(1500);
 /// Adds records of 4 KiB each, 24 MiB in all: more than sockets and buffers hold between a database and a client. Stored they are
 /// small, since PostgreSQL compresses them.
 pub const MANY_RECORDS: &str = "\

@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use tokio::sync::watch;
 use workshop_base::wait;
 
-use super::outage::works;
+use super::outage::{settled, works};
 use super::silence::{Answers, lock_the_records, read, read_until_all_work, wait_for_waiting};
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, Stage, When};
@@ -64,6 +64,8 @@ impl Silences {
     async fn watch(stage: &Stage) -> sqlx::Result<Silences> {
         let client = stage.context.client.within(ANSWER_LIMIT);
         let (proxy, pool_size) = (&stage.context.proxy, stage.pool_size());
+        // It has been running for a while: its migrations have run, and its pool is full.
+        let _ = settled(&client, "/ready").await;
         read_until_all_work(&client, pool_size).await;
 
         let (progress, ended) = (watch::channel(0).0, watch::channel(false).0);

@@ -23,7 +23,7 @@ use crate::service::{Service, Settings, StartError, Stopped};
 const POOL_SIZE: u16 = 4;
 /// `EXPORT_TIMEOUT_MS`: longer than `DATABASE_TIMEOUT_MS` of the service with many records, so that the two can be told apart on
 /// a slow machine too.
-const EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(3);
 /// More than one, so that "several configured keys" is tested.
 const API_KEYS: [&str; 2] = ["valid_key", "another_valid_key"];
 

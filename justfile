@@ -30,7 +30,7 @@ serve *options: tool (bring "mdbook")
 check target *options: tool
     {{ workshop }} check {{ quote(target) }} {{ options }}
 
-# Check again at every change
+# Check again at every change (hunt: with a clock, if its time is counted)
 [group('exercises')]
 watch target: tool
     {{ workshop }} watch {{ quote(target) }}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Captures what the tool and the compiler say, for the pages that show it. Nothing in these files is typed.
 # Run it from the checkout's root when a message has changed: sh book/transcripts/capture.sh
+# demos.sh beside it does the same for what instructors show.
 set -u
 
 root=$(pwd)

@@ -28,8 +28,8 @@ pub enum Command {
     Run(RunArgs),
     /// Check again at every change
     Watch {
-        /// exercise-N
-        target: Target,
+        /// exercise-N or hunt
+        target: Subject,
     },
     /// The next hint, chosen by what failed last
     Hint {
@@ -61,7 +61,7 @@ pub enum Command {
     Hunt {
         /// exercise-N
         target: Target,
-        /// Count the time: each check says how much of it is left
+        /// Count the time: each check says how much of it is left, and just watch hunt shows a clock
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=480))]
         minutes: Option<u32>,
     },

@@ -71,10 +71,10 @@ impl Hunt {
     /// How much time is left; none where nobody counts it.
     pub fn clock(&self) -> Option<String> {
         let left = self.ends?.duration_since(Timestamp::now()).as_secs();
-        let minutes = left.unsigned_abs().div_ceil(60);
+        let (minutes, seconds) = (left.unsigned_abs() / 60, left.unsigned_abs() % 60);
         Some(match left {
-            0.. => format!("the clock: {minutes} min left"),
-            _ => format!("the clock: time was up {minutes} min ago"),
+            0.. => format!("the clock: {minutes}:{seconds:02} left"),
+            _ => format!("the clock: time was up {minutes}:{seconds:02} ago"),
         })
     }
 }
@@ -82,6 +82,11 @@ impl Hunt {
 /// Where the hunt is.
 pub fn folder(workspace: &Workspace) -> PathBuf {
     workspace.state().join(NAME)
+}
+
+/// The files of the hunt that are the learner's to edit.
+pub fn in_place(workspace: &Workspace) -> anyhow::Result<Tree> {
+    files_in(&folder(workspace))
 }
 
 /// The crate that is there.

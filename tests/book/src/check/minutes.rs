@@ -1,4 +1,5 @@
-//! The planned minutes of an exercise, compared with what they are made of: the words of its pages, and its measurement.
+//! The planned minutes of an exercise, compared with what they are made of: the words of its pages, and its measurement. And how
+//! long readers read before they edit something again.
 
 use std::path::Path;
 
@@ -17,6 +18,12 @@ const WORDS: usize = 200;
 const TOLERANCE: u32 = 2;
 /// The shortest talk about what was measured.
 const TALK: u32 = 5;
+/// How many words may come between two edits by the reader.
+const STRETCH: usize = 900;
+/// What begins a paragraph or a heading at which the reader edits something.
+const TURNS: [&str; 3] = ["Your turn", "Your task", "Kata "];
+/// Separates the prose before a turn from the prose after it.
+const TURN: char = '\u{c}';
 
 /// The faults in the minutes of all exercises that have a page.
 pub fn check(
@@ -27,13 +34,24 @@ pub fn check(
     let takes = Takes::read(workspace)?;
     let mut faults = Vec::new();
     for exercise in catalogue.iter() {
-        let Some(words) = words_before(site, exercise) else {
+        let Some(prose) = prose_before(site, exercise) else {
             continue;
         };
+        let words = count(&prose);
         let file = Path::new("solutions")
             .join(exercise.folder())
             .join("exercise.toml");
         let mut fault = |what, next| faults.push(Fault::new(&file, 0, Problem::new(what, next)));
+        let longest = prose.split(TURN).map(count).max().unwrap_or_default();
+        if exercise.is_rust() && longest > STRETCH {
+            fault(
+                format!("readers of its pages read {longest} words without an edit of their own"),
+                format!(
+                    "begin a paragraph with **{}.** before {STRETCH} words are over",
+                    TURNS[0]
+                ),
+            );
+        }
         let (planned, counted) = (exercise.minutes.reading, minutes(words));
         if planned.abs_diff(counted) > TOLERANCE {
             fault(
@@ -66,18 +84,20 @@ fn minutes(words: usize) -> u32 {
     u32::try_from((words + WORDS / 2) / WORDS).unwrap_or(u32::MAX)
 }
 
-/// The words on the page of an exercise, and on the pages of its part since the exercise before.
-fn words_before(site: &Site, exercise: &Exercise) -> Option<usize> {
+/// What is read on the page of an exercise, and on the pages of its part since the exercise before.
+fn prose_before(site: &Site, exercise: &Exercise) -> Option<String> {
     let last = site.exercise_page(exercise.number)?;
     let place = site.pages.iter().position(|page| page == last)?;
     let before = site.pages[..place].iter().rev();
     let since =
         before.take_while(|page| page.part == last.part && page.exercise("minutes").is_none());
-    Some(words(last) + since.map(words).sum::<usize>())
+    let mut pages: Vec<&Page> = since.collect();
+    pages.reverse();
+    Some(pages.into_iter().chain([last]).map(prose).collect())
 }
 
-/// The words that a reader reads: no code, no macros, no notes for instructors.
-fn words(page: &Page) -> usize {
+/// What a reader reads: no code, no macros, no notes for instructors.
+fn prose(page: &Page) -> String {
     let (mut text, mut from, mut is_note) = (String::new(), 0, false);
     for call in macros::find(&page.text) {
         if !is_note {
@@ -91,12 +111,19 @@ fn words(page: &Page) -> usize {
         };
     }
     text.push_str(&page.text[from..]);
-    let (mut prose, mut in_code) = (String::new(), false);
+    let (mut prose, mut in_code, mut may_turn) = (String::new(), false, false);
     for event in macros::parser(&text) {
         match event {
             Event::Start(Tag::CodeBlock(_)) => in_code = true,
             Event::End(TagEnd::CodeBlock) => in_code = false,
-            Event::Text(words) | Event::Code(words) if !in_code => prose.push_str(&words),
+            Event::Start(Tag::Strong | Tag::Heading { .. }) => may_turn = true,
+            Event::Text(words) | Event::Code(words) if !in_code => {
+                if may_turn && TURNS.iter().any(|turn| words.starts_with(turn)) {
+                    prose.push(TURN);
+                }
+                may_turn = false;
+                prose.push_str(&words);
+            }
             Event::SoftBreak
             | Event::End(
                 TagEnd::Paragraph | TagEnd::Item | TagEnd::TableCell | TagEnd::Heading(_),
@@ -106,6 +133,10 @@ fn words(page: &Page) -> usize {
             _ => {}
         }
     }
+    prose
+}
+
+fn count(prose: &str) -> usize {
     let words = prose.split_whitespace();
     words
         .filter(|word| word.contains(char::is_alphanumeric))
@@ -125,6 +156,17 @@ mod tests {
                    {{#instructor}}\nnot for you\n{{#/instructor}}\n\n| six | seven |\n|---|---|\n| eight – nine | |\n"
                 .into(),
         };
-        assert_eq!(words(&page), 10);
+        assert_eq!(count(&prose(&page)), 10);
+    }
+
+    #[test]
+    fn readers_edit_at_turns_tasks_and_katas() {
+        let page = Page {
+            path: "a.md".into(),
+            part: None,
+            text: "# One\n\ntwo: not **yet** Your turn, see Kata 8\n\n> [!TIP]\n> **Your turn.** Type.\n\n## Kata 1: go\n\nOn.\n".into(),
+        };
+        let stretches: Vec<usize> = prose(&page).split(TURN).map(count).collect();
+        assert_eq!(stretches, [9, 3, 4]);
     }
 }

@@ -25,7 +25,9 @@ pub async fn run(
     if let Some(clock) = hunt.clock() {
         println!("{clock}");
     }
-    println!("next: just check hunt; just reset hunt to give up and be told");
+    println!(
+        "next: just watch hunt checks whenever you save; just reset hunt gives up, and tells you"
+    );
     Ok(Outcome::Passed)
 }
 

@@ -52,7 +52,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Doctor => doctor::run(workspace).await,
         Command::Check(args) => interruptible(check::run(workspace, &args)).await,
         Command::Run(args) => run::run(workspace, &args).await,
-        Command::Watch { target } => watch::run(workspace, &exercise(workspace, target)?).await,
+        Command::Watch { target } => watch::run(workspace, target).await,
         Command::Hint { target, level } => {
             hint::run(workspace, &exercise(workspace, target)?, level)
         }

@@ -1,6 +1,7 @@
-//! `just watch`: check again at every change of the exercise's files.
+//! `just watch`: check again at every change of the files of an exercise, or of the bug hunt.
 
-use std::path::Path;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -8,14 +9,15 @@ use notify::{PollWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cli::CheckArgs;
-use crate::commands::{check, interrupted};
+use crate::commands::{check, exercise, interrupted};
+use crate::hunt::{self, Hunt};
 use crate::subject::Subject;
 use workshop_base::exercise::Exercise;
+use workshop_base::files::{self, Tree};
+use workshop_base::originals;
 use workshop_base::outcome::{self, Outcome};
-use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_base::{files, originals};
 
 /// Editors write in several steps; a change counts when this long nothing more came.
 const QUIET: Duration = Duration::from_millis(150);
@@ -23,22 +25,27 @@ const QUIET: Duration = Duration::from_millis(150);
 /// How often files are looked at where the system cannot tell of changes.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Checks, waits for a change, checks again, until Ctrl-C.
-pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
-    let folder = exercise.starter(workspace);
+/// Checks, waits for a change, checks again, until Ctrl-C. A hunt also ends when it is green.
+pub async fn run(workspace: &Workspace, target: Subject) -> anyhow::Result<Outcome> {
+    let watched = Watched::find(workspace, target)?;
+    let folder = watched.folder(workspace);
     let mut changes = Changes::below(&folder)?;
     let interrupted = interrupted();
     tokio::pin!(interrupted);
     loop {
-        let checked = originals::in_place(workspace, exercise)?;
+        let checked = watched.files(workspace)?;
         let args = CheckArgs {
-            target: Subject::Target(Target::Exercise(exercise.number)),
+            target,
             timings: false,
         };
         tokio::select! {
+            // A red or broken check is no reason to stop watching; its exit code belongs to `check`.
             result = check::run(workspace, &args) => {
-                // A red or broken check is no reason to stop watching; its exit code belongs to `check`.
+                let is_green = matches!(result, Ok(Outcome::Passed));
                 let _ = outcome::exit_code(result);
+                if is_green && target == Subject::Hunt {
+                    return Ok(Outcome::Passed);
+                }
             }
             // Dropping the check stops what it started.
             () = &mut interrupted => return Ok(stopped()),
@@ -50,12 +57,66 @@ pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<O
         println!("{}", paint(Style::Faint, line));
         loop {
             tokio::select! {
-                change = changes.settled() => change?,
+                change = watched.changed(&mut changes) => change?,
                 () = &mut interrupted => return Ok(stopped()),
             }
             // Files saved unchanged, and editors' own files that came and went, are no change.
-            if originals::in_place(workspace, exercise)? != checked {
+            if watched.files(workspace)? != checked {
                 break;
+            }
+        }
+    }
+}
+
+/// What is watched.
+enum Watched {
+    Exercise(Exercise),
+    Hunt(Hunt),
+}
+
+impl Watched {
+    fn find(workspace: &Workspace, target: Subject) -> anyhow::Result<Watched> {
+        Ok(match target {
+            Subject::Target(target) => Watched::Exercise(exercise(workspace, target)?),
+            Subject::Hunt => Watched::Hunt(Hunt::on(workspace)?),
+        })
+    }
+
+    fn folder(&self, workspace: &Workspace) -> PathBuf {
+        match self {
+            Watched::Exercise(exercise) => exercise.starter(workspace),
+            Watched::Hunt(_) => hunt::folder(workspace),
+        }
+    }
+
+    fn files(&self, workspace: &Workspace) -> anyhow::Result<Tree> {
+        match self {
+            Watched::Exercise(exercise) => originals::in_place(workspace, exercise),
+            Watched::Hunt(_) => hunt::in_place(workspace),
+        }
+    }
+
+    /// Waits for a change. Meanwhile the clock of a hunt ticks, where it is on a terminal.
+    async fn changed(&self, changes: &mut Changes) -> anyhow::Result<()> {
+        let clock = match self {
+            Watched::Hunt(hunt) if hunt.clock().is_some() && std::io::stdout().is_terminal() => {
+                hunt
+            }
+            _ => return changes.settled().await,
+        };
+        let mut settled = std::pin::pin!(changes.settled());
+        let mut seconds = tokio::time::interval(Duration::from_secs(1));
+        loop {
+            tokio::select! {
+                change = &mut settled => {
+                    println!();
+                    return change;
+                }
+                _ = seconds.tick() => {
+                    // Spaces take away what is left of a longer line.
+                    print!("\r{}  ", clock.clock().unwrap_or_default());
+                    std::io::stdout().flush()?;
+                }
             }
         }
     }

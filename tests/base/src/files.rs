@@ -122,7 +122,7 @@ pub fn replace(
 ) -> anyhow::Result<()> {
     anyhow::ensure!(
         read_if_there(path)?.as_ref() == before,
-        "{} was written by another program meanwhile and was left alone",
+        "{} has changed while the tool was at work, so the tool left it alone",
         path.display()
     );
     match after {
@@ -169,8 +169,12 @@ pub fn sync_folder(folder: &Path) {
 // The types of these numbers differ from system to system.
 #[allow(clippy::unnecessary_cast)]
 pub fn free_bytes(folder: &Path) -> anyhow::Result<u64> {
-    let disk = nix::sys::statvfs::statvfs(folder)
-        .with_context(|| format!("cannot ask the disk of {}", folder.display()))?;
+    let disk = nix::sys::statvfs::statvfs(folder).with_context(|| {
+        format!(
+            "cannot find out how much disk space is free for {}",
+            folder.display()
+        )
+    })?;
     Ok(disk.blocks_available() as u64 * disk.fragment_size() as u64)
 }
 

@@ -13,7 +13,7 @@ use workshop_base::workspace::Workspace;
 pub fn run(input: impl Read, mut output: impl Write) -> anyhow::Result<()> {
     let (context, mut book) = mdbook_preprocessor::parse_input(input)
         .map_err(|error| anyhow::anyhow!("{error:#}"))
-        .context("mdBook did not send what a preprocessor expects; this command is not for typing, run mdbook build")?;
+        .context("mdBook did not send what a preprocessor expects; this command isn't for people; run mdbook build")?;
     let workspace = Workspace::at(&context.root);
     let site = Site::read(&workspace)?;
     let expander = Expander::new(&workspace, &site)?;

@@ -46,7 +46,7 @@ pub fn render(workspace: &Workspace, of: &str, ids: &[String]) -> Result<String,
 pub fn report(workspace: &Workspace) -> Result<String, Problem> {
     let Some(report) = report::gather(workspace)? else {
         return Ok(format!(
-            "\n\nYou have measured nothing yet. Begin with `{}`; this page then shows what you have.\n\n",
+            "\n\nYou haven't measured anything yet. Begin with `{}`; this page then shows what you have.\n\n",
             report::FIRST
         ));
     };

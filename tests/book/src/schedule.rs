@@ -148,7 +148,7 @@ pub fn plan(
         let (planned, days) = (plan.days, table.days);
         return Err(Problem::new(
             format!(
-                "the plan {name} is to take {planned} days of seven hours, breaks included, and takes {days}"
+                "the plan {name} should take {planned} days of seven hours, breaks included, and takes {days}"
             ),
             format!("take an exercise, a measurement or a hunt out of it in {FILE}"),
         ));

@@ -58,11 +58,11 @@ pub fn replace(
         let (before, after) = (mine.get(path), wanted.get(path));
         files::replace(&way, &folder.join(path), before, after).with_context(|| {
             Trouble::new(format!(
-                "{} is replaced in part only; all your files are in {}",
+                "{} was only partly replaced; all your files are in {}",
                 exercise.name(),
                 files::shown(workspace, attempt.as_deref().unwrap_or(&folder))
             ))
-            .next("the same command again finishes it")
+            .next("run the same command again; it finishes what is left")
         })?;
     }
     Ok(Some(Replacement {
@@ -88,7 +88,7 @@ pub fn keep(workspace: &Workspace, name: &str, mine: &Tree) -> anyhow::Result<Pa
             "your files could not be kept in {shown}, so they were left alone"
         ))
         .expected("a folder that can be written to, and room on the disk")
-        .next("just doctor tells how much room there is; then the same command again")
+        .next("just doctor says how much room there is; then the same command again")
     })
 }
 

@@ -135,7 +135,7 @@ impl<'a> Katas<'a> {
                     None => failed(
                         format!("the tests of {} as they were", kata.file.display()),
                         format!(
-                            "other tests, or none: copy everything from the first #[test] on from {}/{}",
+                            "other tests, or none; copy everything from the first #[test] to the end from {}/{}",
                             self.folder,
                             kata.file.display()
                         ),

@@ -164,7 +164,7 @@ pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Memory {
         Err(error) => format!("it stays there ({error})"),
     };
     eprintln!(
-        "warning: {} cannot be understood ({fault}); {now}, and {} starts without a memory",
+        "warning: {} cannot be understood ({fault}); {now}, so {} starts with none",
         files::shown(workspace, &path),
         exercise.name()
     );

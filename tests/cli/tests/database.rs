@@ -101,7 +101,7 @@ async fn an_interrupted_seed_cleans_up_and_ends_with_130() {
     let (code, text) = finished(child);
     assert_eq!(code, Some(130), "{text}");
     assert!(
-        text.contains("what there was of full is gone; just seed full starts anew"),
+        text.contains("the unfinished full was removed; just seed full starts again"),
         "{text}"
     );
     assert_eq!(

@@ -1214,7 +1214,7 @@ fn doctor_names_what_you_can_fix_yourself() {
             "missing  oha",
             "./justw --bring oha",
             "old      just",
-            "1.20.0, the workshop is made with 1.59.0",
+            "1.20.0; the workshop was made with 1.59.0",
             "missing  clippy",
             "rustup component add clippy",
             "old      rustc",
@@ -1278,7 +1278,7 @@ fn doctor_refuses_an_old_jdk_and_an_old_maven() {
         &said,
         &[
             "old      JDK",
-            "11.0.2; needed is 17 or newer",
+            "11.0.2; 17 or newer is needed",
             "old      Maven",
             "brew install maven",
         ],
@@ -1330,7 +1330,7 @@ fn doctor_knows_an_nginx_that_will_do_from_one_that_is_too_old() {
     let old = "note     nginx";
     assert_says(
         &said,
-        &[old, "1.18.0, needed is 1.20 or newer; exercise 12"],
+        &[old, "1.18.0; 1.20 or newer is needed; exercise 12"],
     );
 
     machine.program("nginx", "echo 'nginx version: nginx/1.26.3' >&2");
@@ -1353,7 +1353,7 @@ fn doctor_asks_the_packages_for_the_newest_jdk_there_is() {
         &said,
         &[
             "missing  JDK",
-            "JAVA_HOME names /nowhere, which is no folder",
+            "JAVA_HOME names /nowhere, which isn't a folder",
         ],
     );
     // A machine that has a JDK elsewhere is told to use that one.

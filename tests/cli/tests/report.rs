@@ -77,7 +77,7 @@ fn without_any_result_it_says_what_to_run_first() {
     assert_says(
         &said,
         &[
-            "you have measured nothing yet",
+            "you haven't measured anything yet",
             "next: just measure exercise-1",
         ],
     );
@@ -235,7 +235,7 @@ fn figures_in_a_folder_of_their_own_are_not_yours() {
     let course = course();
     measured(&course, "somebody/exercise-3", reads());
     let said = course.fails(&["report"], 2);
-    assert_says(&said, &["you have measured nothing yet"]);
+    assert_says(&said, &["you haven't measured anything yet"]);
 }
 
 #[test]

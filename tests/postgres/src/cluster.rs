@@ -273,7 +273,7 @@ impl Cluster {
     fn trouble(&self) -> anyhow::Error {
         let (last, data) = (last_lines(&self.said()), self.data());
         Trouble::new(format!(
-            "the embedded PostgreSQL does not start; its last words:{last}"
+            "the embedded PostgreSQL does not start; its log ends with{last}"
         ))
         .expected(format!(
             "a server on 127.0.0.1 with its data in {}",

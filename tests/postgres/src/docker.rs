@@ -226,7 +226,7 @@ async fn counts_statements(image: &str) -> anyhow::Result<bool> {
 
 fn no_container(image: &str, error: TestcontainersError) -> anyhow::Error {
     let TestcontainersError::Client(ClientError::PullImage { err, .. }) = error else {
-        let what = format!("the Docker engine does not start a container from {image}");
+        let what = format!("the Docker engine cannot start a container from {image}");
         return anyhow::Error::new(error).context(what);
     };
     let why = err.to_string();
@@ -246,9 +246,9 @@ async fn died(image: &str, id: &str) -> Trouble {
     let log = docker(&["logs", "--tail", "12", id]).await;
     let log = last_lines(&log.unwrap_or_default());
     Trouble::new(format!(
-        "the container from {image} does not stay up; its last words:{log}"
+        "the container from {image} has stopped; its log ends with{log}"
     ))
-    .expected("a PostgreSQL server that stays up")
+    .expected("a PostgreSQL server that keeps running")
     .next("just clean removes it and its data; another image: WORKSHOP_POSTGRES_IMAGE")
 }
 

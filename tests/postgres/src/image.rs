@@ -78,7 +78,7 @@ async fn pack(binaries: &Binaries, name: &str) -> anyhow::Result<u64> {
             "the PostgreSQL in {} has no {what}",
             binaries.bin.display()
         ))
-        .expected("a whole installation of the server")
+        .expected("a complete installation of the server")
         .next("install PostgreSQL with your package manager, then just image again")
     };
     let libraries = binaries.libraries().ok_or_else(|| missing("libraries"))?;

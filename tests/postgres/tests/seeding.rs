@@ -109,7 +109,8 @@ async fn altered_rows_are_refused_and_made_anew_on_request() {
         .expect_err("a row is not as made");
     let refusal = refusal.to_string();
     assert!(
-        refusal.contains("is not what was made") && refusal.contains("just seed small --again"),
+        refusal.contains("has changed since it was made")
+            && refusal.contains("just seed small --again"),
         "{refusal}"
     );
     assert!(

@@ -444,7 +444,7 @@ async fn ask_for_a_slow_code(address: SocketAddr) -> std::io::Result<TcpStream> 
 async fn read_to_the_end(connection: &mut TcpStream) -> Result<String, Failure> {
     let mut answer = Vec::new();
     let read = timeout(ANSWER_LIMIT, connection.read_to_end(&mut answer)).await;
-    let got = || format!("no end of it within {} s", ANSWER_LIMIT.as_secs());
+    let got = || format!("it did not end within {} s", ANSWER_LIMIT.as_secs());
     let _ = read.map_err(|_| Failure::new("an answer", got()))?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }

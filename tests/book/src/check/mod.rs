@@ -72,7 +72,7 @@ fn render(workspace: &Workspace, folder: &Path) -> anyhow::Result<()> {
     let preprocessor = format!("\"{}\"", program.display());
     let mdbook = probe::tool(workspace, "mdbook").ok_or_else(|| {
         Trouble::new("there is no mdbook to render the book with")
-            .expected("mdbook on PATH or in .workshop/tools/bin")
+            .expected("mdbook on the PATH, or in .workshop/tools/bin")
             .next("./justw --bring mdbook")
     })?;
     let output = Command::new(mdbook)

@@ -190,7 +190,7 @@ impl<'a> Step<'a> {
         if let Some(conflict) = conflicts.first() {
             let file = files::shown(self.workspace, &folder.join(&conflict.path));
             return Trouble::new(format!(
-                "{file} holds a learner's work, and the change runs into it"
+                "{file} has a learner's work in it, which conflicts with the change"
             ))
             .expected("the starter, or work in other places than the change")
             .next(format!(
@@ -277,9 +277,9 @@ impl<'a> Step<'a> {
         for write in &self.writes {
             let (before, after) = (write.before.as_ref(), write.after.as_ref());
             files::replace(&way, &write.path, before, after).with_context(|| {
-                Trouble::new(format!("{} is carried in part only", self.exercise.name()))
+                Trouble::new(format!("{} was only partly carried", self.exercise.name()))
                     .expected("files that nobody else writes meanwhile, and room on the disk")
-                    .next("the same command again finishes it")
+                    .next("run the same command again; it finishes what is left")
             })?;
         }
         Ok(())

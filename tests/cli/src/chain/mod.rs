@@ -46,7 +46,7 @@ pub fn not_carried(
         let Some(taken) = record.taken_from(source) else {
             let record = originals::CARRIED;
             faults.push(format!(
-                "{record} says nothing of {name}; run just carry {name}"
+                "{record} doesn't mention {name}; run just carry {name}"
             ));
             continue;
         };

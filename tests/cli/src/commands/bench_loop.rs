@@ -155,7 +155,7 @@ async fn one_loop(
 
 /// What goes before any work: a look whether the tool is to be built, and its start.
 fn tool_start(workspace: &Workspace) -> anyhow::Result<Duration> {
-    let tool = std::env::current_exe().context("the tool does not find itself")?;
+    let tool = std::env::current_exe().context("the tool cannot find its own program")?;
     let justw = workspace.root().join("justw");
     let mut took = Vec::new();
     for round in 0..=LOOPS {

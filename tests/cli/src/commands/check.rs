@@ -145,7 +145,7 @@ fn faulty(target: Subject, error: anyhow::Error) -> anyhow::Result<(LastCheck, T
         BuildError::CouldNotBuild(error) => return Err(error),
     };
     let trouble = Trouble::new(format!(
-        "{label} does not compile; the compiler's words are above"
+        "{label} does not compile; see the compiler's messages above"
     ));
     let of_rustc = errors.iter().find(|error| error.code.starts_with('E'));
     let explain = of_rustc.map_or(String::new(), |error| {

@@ -59,11 +59,13 @@ fn judge(target: Target, trial: &Trial) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Passed);
     }
     let log = last_lines(&trial.log);
-    Trouble::new(format!("the image of {target} does not serve{log}"))
-        .expected("a user other than 0, the health healthy, and status 200")
-        .next(format!("read the lines above, and {target}'s Dockerfile"))
-        .failed()
-        .err()
+    Trouble::new(format!(
+        "the image of {target} does not work as a service{log}"
+    ))
+    .expected("a user other than 0, a health check that passes, and status 200")
+    .next(format!("read the lines above, and {target}'s Dockerfile"))
+    .failed()
+    .err()
 }
 
 fn megabytes(bytes: u64) -> String {

@@ -152,10 +152,13 @@ fn make_room(kit: &Path, inputs: &str) -> anyhow::Result<()> {
     let is_empty = fs::read_dir(kit)?.next().is_none();
     let is_kit = kit.join(LIST).is_file() || kit.join("crates.tar.gz").is_file();
     if !is_empty && !is_kit {
-        return Trouble::new(format!("{} holds something else than a kit", kit.display()))
-            .expected("an empty folder, one that is not there yet, or an older kit")
-            .next(format!("just kit {}", kit.join("kit").display()))
-            .err();
+        return Trouble::new(format!(
+            "{} has other files in it than a kit's",
+            kit.display()
+        ))
+        .expected("an empty folder, one that is not there yet, or an older kit")
+        .next(format!("just kit {}", kit.join("kit").display()))
+        .err();
     }
     let is_of_this_state =
         files::read_if_there(&kit.join(INPUTS))?.as_deref() == Some(inputs.as_bytes());
@@ -200,7 +203,7 @@ async fn kotlin_builds(
             output.status,
             last_lines(&said)
         ))
-        .expected("a network, and a checkout whose Kotlin is as it came")
+        .expected("a network, and a checkout whose Kotlin is unchanged")
         .next("just check kotlin")
         .err()
     };
@@ -251,10 +254,7 @@ fn pack(kit: &Path, name: &str, workbench: &Path, args: &[&str]) -> anyhow::Resu
         .arg(std::path::absolute(kit)?.join(name))
         .args(&args[1..])
         .current_dir(workbench);
-    ends_well(
-        &mut tar,
-        "look whether there is room left on that disk: df -h",
-    )?;
+    ends_well(&mut tar, "see how much room is left on that disk: df -h")?;
     let megabytes = kit.join(name).metadata()?.len() as f64 / 1e6;
     println!("  {name}, {megabytes:.0} MB");
     Ok(())

@@ -166,6 +166,6 @@ fn build_book(workspace: &Workspace, into: Option<&Path>) -> anyhow::Result<()> 
         return Ok(());
     }
     Trouble::new(format!("mdbook build ended with {status}"))
-        .next("just doctor; the words above say which page")
+        .next("just doctor; the messages above say which page")
         .err()
 }

@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
+
 use crate::cli::{CheckArgs, SeedArgs};
 use crate::commands::{build_book, check, doctor, seed};
 use crate::subject::Subject;
@@ -28,19 +30,26 @@ const TALK: Duration = Duration::from_secs(10 * 60);
 const AT_ONCE: Duration = Duration::from_secs(60);
 /// A check may take this part of the minutes for doing, since people check many times.
 const CHECKS: u32 = 20;
+/// What takes longer is stopped, and counts as what does not work.
+const GIVE_UP: Duration = Duration::from_secs(30 * 60);
 /// A quick measurement may take this much more than announced before the real one is expected to be late as well.
 const LATE: f64 = 1.25;
 
-/// Rehearses the exercises of a plan, or those that are named.
+/// Rehearses a plan: its exercises, and of these the measurements that every laptop takes. Or the exercises that are named.
 pub async fn run(workspace: &Workspace, plan: &str, only: &[Target]) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let takes = Takes::read(workspace)?;
-    let mut chosen = Plan::of(workspace, plan)?.exercises;
+    let Plan {
+        exercises: mut chosen,
+        mut measured,
+        ..
+    } = Plan::of(workspace, plan)?;
     if !only.is_empty() {
         chosen.clear();
         for target in only {
             chosen.extend(catalogue.of(*target)?.map(|exercise| exercise.number));
         }
+        measured.clone_from(&chosen);
     }
     let exercises = chosen.into_iter().map(|number| catalogue.get(number));
     let exercises: Vec<&Exercise> = exercises.collect::<anyhow::Result<_>>()?;
@@ -58,7 +67,8 @@ pub async fn run(workspace: &Workspace, plan: &str, only: &[Target]) -> anyhow::
     rehearsal.check(workspace, Target::Kotlin, TALK).await;
     for exercise in exercises {
         rehearsal.exercise(workspace, exercise).await;
-        if let Some(announced) = takes.seconds(exercise) {
+        let is_measured = measured.contains(&exercise.number);
+        if let Some(announced) = takes.seconds(exercise).filter(|_| is_measured) {
             rehearsal.measurement(workspace, exercise, announced).await;
         }
     }
@@ -82,14 +92,14 @@ impl Rehearsal {
         doing: impl Future<Output = anyhow::Result<Outcome>>,
     ) -> bool {
         let started = Instant::now();
-        let done = doing.await;
+        let done = stopped_after(GIVE_UP, doing).await;
         let took = started.elapsed();
         match done {
             Ok(Outcome::Passed) => {
                 self.took(what, planned, took);
                 return true;
             }
-            Ok(_) => self.failed(what, planned, took, "its words are above", what),
+            Ok(_) => self.failed(what, planned, took, "see its output above", what),
             Err(error) => {
                 let next = Trouble::of(&error).and_then(Trouble::what_next);
                 let said = error.to_string();
@@ -204,6 +214,21 @@ impl Rehearsal {
     }
 }
 
+/// What comes of it, or that it took too long. What it has started ends with it.
+async fn stopped_after(
+    limit: Duration,
+    doing: impl Future<Output = anyhow::Result<Outcome>>,
+) -> anyhow::Result<Outcome> {
+    timeout(limit, doing).await.unwrap_or_else(|_| {
+        let minutes = limit.as_secs() / 60;
+        Trouble::new(format!(
+            "it did not end within {minutes} minutes, and was stopped"
+        ))
+        .next("try it by itself")
+        .err()
+    })
+}
+
 /// The book, into a folder that is removed again.
 async fn book(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let destination = tempfile::tempdir()?;
@@ -222,6 +247,12 @@ async fn built(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn what_does_not_end_is_stopped() {
+        let hanging = stopped_after(Duration::ZERO, std::future::pending()).await;
+        assert!(hanging.is_err_and(|error| error.to_string().contains("was stopped")));
+    }
 
     #[tokio::test]
     async fn what_is_too_slow_or_does_not_work_is_in_the_list_at_the_end() {

@@ -8,7 +8,7 @@ use workshop_results::report;
 /// Writes `results/report.md`.
 pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let report = report::gather(workspace)?.ok_or_else(|| {
-        Trouble::new("there is nothing to report: you have measured nothing yet")
+        Trouble::new("there is nothing to report: you haven't measured anything yet")
             .expected("at least one result in the folder results")
             .next(format!("{}, then just report", report::FIRST))
     })?;

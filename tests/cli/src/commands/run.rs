@@ -168,7 +168,7 @@ impl Session<'_> {
     /// Lets the line to the database fall silent at each Enter; never ends.
     async fn fall_silent(&self) {
         if let Some(line) = &self.line {
-            println!("Enter lets the connections that are open fall silent: new ones still work");
+            println!("press Enter to let the open connections fall silent; new ones still work");
             let mut pressed = enter_pressed();
             while pressed.recv().await.is_some() {
                 println!("{} connections are silent from now on", line.open());
@@ -247,10 +247,8 @@ fn address(port: Option<u16>) -> anyhow::Result<SocketAddr> {
     match (TcpListener::bind(usual), port) {
         (Ok(_), _) => Ok(usual),
         (Err(_), None) => Ok(free_address()?),
-        (Err(error), Some(port)) => {
-            Trouble::new(format!("port {port} cannot be listened on: {error}"))
-                .next("name another with --port, or none: then a free one is taken")
-                .err()
-        }
+        (Err(error), Some(port)) => Trouble::new(format!("cannot listen on port {port}: {error}"))
+            .next("choose another with --port, or leave it out: then the tool takes a free one")
+            .err(),
     }
 }

@@ -64,7 +64,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         report.print();
         if report.outcome() != Outcome::Passed {
             return Trouble::new(format!("{target} does not keep the contract"))
-                .expected("a checkout as it came: both services are the course's own")
+                .expected("an unchanged checkout: both services are the course's own")
                 .next(format!("git status; just check {target}"))
                 .failed()
                 .err();
@@ -125,6 +125,6 @@ fn bring_tools(workspace: &Workspace) -> anyhow::Result<()> {
         return Ok(());
     }
     Trouble::new("the tools that measure could not be brought")
-        .next("./justw --bring oha; the words above say why")
+        .next("./justw --bring oha; the messages above say why")
         .err()
 }

@@ -156,7 +156,7 @@ impl Changes {
         let told = watching(notify::recommended_watcher(tell.clone()), folder);
         let watcher = told.or_else(|error| {
             eprintln!(
-                "note: the system cannot tell of changes ({error}); looking every second (see just doctor)"
+                "note: the system cannot report changes ({error}), so the files are read once per second (see just doctor)"
             );
             let config = notify::Config::default()
                 .with_poll_interval(POLL)
@@ -175,7 +175,7 @@ impl Changes {
         self.events
             .recv()
             .await
-            .context("the watching of files ended by itself")?;
+            .context("the system stopped reporting changes")?;
         while let Ok(Some(())) = tokio::time::timeout(QUIET, self.events.recv()).await {}
         Ok(())
     }

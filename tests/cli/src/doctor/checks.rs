@@ -60,14 +60,17 @@ impl Check {
             (Expected::AtLeast(oldest), Some(found))
                 if Version::find(oldest) > Some(found.clone()) =>
             {
-                Some(("old", format!("{found}, needed is {oldest} or newer")))
+                Some(("old", format!("{found}; {oldest} or newer is needed")))
             }
             (Expected::Pinned(pinned), Some(found)) => Version::find(pinned)
                 // A newer `just` reads the same justfile; the others are pinned, because their output and protocols are read.
                 .filter(|pinned| found != *pinned && !(name == "just" && found.does_for(pinned)))
                 .map(|pinned| {
                     let word = if found < pinned { "old" } else { "new" };
-                    (word, format!("{found}, the workshop is made with {pinned}"))
+                    (
+                        word,
+                        format!("{found}; the workshop was made with {pinned}"),
+                    )
                 }),
             _ => None,
         };
@@ -183,7 +186,7 @@ pub(super) async fn web_assembly(system: &System) -> Finding {
         Some(compiler) => Finding::ok(name, compiler.to_string()),
         None => Finding::note(
             name,
-            "no compiler here makes modules; exercise 10 needs one",
+            "no compiler here can make modules; exercise 10 needs one",
         )
         .with(system.wasm_target()),
     }

@@ -75,7 +75,7 @@ pub(super) async fn examine(workspace: &Workspace, system: &System) -> (Vec<Find
 fn disk(workspace: &Workspace) -> Finding {
     match files::free_bytes(workspace.root()) {
         Ok(free) => judge_disk(free, workspace.cargo_target().join("debug").is_dir()),
-        Err(error) => Finding::note("disk", format!("cannot be asked how much is free: {error}")),
+        Err(error) => Finding::note("disk", format!("cannot find out how much is free: {error}")),
     }
 }
 
@@ -124,7 +124,7 @@ fn watches(system: &System, limit: u64) -> Finding {
     if limit >= WATCHES {
         return Finding::ok("file watching", format!("{limit} files"));
     }
-    let detail = format!("{limit} files only; just watch falls back to looking every second");
+    let detail = format!("{limit} files only; just watch reads the files once per second instead");
     let fix = system.as_administrator("sysctl fs.inotify.max_user_watches=65536");
     Finding::note("file watching", detail).with(fix)
 }

@@ -119,7 +119,7 @@ async fn all_made_by(
         _ => {
             let what = format!("cargo could not build {}: {status}", krate.package);
             let trouble = Trouble::new(what)
-                .expected("a program or a library; what cargo said is above")
+                .expected("a program or a library; see cargo's messages above")
                 .next("just doctor");
             Err(BuildError::CouldNotBuild(trouble.into()))
         }

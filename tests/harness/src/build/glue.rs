@@ -75,7 +75,7 @@ pub async fn build(
 pub fn plain_name(library: &Path) -> anyhow::Result<String> {
     let name = library.file_name().and_then(|name| name.to_str());
     let name = name.and_then(|name| name.strip_prefix(DLL_PREFIX)?.strip_suffix(DLL_SUFFIX));
-    let name = name.with_context(|| format!("{} is no library", library.display()))?;
+    let name = name.with_context(|| format!("{} isn't a library", library.display()))?;
     Ok(library.with_file_name(name).display().to_string())
 }
 
@@ -144,10 +144,10 @@ fn not_compiled(krate: &Crate, said: &str) -> BuildError {
     if complaints.is_empty() {
         eprintln!("{said}");
         let trouble = Trouble::new(format!(
-            "Maven could not compile the Kotlin of {}; its words stand above",
+            "Maven could not compile the Kotlin of {}; see its messages above",
             krate.package
         ))
-        .expected("pom.xml as it came with the course, and a compiler that can be brought")
+        .expected("pom.xml as it came with the course, and a network or a local repository with the Kotlin compiler")
         .next("git status; just doctor");
         return BuildError::CouldNotBuild(trouble.into());
     }

@@ -203,7 +203,7 @@ async fn run(program: &str, args: &[&str], folder: &Path) -> anyhow::Result<Stri
         Answer::Said(text) => return Ok(text),
         Answer::Refused(why) => why,
         Answer::Absent => "it is not on the PATH".to_owned(),
-        Answer::Silent(limit) => format!("it has not ended within {} s", limit.as_secs()),
+        Answer::Silent(limit) => format!("it did not end within {} s", limit.as_secs()),
     };
     Err(fails(program, &why))
 }
@@ -213,10 +213,12 @@ fn first_line(text: &str) -> String {
 }
 
 fn fails(program: &str, why: &str) -> anyhow::Error {
-    Trouble::new(format!("{program} does not do what the image needs: {why}"))
-        .expected("a Docker engine, its program docker, and a target that builds")
-        .next("docker info; just doctor")
-        .into()
+    Trouble::new(format!(
+        "{program} failed while it worked on the image: {why}"
+    ))
+    .expected("a Docker engine, its program docker, and a target that builds")
+    .next("docker info; just doctor")
+    .into()
 }
 
 #[cfg(test)]

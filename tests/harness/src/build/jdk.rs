@@ -67,7 +67,7 @@ impl Jdk {
     /// The JDK in this folder, if it holds one (a compiler, not only a runtime).
     fn at(home: &Path) -> Result<Self, &'static str> {
         if !home.is_dir() {
-            return Err("is no folder");
+            return Err("isn't a folder");
         }
         let java = home.join("bin/java");
         if !java.is_file() {
@@ -79,7 +79,7 @@ impl Jdk {
         let version = version_in_release(home).or_else(|| property(&java, "java.version"));
         Ok(Jdk {
             home: home.canonicalize().unwrap_or_else(|_| home.to_path_buf()),
-            version: version.ok_or("does not tell its version")?,
+            version: version.ok_or("doesn't say which version it is")?,
         })
     }
 }
@@ -100,7 +100,7 @@ pub fn find() -> Result<Jdk, Trouble> {
     search().map_err(|lack| {
         Trouble::new(format!("the Kotlin side needs a JDK: {}", lack.what))
             .expected(format!(
-                "a JDK {OLDEST} or newer, by JAVA_HOME, on the PATH or where the system puts them"
+                "a JDK {OLDEST} or newer: in JAVA_HOME, on the PATH, or where the system installs them"
             ))
             .next(next(lack.instead))
     })
@@ -114,7 +114,7 @@ pub fn find_at_least(feature: u32, what: &str) -> Result<Jdk, Trouble> {
     }
     let other = elsewhere(feature);
     Err(Trouble::new(format!(
-        "{what} needs a JDK {feature} or newer, found is {} in {}",
+        "{what} needs a JDK {feature} or newer; found {} in {}",
         jdk.version,
         jdk.home.display()
     ))
@@ -132,7 +132,7 @@ fn next(instead: Option<PathBuf>) -> String {
     match instead {
         Some(home) => format!("export JAVA_HOME={}", home.display()),
         None => format!(
-            "{}; just doctor shows what is found then",
+            "{}; then just doctor shows what it finds",
             System::here().install(&fix::JDK).in_words()
         ),
     }
@@ -164,16 +164,16 @@ fn decide(
 ) -> Result<Jdk, Lack> {
     let good = |jdk: &Jdk| jdk.feature() >= OLDEST;
     let lack = |what, old, instead| Err(Lack { what, old, instead });
-    let needed = format!("needed is {OLDEST} or newer ({RECOMMENDED} is best)");
+    let needed = format!("{OLDEST} or newer is needed ({RECOMMENDED} is best)");
     let Some(home) = java_home else {
         return match newest(candidates) {
             Some(jdk) if good(&jdk) => Ok(jdk),
             Some(Jdk { home, version }) => lack(
-                format!("{version} in {}, {needed}", home.display()),
+                format!("{version} in {}; {needed}", home.display()),
                 true,
                 None,
             ),
-            None => lack(format!("no JDK found, {needed}"), false, None),
+            None => lack(format!("no JDK found; {needed}"), false, None),
         };
     };
     let named = format!("JAVA_HOME names {}", home.display());
@@ -181,7 +181,7 @@ fn decide(
         Ok(jdk) if good(&jdk) => return Ok(jdk),
         Ok(jdk) => (
             format!(
-                "{named}, a JDK {}; needed is {OLDEST} or newer",
+                "{named}, a JDK {}; {OLDEST} or newer is needed",
                 jdk.version
             ),
             true,
@@ -287,7 +287,7 @@ mod tests {
         for (java_home, says) in [
             (&old, "a JDK 1.8.0_392"),
             (&runtime, "without bin/javac"),
-            (&nowhere, "is no folder"),
+            (&nowhere, "isn't a folder"),
         ] {
             let lack = decide(Some(java_home), [new.clone()].into_iter())
                 .expect_err("one that will not do");

@@ -74,8 +74,8 @@ async fn package(workspace: &Workspace, project: &Path, java_home: &Path) -> any
     let output = maven(project, java_home, &args).await?;
     if !output.status.success() {
         std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
-        let trouble = Trouble::new("Maven could not build the Kotlin service; its words stand above")
-            .expected("exercises/kotlin-service as it came with the course, and libraries that can be brought")
+        let trouble = Trouble::new("Maven could not build the Kotlin service; see its messages above")
+            .expected("exercises/kotlin-service as it came with the course, and a network or a local repository with its libraries")
             .next("git status exercises/kotlin-service; just doctor");
         return Err(trouble.into());
     }
@@ -95,7 +95,7 @@ pub async fn maven(project: &Path, java_home: &Path, args: &[String]) -> anyhow:
         .stderr(Stdio::piped());
     let maven = program::start(command).map_err(|error| {
         Trouble::new(format!("Maven cannot be run: {error}"))
-            .expected("mvn 3.8 or newer on PATH")
+            .expected("mvn 3.8 or newer on the PATH")
             .next("just doctor")
     })?;
     Ok(maven.output().await?)

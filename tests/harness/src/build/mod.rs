@@ -31,8 +31,9 @@ pub async fn build(
             let catalogue = Catalogue::read(workspace)?;
             let exercise = catalogue.get(number)?;
             if !exercise.is_crate() {
-                let trouble =
-                    Trouble::new(format!("{target} is no service: there is nothing to build"));
+                let trouble = Trouble::new(format!(
+                    "{target} isn't a service, so there is nothing to build"
+                ));
                 return Err(BuildError::CouldNotBuild(
                     trouble.next(format!("just check {target}")).into(),
                 ));

@@ -33,14 +33,14 @@ pub enum Lack {
     #[error("not on the PATH, and not in {}", USUAL_FOLDERS.join(", "))]
     Missing,
     /// It is too old.
-    #[error("{0}, needed is {major}.{minor} or newer", major = OLDEST.0, minor = OLDEST.1)]
+    #[error("{0}; {major}.{minor} or newer is needed", major = OLDEST.0, minor = OLDEST.1)]
     Old(String),
 }
 
 impl From<Lack> for Trouble {
     fn from(lack: Lack) -> Trouble {
         let fix = System::here().install(&fix::NGINX);
-        Trouble::new(format!("there is no nginx to use: {lack}"))
+        Trouble::new(format!("there is no nginx that can be used: {lack}"))
             .expected("nginx, which stands in front of both services in exercise 12")
             .next(format!("{}; just doctor", fix.in_words()))
     }

@@ -51,7 +51,7 @@ impl fmt::Display for Compiler {
             Library::Installed => write!(f, "the target {TARGET} is installed"),
             Library::FromSources => write!(
                 f,
-                "{DISTRIBUTION_RUSTC} makes modules, with its standard library from sources"
+                "{DISTRIBUTION_RUSTC} can make modules, with its standard library from sources"
             ),
         }
     }
@@ -114,12 +114,12 @@ impl Compiler {
 /// optimised reach it.
 pub async fn build(workspace: &Workspace, krate: &Crate) -> Result<PathBuf, BuildError> {
     let compiler = Compiler::find().ok_or_else(|| {
-        let trouble = Trouble::new("no compiler here makes WebAssembly modules")
+        let trouble = Trouble::new("no compiler here can make WebAssembly modules")
             .expected(format!(
                 "Rust's target {TARGET}, or the distribution's compiler with the sources of its standard library and {LINKER}"
             ))
             .next(format!(
-                "{}; just doctor shows what is found then",
+                "{}; then just doctor shows what it finds",
                 System::here().wasm_target().in_words()
             ));
         BuildError::CouldNotBuild(trouble.into())

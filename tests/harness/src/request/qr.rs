@@ -32,7 +32,7 @@ pub fn decode(image: &[u8]) -> Result<QrCode, String> {
     let (color, depth) = decoder
         .read_header_info()
         .map(|header| (header.color_type, header.bit_depth))
-        .map_err(|error| format!("{} bytes that are no PNG image: {error}", image.len()))?;
+        .map_err(|error| format!("{} bytes that aren't a PNG image: {error}", image.len()))?;
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let (pixels, frame) = pixels(decoder).map_err(|error| format!("a broken PNG: {error}"))?;
     let (width, channels) = (frame.width as usize, frame.color_type.samples());

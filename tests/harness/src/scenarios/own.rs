@@ -152,7 +152,7 @@ impl Workbench {
         let launch = launch.map_err(|error| match error {
             BuildError::DoesNotCompile { .. } => TestError::Failed(Failure::new(
                 format!("a crate that calls qr::png of {DRAWING}, and nothing else in it"),
-                "with another drawing in its place it does not compile; the compiler's words stand above",
+                "with another drawing in its place it does not compile; see the compiler's messages above",
             )),
             BuildError::CouldNotBuild(error) => TestError::CouldNotJudge(error),
         })?;

@@ -179,7 +179,7 @@ impl Stage {
 pub fn database_trouble(error: anyhow::Error) -> anyhow::Error {
     error.context(
         Trouble::new(
-            "the database went away while the tests ran: nothing can be said about the service",
+            "the database went away while the tests ran, so they say nothing about the service",
         )
         .next("run the check again; just doctor if it happens again"),
     )

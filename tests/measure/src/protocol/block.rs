@@ -146,7 +146,7 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
         let lost_its_port = service.exited().is_some() && service::port_was_taken(&log);
         if !lost_its_port || attempt == PORT_ATTEMPTS {
             return Err(Trouble::new(format!(
-                "{} has not given its first answer within {} s; its last words:\n{log}",
+                "{} did not give its first answer within {} s; its log ends with\n{log}",
                 subject.id(),
                 limit.as_secs(),
             ))
@@ -181,7 +181,7 @@ async fn spawn(
     });
     waited
         .await
-        .context("the wait for the first answer broke off")
+        .context("the wait for the first answer was cut short")
 }
 
 /// Tells the blocking wait that nobody waits for it any more.
@@ -450,7 +450,7 @@ pub async fn run(
     }
     if let Some(status) = service.exited() {
         return Err(Trouble::new(format!(
-            "{} ended under load ({status}); its last words:\n{}",
+            "{} ended under load ({status}); its log ends with\n{}",
             subject.id(),
             service.log_tail(LOG_LINES)
         ))

@@ -128,7 +128,7 @@ pub async fn built(
     let launch = build::build(workspace, target, profile).await;
     launch.map_err(|error| match error {
         BuildError::DoesNotCompile { .. } => {
-            Trouble::new(format!("{error}; what the compiler said is above"))
+            Trouble::new(format!("{error}; see the compiler's messages above"))
                 .next(format!("just check {target}"))
                 .failed()
                 .into()

@@ -115,7 +115,7 @@ pub async fn on_stages<T>(
 /// Services that do different work, as an error for people.
 pub fn not_the_same(suspect: &str, reason: impl Display) -> anyhow::Error {
     Trouble::new(format!("invalid: {reason}"))
-        .expected("services that do the same work; a comparison of anything else says nothing")
+        .expected("services that do the same work; nothing else can be compared")
         .next(format!("just check {suspect}"))
         .failed()
         .into()

@@ -123,9 +123,9 @@ impl<'a> Lab<'a> {
         drop(client);
         service.stop().await;
         answered.map_err(|reason| {
-            Trouble::new(format!("{target} can't do yet what is measured: {reason}"))
+            Trouble::new(format!("{target} isn't ready to be measured: {reason}"))
                 .expected(format!(
-                    "200 from GET {path}, before a release is built for minutes"
+                    "200 from GET {path}; the release build would take minutes"
                 ))
                 .next(format!("just check {target}"))
                 .failed()
@@ -256,7 +256,7 @@ fn agreed(data_set: DataSet) -> anyhow::Result<()> {
         }
     }
     Err(Trouble::new(question)
-        .expected("that somebody agrees, or a smaller data set")
+        .expected("your consent, or a smaller data set")
         .next(format!(
             "just seed {data_set}; or measure with --data-set pi, which has a million rows"
         ))

@@ -46,7 +46,7 @@ pub fn label(machine: &Machine) -> String {
 pub fn warning(machine: &Machine) -> Option<String> {
     let throttled = machine.throttled.as_deref()?.rsplit_once('=')?.1;
     (throttled != "0x0").then(|| {
-        format!("the board has throttled itself (get_throttled={throttled}): cool it or feed it better, and measure again")
+        format!("the board has throttled itself (get_throttled={throttled}): give it better cooling or a stronger power supply, and measure again")
     })
 }
 

@@ -157,7 +157,7 @@ async fn same_probes(stages: &[Stage]) -> anyhow::Result<()> {
 
 /// The tool itself under a name that stays, even when the tool is built again meanwhile.
 fn helper(scratch: &Path) -> anyhow::Result<PathBuf> {
-    let tool = std::env::current_exe().context("the tool does not know where it is")?;
+    let tool = std::env::current_exe().context("the tool cannot find its own program")?;
     let kept = scratch.join("workshop");
     Ok(match std::fs::hard_link(&tool, &kept) {
         Ok(()) => kept,

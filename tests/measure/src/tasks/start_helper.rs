@@ -154,7 +154,10 @@ pub fn stop(order: &Order) -> anyhow::Result<()> {
             break;
         }
         if asked.elapsed() > order.launch.limits.stop * 2 {
-            anyhow::bail!("{} does not end, not even by SIGKILL", order.launch.label);
+            anyhow::bail!(
+                "{} does not end, not even after SIGKILL",
+                order.launch.label
+            );
         }
         if asked.elapsed() > order.launch.limits.stop {
             let _ = kill(pid, Signal::SIGKILL);

@@ -62,7 +62,7 @@ struct JsonResult {
 pub fn parse(text: &str) -> anyhow::Result<Vec<Duration>> {
     let json: Json = serde_json::from_str(text).map_err(|error| {
         Trouble::new(format!(
-            "hyperfine wrote something else than its JSON: {error}"
+            "hyperfine wrote something other than its JSON: {error}"
         ))
         .expected("hyperfine 1.20")
         .next("./justw --bring hyperfine")

@@ -23,13 +23,13 @@ use workshop_base::workspace::Workspace;
 pub fn find(workspace: &Workspace, tool: &str) -> anyhow::Result<PathBuf> {
     look(workspace, tool).ok_or_else(|| {
         Trouble::new(format!(
-            "{tool} is not on PATH and not among the course's tools"
+            "{tool} is neither on the PATH nor among the course's tools"
         ))
         .expected(format!(
             "{tool} in a folder of PATH, or in {}",
             workspace.tools().join("bin").display()
         ))
-        .next("./justw --bring oha hyperfine; others come with the system's packages")
+        .next("./justw --bring oha hyperfine; other tools are packages of your system")
         .into()
     })
 }

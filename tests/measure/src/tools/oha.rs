@@ -154,7 +154,7 @@ impl Run {
         let json: Json = serde_json::from_str(text).map_err(|error| {
             let shown: String = text.chars().take(200).collect();
             Trouble::new(format!(
-                "oha printed something else than its JSON ({error}): {shown}"
+                "oha printed something other than its JSON ({error}): {shown}"
             ))
             .expected("oha 1.16 or newer")
             .next("./justw --bring oha")

@@ -50,7 +50,7 @@ pub fn parse(csv: &str) -> anyhow::Result<Vec<Request>> {
     let places = COLUMNS.map(|column| header.iter().position(|name| *name == column));
     let [Some(sent), Some(delay), Some(duration), Some(status)] = places else {
         return Err(Trouble::new(format!(
-            "oha printed something else than its CSV: {}",
+            "oha printed something other than its CSV: {}",
             header.join(",").chars().take(200).collect::<String>()
         ))
         .expected("oha 1.16 or newer")

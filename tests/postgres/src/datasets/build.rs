@@ -116,7 +116,7 @@ fn gone(set: DataSet, cause: &sqlx::Error) -> anyhow::Error {
     Trouble::new(format!(
         "the database went away while {set} was made: {why}"
     ))
-    .expected("a server that stays; nothing half-made counts")
-    .next(format!("just seed {set} starts anew"))
+    .expected("a server that keeps running; an unfinished data set doesn't count")
+    .next(format!("just seed {set} starts again"))
     .into()
 }

@@ -32,7 +32,7 @@ pub(super) async fn check(server: &Server, set: DataSet) -> anyhow::Result<()> {
         None if set == DataSet::Small => Ok(()),
         None => {
             eprintln!(
-                "{set} needs {} free; the disk of a server that you run cannot be asked from here",
+                "{set} needs {} free; the tool can't see the disk of a server that you run",
                 readable(needed(set))
             );
             Ok(())
@@ -59,7 +59,9 @@ fn judge(free: u64, set: DataSet, provider: Provider) -> Result<(), Trouble> {
 /// What to say when the disk was full in the middle.
 pub(super) fn ran_out(set: DataSet, provider: Provider) -> Trouble {
     too_small(
-        format!("the database's disk is full; {set} was not made and what there was of it is gone"),
+        format!(
+            "the database's disk is full; {set} was not made, and its unfinished part was removed"
+        ),
         set,
         provider,
     )

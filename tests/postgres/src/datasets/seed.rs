@@ -39,7 +39,7 @@ pub async fn seed(server: &Server, workspace: &Workspace, set: DataSet) -> anyho
     find_or_make(server, workspace, set, false).await
 }
 
-/// As [`seed`], but drops a data set that is there and makes it anew.
+/// As [`seed`], but drops a data set that is there and makes it again.
 pub async fn seed_again(
     server: &Server,
     workspace: &Workspace,
@@ -153,10 +153,12 @@ impl Seeding<'_> {
         };
         match wrong {
             None => Ok(true),
-            Some(why) => Trouble::new(format!("the data set {set} is not what was made: {why}"))
-                .expected(format!("the fingerprint {}", records::fingerprint(set)))
-                .next(format!("just seed {set} --again makes it anew"))
-                .err(),
+            Some(why) => Trouble::new(format!(
+                "the data set {set} has changed since it was made: {why}"
+            ))
+            .expected(format!("the fingerprint {}", records::fingerprint(set)))
+            .next(format!("just seed {set} --again makes it again"))
+            .err(),
         }
     }
 
@@ -238,9 +240,11 @@ impl Drop for Underway<'_> {
         });
         let set = self.set;
         match undone {
-            Ok(Ok(())) => eprintln!("what there was of {set} is gone; just seed {set} starts anew"),
+            Ok(Ok(())) => {
+                eprintln!("the unfinished {set} was removed; just seed {set} starts again")
+            }
             _ => {
-                eprintln!("what there is of {set} counts for nothing; the next command removes it")
+                eprintln!("the unfinished {set} doesn't count; the next command removes it")
             }
         }
     }

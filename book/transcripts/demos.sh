@@ -32,11 +32,11 @@ begin() {
     printed="$work/$1.printed"
     mkfifo "$work/$1.keys"
     exec 3<>"$work/$1.keys"
-    just run "$@" <"$work/$1.keys" >"$printed" 2>&1 3>&- &
+    just run "$@" <"$work/$1.keys" >"$printed" 2>"$printed.log" 3>&- &
     started="$started $!"
-    until grep -q '^Ctrl-C stops it' "$printed"; do
+    until grep -qs '^Ctrl-C stops it' "$printed"; do
         if ! kill -0 "$!" 2>/dev/null; then
-            echo "capture: just run $* has ended: $(tail -n 3 "$printed")" >&2
+            echo "capture: just run $* has ended: $(tail -n 3 "$printed.log")" >&2
             return 1
         fi
         sleep 0.2
@@ -52,20 +52,20 @@ end() {
     started=''
 }
 
-# Five silences under load, and a request afterwards: what `just run` prints, and what its service answers then.
+# A dozen silences under load, and a request afterwards: what `just run` prints, and what its service answers then.
 silences() {
-    begin "$1" --release --silences || return
+    begin "$1" --silences || return
     request=$(sed -n 's/^try: *//p' "$printed")
     address=$(printf '%s' "$request" | sed "s#.*'\(http://[^/]*\)/.*#\1#")
-    oha --no-tui -z 20s -c 16 -H 'X-API-Key: valid_key' --rand-regex-url "$address/read/[1-9][0-9]{3}" >/dev/null 2>&1 &
+    oha --no-tui -z 30s -c 16 -H 'X-API-Key: valid_key' --rand-regex-url "$address/read/[1-9][0-9]{3}" >/dev/null 2>&1 &
     load=$!
-    for _ in 1 2 3 4 5; do
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
         sleep 2
         echo >&3
     done
     wait "$load"
     {
-        printf '$ just run %s --release --silences\n' "$1"
+        printf '$ just run %s --silences\n' "$1"
         grep -v '^its log' "$printed"
         echo
         typed "$request"

@@ -37,7 +37,7 @@ use crate::cli::{Cli, Command};
 use crate::subject::Subject;
 
 use workshop_base::exercise::{Catalogue, Exercise};
-use workshop_base::outcome::{Interrupted, Outcome, Trouble};
+use workshop_base::outcome::{Interrupted, Outcome, Trouble, last_lines};
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -152,20 +152,25 @@ fn exercise(workspace: &Workspace, target: Target) -> anyhow::Result<Exercise> {
     }
 }
 
-/// Has mdBook build the book, into its usual folder or another one; what it says goes where this command's words go.
+/// Has mdBook build the book, into its usual folder or another one. What it says goes where this command's words go; for another
+/// folder, only if it fails.
 fn build_book(workspace: &Workspace, into: Option<&Path>) -> anyhow::Result<()> {
     let mut mdbook = std::process::Command::new("mdbook");
     mdbook.arg("build").current_dir(workspace.root());
+    mdbook.stdin(Stdio::null());
+    mdbook.stdout(Stdio::inherit()).stderr(Stdio::inherit());
     if let Some(folder) = into {
-        mdbook.arg("--dest-dir").arg(folder).stderr(Stdio::null());
+        mdbook.arg("--dest-dir").arg(folder).stderr(Stdio::piped());
     }
-    let status = mdbook.stdin(Stdio::null()).status().map_err(|error| {
+    let output = mdbook.output().map_err(|error| {
         Trouble::new(format!("mdbook cannot be run: {error}")).next("./justw --bring mdbook")
     })?;
-    if status.success() {
+    if output.status.success() {
         return Ok(());
     }
-    Trouble::new(format!("mdbook build ended with {status}"))
-        .next("just doctor; the messages above say which page")
+    let said = last_lines(&String::from_utf8_lossy(&output.stderr));
+    Trouble::new(format!("mdbook build ended with {}{said}", output.status))
+        .expected("a book without faults")
+        .next("just book-check names each fault with its page")
         .err()
 }

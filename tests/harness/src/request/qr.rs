@@ -131,6 +131,10 @@ mod tests {
 
     #[test]
     fn what_is_no_code_is_told_from_what_is_no_image() {
-        assert!(decode(b"no image").unwrap_err().contains("no PNG image"));
+        assert!(
+            decode(b"no image")
+                .unwrap_err()
+                .contains("aren't a PNG image")
+        );
     }
 }

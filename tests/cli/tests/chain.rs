@@ -383,7 +383,7 @@ fn a_learner_s_work_that_the_change_runs_into_is_left_alone() {
     assert_says(
         &said,
         &[
-            "exercises/03-second/src/main.rs holds a learner's work",
+            "exercises/03-second/src/main.rs has a learner's work in it",
             "just reset exercise-3",
         ],
     );

@@ -3,7 +3,8 @@
 //!
 //! A heading lists the failures that its section is for, separated by commas: a test's name, a compiler's code (`E0277`,
 //! `error` where there is none, `kotlin`), [`DOES_NOT_COMPILE`] or [`state::DOES_NOT_START`](crate::state::DOES_NOT_START). `E0277: Executor` is only for an E0277
-//! whose words contain "Executor", and goes before `E0277`; the same holds for tests, with the words of the failure.
+//! whose words contain "Executor", and goes before `E0277`, also before the exercise's own; the same holds for tests, with the
+//! words of the failure.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -34,6 +35,15 @@ impl Section {
     /// True where it is for named failures, not for what has no section.
     pub fn is_own(&self) -> bool {
         ![DOES_NOT_COMPILE, ANYTHING_ELSE].contains(&self.heading.as_str())
+    }
+
+    /// True where one of the first two levels has these words; lines may break anywhere.
+    pub fn says(&self, words: &str) -> bool {
+        let mut levels = self.levels.iter().take(2);
+        levels.any(|level| {
+            let level: Vec<&str> = level.split_whitespace().collect();
+            level.join(" ").contains(words)
+        })
     }
 
     /// The failures that the section is for.
@@ -72,9 +82,11 @@ pub fn of(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<Hint
 /// What went wrong first, and the section for it. Of several failures the first that has a section of its own counts: one
 /// mistake often draws others behind it. None where nothing is wrong.
 pub fn choose<'a>(files: &'a [Hints], check: &'a LastCheck) -> Option<(&'a Fault, &'a Section)> {
+    let sections = || files.iter().flat_map(|hints| &hints.sections);
     let own = |fault: &'a Fault| {
-        let section = files.iter().find_map(|hints| hints.for_fault(fault))?;
-        Some((fault, section))
+        let fitting = sections().find(|section| section.fits(fault));
+        let named = || sections().find(|section| section.is_for(&fault.name));
+        Some((fault, fitting.or_else(named)?))
     };
     let first = check.faults.first()?;
     let general = match check.outcome {
@@ -82,7 +94,6 @@ pub fn choose<'a>(files: &'a [Hints], check: &'a LastCheck) -> Option<(&'a Fault
         _ => ANYTHING_ELSE,
     };
     check.faults.iter().find_map(own).or_else(|| {
-        let sections = || files.iter().flat_map(|hints| &hints.sections);
         let section = sections().find(|section| section.is_for(general));
         Some((
             first,
@@ -169,20 +180,10 @@ impl Hints {
         }
     }
 
-    /// The section for a failure: one that names its words, else one that names it.
-    fn for_fault(&self, fault: &Fault) -> Option<&Section> {
-        let mut fitting = self.sections.iter().filter(|section| section.fits(fault));
-        fitting.next().or_else(|| self.named(&fault.name))
-    }
-
-    fn named(&self, name: &str) -> Option<&Section> {
-        self.sections.iter().find(|section| section.is_for(name))
-    }
-
     /// Those of the tests that have no section of their own.
     pub fn missing(&self, tests: &[String]) -> Vec<String> {
         let mut missing = tests.to_vec();
-        missing.retain(|test| self.named(test).is_none());
+        missing.retain(|test| !self.sections.iter().any(|section| section.is_for(test)));
         missing
     }
 }

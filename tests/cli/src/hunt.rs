@@ -132,6 +132,8 @@ fn choose(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Mistake>
         true => Mistake::all(&exercise.solution(workspace))?,
         false => Vec::new(),
     };
+    // One that doesn't compile or start needs no hunt: its check names the place.
+    mistakes.retain(Mistake::is_caught_by_a_test);
     if mistakes.len() > 1 {
         mistakes.retain(|mistake| Some(&mistake.slug) != last.as_ref());
     }

@@ -1,5 +1,5 @@
-//! Planted mistakes: patches of a reference, `mistakes/*.patch` beside it, each with a header that names the test that
-//! catches it.
+//! Planted mistakes: patches of a reference, `mistakes/*.patch` beside it, each with a header that names what catches it: a test,
+//! the compiler's code, or [`DOES_NOT_START`](crate::state::DOES_NOT_START).
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,12 @@ pub struct Mistake {
     pub slug: String,
     /// What it is, in a few words.
     pub title: String,
-    /// The test that catches it.
+    /// What catches it.
     pub caught_by: String,
     /// Why it is one.
     pub why: String,
+    /// Words of the hint for it, where they are declared.
+    pub hint: Option<String>,
     /// The whole text of the file, header included.
     pub patch: String,
 }
@@ -38,7 +40,7 @@ impl Mistake {
 
     fn read(file: PathBuf, slug: String, patch: String) -> anyhow::Result<Mistake> {
         let field = |name: &str| {
-            let mut lines = patch.lines().take(3);
+            let mut lines = patch.lines().take(4);
             let text = lines.find_map(|line| line.strip_prefix(name))?.trim();
             (!text.is_empty()).then(|| text.to_owned())
         };
@@ -51,14 +53,21 @@ impl Mistake {
                 .failed()
                 .err();
         };
+        let hint = field("Hint:");
         Ok(Mistake {
             file,
             slug,
             title,
             caught_by,
             why,
+            hint,
             patch,
         })
+    }
+
+    /// True where it compiles and starts, and a test catches it. Tests are named as sentences.
+    pub fn is_caught_by_a_test(&self) -> bool {
+        self.caught_by.contains('_')
     }
 
     /// What it is, why it is one, and how many lines it has: for someone who has looked for it.

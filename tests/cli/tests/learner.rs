@@ -519,6 +519,11 @@ fn assert_nothing_lost(course: &Course, mine: &BTreeMap<PathBuf, String>, point:
 #[test]
 fn a_hunt_plants_a_mistake_and_tells_no_more_than_the_test() {
     let course = Course::new();
+    // Where the compiler catches a mistake, there is nothing to hunt.
+    course.write(
+        &format!("{SOLUTION}/mistakes/refused.patch"),
+        &PANICS.replace("a_known_id_answers_its_record", "E0308"),
+    );
     let said = course.passes(&["hunt", "exercise-3"]);
     assert_says(
         &said,
@@ -535,7 +540,10 @@ fn a_hunt_plants_a_mistake_and_tells_no_more_than_the_test() {
         assert!(!course.path(HUNT).join(spoiler).exists(), "{spoiler}");
     }
     let again = course.passes(&["hunt", "exercise-3", "--minutes", "10"]);
-    assert_says(&again, &["the clock: ", " left"]);
+    assert_says(
+        &again,
+        &["the clock: ", " left", "a_known_id_answers_its_record"],
+    );
     assert!(
         course.attempts_at("hunt").is_empty(),
         "nothing was edited, so there is nothing to keep"

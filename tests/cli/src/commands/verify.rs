@@ -1,5 +1,5 @@
 //! `just verify`: the author's gate. A starter is red exactly as declared, a reference is green, each planted mistake is
-//! caught by the test that its file names, the Kotlin service keeps the whole contract, and the files fit together.
+//! caught by what its file names and has a hint, the Kotlin service keeps the whole contract, and the files fit together.
 
 use std::path::Path;
 use std::process::{Output, Stdio};
@@ -85,8 +85,8 @@ fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a E
         .err()
 }
 
-/// A mistake, and the crate with it: where that is, and how it is started; none when it does not compile.
-type Planted<'a> = (&'a Mistake, Option<(Copy, Launch)>);
+/// A mistake, and the crate with it: where that is, and how it is started; or why it does not compile.
+type Planted<'a> = (&'a Mistake, anyhow::Result<(Copy, Launch)>);
 
 struct Gate<'a> {
     workspace: &'a Workspace,
@@ -214,40 +214,57 @@ impl Gate<'_> {
         for place in 0..=count {
             let next = mistakes.get(place);
             let build = next.map(|mistake| self.planted(exercise, mistake, place % 2));
-            let judge = built.take().map(|planted| self.uncaught(exercise, planted));
+            let judge = built
+                .take()
+                .map(|planted| self.judged_mistake(exercise, planted));
             let (next, judged) = tokio::join!(OptionFuture::from(build), OptionFuture::from(judge));
-            if let Some((what, faults)) = judged.transpose()? {
-                self.hold(&what, faults);
+            if let Some((mistake, report)) = judged {
+                self.caught(exercise, mistake, report)?;
             }
-            built = next.transpose()?;
+            built = next;
         }
         Ok(())
     }
 
-    /// Plants each mistake in its kata. It is caught by a test or by the compiler, and a hint knows it.
+    /// Plants each mistake in its kata.
     async fn mistakes_in_katas(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
         let workspace = self.workspace;
         let solution = exercise.solution(workspace);
         let katas = Katas::of(workspace, exercise)?;
-        let hints = hints::of(workspace, exercise)?;
         for mistake in Mistake::all(&solution)? {
             let copy = Copy::patched(workspace, &solution, "mistake-0", &mistake.patch).await?;
-            let judged = katas.judge_patched(workspace, copy.krate(), &mistake.patch);
-            let check = check::outcome_of(Target::Solution(exercise.number), judged.await)?;
-            let caught_by = &mistake.caught_by;
-            let mut faults = Vec::new();
-            if !check.faults.iter().any(|fault| fault.name == *caught_by) {
-                faults.push(format!("the check found {:?}", check.faults));
-            }
-            if !hints::choose(&hints, &check).is_some_and(|(_, section)| section.is_own()) {
-                faults.push("no hint is for it".to_owned());
-            }
-            let what = format!(
-                "mistake {} is caught by {caught_by}, with a hint",
-                mistake.slug
-            );
-            self.hold(&what, faults);
+            let report = katas.judge_patched(workspace, copy.krate(), &mistake.patch);
+            self.caught(exercise, &mistake, report.await)?;
         }
+        Ok(())
+    }
+
+    /// A mistake has to be caught by what its file names, and the hint for that has to know it.
+    fn caught(
+        &mut self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        report: anyhow::Result<Report>,
+    ) -> anyhow::Result<()> {
+        let check = check::outcome_of(Target::Solution(exercise.number), report)?;
+        let hints = hints::of(self.workspace, exercise)?;
+        let caught_by = &mistake.caught_by;
+        let mut faults = Vec::new();
+        if !check.faults.iter().any(|fault| fault.name == *caught_by) {
+            faults.push(format!("the check found {:?}", check.faults));
+        }
+        let words = mistake.hint.as_deref().unwrap_or_default();
+        match hints::choose(&hints, &check) {
+            Some((_, section)) if section.is_own() && section.says(words) => {}
+            Some((_, section)) if section.is_own() => faults.push(format!(
+                "its hint is for {:?}, and levels 1 and 2 don't say {words:?}",
+                section.heading
+            )),
+            _ => faults.push("no hint is for it".to_owned()),
+        }
+        let slug = &mistake.slug;
+        let what = format!("mistake {slug} is caught by {caught_by}, with a hint");
+        self.hold(&what, faults);
         Ok(())
     }
 
@@ -256,39 +273,42 @@ impl Gate<'_> {
         exercise: &Exercise,
         mistake: &'m Mistake,
         place: usize,
-    ) -> anyhow::Result<Planted<'m>> {
+    ) -> Planted<'m> {
         let package = format!("mistake-{}-{place}", exercise.number);
         let solution = exercise.solution(self.workspace);
-        let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
-            .await
-            .with_context(|| format!("mistake {}", mistake.slug))?;
-        let calls = exercise.calls();
-        match build::launch(self.workspace, calls, copy.krate(), Profile::Check).await {
-            Ok(launch) => Ok((mistake, Some((copy, launch)))),
-            Err(BuildError::DoesNotCompile { .. }) => Ok((mistake, None)),
-            Err(BuildError::CouldNotBuild(error)) => Err(error),
-        }
+        let built = async {
+            let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
+                .await
+                .with_context(|| format!("mistake {}", mistake.slug))?;
+            let calls = exercise.calls();
+            let launch = build::launch(self.workspace, calls, copy.krate(), Profile::Check).await?;
+            Ok((copy, launch))
+        };
+        (mistake, built.await)
     }
 
-    /// Whether the test that a mistake names catches it, and what is wrong with that.
-    async fn uncaught(
+    /// What the one test says that a mistake names; of one that doesn't compile or start, what a check says of that.
+    async fn judged_mistake<'m>(
         &self,
         exercise: &Exercise,
-        (mistake, planted): Planted<'_>,
-    ) -> anyhow::Result<(String, Vec<String>)> {
-        let test = &mistake.caught_by;
-        let what = format!("mistake {} is caught by {test}", mistake.slug);
-        let suites = self.catalogue.suites_for(exercise);
-        let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
-        let fault = match (planted, phase) {
-            (None, _) => Some("it does not compile"),
-            (_, None) => Some("no suite of the exercise has that test"),
-            (Some((_copy, launch)), Some(phase)) => {
-                let report = judge_once(self.place(&launch), &phase).await?;
-                (report.outcome() == Outcome::Passed).then_some("that test passed")
-            }
+        (mistake, built): Planted<'m>,
+    ) -> (&'m Mistake, anyhow::Result<Report>) {
+        let report = async {
+            let (_copy, launch) = built?;
+            let suites = self.catalogue.suites_for(exercise);
+            let any = exercise.red.first().unwrap_or(&mistake.caught_by);
+            let test = match mistake.is_caught_by_a_test() {
+                true => &mistake.caught_by,
+                false => any,
+            };
+            let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
+            let phase = phase.with_context(|| {
+                let slug = &mistake.slug;
+                format!("mistake {slug}: no suite of the exercise has the test {test}")
+            })?;
+            judge_once(self.place(&launch), &phase).await
         };
-        Ok((what, fault.map(str::to_owned).into_iter().collect()))
+        (mistake, report.await)
     }
 }
 

@@ -245,7 +245,8 @@ mod tests {
     fn heading(errors: &[(&str, &str)]) -> Result<String, (usize, String)> {
         let faults = errors.iter().map(|(name, said)| Fault::new(*name, *said));
         let check = LastCheck::now(CheckOutcome::DoesNotCompile, faults.collect());
-        let files = [Hints::parse(TEXT)?];
+        let common = TEXT.replace("Executor", "Sized");
+        let files = [Hints::parse(TEXT)?, Hints::parse(&common)?];
         Ok(choose(&files, &check).map_or(String::new(), |(_, section)| section.heading.clone()))
     }
 
@@ -257,6 +258,7 @@ mod tests {
             "E0277: Executor"
         );
         assert_eq!(heading(&[("E0277", "no Decode here")])?, "E0277");
+        assert_eq!(heading(&[("E0277", "not Sized")])?, "E0277: Sized");
         assert_eq!(heading(&[("E9999", ""), ("E0277", "")])?, "E0277");
         assert_eq!(heading(&[("E9999", "")])?, "does not compile");
         assert_eq!(

@@ -1,5 +1,5 @@
 # The face of the workshop. Each recipe prints the raw command that it runs.
-# TARGET is exercise-N (yours), solution-N (the reference) or kotlin.
+# TARGET is exercise-N (yours), solution-N (the reference), kotlin, or a service beside the port: spring, node, python …
 
 export PATH := justfile_directory() / ".workshop/tools/bin" + ":" + env("PATH")
 

@@ -210,11 +210,11 @@ impl Catalogue {
             })
     }
 
-    /// The exercise that a target belongs to; none for the Kotlin service.
+    /// The exercise that a target belongs to; none for the Kotlin service and the peers.
     pub fn of(&self, target: Target) -> anyhow::Result<Option<&Exercise>> {
         match target {
             Target::Exercise(number) | Target::Solution(number) => self.get(number).map(Some),
-            Target::Kotlin => Ok(None),
+            Target::Kotlin | Target::Peer(_) => Ok(None),
         }
     }
 

@@ -50,6 +50,18 @@ fn is_missing(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
 }
 
+/// The bytes of all files below a folder; a link counts as nothing.
+pub fn bytes_below(folder: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for entry in WalkDir::new(folder) {
+        let entry = entry.with_context(|| listing(folder))?;
+        if entry.file_type().is_file() {
+            bytes += entry.metadata()?.len();
+        }
+    }
+    Ok(bytes)
+}
+
 /// The content of a file, or `None` when there is no such file.
 pub fn read_if_there(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     match fs::read(path) {

@@ -67,6 +67,10 @@ pub const DOCKER: Packages = packages(
 );
 /// nginx.
 pub const NGINX: Packages = packages("nginx-light", "nginx", "brew install nginx");
+/// Node with npm.
+pub const NODE: Packages = packages("nodejs npm", "nodejs npm", "brew install node");
+/// Python, with what makes environments.
+pub const PYTHON: Packages = packages("python3 python3-venv", "python3", "brew install python");
 /// The linter of a Rust toolchain that came from the distribution.
 pub const CLIPPY: Packages = packages("rust-clippy", "clippy", "brew install rust");
 /// Its formatter.

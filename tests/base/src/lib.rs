@@ -3,10 +3,12 @@
 pub mod exercise;
 pub mod files;
 pub mod fix;
+pub mod language;
 pub mod lock;
 pub mod originals;
 pub mod outcome;
 pub mod patches;
+pub mod peer;
 pub mod probe;
 pub mod process;
 pub mod scratch;

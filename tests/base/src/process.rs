@@ -153,6 +153,22 @@ pub fn tree_pss_kb(pids: &[u32]) -> Option<u64> {
     Some(own + others.filter_map(pss_kb).sum::<u64>())
 }
 
+/// Processes and all that they have started.
+pub fn tree(pids: &[u32]) -> Vec<u32> {
+    descendants(pids, &all()).into_iter().collect()
+}
+
+/// Memory of a process and of all that it has started, added up. Of descendants the kernel may hide, or lose, some.
+pub fn tree_memory(pid: u32) -> Option<Memory> {
+    let mut sum = memory(pid)?;
+    for below in tree(&[pid]).into_iter().filter(|below| *below != pid) {
+        let Some(more) = memory(below) else { continue };
+        sum.peak_kb += more.peak_kb;
+        sum.pss_kb = sum.pss_kb.zip(more.pss_kb).map(|(sum, more)| sum + more);
+    }
+    Some(sum)
+}
+
 /// A line of the kernel's table of memory, such as `MemTotal:`, in bytes.
 pub fn meminfo(name: &str) -> Option<u64> {
     let table = fs::read_to_string("/proc/meminfo").ok()?;

@@ -1,13 +1,13 @@
-//! What can be checked and measured: `exercise-N`, `solution-N` or `kotlin`.
+//! What can be checked and measured: `exercise-N`, `solution-N`, `kotlin` or a peer.
 
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+pub use crate::language::Language;
+use crate::peer;
 
 /// A service of the workshop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
     /// The learner's crate.
     Exercise(u8),
@@ -15,25 +15,8 @@ pub enum Target {
     Solution(u8),
     /// The Kotlin service.
     Kotlin,
-}
-
-/// What a service is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Language {
-    /// Runs on the JVM.
-    Kotlin,
-    /// A native binary.
-    Rust,
-}
-
-impl fmt::Display for Language {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Language::Kotlin => "Kotlin",
-            Language::Rust => "Rust",
-        })
-    }
+    /// A service in another language, by the name that its `peer.toml` gives it.
+    Peer(&'static str),
 }
 
 impl fmt::Display for Target {
@@ -42,6 +25,7 @@ impl fmt::Display for Target {
             Target::Exercise(number) => write!(f, "exercise-{number}"),
             Target::Solution(number) => write!(f, "solution-{number}"),
             Target::Kotlin => f.write_str("kotlin"),
+            Target::Peer(name) => f.write_str(name),
         }
     }
 }
@@ -55,10 +39,17 @@ impl FromStr for Target {
             Some(target) if target.to_string() == text => Ok(target),
             Some(target) => Err(format!("{text} isn't a target; did you mean {target}?")),
             None => Err(format!(
-                "{text} isn't a target; a target is exercise-N, solution-N or kotlin"
+                "{text} isn't a target; a target is exercise-N, solution-N or kotlin, or a service beside the port: {}",
+                peers()
             )),
         }
     }
+}
+
+/// The names of all peers.
+fn peers() -> String {
+    let names = peer::all().iter().flat_map(|peer| peer.targets.keys());
+    names.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// What somebody means who writes `exercise3`, `3`, `Solution-3` or the name of a folder.
@@ -66,6 +57,9 @@ fn meant(text: &str) -> Option<Target> {
     let text = text.to_lowercase();
     if text == "kotlin" {
         return Some(Target::Kotlin);
+    }
+    if let Some((name, ..)) = peer::named(&text) {
+        return Some(Target::Peer(name));
     }
     let digits = text.find(|letter: char| letter.is_ascii_digit())?;
     let (word, rest) = text.split_at(digits);
@@ -87,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_target_reads_as_it_is_written() {
-        for text in ["exercise-0", "exercise-3", "solution-12", "kotlin"] {
+        for text in ["exercise-0", "exercise-3", "solution-12", "kotlin", "node"] {
             assert_eq!(
                 text.parse::<Target>().map(|target| target.to_string()),
                 Ok(text.to_owned())
@@ -106,6 +100,7 @@ mod tests {
             ("exercises/03-read-a-record", "exercise-3"),
             ("solution_12", "solution-12"),
             ("Kotlin", "kotlin"),
+            ("Node", "node"),
         ] {
             let refusal = text.parse::<Target>().expect_err(text);
             let question = format!("did you mean {meant}?");

@@ -189,6 +189,9 @@ pub struct MeasureArgs {
     /// Ten blocks a side
     #[arg(long)]
     pub thorough: bool,
+    /// Also the services beside the port: Spring Boot, Node, Python. A row that cannot be built here is left out
+    #[arg(long)]
+    pub peers: bool,
     /// The data set to read from
     #[arg(long)]
     pub data_set: Option<DataSet>,

@@ -94,8 +94,8 @@ async fn play(place: Place<'_>, phase: &Phase, leaving: &mut Leaving) -> anyhow:
     // The scenarios of later exercises take longest, so they begin first.
     scenarios.reverse();
     let side_by_side = match place.launch.language {
-        Language::Rust => scenarios.len(),
         Language::Kotlin => JVMS,
+        _ => scenarios.len(),
     };
     // All are awaited before any may fail, so that none is left behind half-started.
     let plays = scenarios.iter().map(async |(scenario, tests)| {

@@ -48,6 +48,9 @@ pub struct Side {
     pub command: String,
     /// Compiler or virtual machine, with its version.
     pub runtime: String,
+    /// True for a service beside the port: no claim about Kotlin or Rust rests on it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub peer: bool,
 }
 
 /// One metric of a measurement.
@@ -239,7 +242,9 @@ impl ResultFile {
     /// A side's language where that tells the sides apart, else its label.
     pub fn heading(&self, id: &str) -> String {
         match self.sides.iter().find(|side| side.id == id) {
-            Some(side) if self.sides_in(side.language).count() == 1 => side.language.to_string(),
+            Some(side) if !side.peer && self.sides_in(side.language).count() == 1 => {
+                side.language.to_string()
+            }
             _ => self.label(id).to_owned(),
         }
     }
@@ -260,11 +265,11 @@ impl ResultFile {
         metric.comparison(&self.asked_for()?.id, &self.kotlin(metric)?.side)
     }
 
-    /// The sides in a language.
+    /// The sides in a language, without the peers.
     pub fn sides_in(&self, language: Language) -> impl Iterator<Item = &Side> {
         self.sides
             .iter()
-            .filter(move |side| side.language == language)
+            .filter(move |side| side.language == language && !side.peer)
     }
 
     /// The side that is the target; where no side has its name, the first in Rust.

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use anyhow::Context;
+
 use crate::cli::CheckArgs;
 use crate::commands::editors;
 use crate::hunt::Hunt;
@@ -12,6 +14,7 @@ use crate::subject::Subject;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
+use workshop_base::peer;
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
@@ -103,7 +106,10 @@ async fn built_and_judged(
         server: &server,
         launch: &launch,
     };
-    let phases = phases_of(catalogue, exercise)?;
+    let phases = match target {
+        Subject::Target(Target::Peer(name)) => phases_of_peer(name)?,
+        _ => phases_of(catalogue, exercise)?,
+    };
     let mut later: usize = phases.iter().map(|phase| phase.tests().count()).sum();
     let mut report = judge_phases(place, &phases, |found| {
         found.print_tests();
@@ -200,6 +206,14 @@ pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::
         }
     };
     plan::phases(all, &names, &new)
+}
+
+/// The phases of a peer's check.
+pub fn phases_of_peer(name: &str) -> anyhow::Result<Vec<Phase>> {
+    let (_, peer, set_up) = peer::named(name).context("there is no such peer")?;
+    let suites = peer.suites.iter().chain(&set_up.suites);
+    let suites: Vec<&str> = suites.map(String::as_str).collect();
+    plan::phases(workshop_suites::all(), &suites, &suites)
 }
 
 /// Judges what needs no service: a form, or all katas.

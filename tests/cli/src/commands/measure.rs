@@ -33,7 +33,14 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
             (_, true) => Mode::Thorough,
             _ => Mode::Standard,
         },
+        peers: args.peers,
     };
+    if args.peers && !tasks::has_peers(task)? {
+        return Trouble::new(format!("{} has no rows of other services", exercise.name()))
+            .expected("exercise-8, whose measurement has them")
+            .next(format!("just measure {}", args.target))
+            .err();
+    }
     let mut result = tasks::measure(workspace, &asked, args.data_set).await?;
     // The predictions are about the port.
     if !args.reference && exercise.is_port() {

@@ -143,7 +143,7 @@ fn exercise(workspace: &Workspace, target: Target) -> anyhow::Result<Exercise> {
     let catalogue = Catalogue::read(workspace)?;
     match target {
         Target::Exercise(number) => Ok(catalogue.get(number)?.clone()),
-        Target::Solution(_) | Target::Kotlin => {
+        Target::Solution(_) | Target::Kotlin | Target::Peer(_) => {
             Trouble::new(format!("{target} isn't yours to edit"))
                 .expected(format!("one of: {}", catalogue.names().join(", ")))
                 .next("just progress")

@@ -80,6 +80,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         target: reference,
         quick: true,
         thorough: false,
+        peers: false,
         data_set: Some(DATA_SET),
         reference: false,
     };

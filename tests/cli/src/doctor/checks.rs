@@ -13,7 +13,7 @@ use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer, PATIENT, QUICK, on_path};
 use workshop_base::version::Version;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{jdk, wasm};
+use workshop_harness::build::{jdk, runtime, wasm};
 use workshop_harness::service::nginx::Program;
 
 /// The oldest compiler that builds the workshop, as in the workspace's `rust-version`.
@@ -201,6 +201,22 @@ pub(super) async fn nginx(system: &System) -> Finding {
     };
     Finding::note("nginx", format!("{lack}; exercise 12 needs it"))
         .with(system.install(&fix::NGINX))
+}
+
+/// What the services beside the port need. Nobody has to have it.
+pub(super) async fn peers() -> Vec<Finding> {
+    let needed = runtime::of_peers().into_iter();
+    let looking = needed.map(async |(program, oldest, targets)| {
+        let detail = match probe::in_time(PATIENT, || runtime::find(program, oldest)).await {
+            Some(Ok(found)) => return Finding::ok(program, found.version),
+            Some(Err(lack)) => (lack.to_string(), Some(lack.fix)),
+            None => ("did not say its version in time".to_owned(), None),
+        };
+        let (why, fix) = detail;
+        let note = Finding::note(program, format!("{why}; only {targets} need it"));
+        fix.map_or(note.clone(), |fix| note.with(fix))
+    });
+    join_all(looking).await
 }
 
 /// The JDK: a search through folders, which may run a `java`.

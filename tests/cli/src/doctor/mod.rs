@@ -16,13 +16,14 @@ pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
     let system = System::here();
     let tools = checks::tools(workspace)?;
     let rust = checks::rust(&system);
-    let (rust, wasm, jdk, maven, mut tools, nginx, docker, binaries, (machine, about)) = tokio::join!(
+    let (rust, wasm, jdk, maven, mut tools, nginx, peers, docker, binaries, (machine, about)) = tokio::join!(
         checks::ask_all(workspace, rust),
         checks::web_assembly(&system),
         checks::jdk(&system),
         checks::ask_all(workspace, vec![checks::maven(&system)]),
         checks::ask_all(workspace, tools),
         checks::nginx(&system),
+        checks::peers(),
         docker::examine(&system),
         postgres::binaries(workspace),
         machine::examine(workspace, &system),
@@ -32,6 +33,7 @@ pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
         ("Rust", [rust, vec![wasm]].concat()),
         ("Kotlin", [vec![jdk], maven].concat()),
         ("Tools", tools),
+        ("Beside the port", peers),
         (
             "PostgreSQL",
             postgres::findings(workspace, docker, binaries),

@@ -175,7 +175,12 @@ impl Drop for Container {
 /// The folder with the Dockerfile.
 fn source(workspace: &Workspace, target: Target) -> anyhow::Result<PathBuf> {
     let (Target::Exercise(number) | Target::Solution(number)) = target else {
-        return Ok(workspace.kotlin_service());
+        return match target {
+            Target::Peer(name) => Trouble::new(format!("{name} has no image"))
+                .expected("exercise-8, solution-8 or kotlin")
+                .err(),
+            _ => Ok(workspace.kotlin_service()),
+        };
     };
     let catalogue = Catalogue::read(workspace)?;
     let exercise = catalogue.get(number)?;

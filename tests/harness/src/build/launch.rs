@@ -33,7 +33,7 @@ pub struct Launch {
     pub label: String,
     /// What it is written in.
     pub language: Language,
-    /// The file that is shipped: the binary, or the jar.
+    /// What is shipped: the binary, the jar, or a folder.
     pub artifact: PathBuf,
     /// What is shipped beside it: first the program, the module or the library that the Kotlin service calls, then what that needs.
     pub parts: Vec<PathBuf>,
@@ -76,7 +76,7 @@ impl Limits {
     pub fn of(language: Language) -> Self {
         let usual = match language {
             Language::Kotlin => 90,
-            Language::Rust => 20,
+            Language::Rust | Language::JavaScript | Language::Python => 20,
         };
         let wanted = std::env::var("WORKSHOP_START_LIMIT")
             .ok()

@@ -1,4 +1,4 @@
-//! Building a target: cargo for Rust, Maven for Kotlin; what comes out is a launch that can be started.
+//! Building a target: cargo for Rust, Maven for Kotlin, its own tools for a peer; what comes out is a launch that can be started.
 
 mod cargo;
 pub mod copies;
@@ -8,7 +8,9 @@ pub mod jdk;
 pub mod launch;
 pub mod maven;
 pub mod nginx;
+mod peer;
 mod program;
+pub mod runtime;
 pub mod wasm;
 
 use workshop_base::exercise::{Calls, Catalogue};
@@ -27,6 +29,7 @@ pub async fn build(
 ) -> Result<Launch, BuildError> {
     match target {
         Target::Kotlin => Ok(maven::kotlin(workspace, profile).await?),
+        Target::Peer(name) => Ok(peer::build(workspace, name, profile).await?),
         Target::Exercise(number) | Target::Solution(number) => {
             let catalogue = Catalogue::read(workspace)?;
             let exercise = catalogue.get(number)?;

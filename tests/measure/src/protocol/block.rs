@@ -16,7 +16,6 @@ use crate::tools::first_answer;
 use crate::tools::oha::{Load, Order, Run};
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
-use workshop_base::target::Language;
 use workshop_harness::front::Front;
 use workshop_harness::service::{self, Service, Settings, Stopped, free_address};
 use workshop_results::file::BlockRecord;
@@ -83,9 +82,9 @@ impl Observed {
         }
     }
 
-    /// Notes the memory of a process, now and at its peak.
+    /// Notes the memory of a process with those that it has started, now and at its peak.
     pub fn memory(&mut self, pid: u32, peak: impl Into<String>, share: impl Into<String>) {
-        let memory = process::memory(pid);
+        let memory = process::tree_memory(pid);
         self.value(peak, memory.map(|memory| megabytes(memory.peak_kb)));
         self.value(
             share,
@@ -201,7 +200,7 @@ pub async fn saturation(
     path: &str,
 ) -> anyhow::Result<f64> {
     let mut limits = session.plan.warm_up_of(subject.runs_as);
-    if subject.runs_as == Language::Kotlin {
+    if subject.runs_as.compiles_under_load() {
         limits.ceiling = Duration::from_secs_f64(session.plan.finding);
     }
     let started = start(session, subject).await?;
@@ -501,7 +500,8 @@ pub async fn watched(
     pids: &[u32],
     look_at_memory: bool,
 ) -> anyhow::Result<Seen> {
-    let threads_now = || pids.iter().map(|pid| process::threads(*pid)).sum();
+    let tree = process::tree(pids);
+    let threads_now = || tree.iter().map(|pid| process::threads(*pid)).sum();
     let mut threads: Option<usize> = threads_now();
     let (mut pss_kb, mut looked) = (None, Instant::now());
     let cpu_before = process::cpu(pids);

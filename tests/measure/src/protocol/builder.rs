@@ -14,6 +14,7 @@ use crate::protocol::rows::{self, Asked, CEILING, Row, Source};
 use crate::protocol::subject::{self, Subject};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
+use workshop_base::peer;
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
@@ -24,16 +25,25 @@ use workshop_harness::nginx;
 /// Where the patches are, from the root of the checkout.
 const FOLDER: &str = "tests/variants";
 
-/// Builds the rows of what is asked for.
+/// Those who are measured.
+pub struct Cast {
+    /// In the order of their rows.
+    pub subjects: Vec<Subject>,
+    /// Which rows are not there, and why.
+    pub missing: Vec<String>,
+}
+
+/// Builds the rows of what is asked for. A service beside the port that cannot be built here has no row.
 pub async fn subjects(
     workspace: &Workspace,
     asked: &Asked,
     scratch: &Path,
-) -> anyhow::Result<Vec<Subject>> {
+) -> anyhow::Result<Cast> {
     let catalogue = Catalogue::read(workspace)?;
     let mut built: BTreeMap<String, Launch> = BTreeMap::new();
     let mut subjects: Vec<Subject> = Vec::new();
-    for row in rows::of(&asked.task, asked.mode)? {
+    let mut missing = Vec::new();
+    for row in rows::of(&asked.task, asked.mode, asked.peers)? {
         let source = row.source(asked, &catalogue)?;
         let what = match &row.variant {
             None => source.to_string(),
@@ -50,7 +60,17 @@ pub async fn subjects(
                     "building {} for release",
                     paint(Style::Strong, what.as_str())
                 );
-                let launch = for_release(workspace, &catalogue, source, &what, &row).await?;
+                let launch = for_release(workspace, &catalogue, source, &what, &row).await;
+                let launch = match launch {
+                    Err(error) if row.is_a_peer() => {
+                        let why = error.to_string();
+                        let why = why.lines().next().unwrap_or_default();
+                        missing.push(format!("there is no row {id}: {why}"));
+                        println!("{}", paint(Style::Faint, format!("no row {id}: {error}")));
+                        continue;
+                    }
+                    launch => launch?,
+                };
                 built.insert(what, launch.clone());
                 launch
             }
@@ -69,7 +89,7 @@ pub async fn subjects(
         }
         subject.exercise = match source {
             Source::Target(Target::Exercise(number) | Target::Solution(number)) => Some(number),
-            Source::Target(Target::Kotlin) | Source::Ceiling => None,
+            Source::Target(Target::Kotlin | Target::Peer(_)) | Source::Ceiling => None,
         };
         subjects.push(Subject {
             front,
@@ -77,7 +97,7 @@ pub async fn subjects(
             ..subject
         });
     }
-    Ok(subjects)
+    Ok(Cast { subjects, missing })
 }
 
 /// What a row is called where it says nothing itself.
@@ -92,6 +112,9 @@ fn label(
         (None, Source::Ceiling) => "the ceiling",
         (None, Source::Target(Target::Kotlin)) => "Kotlin",
         (None, Source::Target(Target::Exercise(_))) => "your Rust",
+        (None, Source::Target(Target::Peer(name))) => {
+            peer::named(name).map_or(name, |(_, _, set_up)| &set_up.label)
+        }
         (None, Source::Target(Target::Solution(number))) if number != asked.exercise => {
             &catalogue.get(number)?.title
         }
@@ -213,8 +236,9 @@ mod tests {
                     .map_or(3, |exercise| exercise.number),
                 target: Target::Kotlin,
                 mode: Mode::Standard,
+                peers: false,
             };
-            for row in rows::of(task, Mode::Standard)? {
+            for row in rows::of(task, Mode::Standard, false)? {
                 if let Some(variant) = &row.variant
                     && let Source::Target(Target::Solution(number)) =
                         row.source(&asked, catalogue)?

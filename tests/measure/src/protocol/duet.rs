@@ -16,7 +16,6 @@ use crate::protocol::subject::Subject;
 use crate::protocol::warmup::Limits;
 use crate::tools::oha::Load;
 use workshop_base::process;
-use workshop_base::target::Language;
 use workshop_results::file::BlockRecord;
 
 /// The key of what duets measure.
@@ -74,7 +73,7 @@ pub async fn play(
             if block == 0 {
                 played.rate = played.rate.min((warm.last_rate * SHARE).round());
             }
-            if warm.steady_after_s.is_none() && side.runs_as == Language::Kotlin {
+            if warm.steady_after_s.is_none() && side.runs_as.compiles_under_load() {
                 played.unsteady.insert(side.id().to_owned());
             }
             started[place] = Some(fresh);
@@ -118,7 +117,7 @@ pub async fn in_turns(
 }
 
 fn per_sitting(sides: &[Subject]) -> usize {
-    if sides.iter().any(|side| side.runs_as == Language::Kotlin) {
+    if sides.iter().any(|side| side.runs_as.compiles_under_load()) {
         JVM_BLOCKS
     } else {
         NATIVE_BLOCKS
@@ -128,13 +127,11 @@ fn per_sitting(sides: &[Subject]) -> usize {
 /// A native binary is warm after its first thousands of requests; a JVM until it is steady.
 fn limits(session: &Session<'_>, side: &Subject) -> Limits {
     let limits = session.plan.warm_up_of(side.runs_as);
-    match side.runs_as {
-        Language::Kotlin => Limits {
-            ceiling: limits.ceiling.max(JVM_WARM_UP),
-            ..limits
-        },
-        Language::Rust => limits.one_window(),
+    if side.runs_as.compiles_under_load() {
+        let ceiling = limits.ceiling.max(JVM_WARM_UP);
+        return Limits { ceiling, ..limits };
     }
+    limits.one_window()
 }
 
 /// One block: the same rate for all of them, and what each spends on it. Whose generator starts first is chance.

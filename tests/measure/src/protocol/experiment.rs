@@ -60,9 +60,11 @@ pub struct Experiment<'a> {
 impl<'a> Experiment<'a> {
     /// Builds the task's rows, says what is about to happen, and begins, by the plan of this name.
     pub async fn begin(lab: &'a Lab<'a>, asked: &'a Asked, plan: &str) -> anyhow::Result<Self> {
-        let subjects = lab.subjects(asked).await?;
+        let cast = lab.subjects(asked).await?;
         let plan = Plan::of(plan, asked.mode)?;
-        Ok(Experiment::of(lab, asked, subjects, plan))
+        let mut experiment = Experiment::of(lab, asked, cast.subjects, plan);
+        experiment.notes.extend(cast.missing);
+        Ok(experiment)
     }
 
     /// The same with subjects that are built, and a plan that is made.
@@ -533,12 +535,12 @@ pub fn notes_on_blocks(records: &[BlockRecord], subjects: &[Subject]) -> Vec<Str
         };
         let unsteady = values(UNSTEADY).len();
         if unsteady > 0 {
-            let jvm = subjects
+            let compiles = subjects
                 .iter()
-                .any(|subject| subject.id() == side && subject.runs_as == Language::Kotlin);
-            // A JVM that still compiles is slower than it will be: who reads on must know which way that bends the ratio.
-            let consequence = if jvm {
-                ", or the JVM still compiled; it was still getting faster, so its speed is worse here than it is in the long run"
+                .any(|subject| subject.id() == side && subject.runs_as.compiles_under_load());
+            // A service that is still being compiled is slower than it will be: who reads on must know which way that bends the ratio.
+            let consequence = if compiles {
+                ", or its virtual machine still compiled; it was still getting faster, so its speed is worse here than it is in the long run"
             } else {
                 ""
             };

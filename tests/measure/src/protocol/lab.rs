@@ -10,10 +10,11 @@ use anyhow::Context;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
+use crate::protocol::builder::{self, Cast};
 use crate::protocol::plan::POOL_SIZE;
 use crate::protocol::rows::Asked;
 use crate::protocol::subject::Subject;
-use crate::protocol::{builder, gates, ids, machine};
+use crate::protocol::{gates, ids, machine};
 use crate::tools;
 use crate::tools::database::{self, Watch};
 use workshop_base::exercise::Catalogue;
@@ -139,7 +140,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Builds those who are measured, as they would be shipped.
-    pub async fn subjects(&self, asked: &Asked) -> anyhow::Result<Vec<Subject>> {
+    pub async fn subjects(&self, asked: &Asked) -> anyhow::Result<Cast> {
         builder::subjects(self.workspace, asked, self.scratch()).await
     }
 
@@ -184,6 +185,8 @@ impl<'a> Lab<'a> {
             let name = match subject.side.language {
                 Language::Kotlin => "jdk",
                 Language::Rust => "rustc",
+                Language::JavaScript => "node",
+                Language::Python => "python",
             };
             versions.insert(name.to_owned(), subject.side.runtime.clone());
         }

@@ -102,17 +102,15 @@ impl Plan {
             floor: self.floor,
             ceiling: Duration::from_secs_f64(self.warm_up),
         };
-        match language {
-            Language::Kotlin => jvm,
-            // No compiler runs beside it: what has to settle is connections and caches. Half the windows' length, and
-            // little more than the least that can be judged.
-            Language::Rust => {
-                let window = jvm.window / 2;
-                let shorter = Limits { window, ..jvm };
-                let ceiling = shorter.shortest() * 3 / 2;
-                Limits { ceiling, ..shorter }
-            }
+        if language.compiles_under_load() {
+            return jvm;
         }
+        // No compiler runs beside it: what has to settle is connections and caches. Half the windows' length, and
+        // little more than the least that can be judged.
+        let window = jvm.window / 2;
+        let shorter = Limits { window, ..jvm };
+        let ceiling = shorter.shortest() * 3 / 2;
+        Limits { ceiling, ..shorter }
     }
 
     /// How long the measurement takes, roughly.

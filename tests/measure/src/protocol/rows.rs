@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
+use workshop_base::peer;
 use workshop_base::target::Target;
 use workshop_results::file::Mode;
 
@@ -26,6 +27,8 @@ pub struct Asked {
     pub target: Target,
     /// How much.
     pub mode: Mode,
+    /// True when the services beside the port are measured as well.
+    pub peers: bool,
 }
 
 /// One row. `rows.toml` says what each value means.
@@ -66,12 +69,12 @@ impl Default for Row {
     }
 }
 
-/// The rows of a task in a mode.
-pub fn of(task: &str, mode: Mode) -> anyhow::Result<Vec<Row>> {
+/// The rows of a task in a mode, with or without the services beside the port.
+pub fn of(task: &str, mode: Mode, peers: bool) -> anyhow::Result<Vec<Row>> {
     let mut tasks: BTreeMap<String, Vec<Row>> = toml::from_str(include_str!("../rows.toml"))?;
     let own = tasks.remove(task).or_else(|| tasks.remove(USUAL));
     let mut rows = own.context("rows.toml has no usual rows")?;
-    rows.retain(|row| row.quick || mode != Mode::Quick);
+    rows.retain(|row| (row.quick || mode != Mode::Quick) && (peers || !row.is_a_peer()));
     Ok(rows)
 }
 
@@ -125,6 +128,11 @@ fn before(number: u8, catalogue: &Catalogue) -> anyhow::Result<u8> {
 }
 
 impl Row {
+    /// True for a service beside the port.
+    pub fn is_a_peer(&self) -> bool {
+        peer::named(&self.of).is_some()
+    }
+
     /// What is built for it.
     pub fn source(&self, asked: &Asked, catalogue: &Catalogue) -> anyhow::Result<Source> {
         Source::named(&self.of, asked, catalogue)?
@@ -146,5 +154,20 @@ impl Row {
             Ok(source.map_or_else(|| name.clone(), |source| source.to_string()))
         });
         ids.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_services_beside_the_port_are_measured_only_when_asked_for() {
+        let peers = |peers| {
+            let rows = of("article", Mode::Thorough, peers).unwrap();
+            rows.iter().filter(|row| row.is_a_peer()).count()
+        };
+        assert_eq!(peers(false), 0);
+        assert!(peers(true) > 0);
     }
 }

@@ -11,6 +11,8 @@ use crate::protocol::front::FrontLaunch;
 use crate::protocol::machine;
 use crate::protocol::plan::POOL_SIZE;
 use crate::protocol::rows::Row;
+use workshop_base::files;
+use workshop_base::peer;
 use workshop_base::target::Language;
 use workshop_harness::build::Launch;
 use workshop_results::file::Side;
@@ -54,6 +56,9 @@ impl Subject {
         let runtime = match language {
             Language::Kotlin => machine::said(&launch.program.to_string_lossy(), &["-version"]),
             Language::Rust => machine::said("rustc", &["--version"]),
+            Language::JavaScript | Language::Python => {
+                machine::said(&launch.program.to_string_lossy(), &["--version"])
+            }
         };
         let size = shipped_size(&launch, scratch)?;
         let side = Side {
@@ -62,6 +67,7 @@ impl Subject {
             language,
             command: command_line(&launch),
             runtime: runtime.unwrap_or_else(|| "unknown".to_owned()),
+            peer: peer::named(&launch.label).is_some(),
         };
         Ok(Subject {
             side,
@@ -139,8 +145,8 @@ fn command_line(launch: &Launch) -> String {
 /// The size of what is shipped: the binary, or the jar with the parts that it calls.
 fn shipped_size(launch: &Launch, scratch: &Path) -> anyhow::Result<u64> {
     let mut shipped = match launch.language {
-        Language::Kotlin => size(&launch.artifact)?,
         Language::Rust => stripped_size(&launch.artifact, scratch)?,
+        _ => size(&launch.artifact)?,
     };
     for part in &launch.parts {
         shipped += stripped_size(part, scratch)?;
@@ -150,6 +156,9 @@ fn shipped_size(launch: &Launch, scratch: &Path) -> anyhow::Result<u64> {
 
 /// The size of a binary without its symbols, as a release would be; where there is no `strip`, it counts as it is.
 fn stripped_size(binary: &Path, scratch: &Path) -> anyhow::Result<u64> {
+    if binary.is_dir() {
+        return size(binary);
+    }
     let stripped = scratch.join("stripped");
     let done = Command::new("strip")
         .arg("-o")
@@ -164,7 +173,11 @@ fn stripped_size(binary: &Path, scratch: &Path) -> anyhow::Result<u64> {
     stripped_size.map_or_else(|| size(binary), Ok)
 }
 
+/// The size of a file, or of all files of a folder.
 fn size(path: &Path) -> anyhow::Result<u64> {
+    if path.is_dir() {
+        return files::bytes_below(path);
+    }
     let metadata =
         std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(metadata.len())

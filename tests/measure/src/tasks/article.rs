@@ -62,14 +62,19 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let in_the_article = |subject: &&Subject| {
         subject.runs_as == Language::Kotlin || subject.id() == asked.target.to_string()
     };
-    let of_the_article: Vec<Subject> = subjects.iter().filter(in_the_article).cloned().collect();
+    let in_the_minute = |subject: &&Subject| subject.side.peer || in_the_article(subject);
+    let not_a_peer = |subject: &&Subject| !subject.side.peer;
+    let of_the_minute: Vec<Subject> = subjects.iter().filter(in_the_minute).cloned().collect();
+    // The shared rates are percentages of what Kotlin can do, and a peer may not be able to do as much.
+    let of_the_article = of_the_minute.iter().filter(not_a_peer);
+    let of_the_article: Vec<Subject> = of_the_article.cloned().collect();
 
     let (times, length) = minutes(asked.mode);
     let mut minute = Vec::new();
     for time in 1..=times {
         let part = format!("{RATE} requests per second on all rows at once, {time} of {times}");
         experiment.session.progress.part(&part);
-        minute.extend(a_minute(&experiment.session, &of_the_article, length, time).await?);
+        minute.extend(a_minute(&experiment.session, &of_the_minute, length, time).await?);
     }
     experiment.set_rates(found.saturation);
     let mut steps = block::steps(&experiment.session.plan, &path, &experiment.rates);
@@ -91,7 +96,9 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     definitions.extend(metrics::closed("article")?);
     experiment.judge(&definitions, &records, &pairs);
     experiment.judge(&metrics::closed("minute")?, &minute, &pairs);
-    experiment.decide("throughput", &ids(&subjects));
+    // A peer that breaks a gate has no value; the claims do not hang on it.
+    let decisive: Vec<Subject> = subjects.iter().filter(not_a_peer).cloned().collect();
+    experiment.decide("throughput", &ids(&decisive));
     experiment.decide(&format!("memory{AT_TEN}"), &ids(&of_the_article));
     let reads_raw = |row: &&Subject| row.row.env.contains_key(REPOSITORY);
     for raw in subjects.iter().filter(reads_raw) {
@@ -223,7 +230,7 @@ fn not_raw(round_trips: &BTreeMap<String, f64>, shipped: &str, raw: &str) -> Opt
 fn notes(subjects: &[Subject], length: Duration) -> [String; 5] {
     let set_ups = subjects
         .iter()
-        .filter(|subject| subject.runs_as == Language::Kotlin);
+        .filter(|subject| subject.runs_as == Language::Kotlin && !subject.side.peer);
     let set_ups: Vec<&str> = set_ups
         .map(|subject| subject.side.command.as_str())
         .collect();
@@ -253,7 +260,10 @@ async fn images(subjects: &mut [Subject]) -> Vec<String> {
             Some(bytes) => {
                 subject.constants.insert("image".to_owned(), bytes / 1e6);
             }
-            None if subject.row.variant.is_none() && subject.row.id.is_none() => {
+            None if subject.row.variant.is_none()
+                && subject.row.id.is_none()
+                && !subject.side.peer =>
+            {
                 missing.push(format!("there is no Docker image {name} here"));
             }
             None => {}

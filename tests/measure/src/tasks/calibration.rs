@@ -59,8 +59,9 @@ impl<'a> Calibration<'a> {
             exercise: EXERCISE,
             target: Target::Solution(EXERCISE),
             mode: Mode::Standard,
+            peers: false,
         };
-        let subjects = lab.subjects(&asked).await?;
+        let subjects = lab.subjects(&asked).await?.subjects;
         Ok(Calibration {
             lab,
             asked,

@@ -21,11 +21,12 @@ use std::pin::Pin;
 
 use crate::protocol::experiment::Asked;
 use crate::protocol::lab::{self, Lab};
+use crate::protocol::rows::{self, Row};
 use crate::tools;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::DataSet;
-use workshop_results::file::ResultFile;
+use workshop_results::file::{Mode, ResultFile};
 
 /// A measurement that runs to its result.
 type Running<'a> = Pin<Box<dyn Future<Output = anyhow::Result<ResultFile>> + 'a>>;
@@ -79,6 +80,13 @@ const TASKS: &[Task] = tasks! {
     "library" Few "/qrcode?text=a" ["oha"] => calls::library,
     "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
 };
+
+/// True when services beside the port are among the rows of a task.
+pub fn has_peers(task: &str) -> anyhow::Result<bool> {
+    Ok(rows::of(task, Mode::Thorough, true)?
+        .iter()
+        .any(Row::is_a_peer))
+}
 
 /// Measures what is asked for. The tools are looked for first: data are seeded, and releases built, for minutes.
 pub async fn measure(

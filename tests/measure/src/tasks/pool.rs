@@ -27,7 +27,7 @@ fn sizes(mode: Mode, language: Language) -> &'static [u16] {
     match (mode, language) {
         (Mode::Quick, _) => &[2, 32],
         (Mode::Standard, Language::Kotlin) => &[2, 8, 32],
-        (Mode::Standard, Language::Rust) | (Mode::Thorough, _) => &[2, 4, 8, 16, 32],
+        (Mode::Standard | Mode::Thorough, _) => &[2, 4, 8, 16, 32],
     }
 }
 
@@ -38,7 +38,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         task: KNOB.to_owned(),
         ..asked.clone()
     };
-    let knob = lab.subjects(&of_knob).await?;
+    let knob = lab.subjects(&of_knob).await?.subjects;
     let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
     let sweep = experiment.subjects.clone();
     experiment.subjects.extend(knob.clone());

@@ -1,0 +1,110 @@
+//! The peers: services in other languages that keep a part of the contract and are measured beside the port. Each is a folder
+//! below `tests/peers`, and its `peer.toml` says how it is built and started.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::language::Language;
+use crate::workspace::Workspace;
+
+/// A folder below `tests/peers`, and its `peer.toml`.
+macro_rules! files {
+    ($($folder:literal),* $(,)?) => {
+        [$(($folder, include_str!(concat!("../../peers/", $folder, "/peer.toml")))),*]
+    };
+}
+
+const FILES: [(&str, &str); 3] = files!["node", "python", "spring"];
+
+static PEERS: LazyLock<Vec<Peer>> = LazyLock::new(|| FILES.iter().filter_map(read).collect());
+
+/// One code base.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    /// The folder's name.
+    #[serde(skip)]
+    pub folder: &'static str,
+    /// What it is written in.
+    pub language: Language,
+    /// The programs that build it and run it, each with its oldest version. `jdk` is a whole JDK.
+    pub needs: BTreeMap<String, String>,
+    /// The commands that build it, in its folder. In commands and paths, `{state}` is the checkout's `.workshop`, and `{java}` the
+    /// JDK's `java`.
+    pub build: Vec<Vec<String>>,
+    /// What is built again when it changes.
+    pub from: Vec<PathBuf>,
+    /// The command that starts it, in its folder.
+    pub start: Vec<String>,
+    /// Environment variables besides the service's settings.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// What would be shipped of it; the runtime comes on top.
+    pub ships: Vec<String>,
+    /// The suites that judge it.
+    pub suites: Vec<String>,
+    /// How it can be set up, each under the name of a target.
+    pub targets: BTreeMap<String, SetUp>,
+}
+
+/// One way of setting a peer up.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SetUp {
+    /// What it is called in tables.
+    pub label: String,
+    /// Environment variables besides the peer's.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// What it needs in a newer version than the peer does otherwise.
+    #[serde(default)]
+    pub needs: BTreeMap<String, String>,
+    /// The suites that judge it besides the peer's.
+    #[serde(default)]
+    pub suites: Vec<String>,
+}
+
+impl Peer {
+    /// Where its sources are.
+    pub fn path(&self, workspace: &Workspace) -> PathBuf {
+        workspace.root().join("tests/peers").join(self.folder)
+    }
+}
+
+/// All peers.
+pub fn all() -> &'static [Peer] {
+    &PEERS
+}
+
+/// The peer and the set-up with this target's name, which is handed over as well.
+pub fn named(name: &str) -> Option<(&'static str, &'static Peer, &'static SetUp)> {
+    PEERS.iter().find_map(|peer| {
+        let (name, set_up) = peer.targets.get_key_value(name)?;
+        Some((name.as_str(), peer, set_up))
+    })
+}
+
+fn read((folder, text): &(&'static str, &str)) -> Option<Peer> {
+    let peer: Peer = toml::from_str(text).ok()?;
+    Some(Peer { folder, ..peer })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_peer_can_be_read_and_has_its_folder_here() {
+        let folders = concat!(env!("CARGO_MANIFEST_DIR"), "/../peers");
+        let mut there: Vec<String> = std::fs::read_dir(folders)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        there.sort();
+        let known: Vec<&str> = all().iter().map(|peer| peer.folder).collect();
+        assert_eq!(known, there);
+    }
+}

@@ -1,0 +1,143 @@
+//! The peers, built by the tools of their own ecosystems: what each one needs and runs is in its `peer.toml`.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+use workshop_base::files;
+use workshop_base::lock::Lock;
+use workshop_base::outcome::Trouble;
+use workshop_base::peer::{self, Peer, SetUp};
+use workshop_base::probe::on_path;
+use workshop_base::workspace::Workspace;
+
+use super::jdk::{self, Jdk};
+use super::launch::{Launch, Profile};
+use super::{maven, program, runtime};
+
+/// The need that is a whole JDK.
+const JDK: &str = "jdk";
+
+/// Builds the peer that a target is a set-up of.
+pub async fn build(workspace: &Workspace, name: &str, profile: Profile) -> anyhow::Result<Launch> {
+    let (name, peer, set_up) = peer::named(name).context("there is no such peer")?;
+    let place = Place {
+        workspace,
+        folder: peer.path(workspace),
+        jdk: needs(name, peer, set_up)?,
+    };
+    place.make(peer).await?;
+    let mut command = peer.start.iter().map(|word| place.filled(word));
+    let program = command.next().context("peer.toml has no start")?;
+    let mut ships = peer.ships.iter().map(|path| place.path(path));
+    let shipped = ships.next().context("peer.toml ships nothing")?;
+    let options = place
+        .jdk
+        .iter()
+        .flat_map(|jdk| maven::jvm_options(jdk, profile));
+    let env = peer.env.iter().chain(&set_up.env);
+    let env = env.map(|(name, value)| (name.clone(), place.filled(value)));
+    Ok(Launch {
+        program: on_path(&program).unwrap_or_else(|| program.into()),
+        args: options.chain(command.map(Into::into)).collect(),
+        env: env.collect(),
+        parts: ships.collect(),
+        ..Launch::of(peer.language, name, &place.folder, shipped)
+    })
+}
+
+/// Sees to it that everything is there that a peer needs; hands over the JDK, if it needs one.
+fn needs(name: &str, peer: &Peer, set_up: &SetUp) -> Result<Option<Jdk>, Trouble> {
+    let mut needed = peer.needs.clone();
+    needed.extend(set_up.needs.clone());
+    let mut jdk = None;
+    for (program, oldest) in &needed {
+        if program == JDK {
+            jdk = Some(jdk::find_at_least(
+                oldest.parse().unwrap_or(jdk::OLDEST),
+                name,
+            )?);
+        } else {
+            runtime::find(program, oldest).map_err(|lack| lack.trouble(name))?;
+        }
+    }
+    Ok(jdk)
+}
+
+/// Where a peer is built, and with which JDK.
+struct Place<'a> {
+    workspace: &'a Workspace,
+    folder: PathBuf,
+    jdk: Option<Jdk>,
+}
+
+impl Place<'_> {
+    fn filled(&self, word: &str) -> String {
+        let state = self.workspace.state();
+        let java = self.jdk.as_ref().map(|jdk| jdk.java());
+        word.replace("{state}", &state.to_string_lossy())
+            .replace("{java}", &java.unwrap_or_default().to_string_lossy())
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.join(self.filled(path))
+    }
+
+    /// Builds it, unless what is there was built from the same sources.
+    async fn make(&self, peer: &Peer) -> anyhow::Result<()> {
+        let state = self.workspace.state().join("peers");
+        let does = format!("builds tests/peers/{}", peer.folder);
+        let _turn = Lock::take(&state.join(format!("{}.lock", peer.folder)), &does).await?;
+        let stamp = state.join(format!("{}.stamp", peer.folder));
+        let mut sources = vec![self.folder.join("peer.toml")];
+        sources.extend(peer.from.iter().map(|path| self.folder.join(path)));
+        let sources = maven::fingerprint(&sources)?;
+        let is_there = peer.ships.iter().all(|path| self.path(path).exists());
+        if is_there && fs::read_to_string(&stamp).ok().as_deref() == Some(&sources) {
+            return Ok(());
+        }
+        eprintln!(
+            "building tests/peers/{} (the first time it also brings its libraries) …",
+            peer.folder
+        );
+        for command in &peer.build {
+            let words: Vec<String> = command.iter().map(|word| self.filled(word)).collect();
+            self.run(&words).await?;
+        }
+        fs::write(&stamp, &sources).with_context(|| format!("cannot write {}", stamp.display()))
+    }
+
+    async fn run(&self, words: &[String]) -> anyhow::Result<()> {
+        let [name, args @ ..] = words else {
+            return Ok(());
+        };
+        let mut command = Command::new(name);
+        command.current_dir(&self.folder).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(jdk) = &self.jdk {
+            command.env("JAVA_HOME", &jdk.home);
+            command.args(self.workspace.maven_options());
+        }
+        command.args(args);
+        let said = |what: String| {
+            Trouble::new(format!("`{}` {what}", words.join(" ")))
+                .expected(
+                    "a build of its own ecosystem; what it brings must be reachable the first time",
+                )
+                .next(format!(
+                    "git status {}; just doctor",
+                    files::shown(self.workspace, &self.folder)
+                ))
+        };
+        let program =
+            program::start(command).map_err(|error| said(format!("cannot be run: {error}")))?;
+        let output = program.output().await?;
+        if !output.status.success() {
+            std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
+            return said(format!("ended with {}; its words are above", output.status)).err();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,1 @@
+"""The records service: Starlette on uvicorn, PostgreSQL by asyncpg or by psycopg on threads."""

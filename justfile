@@ -40,6 +40,11 @@ watch target: tool
 run target *options: tool
     {{ workshop }} run {{ quote(target) }} {{ options }}
 
+# A service of prices for exercise 14, as slow and as broken as you like (--delay 5000 --jitter 100 --failures 10 --hang-ups 5)
+[group('exercises')]
+upstream *options: tool
+    {{ workshop }} upstream {{ options }}
+
 # The next hint, chosen by what failed last (--level 1 to 3: one of them again)
 [group('exercises')]
 hint target *options: tool

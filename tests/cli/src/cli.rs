@@ -26,6 +26,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Start one target with a database of its own and leave it running
     Run(RunArgs),
+    /// A service of prices that is slow or fails, as you like, for exercise 14
+    Upstream(UpstreamArgs),
     /// Check again at every change
     Watch {
         /// exercise-N or hunt
@@ -166,6 +168,26 @@ pub struct RunArgs {
     /// Let the line to the database fall silent each time you press Enter
     #[arg(long)]
     pub silences: bool,
+}
+
+/// Options of `upstream`.
+#[derive(Debug, Args)]
+pub struct UpstreamArgs {
+    /// How long it waits before it answers, in milliseconds
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=10_000))]
+    pub delay: u64,
+    /// The most that it waits besides, in milliseconds
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=10_000))]
+    pub jitter: u64,
+    /// How many of a hundred calls fail, with a 500
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=100))]
+    pub failures: u8,
+    /// On how many of a hundred calls it hangs up
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=100))]
+    pub hang_ups: u8,
+    /// The port to listen on; any that is free, unless you start one again where a service knows it
+    #[arg(long, default_value_t = 0)]
+    pub port: u16,
 }
 
 /// Options of `seed`.

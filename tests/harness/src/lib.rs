@@ -16,5 +16,6 @@ pub use build::{copies, glue, image as container, jdk, wasm};
 pub use request::{failure, http, qr};
 pub use scenarios::{
     first_start, outage, own as workbench, restart, short_runs, shutdown, silence, silences,
+    supplied,
 };
-pub use service::{front, nginx, proxy, sockets, stand_in};
+pub use service::{front, nginx, proxy, sockets, stand_in, upstream};

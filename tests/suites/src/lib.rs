@@ -38,6 +38,7 @@ suites! {
     "ten-million-rows" => ten_million_rows,
     "ship-it" => ship_it,
     "a-pool-that-comes-back" => a_pool_that_comes_back,
+    "waiting-for-others" => waiting_for_others,
     "qrcode" => qrcode,
     "qrcode-process" => qrcode_process,
     "qrcode-module" => qrcode_module,

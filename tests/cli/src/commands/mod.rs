@@ -23,6 +23,7 @@ mod run;
 mod seed;
 mod solution;
 mod tour;
+mod upstream;
 mod verify;
 mod watch;
 
@@ -52,6 +53,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Doctor => doctor::run(workspace).await,
         Command::Check(args) => interruptible(check::run(workspace, &args)).await,
         Command::Run(args) => run::run(workspace, &args).await,
+        Command::Upstream(args) => upstream::run(&args).await,
         Command::Watch { target } => watch::run(workspace, target).await,
         Command::Hint { target, level } => {
             hint::run(workspace, &exercise(workspace, target)?, level)

@@ -1,6 +1,7 @@
 //! `just run TARGET`: the service with a database of its own, left running so that requests can be tried by hand.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
@@ -17,12 +18,17 @@ use workshop_harness::build::{Launch, Profile};
 use workshop_harness::front::Front;
 use workshop_harness::nginx::{self, FIRST_STAGE};
 use workshop_harness::proxy::DatabaseProxy;
-use workshop_harness::service::{Service, Settings, StartError, free_address};
+use workshop_harness::service::{PriceSettings, Service, Settings, StartError, free_address};
+use workshop_harness::upstream::{Conduct, Trouble as Delay, Upstream};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{DataSet, RunDatabase};
 
 /// The port that is taken when it is free, so that a line of the shell's history works again tomorrow.
 const USUAL_PORT: u16 = 8080;
+/// The suite that needs a service of prices, the variable that names one, and how late the prices of our own are.
+const PRICES: &str = "waiting-for-others";
+const UPSTREAM_URL: &str = "UPSTREAM_URL";
+const UPSTREAM_DELAY: Duration = Duration::from_millis(20);
 
 /// Starts the target and waits for Ctrl-C, SIGTERM or its end.
 pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
@@ -59,6 +65,8 @@ struct Session<'a> {
     database: RunDatabase,
     /// Between the service and its database, where that line is to fall silent.
     line: Option<DatabaseProxy>,
+    /// The service of prices, where the target asks for some and the shell names no other.
+    upstream: Option<Upstream>,
 }
 
 /// The database, and the service as it was built; none where the editor builds it.
@@ -93,8 +101,28 @@ async fn prepare<'a>(
         server,
         database,
         line,
+        upstream: upstream(workspace, args).await?,
     };
     Ok((session, launch))
+}
+
+/// A service of prices for a target that asks for some.
+async fn upstream(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Option<Upstream>> {
+    if std::env::var_os(UPSTREAM_URL).is_some() || !asks_for(workspace, args.target, PRICES)? {
+        return Ok(None);
+    }
+    let trouble = Delay {
+        delay: UPSTREAM_DELAY,
+        ..Delay::default()
+    };
+    Upstream::start(Conduct::Prices(trouble)).await.map(Some)
+}
+
+/// Whether the target's tests have this suite among them; those of the Kotlin service have all.
+fn asks_for(workspace: &Workspace, target: Subject, suite: &str) -> anyhow::Result<bool> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercise = target.exercise(workspace, &catalogue)?;
+    Ok(exercise.is_none_or(|exercise| catalogue.suites_for(exercise).contains(&suite)))
 }
 
 impl Session<'_> {
@@ -185,7 +213,9 @@ impl Session<'_> {
             Some(exercise) => catalogue.suites_for(exercise),
             None => vec!["read-a-record"],
         };
-        Ok(if suites.contains(&"qrcode") {
+        Ok(if suites.contains(&PRICES) {
+            format!("curl -i -H 'X-API-Key: valid_key' '{base_url}/price/1'")
+        } else if suites.contains(&"qrcode") {
             format!("curl -si '{base_url}/qrcode?text=hello' -o hello.png")
         } else if suites.contains(&"read-a-record") {
             format!("curl -i -H 'X-API-Key: valid_key' '{base_url}/read/1'")
@@ -194,11 +224,14 @@ impl Session<'_> {
         })
     }
 
-    /// The usual settings, with the `LOG_LEVEL` of the shell: what happens at each request is worth reading by hand.
+    /// The usual settings, with the `LOG_LEVEL` and the `UPSTREAM_URL` of the shell: what happens at each request is worth reading by hand.
     fn settings(&self) -> Settings {
         let line = self.line.as_ref().map(DatabaseProxy::url);
         let usual = Settings::new(line.unwrap_or(self.database.url()));
+        let upstream = self.upstream.as_ref().map(Upstream::url);
+        let upstream = upstream.or_else(|| std::env::var(UPSTREAM_URL).ok());
         Settings {
+            prices: upstream.map(PriceSettings::new),
             log_level: std::env::var("LOG_LEVEL").unwrap_or(usual.log_level),
             ..usual
         }

@@ -17,6 +17,7 @@ pub mod silences;
 mod stage;
 pub mod stalled;
 pub mod steady;
+pub mod supplied;
 pub mod talkative;
 
 use std::any::Any;

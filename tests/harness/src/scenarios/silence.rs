@@ -118,7 +118,7 @@ pub(super) async fn read_until_all_work(client: &Client, count: usize) -> Answer
 }
 
 /// Holds every query on the records until the transaction ends.
-pub(super) async fn lock_the_records(
+pub async fn lock_the_records(
     database: &mut PgConnection,
 ) -> sqlx::Result<Transaction<'_, Postgres>> {
     let mut transaction = database.begin().await?;
@@ -129,7 +129,7 @@ pub(super) async fn lock_the_records(
 }
 
 /// How many queries wait for the lock: asks until it is this number, at most until the limit.
-pub(super) async fn wait_for_waiting(
+pub async fn wait_for_waiting(
     lock: &mut Transaction<'_, Postgres>,
     wanted: i64,
 ) -> sqlx::Result<i64> {

@@ -17,6 +17,7 @@ use crate::request::failure::Failure;
 use crate::request::http::Client;
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
+use crate::service::upstream::Upstream;
 use crate::service::{Service, Settings, StartError, Stopped};
 
 /// Few connections, so that a pool that is not kept to shows at once.
@@ -35,6 +36,8 @@ pub struct Context {
     pub proxy: DatabaseProxy,
     /// The test's own connection to the same database, past the proxy.
     pub database: Mutex<PgConnection>,
+    /// The service of prices, where the scenario has one.
+    pub upstream: Option<Upstream>,
     /// What the service was started with.
     pub settings: Settings,
     /// The file that the service's output goes to.
@@ -103,6 +106,7 @@ impl Place<'_> {
         let context = Context {
             log: service.log().to_owned(),
             client,
+            upstream: None,
             proxy,
             database: Mutex::new(connection),
             settings,

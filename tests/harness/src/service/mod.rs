@@ -5,8 +5,10 @@ pub mod nginx;
 pub mod proxy;
 pub mod sockets;
 pub mod stand_in;
+pub mod upstream;
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -51,6 +53,47 @@ pub struct Settings {
     pub api_keys: Vec<String>,
     /// `LOG_LEVEL`.
     pub log_level: String,
+    /// The service of prices; none for a service that has no `/price`.
+    pub prices: Option<PriceSettings>,
+}
+
+/// What a service is told about the service of prices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriceSettings {
+    /// `UPSTREAM_URL`.
+    pub url: String,
+    /// `UPSTREAM_LIMIT`: the most calls that are under way at a time.
+    pub limit: u16,
+    /// `UPSTREAM_WAIT_MS`: the longest that a request waits for its turn.
+    pub wait: Duration,
+    /// `UPSTREAM_TIMEOUT_MS`: the longest that a call may take.
+    pub timeout: Duration,
+    /// `PRICE_DEADLINE_MS`: the longest that a request with a price may take as a whole.
+    pub deadline: Duration,
+}
+
+impl PriceSettings {
+    /// The documented defaults, with this service of prices.
+    pub fn new(url: impl Into<String>) -> Self {
+        PriceSettings {
+            url: url.into(),
+            limit: 64,
+            wait: Duration::from_millis(250),
+            timeout: Duration::from_secs(1),
+            deadline: Duration::from_millis(1500),
+        }
+    }
+
+    fn environment(&self) -> [(&'static str, String); 5] {
+        let milliseconds = |duration: Duration| duration.as_millis().to_string();
+        [
+            ("UPSTREAM_URL", self.url.clone()),
+            ("UPSTREAM_LIMIT", self.limit.to_string()),
+            ("UPSTREAM_WAIT_MS", milliseconds(self.wait)),
+            ("UPSTREAM_TIMEOUT_MS", milliseconds(self.timeout)),
+            ("PRICE_DEADLINE_MS", milliseconds(self.deadline)),
+        ]
+    }
 }
 
 impl Settings {
@@ -63,12 +106,13 @@ impl Settings {
             export_timeout: Duration::from_secs(10),
             api_keys: vec!["valid_key".to_owned()],
             log_level: "warn".to_owned(),
+            prices: None,
         }
     }
 
     /// The settings as environment variables, for a service on this address.
     pub fn environment(&self, address: SocketAddr) -> Vec<(String, String)> {
-        [
+        let always = [
             ("ADDRESS", address.ip().to_string()),
             ("PORT", address.port().to_string()),
             ("DATABASE_URL", self.database_url.clone()),
@@ -80,9 +124,10 @@ impl Settings {
             ),
             ("API_KEYS", self.api_keys.join(",")),
             ("LOG_LEVEL", self.log_level.clone()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
+        ];
+        let prices = self.prices.iter().flat_map(PriceSettings::environment);
+        let all = always.into_iter().chain(prices);
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 
@@ -395,8 +440,8 @@ impl Drop for Service {
     }
 }
 
-/// The command line of a launch, its output going to this log. Variables that would configure Rocket or the JVM behind
-/// the suite's back are taken out.
+/// The command line of a launch, its output going to this log. Variables that would configure the service, Rocket or
+/// the JVM behind the suite's back are taken out.
 pub fn command(
     launch: &Launch,
     settings: &Settings,
@@ -413,7 +458,11 @@ pub fn command(
         .stderr(output)
         .process_group(0);
     let names = std::env::vars_os().map(|(name, _)| name);
-    for name in names.filter(|name| name.as_encoded_bytes().starts_with(b"ROCKET_")) {
+    let configures = |name: &OsString| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b"ROCKET_") || name.starts_with(b"UPSTREAM_")
+    };
+    for name in names.filter(configures) {
         command.env_remove(name);
     }
     // A backtrace would push the message of a panic out of the lines that a learner is shown.

@@ -15,6 +15,7 @@ import sun.misc.Signal
 import java.io.IOException
 import java.nio.channels.UnresolvedAddressException
 import kotlin.system.exitProcess
+import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: main
@@ -56,9 +57,11 @@ fun serve(qrCodes: QrCodes) {
                 responseWriteTimeoutSeconds = settings.exportLimits.clientTimeout.inWholeSeconds.toInt() + 60
             },
         ) {
-            // A request may wait that long for a connection, and as long again for its query.
-            drainOnStop(listener, atMost = settings.database.timeout * 2 + 1.seconds)
-            service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes)
+            // A request may wait that long for a connection, and as long again for its query; one with a price until its deadline.
+            val longestRequest = maxOf(settings.database.timeout * 2, settings.prices?.deadline ?: Duration.ZERO)
+            drainOnStop(listener, atMost = longestRequest + 1.seconds)
+            val prices = settings.prices?.let { Prices(upstream(it), it) }
+            service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes, prices)
         }
     server.monitor.subscribe(ApplicationStopped) { database.close() }
     server.monitor.subscribe(ServerReady) {
@@ -82,6 +85,7 @@ fun Application.service(
     exportLimits: ExportLimits,
     apiKeys: List<String>,
     qrCodes: QrCodes = ZxingQrCodes(),
+    prices: Prices? = null,
 ) {
     install(RequestIds)
     install(RequestLog)
@@ -96,6 +100,7 @@ fun Application.service(
         visit(records, apiKeys)
         visits(records, apiKeys)
         qrCode(qrCodes)
+        prices?.let { price(records, it, apiKeys) }
     }
 }
 // ANCHOR_END: main

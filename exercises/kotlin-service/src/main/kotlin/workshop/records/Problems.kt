@@ -66,6 +66,11 @@ internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
             problem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
         }
 
+        is PriceUnavailable -> {
+            logOutage(failure)
+            problem(failure.status, failure.detail)
+        }
+
         is QrCodesUnavailable -> {
             log
                 .atWarn()

@@ -19,6 +19,8 @@ class Settings(
     val database: DatabaseSettings,
     val repository: Repository,
     val exportLimits: ExportLimits,
+    /** Null when there is no service to ask for prices. */
+    val prices: PriceSettings?,
     val logLevel: Level,
 ) {
     companion object {
@@ -33,12 +35,13 @@ class Settings(
             val timeout = read.number("DATABASE_TIMEOUT_MS", default = 1_000, range = 250..60_000)
             val repository = read.choice("RECORD_REPOSITORY", default = Repository.EXPOSED)
             val exportTimeout = read.number("EXPORT_TIMEOUT_MS", default = 10_000, range = 250..600_000)
+            val prices = read.prices()
             val logLevel = read.choice("LOG_LEVEL", default = Level.WARN)
             if (url == null || read.complaints.isNotEmpty()) throw InvalidSettings(read.complaints)
             val database = DatabaseSettings(url, poolSize, timeout.milliseconds)
             // Exports leave half of the pool to everybody else.
             val exports = ExportLimits(max(1, poolSize / 2), database.timeout, exportTimeout.milliseconds)
-            return Settings(address, port, apiKeys, database, repository, exports, logLevel)
+            return Settings(address, port, apiKeys, database, repository, exports, prices, logLevel)
         }
     }
 }
@@ -53,6 +56,22 @@ class DatabaseSettings(
     val timeout: Duration,
 )
 // ANCHOR_END: settings
+
+/**
+ * How to ask the service at [url] for prices: [limit] calls at a time, none longer than [timeout], and no request waits longer
+ * than [wait] for its turn, or longer than [deadline] for everything.
+ */
+class PriceSettings(
+    val url: String,
+    val limit: Int,
+    val wait: Duration,
+    val timeout: Duration,
+    val deadline: Duration,
+    val waiting: Waiting,
+)
+
+/** What waits while a call is under way: a coroutine, one of a fixed number of threads, or a virtual thread. */
+enum class Waiting { COROUTINES, THREADS, VIRTUAL }
 
 /** The parts of `postgres://user:password@host:port/database?option=value`, percent-decoded. */
 class DatabaseUrl(
@@ -96,6 +115,12 @@ class DatabaseUrl(
 class InvalidSettings(
     val complaints: List<String>,
 ) : Exception(complaints.joinToString("\n"))
+
+/** A host, perhaps with a port, and perhaps a path below which everything is. */
+private val PLAIN_URL = Regex("http://[^/?#\\s]+(/[^?#\\s]*)?")
+
+/** The JDK from which on there are virtual threads. */
+private const val FIRST_WITH_VIRTUAL_THREADS = 21
 
 /** Reads variables and goes on after a wrong one, so that all of them can be fixed in one go. */
 private class EnvironmentReader(
@@ -144,6 +169,27 @@ private class EnvironmentReader(
             complaints += "$name has an empty entry: separate the keys by single commas."
         }
         return entries.orEmpty()
+    }
+
+    fun prices(): PriceSettings? {
+        val url = httpUrl("UPSTREAM_URL")
+        val limit = number("UPSTREAM_LIMIT", default = 64, range = 1..10_000)
+        val wait = number("UPSTREAM_WAIT_MS", default = 250, range = 250..60_000)
+        val timeout = number("UPSTREAM_TIMEOUT_MS", default = 1_000, range = 250..60_000)
+        val deadline = number("PRICE_DEADLINE_MS", default = 1_500, range = 250..60_000)
+        val waiting = choice("UPSTREAM_WAITING", default = Waiting.COROUTINES)
+        if (waiting == Waiting.VIRTUAL && Runtime.version().feature() < FIRST_WITH_VIRTUAL_THREADS) {
+            complaints += "UPSTREAM_WAITING is virtual, which takes a JDK from $FIRST_WITH_VIRTUAL_THREADS on."
+        }
+        if (url == null) return null
+        return PriceSettings(url, limit, wait.milliseconds, timeout.milliseconds, deadline.milliseconds, waiting)
+    }
+
+    /** Without a slash at its end: paths begin with one. */
+    private fun httpUrl(name: String): String? {
+        val text = environment[name] ?: return null
+        if (!PLAIN_URL.matches(text)) complaints += "$name must be of the shape http://host:port, but is \"$text\"."
+        return text.trimEnd('/')
     }
 
     fun databaseUrl(name: String): DatabaseUrl? {

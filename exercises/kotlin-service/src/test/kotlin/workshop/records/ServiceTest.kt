@@ -80,9 +80,10 @@ fun serviceTest(
     schemaIsUpToDate: Boolean = true,
     exportLimits: ExportLimits = ExportLimits(concurrent = 1, turnTimeout = 1.seconds, clientTimeout = 1.seconds),
     qrCodes: QrCodes = ZxingQrCodes(),
+    prices: Prices? = null,
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
-    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes) }
+    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes, prices) }
     test(client)
 }
 

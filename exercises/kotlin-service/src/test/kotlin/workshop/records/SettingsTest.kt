@@ -4,6 +4,7 @@ package workshop.records
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertNotNull
+import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.params.ParameterizedTest
@@ -26,6 +27,7 @@ class SettingsTest {
         assertEquals(1_000.milliseconds, settings.database.timeout)
         assertEquals(10_000.milliseconds, settings.exportLimits.clientTimeout)
         assertEquals(Repository.EXPOSED, settings.repository)
+        assertNull(settings.prices)
         assertEquals(Level.WARN, settings.logLevel)
     }
 
@@ -53,6 +55,25 @@ class SettingsTest {
         assertEquals(500.milliseconds, settings.exportLimits.clientTimeout)
         assertEquals(Repository.JDBC, settings.repository)
         assertEquals(Level.INFO, settings.logLevel)
+    }
+
+    @Test
+    fun `prices have settings where there is a service to ask`() {
+        val prices = Settings.from(required + ("UPSTREAM_URL" to "http://prices:8081/")).prices
+        assertNotNull(prices)
+        assertEquals("http://prices:8081", prices?.url)
+        assertEquals(64, prices?.limit)
+        assertEquals(250.milliseconds, prices?.wait)
+        assertEquals(1_000.milliseconds, prices?.timeout)
+        assertEquals(1_500.milliseconds, prices?.deadline)
+        assertEquals(Waiting.COROUTINES, prices?.waiting)
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = ["", "prices:8081", "https://prices", "http://", "http://prices/?a=b"])
+    fun `a service of prices needs a plain HTTP URL`(url: String) {
+        val invalid = assertThrows(InvalidSettings::class.java) { Settings.from(required + ("UPSTREAM_URL" to url)) }
+        assertEquals(listOf("UPSTREAM_URL must be of the shape http://host:port, but is \"$url\"."), invalid.complaints)
     }
 
     @ParameterizedTest

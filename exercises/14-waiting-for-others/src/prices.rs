@@ -1,0 +1,74 @@
+//! The prices, which another service knows: one client for all requests, a bounded number of calls at a time, and a time limit
+//! for each.
+
+#![expect(dead_code, reason = "delete these lines once calls are made")]
+
+use std::time::Duration;
+
+use rocket::serde::json::serde_json;
+use serde::Deserialize;
+
+use crate::{error::Error, object::Object, settings::Settings};
+
+/// The longest answer that is read. One with a price has some 30 bytes.
+const MAX_ANSWER_BYTES: usize = 4096;
+
+// ANCHOR: prices
+/// The way to the service of prices, for all requests together.
+pub struct Prices {
+    // Two fields are missing: the client, and the places.
+    url: String,
+    wait: Duration,
+    limit: Duration,
+    /// How long a request for a record with its price may take as a whole.
+    pub deadline: Duration,
+}
+
+impl Prices {
+    /// Opens nothing yet.
+    pub fn new(url: &str, settings: &Settings) -> Prices {
+        let _calls_at_a_time = settings.upstream_limit.get() as usize;
+        Prices {
+            url: url.to_owned(),
+            wait: settings.upstream_wait,
+            limit: settings.upstream_timeout,
+            deadline: settings.price_deadline,
+        }
+    }
+
+    /// The price of the record with this id, in cents.
+    ///
+    /// # Errors
+    /// There is no place for the call in time, its answer is late, or there is no price in it.
+    pub async fn of(&self, id: i32) -> Result<i64, Error> {
+        let (wait, limit) = (self.wait, self.limit);
+        todo!("a place within {wait:?}, then the call for {id} within {limit:?}")
+    }
+
+    /// Asks once. Dropped before its answer is here, it closes the connection.
+    async fn call(&self, id: i32) -> Result<i64, Error> {
+        let url = format!("{}/prices/{id}", self.url);
+        todo!("a GET to {url}, at most {MAX_ANSWER_BYTES} bytes of its answer, and `cents_in` them")
+    }
+}
+// ANCHOR_END: prices
+
+// ANCHOR: answer
+/// The answer of the service of prices. Other members are ignored.
+#[derive(Deserialize)]
+struct Price {
+    id: i32,
+    cents: i64,
+}
+
+/// The price in an answer, if it is the price of this record.
+fn cents_in(body: &[u8], id: i32) -> Result<i64, Error> {
+    match serde_json::from_slice(body) {
+        Ok(Object(Price { id: other, .. })) if other != id => {
+            Err(Error::NoPrice(format!("the price of {other}")))
+        }
+        Ok(Object(Price { cents, .. })) => Ok(cents),
+        Err(error) => Err(Error::NoPrice(error.to_string())),
+    }
+}
+// ANCHOR_END: answer

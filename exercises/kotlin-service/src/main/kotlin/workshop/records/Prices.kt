@@ -1,0 +1,102 @@
+// The prices of records, which another service knows: how many calls to it may be under way, and how long each may take.
+package workshop.records
+
+import io.ktor.http.HttpStatusCode
+import kotlinx.coroutines.currentCoroutineContext
+import kotlinx.coroutines.ensureActive
+import kotlinx.coroutines.sync.Semaphore
+import kotlinx.coroutines.withTimeoutOrNull
+import kotlinx.serialization.json.Json
+import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
+import kotlin.time.Duration
+
+/** There is no price. The client is told the [status] and the [detail], the log the cause as well. */
+class PriceUnavailable(
+    val status: HttpStatusCode,
+    val detail: String,
+    cause: Throwable? = null,
+) : Exception(detail, cause) {
+    companion object {
+        fun late() = PriceUnavailable(HttpStatusCode.GatewayTimeout, "the price did not come in time")
+
+        fun tooMany() = PriceUnavailable(HttpStatusCode.ServiceUnavailable, "too many requests wait for prices")
+
+        fun unusable(cause: Throwable? = null) =
+            PriceUnavailable(HttpStatusCode.BadGateway, "the price service gave no usable answer", cause)
+    }
+}
+
+// ANCHOR: prices
+
+/**
+ * Asks the [upstream] for prices: at most [PriceSettings.limit] calls at a time, so that a slow upstream does not collect all
+ * requests there are, and each call once. A price that did not come is the client's to ask for again; an upstream in trouble
+ * needs fewer calls, not more.
+ */
+class Prices(
+    private val upstream: Upstream,
+    private val settings: PriceSettings,
+) {
+    private val places = Semaphore(settings.limit)
+
+    /** How long a request for a record with its price may take as a whole. */
+    val deadline: Duration get() = settings.deadline
+
+    /**
+     * The price of the record with this [id], in cents.
+     *
+     * @throws PriceUnavailable when there is none in time
+     */
+    suspend fun of(id: Int): Long {
+        var hasPlace = false
+        try {
+            withTimeoutOrNull(settings.wait) {
+                places.acquire()
+                // Not as the block's result: time may be up after the place was taken and before the block returns.
+                hasPlace = true
+            }
+            if (!hasPlace) throw PriceUnavailable.tooMany()
+            return withTimeoutOrNull(settings.timeout) { call(id) } ?: throw PriceUnavailable.late()
+        } finally {
+            if (hasPlace) places.release()
+        }
+    }
+
+    private suspend fun call(id: Int): Long {
+        val answer =
+            try {
+                upstream.get("/prices/$id")
+            } catch (failure: Exception) {
+                // It may be this coroutine that was cancelled. Anything else is the upstream's doing.
+                currentCoroutineContext().ensureActive()
+                throw PriceUnavailable.unusable(failure)
+            }
+        return centsIn(answer, id) ?: throw PriceUnavailable.unusable()
+    }
+}
+
+/** What an answer must be: 200, and `{"id":7,"cents":1999}`. Other members are ignored. */
+private fun centsIn(
+    answer: UpstreamAnswer,
+    id: Int,
+): Long? {
+    if (answer.status != HttpStatusCode.OK.value || answer.body.size > MAX_PRICE_BYTES) return null
+    val price = jsonIn(answer.body) as? JsonObject
+    return price?.integer("cents")?.takeIf { price.integer("id") == id.toLong() }
+}
+// ANCHOR_END: prices
+
+private fun jsonIn(body: ByteArray): JsonElement? =
+    try {
+        Json.parseToJsonElement(body.decodeToString(throwOnInvalidSequence = true))
+    } catch (_: IllegalArgumentException) {
+        null
+    } catch (_: CharacterCodingException) {
+        null
+    }
+
+/** The member as an integer; null when it is none, a text of digits for example. */
+private fun JsonObject.integer(name: String): Long? =
+    (this[name] as? JsonPrimitive)?.takeUnless { it.isString }?.content?.toLongOrNull()

@@ -1,0 +1,55 @@
+//! A service that has a service of prices to ask. The tests run one after the other on it, each with an upstream that is well at
+//! its beginning.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use super::{Context, Judge, Scenario, When, asked, stage};
+use crate::request::failure::TestResult;
+use crate::service::upstream::{Conduct, Upstream};
+use crate::service::{PriceSettings, Settings};
+
+/// `DATABASE_TIMEOUT_MS`: longer than a request with a price may take.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
+/// `UPSTREAM_LIMIT`: more calls than there are connections to the database.
+pub const LIMIT: u16 = 6;
+/// `UPSTREAM_WAIT_MS`, the shortest that the contract allows.
+const WAIT: Duration = Duration::from_millis(250);
+/// `UPSTREAM_TIMEOUT_MS`: tests wait for it, and it is long enough for calls to gather.
+pub const TIMEOUT: Duration = Duration::from_millis(1500);
+/// `PRICE_DEADLINE_MS`.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, |place, tests| {
+    Box::pin(async move {
+        let upstream = Upstream::start(Conduct::WELL).await?;
+        let prices = PriceSettings {
+            limit: LIMIT,
+            wait: WAIT,
+            timeout: TIMEOUT,
+            deadline: DEADLINE,
+            ..PriceSettings::new(upstream.url())
+        };
+        let settings = |database_url: &str| Settings {
+            prices: Some(prices),
+            ..stage::settings(database_url, DATABASE_TIMEOUT)
+        };
+        let mut stage = place.stage_with(settings).await?;
+        stage.context.upstream = Some(upstream);
+        stage.ask(tests).await
+    })
+});
+
+/// A test that asks the service, and tells the upstream what to do.
+pub fn test<F>(test: F) -> Judge
+where
+    F: AsyncFn(&Context, &Upstream) -> TestResult + Copy + Send + Sync + 'static,
+{
+    asked(async move |context: &Context| {
+        let upstream = context.upstream.as_ref();
+        let upstream = upstream.context("a test of another scenario")?;
+        upstream.conduct(Conduct::WELL);
+        test(context, upstream).await
+    })
+}

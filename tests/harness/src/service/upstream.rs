@@ -1,0 +1,399 @@
+//! The upstream: a service of prices that answers late, badly or not at all, as it is told, and counts what it is asked.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hash};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+
+/// How many connections may wait to be accepted: thousands of callers come at once.
+const BACKLOG: u32 = 4096;
+/// A body that nobody wants, in bytes.
+pub const FLOOD: u64 = 100_000_000;
+/// Between two bytes of an answer that drips.
+const DRIP: Duration = Duration::from_millis(100);
+
+/// What it does with each call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Conduct {
+    /// Answers the price, with trouble now and then.
+    Prices(Trouble),
+    /// Answers nothing until it is told something else; then it does that.
+    Hangs,
+    /// Ends the connection when it has read the request.
+    HangsUp,
+    /// Sends these bytes instead of an answer, and ends the connection.
+    Says(Vec<u8>),
+    /// Sends a body of [`FLOOD`] bytes.
+    Floods,
+    /// Sends the price byte by byte, too slowly for anybody.
+    Drips,
+}
+
+/// How late prices come, and how often something else does.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Trouble {
+    /// How long it waits before it answers.
+    pub delay: Duration,
+    /// The most that it waits besides.
+    pub jitter: Duration,
+    /// The share of calls that are answered with a 500.
+    pub failures: f64,
+    /// The share of calls on which it hangs up.
+    pub hang_ups: f64,
+}
+
+impl Conduct {
+    /// Answers each price at once.
+    pub const WELL: Conduct = Conduct::Prices(Trouble {
+        delay: Duration::ZERO,
+        jitter: Duration::ZERO,
+        failures: 0.0,
+        hang_ups: 0.0,
+    });
+}
+
+/// What it has been asked so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Connections that were opened.
+    pub opened: usize,
+    /// Those that are open.
+    pub open: usize,
+    /// Calls, answered or not.
+    pub calls: usize,
+    /// Those that are under way.
+    pub under_way: usize,
+    /// The most that were under way at the same time.
+    pub most_under_way: usize,
+    /// Calls that were given up: the caller has closed the connection before the whole answer was sent.
+    pub given_up: usize,
+}
+
+/// The price that it knows for an id, in cents.
+pub fn cents(id: i32) -> i64 {
+    100 + i64::from(id).rem_euclid(9_900)
+}
+
+/// The upstream; it is gone when this is dropped.
+#[derive(Debug)]
+pub struct Upstream {
+    address: SocketAddr,
+    desk: Arc<Desk>,
+    serving: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What all of its connections share.
+#[derive(Debug)]
+struct Desk {
+    conduct: watch::Sender<Conduct>,
+    counts: watch::Sender<Counts>,
+    /// Told when idle connections are to end.
+    closing: watch::Sender<()>,
+    random: RandomState,
+}
+
+impl Upstream {
+    /// Listens on a free port of 127.0.0.1.
+    pub async fn start(conduct: Conduct) -> anyhow::Result<Upstream> {
+        Upstream::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), conduct).await
+    }
+
+    /// Listens on this address.
+    pub async fn start_at(address: SocketAddr, conduct: Conduct) -> anyhow::Result<Upstream> {
+        let listener = listen(address)
+            .with_context(|| format!("the upstream cannot listen on {address}"))?;
+        let upstream = Upstream {
+            address: listener.local_addr()?,
+            desk: Arc::new(Desk {
+                conduct: watch::Sender::new(conduct),
+                counts: watch::Sender::default(),
+                closing: watch::Sender::default(),
+                random: RandomState::new(),
+            }),
+            serving: Mutex::default(),
+        };
+        upstream.serve(listener);
+        Ok(upstream)
+    }
+
+    /// What services know it by: their `UPSTREAM_URL`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// From now on it does this, with the calls that hang as well.
+    pub fn conduct(&self, conduct: Conduct) {
+        self.desk.conduct.send_replace(conduct);
+    }
+
+    /// What it has been asked so far.
+    pub fn counts(&self) -> Counts {
+        *self.desk.counts.borrow()
+    }
+
+    /// From now on the most calls at the same time are counted anew.
+    pub fn count_anew(&self) {
+        let anew = |counts: &mut Counts| counts.most_under_way = counts.under_way;
+        self.desk.counts.send_modify(anew);
+    }
+
+    /// Returns when it is so.
+    pub async fn until(&self, is_so: impl Fn(&Counts) -> bool) {
+        let mut counts = self.desk.counts.subscribe();
+        // The sender is in `self`, so there is no end to wait for.
+        let _ = counts.wait_for(|counts| is_so(counts)).await;
+    }
+
+    /// Closes all connections, and refuses others until it is back.
+    pub async fn leave(&self) {
+        let serving = self.serving().take();
+        if let Some(serving) = serving {
+            serving.abort();
+            let _ = serving.await;
+        }
+    }
+
+    /// Listens again, where it did.
+    pub fn come_back(&self) -> anyhow::Result<()> {
+        let listener = listen(self.address).context("somebody else has taken the upstream's port")?;
+        self.serve(listener);
+        Ok(())
+    }
+
+    /// Ends the connections that are idle, as servers do after a while.
+    pub fn close_idle(&self) {
+        self.desk.closing.send_replace(());
+    }
+
+    fn serve(&self, listener: TcpListener) {
+        let serving = tokio::spawn(accept(listener, Arc::clone(&self.desk)));
+        *self.serving() = Some(serving);
+    }
+
+    fn serving(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.serving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        if let Some(serving) = self.serving().take() {
+            serving.abort();
+        }
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Serves connections; they end with this.
+async fn accept(listener: TcpListener, desk: Arc<Desk>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Ok((connection, _)) = listener.accept() => {
+                let desk = Arc::clone(&desk);
+                // A connection that breaks is the caller's to notice.
+                connections.spawn(async move {
+                    let _ = desk.serve(connection).await;
+                });
+            }
+            Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+/// Something that is counted until this is dropped.
+struct Counted<'a> {
+    counts: &'a watch::Sender<Counts>,
+    leave: fn(&mut Counts),
+}
+
+impl<'a> Counted<'a> {
+    fn new(
+        counts: &'a watch::Sender<Counts>,
+        enter: fn(&mut Counts),
+        leave: fn(&mut Counts),
+    ) -> Counted<'a> {
+        counts.send_modify(enter);
+        Counted { counts, leave }
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.counts.send_modify(self.leave);
+    }
+}
+
+impl Desk {
+    /// Answers the calls of one connection, one after the other.
+    async fn serve(&self, connection: TcpStream) -> io::Result<()> {
+        let entered = |counts: &mut Counts| {
+            counts.opened += 1;
+            counts.open += 1;
+        };
+        let _open = Counted::new(&self.counts, entered, |counts| counts.open -= 1);
+        connection.set_nodelay(true)?;
+        let mut connection = BufReader::new(connection);
+        let mut head = Vec::new();
+        let mut closing = self.closing.subscribe();
+        loop {
+            let call = tokio::select! {
+                call = next_call(&mut connection, &mut head) => call?,
+                _ = closing.changed() => {
+                    connection.shutdown().await?;
+                    // It is closed when the other side has closed it as well.
+                    tokio::io::copy(&mut connection, &mut tokio::io::sink()).await?;
+                    None
+                }
+            };
+            let Some(id) = call else { return Ok(()) };
+            if !self.answer(&mut connection, id).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Does what it is told with a call. Returns whether the connection may have another.
+    async fn answer(&self, connection: &mut BufReader<TcpStream>, id: i32) -> io::Result<bool> {
+        let entered = |counts: &mut Counts| {
+            counts.calls += 1;
+            counts.under_way += 1;
+            counts.most_under_way = counts.most_under_way.max(counts.under_way);
+        };
+        let _call = Counted::new(&self.counts, entered, |counts| counts.under_way -= 1);
+        let call = self.counts.borrow().calls;
+        let mut conduct = self.conduct.subscribe();
+        let acting = async {
+            // The sender is in `self`.
+            let told = conduct.wait_for(|conduct| *conduct != Conduct::Hangs).await;
+            told.map_or(Conduct::WELL, |conduct| conduct.clone())
+        };
+        let Some(conduct) = unless_given_up(connection, acting).await else {
+            return self.given_up();
+        };
+        let sent = match conduct {
+            Conduct::Prices(trouble) => return self.price(connection, id, trouble, call).await,
+            Conduct::Hangs | Conduct::HangsUp => Ok(()),
+            Conduct::Says(bytes) => connection.write_all(&bytes).await,
+            Conduct::Floods => flood(connection).await,
+            Conduct::Drips => drip(connection, &answer("200 OK", &price(id))).await,
+        };
+        match sent {
+            Ok(()) => Ok(false),
+            Err(_broken) => self.given_up(),
+        }
+    }
+
+    async fn price(
+        &self,
+        connection: &mut BufReader<TcpStream>,
+        id: i32,
+        trouble: Trouble,
+        call: usize,
+    ) -> io::Result<bool> {
+        let wait = trouble.delay + trouble.jitter.mul_f64(self.share((call, "jitter")));
+        if !wait.is_zero()
+            && unless_given_up(connection, tokio::time::sleep(wait)).await.is_none()
+        {
+            return self.given_up();
+        }
+        if self.share((call, "hang-up")) < trouble.hang_ups {
+            return Ok(false);
+        }
+        let answer = match self.share((call, "failure")) < trouble.failures {
+            true => answer("500 Internal Server Error", ""),
+            false => answer("200 OK", &price(id)),
+        };
+        connection.write_all(&answer).await?;
+        Ok(true)
+    }
+
+    fn given_up(&self) -> io::Result<bool> {
+        self.counts.send_modify(|counts| counts.given_up += 1);
+        Ok(false)
+    }
+
+    /// A number from 0 to 1 that nobody can foretell.
+    fn share(&self, of: impl Hash) -> f64 {
+        self.random.hash_one(of) as f64 / u64::MAX as f64
+    }
+}
+
+fn price(id: i32) -> String {
+    format!(r#"{{"id":{id},"cents":{}}}"#, cents(id))
+}
+
+/// An answer with this body.
+pub fn answer(status: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
+
+/// Reads a request up to its empty line. Gives the id that it asks for: 0 where there is none, nothing at the end.
+async fn next_call(
+    connection: &mut BufReader<TcpStream>,
+    head: &mut Vec<u8>,
+) -> io::Result<Option<i32>> {
+    head.clear();
+    while !head.ends_with(b"\r\n\r\n") {
+        if connection.read_until(b'\n', head).await? == 0 {
+            return Ok(None);
+        }
+    }
+    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let path = line.split(' ').nth(1).unwrap_or_default();
+    let id = path.rsplit('/').next().and_then(|id| id.parse().ok());
+    Ok(Some(id.unwrap_or_default()))
+}
+
+/// What comes of it, or nothing when the caller closes the connection before.
+async fn unless_given_up<T>(
+    connection: &mut BufReader<TcpStream>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let closed = async {
+        // Callers send nothing before they have their answer.
+        let _ = connection.fill_buf().await;
+    };
+    tokio::select! {
+        biased;
+        done = work => Some(done),
+        () = closed => None,
+    }
+}
+
+async fn flood(connection: &mut BufReader<TcpStream>) -> io::Result<()> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {FLOOD}\r\n\r\n");
+    connection.write_all(head.as_bytes()).await?;
+    tokio::io::copy(&mut tokio::io::repeat(b' ').take(FLOOD), connection).await?;
+    Ok(())
+}
+
+async fn drip(connection: &mut BufReader<TcpStream>, bytes: &[u8]) -> io::Result<()> {
+    for byte in bytes {
+        connection.write_all(&[*byte]).await?;
+        let pause = tokio::time::sleep(DRIP);
+        if unless_given_up(connection, pause).await.is_none() {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+    }
+    Ok(())
+}

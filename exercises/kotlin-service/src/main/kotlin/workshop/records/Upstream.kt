@@ -2,20 +2,21 @@
 package workshop.records
 
 import io.ktor.client.HttpClient
-import io.ktor.client.engine.apache5.Apache5
+import io.ktor.client.engine.java.Java
 import io.ktor.client.request.prepareGet
 import io.ktor.client.statement.bodyAsChannel
 import io.ktor.utils.io.readRemaining
-import kotlinx.coroutines.suspendCancellableCoroutine
+import kotlinx.coroutines.CoroutineDispatcher
+import kotlinx.coroutines.asCoroutineDispatcher
+import kotlinx.coroutines.runInterruptible
 import kotlinx.io.readByteArray
-import org.apache.hc.client5.http.classic.methods.HttpGet
-import org.apache.hc.client5.http.config.ConnectionConfig
-import org.apache.hc.client5.http.impl.classic.HttpClients
-import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder
-import org.apache.hc.core5.http.ClassicHttpResponse
-import org.apache.hc.core5.util.Timeout
+import java.net.URI
+import java.net.http.HttpClient.Version
+import java.net.http.HttpRequest
+import java.net.http.HttpResponse.BodyHandlers
 import java.util.concurrent.ExecutorService
 import java.util.concurrent.Executors
+import kotlin.time.toJavaDuration
 
 /** The longest answer that is read. One with a price has some 30 bytes. */
 const val MAX_PRICE_BYTES = 4_096
@@ -33,12 +34,15 @@ fun interface Upstream {
 }
 
 /** As the settings want it. */
-fun upstream(settings: PriceSettings): Upstream =
-    when (settings.waiting) {
+fun upstream(settings: PriceSettings): Upstream {
+    // By itself the JDK's client makes a call up to five times. It looks only when it is first used.
+    System.setProperty("jdk.httpclient.redirects.retrylimit", "1")
+    return when (settings.waiting) {
         Waiting.COROUTINES -> SuspendingUpstream(settings)
-        Waiting.THREADS -> BlockingUpstream(settings, Executors.newFixedThreadPool(WAITING_THREADS, daemons()))
-        Waiting.VIRTUAL -> BlockingUpstream(settings, virtualThreads())
+        Waiting.THREADS -> BlockingUpstream(settings, fixedThreads().asCoroutineDispatcher())
+        Waiting.VIRTUAL -> BlockingUpstream(settings, virtualThreads().asCoroutineDispatcher())
     }
+}
 
 // ANCHOR: suspending
 
@@ -48,17 +52,11 @@ class SuspendingUpstream(
 ) : Upstream {
     // One client for all requests: it keeps the connections.
     private val client =
-        HttpClient(Apache5) {
+        HttpClient(Java) {
             followRedirects = false
             engine {
-                connectTimeout = settings.timeout.inWholeMilliseconds
-                socketTimeout = settings.timeout.inWholeMilliseconds.toInt()
-                configureConnectionManager {
-                    setMaxConnTotal(settings.limit)
-                    setMaxConnPerRoute(settings.limit)
-                }
-                // By itself it would ask again, after a second.
-                customizeClient { disableAutomaticRetries() }
+                protocolVersion = Version.HTTP_1_1
+                config { connectTimeout(settings.timeout.toJavaDuration()) }
             }
         }
 
@@ -75,49 +73,30 @@ class SuspendingUpstream(
 /** A waiting call holds one of the [threads]. It is there to measure the other one against. */
 class BlockingUpstream(
     private val settings: PriceSettings,
-    private val threads: ExecutorService,
+    private val threads: CoroutineDispatcher,
 ) : Upstream {
-    private val timeout = Timeout.ofMilliseconds(settings.timeout.inWholeMilliseconds)
     private val client =
-        HttpClients
-            .custom()
-            .disableAutomaticRetries()
-            .disableCookieManagement()
-            .disableRedirectHandling()
-            .setConnectionManager(
-                PoolingHttpClientConnectionManagerBuilder
-                    .create()
-                    .setMaxConnTotal(settings.limit)
-                    .setMaxConnPerRoute(settings.limit)
-                    .setDefaultConnectionConfig(
-                        ConnectionConfig
-                            .custom()
-                            .setConnectTimeout(timeout)
-                            .setSocketTimeout(timeout)
-                            .build(),
-                    ).build(),
-            ).build()
+        java.net.http.HttpClient
+            .newBuilder()
+            .version(Version.HTTP_1_1)
+            .connectTimeout(settings.timeout.toJavaDuration())
+            .build()
 
     override suspend fun get(path: String): UpstreamAnswer =
-        suspendCancellableCoroutine { waiting ->
-            val request = HttpGet(settings.url + path)
-            waiting.invokeOnCancellation { request.cancel() }
-            threads.execute { waiting.resumeWith(runCatching { client.execute(request) { it.bounded(request) } }) }
+        // A call that is given up interrupts its thread, and that ends it.
+        runInterruptible(threads) {
+            val request = HttpRequest.newBuilder(URI(settings.url + path)).build()
+            val response = client.send(request, BodyHandlers.ofInputStream())
+            response.body().use { body -> UpstreamAnswer(response.statusCode(), body.readNBytes(MAX_PRICE_BYTES + 1)) }
         }
 }
 // ANCHOR_END: blocking
 
-/** Reads no more than is wanted. What is left would be read before the connection is used again, so such a call is ended. */
-private fun ClassicHttpResponse.bounded(request: HttpGet): UpstreamAnswer {
-    val body = entity?.content?.readNBytes(MAX_PRICE_BYTES + 1) ?: ByteArray(0)
-    if (body.size > MAX_PRICE_BYTES) request.cancel()
-    return UpstreamAnswer(code, body)
-}
-
 /** As many as servlet containers come with. */
 private const val WAITING_THREADS = 200
 
-private fun daemons() = { task: Runnable -> Thread(task, "upstream").apply { isDaemon = true } }
+private fun fixedThreads(): ExecutorService =
+    Executors.newFixedThreadPool(WAITING_THREADS) { task -> Thread(task, "upstream").apply { isDaemon = true } }
 
 /** By reflection: this is compiled for Java 17, and they are there from 21 on. */
 private fun virtualThreads(): ExecutorService =

@@ -32,11 +32,7 @@ pub async fn price(
 }
 
 /// Waits for one after the other.
-async fn with_price(
-    id: i32,
-    database: &Database,
-    prices: &Prices,
-) -> Result<PricedRecord, Error> {
+async fn with_price(id: i32, database: &Database, prices: &Prices) -> Result<PricedRecord, Error> {
     let record = find(id, database).await?;
     let cents = prices.of(id).await?;
     Ok(PricedRecord { record, cents })

@@ -35,8 +35,8 @@ use std::{env, process::ExitCode};
 use rocket::{Build, Rocket, catchers, routes};
 
 use crate::{
-    api_key::ApiKeys, database::Database, export::Exports, migrations::Schema,
-    prices::Prices, request_id::RequestLog, settings::Settings,
+    api_key::ApiKeys, database::Database, export::Exports, migrations::Schema, prices::Prices,
+    request_id::RequestLog, settings::Settings,
 };
 
 // ANCHOR: main

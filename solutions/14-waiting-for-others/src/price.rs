@@ -40,11 +40,7 @@ pub async fn price(
 
 /// Waits for both at the same time. Without a record there is nothing to wait for: `try_join!`
 /// returns with the first error, and drops the call that is under way.
-async fn with_price(
-    id: i32,
-    database: &Database,
-    prices: &Prices,
-) -> Result<PricedRecord, Error> {
+async fn with_price(id: i32, database: &Database, prices: &Prices) -> Result<PricedRecord, Error> {
     let record = find(id, database);
     // A price that fails is no error here: it waits for the record, which may not be there.
     let price = async { Ok(prices.of(id).await) };

@@ -77,7 +77,9 @@ impl Prices {
         while let Some(chunk) = answer.chunk().await? {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_ANSWER_BYTES {
-                return Err(Error::NoPrice(format!("more than {MAX_ANSWER_BYTES} bytes")));
+                return Err(Error::NoPrice(format!(
+                    "more than {MAX_ANSWER_BYTES} bytes"
+                )));
             }
         }
         match answer.status() {

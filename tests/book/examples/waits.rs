@@ -17,7 +17,11 @@ async fn ask(what: &'static str, milliseconds: u64) -> Result<u32, String> {
     let _call = Call(what);
     println!("  {what} is asked for");
     sleep(Duration::from_millis(milliseconds)).await;
-    if what == "nothing" { Err("404".into()) } else { Ok(1999) }
+    if what == "nothing" {
+        Err("404".into())
+    } else {
+        Ok(1999)
+    }
 }
 
 #[tokio::main]

@@ -108,8 +108,8 @@ impl Upstream {
 
     /// Listens on this address.
     pub async fn start_at(address: SocketAddr, conduct: Conduct) -> anyhow::Result<Upstream> {
-        let listener = listen(address)
-            .with_context(|| format!("the upstream cannot listen on {address}"))?;
+        let listener =
+            listen(address).with_context(|| format!("the upstream cannot listen on {address}"))?;
         let upstream = Upstream {
             address: listener.local_addr()?,
             desk: Arc::new(Desk {
@@ -163,7 +163,8 @@ impl Upstream {
 
     /// Listens again, where it did.
     pub fn come_back(&self) -> anyhow::Result<()> {
-        let listener = listen(self.address).context("somebody else has taken the upstream's port")?;
+        let listener =
+            listen(self.address).context("somebody else has taken the upstream's port")?;
         self.serve(listener);
         Ok(())
     }
@@ -307,7 +308,9 @@ impl Desk {
     ) -> io::Result<bool> {
         let wait = trouble.delay + trouble.jitter.mul_f64(self.share((call, "jitter")));
         if !wait.is_zero()
-            && unless_given_up(connection, tokio::time::sleep(wait)).await.is_none()
+            && unless_given_up(connection, tokio::time::sleep(wait))
+                .await
+                .is_none()
         {
             return self.given_up();
         }

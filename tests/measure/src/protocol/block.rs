@@ -56,7 +56,7 @@ impl Observed {
     }
 
     /// Notes the larger of a value and the one that is there.
-    fn most(&mut self, key: &str, value: Option<f64>) {
+    pub fn most(&mut self, key: &str, value: Option<f64>) {
         let before = self.values.get(key).copied();
         self.value(
             key,
@@ -117,6 +117,7 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
     let settings = Settings {
         pool_size: subject.pool_size,
         timeout: session.timeout,
+        prices: session.prices.clone(),
         ..Settings::new(&session.database_url)
     };
     let record = || format!("/read/{}", ids::of(session.data_set).first);

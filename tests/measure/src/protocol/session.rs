@@ -10,7 +10,7 @@ use crate::protocol::progress::Progress;
 use crate::tools::database::Watch;
 use crate::tools::oha::{Load, Oha, Order};
 use workshop_base::workspace::Workspace;
-use workshop_harness::service::{Service, Settings};
+use workshop_harness::service::{PriceSettings, Service, Settings};
 use workshop_postgres::datasets::DataSet;
 
 /// What blocks need.
@@ -25,6 +25,8 @@ pub struct Session<'a> {
     pub database_url: String,
     /// `DATABASE_TIMEOUT_MS` of the services.
     pub timeout: Duration,
+    /// What the services are told about the service of prices, where there is one.
+    pub prices: Option<PriceSettings>,
     /// What is in the database.
     pub data_set: DataSet,
     /// The database's own statistics, where it keeps them.
@@ -48,6 +50,7 @@ impl<'a> Session<'a> {
             plan,
             database_url: lab.database_url.clone(),
             timeout: TIMEOUT,
+            prices: None,
             data_set: lab.seeded.set,
             statements: None,
             activity: None,

@@ -5,6 +5,7 @@ pub mod article;
 pub mod ladder;
 pub mod pool;
 pub mod stall;
+pub mod waiting;
 
 use std::collections::BTreeMap;
 

@@ -16,6 +16,7 @@ mod program;
 mod reads;
 mod stall;
 pub mod start_helper;
+mod waiting;
 
 use std::pin::Pin;
 
@@ -79,6 +80,7 @@ const TASKS: &[Task] = tasks! {
     "module" Few "/qrcode?text=a" ["oha"] => calls::module,
     "library" Few "/qrcode?text=a" ["oha"] => calls::library,
     "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
+    "waiting" Records "/read/1" ["oha"] => waiting::measure,
 };
 
 /// True when services beside the port are among the rows of a task.

@@ -18,7 +18,7 @@ use workshop_base::workspace::Workspace;
 use workshop_results::statistics::{mean, quantile};
 
 /// How long a run may take beyond its duration: requests under way are waited for.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(30);
 /// The share of the offered rate that must be reached.
 pub const REACHED: f64 = 0.99;
 /// The share of all cores above which the generator is taken for the bottleneck.

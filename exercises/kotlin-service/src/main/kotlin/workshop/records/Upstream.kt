@@ -1,21 +1,23 @@
-// How the service of prices is called: by a client that suspends a coroutine, or by one that blocks a thread.
+// How the service of prices is called: with a coroutine that waits, or with a thread that does.
 package workshop.records
 
-import io.ktor.client.HttpClient
-import io.ktor.client.engine.java.Java
-import io.ktor.client.request.prepareGet
-import io.ktor.client.statement.bodyAsChannel
-import io.ktor.utils.io.readRemaining
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.asCoroutineDispatcher
+import kotlinx.coroutines.future.await
 import kotlinx.coroutines.runInterruptible
-import kotlinx.io.readByteArray
+import java.io.ByteArrayOutputStream
 import java.net.URI
-import java.net.http.HttpClient.Version
+import java.net.http.HttpClient
 import java.net.http.HttpRequest
-import java.net.http.HttpResponse.BodyHandlers
+import java.net.http.HttpResponse
+import java.net.http.HttpResponse.BodyHandler
+import java.net.http.HttpResponse.BodySubscriber
+import java.nio.ByteBuffer
+import java.util.concurrent.CompletableFuture
 import java.util.concurrent.ExecutorService
 import java.util.concurrent.Executors
+import java.util.concurrent.Flow.Subscription
+import kotlin.math.min
 import kotlin.time.toJavaDuration
 
 /** The longest answer that is read. One with a price has some 30 bytes. */
@@ -46,25 +48,19 @@ fun upstream(settings: PriceSettings): Upstream {
 
 // ANCHOR: suspending
 
-/** A waiting call is a coroutine and a connection. It holds no thread. */
+/**
+ * A waiting call is a coroutine and a connection. It holds no thread.
+ *
+ * Not with Ktor's client: a call that was cancelled keeps its connection there, in the engines that have a pool of them.
+ */
 class SuspendingUpstream(
     private val settings: PriceSettings,
 ) : Upstream {
     // One client for all requests: it keeps the connections.
-    private val client =
-        HttpClient(Java) {
-            followRedirects = false
-            engine {
-                protocolVersion = Version.HTTP_1_1
-                config { connectTimeout(settings.timeout.toJavaDuration()) }
-            }
-        }
+    private val client = settings.client()
 
     override suspend fun get(path: String): UpstreamAnswer =
-        client.prepareGet(settings.url + path).execute { response ->
-            val body = response.bodyAsChannel().readRemaining(MAX_PRICE_BYTES + 1L)
-            UpstreamAnswer(response.status.value, body.readByteArray())
-        }
+        client.sendAsync(settings.request(path), bounded).await().toAnswer()
 }
 // ANCHOR_END: suspending
 
@@ -75,22 +71,60 @@ class BlockingUpstream(
     private val settings: PriceSettings,
     private val threads: CoroutineDispatcher,
 ) : Upstream {
-    private val client =
-        java.net.http.HttpClient
-            .newBuilder()
-            .version(Version.HTTP_1_1)
-            .connectTimeout(settings.timeout.toJavaDuration())
-            .build()
+    private val client = settings.client()
 
+    // A call that is given up interrupts its thread, and that ends it.
     override suspend fun get(path: String): UpstreamAnswer =
-        // A call that is given up interrupts its thread, and that ends it.
-        runInterruptible(threads) {
-            val request = HttpRequest.newBuilder(URI(settings.url + path)).build()
-            val response = client.send(request, BodyHandlers.ofInputStream())
-            response.body().use { body -> UpstreamAnswer(response.statusCode(), body.readNBytes(MAX_PRICE_BYTES + 1)) }
-        }
+        runInterruptible(threads) { client.send(settings.request(path), bounded).toAnswer() }
 }
 // ANCHOR_END: blocking
+
+private fun PriceSettings.client(): HttpClient =
+    HttpClient
+        .newBuilder()
+        .version(HttpClient.Version.HTTP_1_1)
+        .connectTimeout(timeout.toJavaDuration())
+        .build()
+
+private fun PriceSettings.request(path: String): HttpRequest = HttpRequest.newBuilder(URI(url + path)).build()
+
+private fun HttpResponse<ByteArray>.toAnswer() = UpstreamAnswer(statusCode(), body())
+
+private val bounded = BodyHandler<ByteArray> { BoundedBody() }
+
+/** Reads no more than is wanted, and closes the connection when there is more. */
+private class BoundedBody : BodySubscriber<ByteArray> {
+    private val bytes = ByteArrayOutputStream()
+    private val whole = CompletableFuture<ByteArray>()
+    private lateinit var subscription: Subscription
+
+    override fun getBody() = whole
+
+    override fun onSubscribe(subscription: Subscription) {
+        this.subscription = subscription
+        subscription.request(Long.MAX_VALUE)
+    }
+
+    override fun onNext(pieces: List<ByteBuffer>) {
+        for (piece in pieces) {
+            val wanted = ByteArray(min(piece.remaining(), MAX_PRICE_BYTES + 1 - bytes.size()))
+            piece.get(wanted)
+            bytes.write(wanted)
+        }
+        if (bytes.size() > MAX_PRICE_BYTES) {
+            subscription.cancel()
+            onComplete()
+        }
+    }
+
+    override fun onError(failure: Throwable) {
+        whole.completeExceptionally(failure)
+    }
+
+    override fun onComplete() {
+        whole.complete(bytes.toByteArray())
+    }
+}
 
 /** As many as servlet containers come with. */
 private const val WAITING_THREADS = 200

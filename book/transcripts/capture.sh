@@ -97,6 +97,7 @@ snippet not-send tasks 's/sync::Arc/rc::Rc/; s/Arc::/Rc::/g' 24
 snippet unnamed loans "s/<'r>//; s/&'r /\&/g" 11
 snippet unpromised promise 's/unsafe \{ (taken_back\(data, length\)) \}/\1/' 7
 output cancelled cancelled
+output waits waits
 
 # What Kotlin's compiler finds after this edit of a starter: slug, exercise folder, sed script, file.
 kotlin() {
@@ -128,4 +129,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-11 solution-11
     check green-12 solution-12
     check green-13 solution-13
+    check green-14 solution-14
 fi

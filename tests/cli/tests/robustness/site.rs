@@ -11,7 +11,8 @@ use workshop_harness::build::{self, Launch, Profile};
 use workshop_harness::http::Client;
 use workshop_harness::outage::settled;
 use workshop_harness::scenarios::large::MANY_RECORDS;
-use workshop_harness::service::{Service, Settings};
+use workshop_harness::service::{PriceSettings, Service, Settings};
+use workshop_harness::upstream::{Conduct, Upstream};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{DataSet, RunDatabase};
 
@@ -36,6 +37,8 @@ pub struct Site {
     pub client: Client,
     pub address: SocketAddr,
     database: RunDatabase,
+    /// Answers while the service asks it.
+    _upstream: Upstream,
 }
 
 impl Site {
@@ -55,7 +58,9 @@ impl Site {
         for statement in statements {
             sqlx::query(*statement).execute(&mut connection).await?;
         }
+        let upstream = Upstream::start(Conduct::WELL).await?;
         let settings = Settings {
+            prices: Some(PriceSettings::new(upstream.url())),
             timeout: DATABASE_TIMEOUT,
             api_keys: KEYS.map(str::to_owned).into(),
             ..Settings::new(database.url())
@@ -74,6 +79,7 @@ impl Site {
             client,
             address,
             database,
+            _upstream: upstream,
         })
     }
 

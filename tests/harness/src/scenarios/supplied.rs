@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use super::outage::ask_until;
 use super::{Context, Judge, Scenario, When, asked, stage};
-use crate::request::failure::TestResult;
+use crate::request::failure::{Failure, TestResult};
+use crate::request::http::Answer;
 use crate::service::upstream::{Conduct, Upstream};
 use crate::service::{PriceSettings, Settings};
 
@@ -37,6 +39,10 @@ pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, |place,
         };
         let mut stage = place.stage_with(settings).await?;
         stage.context.upstream = Some(upstream);
+        // A cold JVM may need longer for its first call than a call may take. What it answers then, the tests will see.
+        let is_late = |answer: &Answer| [503, 504].contains(&answer.status());
+        let in_time = |answer: &Result<Answer, Failure>| !answer.as_ref().is_ok_and(is_late);
+        let _ = ask_until(&stage.context.client, "/price/1", in_time).await;
         stage.ask(tests).await
     })
 });

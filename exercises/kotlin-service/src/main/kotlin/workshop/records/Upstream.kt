@@ -3,8 +3,8 @@ package workshop.records
 
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.asCoroutineDispatcher
-import kotlinx.coroutines.future.await
 import kotlinx.coroutines.runInterruptible
+import kotlinx.coroutines.suspendCancellableCoroutine
 import java.io.ByteArrayOutputStream
 import java.net.URI
 import java.net.http.HttpClient
@@ -17,6 +17,8 @@ import java.util.concurrent.CompletableFuture
 import java.util.concurrent.ExecutorService
 import java.util.concurrent.Executors
 import java.util.concurrent.Flow.Subscription
+import kotlin.coroutines.resume
+import kotlin.coroutines.resumeWithException
 import kotlin.math.min
 import kotlin.time.toJavaDuration
 
@@ -51,7 +53,7 @@ fun upstream(settings: PriceSettings): Upstream {
 /**
  * A waiting call is a coroutine and a connection. It holds no thread.
  *
- * Not with Ktor's client: a call that was cancelled keeps its connection there, in the engines that have a pool of them.
+ * Not with Ktor's client: its engines that keep connections, Apache5 and Java, leave a call that was cancelled under way.
  */
 class SuspendingUpstream(
     private val settings: PriceSettings,
@@ -60,7 +62,14 @@ class SuspendingUpstream(
     private val client = settings.client()
 
     override suspend fun get(path: String): UpstreamAnswer =
-        client.sendAsync(settings.request(path), bounded).await().toAnswer()
+        suspendCancellableCoroutine { waiting ->
+            val call = client.sendAsync(settings.request(path), bounded)
+            call.whenComplete { response, failure ->
+                if (failure == null) waiting.resume(response.toAnswer()) else waiting.resumeWithException(failure)
+            }
+            // Not `await()`: that cancels without interrupting, and then the call goes on.
+            waiting.invokeOnCancellation { call.cancel(true) }
+        }
 }
 // ANCHOR_END: suspending
 

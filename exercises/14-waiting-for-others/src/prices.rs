@@ -42,7 +42,10 @@ impl Prices {
     /// There is no place for the call in time, its answer is late, or there is no price in it.
     pub async fn of(&self, id: i32) -> Result<i64, Error> {
         let (wait, limit) = (self.wait, self.limit);
-        todo!("a place within {wait:?}, then the call for {id} within {limit:?}")
+        let (no_place, late) = (Error::TooManyCalls, Error::PriceTooLate);
+        todo!(
+            "a place within {wait:?} or {no_place:?}, the call for {id} within {limit:?} or {late:?}"
+        )
     }
 
     /// Asks once. Dropped before its answer is here, it closes the connection.

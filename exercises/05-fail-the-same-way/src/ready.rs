@@ -3,7 +3,7 @@
 use rocket::{State, get, serde::json::Json, warn};
 use serde::Serialize;
 
-use crate::{database::Database, error::Error};
+use crate::{causes::with_causes, database::Database, error::Error};
 
 // ANCHOR: ready
 /// The body of the answer.
@@ -19,7 +19,7 @@ pub async fn ready(database: &State<Database>) -> Result<Json<Ready>, Error> {
     database
         .run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
         .await
-        .inspect_err(|error| warn!("not ready: {error}"))?;
+        .inspect_err(|error| warn!("not ready: {}", with_causes(error)))?;
     Ok(Json(Ready { status: "ready" }))
 }
 // ANCHOR_END: ready

@@ -6,9 +6,10 @@ use rocket::{
     response::{self, Responder},
     serde::json,
 };
+use sqlx::error::BoxDynError;
 use thiserror::Error;
 
-use crate::{problem::Problem, visits::MAX_IDS};
+use crate::{causes::with_causes, problem::Problem, visits::MAX_IDS};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -27,11 +28,11 @@ pub enum Error {
     #[error("{0}")]
     NotFound(String),
     /// The database cannot be reached, refuses the login, or takes too long.
-    #[error("the database does not answer: {0}")]
-    Unavailable(String),
+    #[error("the database does not answer")]
+    Unavailable(#[source] BoxDynError),
     /// The database rejects the query: the bug is in this service.
-    #[error("a query failed: {0}")]
-    Query(sqlx::Error),
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
 }
 
 impl Error {
@@ -60,7 +61,7 @@ impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         // An outage is not logged: each of its requests would say the same. See exercise 8.
         if let Error::Query(_) = self {
-            error!("{self}");
+            error!("{}", with_causes(&self));
         }
         self.problem().respond_to(request)
     }
@@ -81,7 +82,7 @@ impl From<json::Error<'_>> for Error {
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
-            Error::Unavailable(error.to_string())
+            Error::Unavailable(error.into())
         } else {
             Error::Query(error)
         }

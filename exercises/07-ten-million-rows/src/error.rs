@@ -8,9 +8,10 @@ use rocket::{
     response::{self, Responder},
     serde::json::{self, serde_json},
 };
+use sqlx::error::BoxDynError;
 use thiserror::Error;
 
-use crate::{problem::Problem, settings::MAX_BODY_BYTES, visits::MAX_IDS};
+use crate::{causes::with_causes, problem::Problem, settings::MAX_BODY_BYTES, visits::MAX_IDS};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -38,13 +39,13 @@ pub enum Error {
     #[error("{0}")]
     NotFound(String),
     /// The database cannot be reached, refuses the login, or takes too long.
-    #[error("the database does not answer: {0}")]
-    Unavailable(String),
+    #[error("the database does not answer")]
+    Unavailable(#[source] BoxDynError),
     /// The database rejects the query: the bug is in this service.
-    #[error("a query failed: {0}")]
-    Query(sqlx::Error),
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
     /// A record cannot be written as JSON: the bug is in this service.
-    #[error("cannot write JSON: {0}")]
+    #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
 }
 
@@ -76,7 +77,7 @@ impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         // An outage is not logged: each of its requests would say the same. See exercise 8.
         if let Error::Query(_) | Error::Json(_) = self {
-            error!("{self}");
+            error!("{}", with_causes(&self));
         }
         self.problem().respond_to(request)
     }
@@ -106,7 +107,7 @@ impl From<json::Error<'_>> for Error {
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
-            Error::Unavailable(error.to_string())
+            Error::Unavailable(error.into())
         } else {
             Error::Query(error)
         }

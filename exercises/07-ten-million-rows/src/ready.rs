@@ -3,7 +3,7 @@
 use rocket::{State, get, serde::json::Json, warn};
 use serde::Serialize;
 
-use crate::{database::Database, error::Error, migrations::Schema};
+use crate::{causes::with_causes, database::Database, error::Error, migrations::Schema};
 
 // ANCHOR: ready
 /// The body of the answer.
@@ -25,7 +25,7 @@ pub async fn ready(
     database
         .ping()
         .await
-        .inspect_err(|error| warn!("not ready: {error}"))?;
+        .inspect_err(|error| warn!("not ready: {}", with_causes(error)))?;
     Ok(Json(Ready { status: "ready" }))
 }
 // ANCHOR_END: ready

@@ -16,7 +16,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(1);
 pub async fn qrcode(text: Result<Text, Error>) -> Result<(ContentType, Vec<u8>), Error> {
     let Text(text) = text?;
     // Right for one request; wrong for two hundred.
-    let image = qr::png(&text).map_err(|error| Error::Unavailable(error.to_string()))?;
+    let image = qr::png(&text).map_err(|error| Error::Unavailable(error.into()))?;
     Ok((ContentType::PNG, image))
 }
 // ANCHOR_END: qrcode

@@ -9,7 +9,8 @@
 use std::time::Duration;
 
 use deadpool::managed::{self, Metrics, Object, PoolError, RecycleResult};
-use sqlx::{PgConnection, postgres::PgConnectOptions};
+use rocket::tokio::time::sleep;
+use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
 
 use crate::error::Error;
 
@@ -43,6 +44,29 @@ impl managed::Manager for Connections {
     }
 }
 // ANCHOR_END: manager
+
+// ANCHOR: open
+/// Opens a connection. A server that is being restarted refuses for a moment, so this tries again until the request gives up.
+async fn open(options: &PgConnectOptions) -> sqlx::Result<PgConnection> {
+    const PAUSE: Duration = Duration::from_millis(50);
+
+    loop {
+        match options.connect().await {
+            Err(error) if may_pass(&error) => sleep(PAUSE).await,
+            opened => return opened,
+        }
+    }
+}
+
+/// Whether there is nobody at the address, or a server that stops or starts.
+fn may_pass(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => error.code().as_deref() == Some("57P03"),
+        _ => false,
+    }
+}
+// ANCHOR_END: open
 
 // ANCHOR: pool
 /// A fixed number of places, and how long a request waits for the connection in one of them.
@@ -95,7 +119,7 @@ impl From<PoolError<sqlx::Error>> for Error {
     fn from(error: PoolError<sqlx::Error>) -> Error {
         match error {
             PoolError::Backend(error) => error.into(),
-            other => Error::Unavailable(other.to_string()),
+            other => Error::Unavailable(other.into()),
         }
     }
 }

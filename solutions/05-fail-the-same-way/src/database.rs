@@ -17,10 +17,6 @@ pub struct Database {
 impl Database {
     /// Opens nothing yet: each connection is opened when a request first needs it, so the service
     /// starts without a database.
-    ///
-    /// Before the pool lends a connection it asks the database whether it is still good, and again
-    /// when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
-    /// exercise 6.
     pub fn new(settings: &Settings) -> Database {
         let limit = settings.database_timeout;
         // The database gives up when we do. Otherwise it would go on with queries that nobody waits
@@ -30,6 +26,9 @@ impl Database {
             .database
             .clone()
             .options([("statement_timeout", statement_timeout)]);
+        // Before the pool lends a connection it asks the database whether it is still good, and again
+        // when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
+        // exercise 6.
         let pool = PgPoolOptions::new()
             .max_connections(settings.database_pool_size.get())
             .acquire_timeout(limit)
@@ -52,10 +51,10 @@ impl Database {
             Err(_elapsed) => {
                 // The answer may still come. The next request must not take it for its own.
                 connection.close_on_drop();
-                Err(Error::Unavailable(format!(
-                    "no answer within {} ms",
-                    self.limit.as_millis()
-                )))
+                let limit = self.limit.as_millis();
+                Err(Error::Unavailable(
+                    format!("no answer within {limit} ms").into(),
+                ))
             }
         }
     }

@@ -5,9 +5,10 @@ use rocket::{
     http::Status,
     response::{self, Responder},
 };
+use sqlx::error::BoxDynError;
 use thiserror::Error;
 
-use crate::problem::Problem;
+use crate::{causes::with_causes, problem::Problem};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -20,11 +21,11 @@ pub enum Error {
     #[error("{0}")]
     NotFound(String),
     /// The database cannot be reached, refuses the login, or takes too long.
-    #[error("the database does not answer: {0}")]
-    Unavailable(String),
+    #[error("the database does not answer")]
+    Unavailable(#[source] BoxDynError),
     /// The database rejects the query: the bug is in this service.
-    #[error("a query failed: {0}")]
-    Query(sqlx::Error),
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
 }
 
 impl Error {
@@ -51,7 +52,7 @@ impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         // An outage is not logged: each of its requests would say the same. See exercise 8.
         if let Error::Query(_) = self {
-            error!("{self}");
+            error!("{}", with_causes(&self));
         }
         self.problem().respond_to(request)
     }
@@ -63,7 +64,7 @@ impl<'r> Responder<'r, 'static> for Error {
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
-            Error::Unavailable(error.to_string())
+            Error::Unavailable(error.into())
         } else {
             Error::Query(error)
         }

@@ -20,10 +20,6 @@ pub struct Database {
 impl Database {
     /// Opens nothing yet: each connection is opened when a request first needs it, so the service
     /// starts without a database.
-    ///
-    /// Before the pool lends a connection it asks the database whether it is still good, and again
-    /// when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
-    /// exercise 6.
     pub fn new(settings: &Settings) -> Database {
         let limit = settings.database_timeout;
         // The database gives up when we do. Otherwise it would go on with queries that nobody waits
@@ -35,6 +31,9 @@ impl Database {
             .options([("statement_timeout", statement_timeout)])
             // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
             .log_slow_statements(LevelFilter::Off, limit);
+        // Before the pool lends a connection it asks the database whether it is still good, and again
+        // when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
+        // exercise 6.
         let pool = PgPoolOptions::new()
             .max_connections(settings.database_pool_size.get())
             .acquire_timeout(limit)
@@ -89,7 +88,8 @@ impl Database {
     }
 
     fn no_answer(&self) -> Error {
-        Error::Unavailable(format!("no answer within {} ms", self.limit.as_millis()))
+        let limit = self.limit.as_millis();
+        Error::Unavailable(format!("no answer within {limit} ms").into())
     }
 }
 // ANCHOR_END: database

@@ -1,5 +1,7 @@
 //! What a request can fail with, and what the client is told of it.
 
+use std::error::Error as StdError;
+
 use rocket::{
     Request,
     http::Status,
@@ -8,7 +10,7 @@ use rocket::{
 use thiserror::Error;
 use tracing::error;
 
-use crate::{problem::Problem, request_id::RequestId, text::MAX_TEXT_BYTES};
+use crate::{causes::with_causes, problem::Problem, request_id::RequestId, text::MAX_TEXT_BYTES};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -24,8 +26,8 @@ pub enum Error {
     #[error("text must be at most {MAX_TEXT_BYTES} bytes of UTF-8, but has {0}")]
     TextTooLong(usize),
     /// No code can be drawn now.
-    #[error("no QR code: {0}")]
-    Unavailable(String),
+    #[error("no QR code")]
+    Unavailable(#[source] Box<dyn StdError + Send + Sync>),
 }
 
 impl Error {
@@ -44,7 +46,7 @@ impl Error {
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         if let Error::Unavailable(_) = self {
-            error!(request_id = %RequestId::of(request), "{self}");
+            error!(request_id = %RequestId::of(request), "{}", with_causes(&self));
         }
         self.problem().respond_to(request)
     }

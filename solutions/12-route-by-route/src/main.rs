@@ -1,6 +1,7 @@
 //! The service: `/qrcode` and nothing else of what the Kotlin service answers.
 
 mod catchers;
+mod causes;
 mod error;
 mod health;
 mod logging;

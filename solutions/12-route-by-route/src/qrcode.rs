@@ -24,7 +24,10 @@ pub async fn qrcode(
     let Text(text) = text?;
     match timeout(TIMEOUT, drawings.png(text)).await {
         Ok(image) => Ok((ContentType::PNG, image?)),
-        Err(_elapsed) => Err(Error::Unavailable(format!("no image within {TIMEOUT:?}"))),
+        Err(_elapsed) => {
+            let reason = format!("no image within {TIMEOUT:?}");
+            Err(Error::Unavailable(reason.into()))
+        }
     }
 }
 
@@ -48,7 +51,7 @@ impl Drawings {
     /// free for those who do.
     async fn png(&self, text: String) -> Result<Vec<u8>, Error> {
         let place = Arc::clone(&self.places).acquire_owned().await;
-        let place = place.map_err(|closed| Error::Unavailable(closed.to_string()))?;
+        let place = place.map_err(|closed| Error::Unavailable(closed.into()))?;
         let drawn = spawn_blocking(move || {
             // Taken until the drawing ends, also when nobody waits for it any more.
             let _place = place;
@@ -56,8 +59,8 @@ impl Drawings {
         });
         match drawn.await {
             Ok(Ok(image)) => Ok(image),
-            Ok(Err(error)) => Err(Error::Unavailable(error.to_string())),
-            Err(panic) => Err(Error::Unavailable(panic.to_string())),
+            Ok(Err(error)) => Err(Error::Unavailable(error.into())),
+            Err(panic) => Err(Error::Unavailable(panic.into())),
         }
     }
 }

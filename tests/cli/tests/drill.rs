@@ -2,13 +2,17 @@
 //! the line between the two. No request may wait longer than its time limits say, everything works again within two seconds, and
 //! neither connections nor memory grow. An hour of it is a test of its own, so it runs only when it is asked for:
 //! `cargo test --package workshop --test drill -- --ignored --nocapture`, with `kotlin` or `solution` at the end for one of the
-//! two, and with `WORKSHOP_DRILL_SECONDS=120` in front for a shorter one. It needs the embedded provider: it freezes the server.
+//! two, and with `WORKSHOP_DRILL_SECONDS=120` in front for a shorter one, or `WORKSHOP_DRILL_FAULT=Restart` for one kind of
+//! fault. It needs the embedded provider: it freezes the server.
+//! And it needs root for a disk that can be full, a small tmpfs below the server's data: without, it says so and leaves that out.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 #[path = "../../postgres/tests/checkout/mod.rs"]
 mod checkout;
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -36,6 +40,12 @@ const HOUR: u64 = 3600;
 const PAUSE: Duration = Duration::from_secs(10);
 /// How long a frozen server stays so.
 const FROZEN: Duration = Duration::from_secs(3);
+/// How long a disk stays full.
+const FULL: Duration = Duration::from_secs(3);
+/// What the server's disk holds: a few times what a new server has on it.
+const DISK: &str = "size=256m,mode=755";
+/// The code of PostgreSQL's error for a disk that is full.
+const DISK_FULL: &str = "53100";
 /// How soon after a fault everything works again.
 const RECOVERY: Duration = Duration::from_secs(2);
 /// What a request may take: the limit for a connection, the one for its query, and what a busy machine adds.
@@ -77,19 +87,28 @@ enum Fault {
     Freeze,
     /// The server ends all sessions.
     Terminate,
+    /// The server's disk is full for a while: who writes is refused, who reads need not notice.
+    DiskFull,
 }
 
 impl Fault {
-    const ALL: [Fault; 5] = [
+    const ALL: [Fault; 6] = [
         Fault::Silence,
         Fault::Reset,
         Fault::Restart,
         Fault::Freeze,
         Fault::Terminate,
+        Fault::DiskFull,
     ];
 
     /// Lets it happen, and returns when it is over.
-    async fn happen(self, checkout: &Checkout, server: &Server, proxy: &DatabaseProxy) {
+    async fn happen(
+        self,
+        checkout: &Checkout,
+        disk: Option<&Disk>,
+        server: &Server,
+        proxy: &DatabaseProxy,
+    ) {
         match self {
             Fault::Silence => proxy.lose(),
             Fault::Reset => proxy.reset(),
@@ -121,6 +140,59 @@ impl Fault {
                 .await
                 .unwrap();
             }
+            Fault::DiskFull => {
+                let disk = disk.expect("a disk of the server's own");
+                let mut connection = server.connect_for_maintenance().await.unwrap();
+                disk.fill();
+                let write = "CREATE TABLE too_much AS SELECT * FROM generate_series(1, 1000000)";
+                let refused = sqlx::query(write).execute(&mut connection).await;
+                let refused = refused.expect_err("there is no room for a table");
+                let code = refused
+                    .as_database_error()
+                    .and_then(|refused| refused.code());
+                assert_eq!(code.as_deref(), Some(DISK_FULL), "{refused}");
+                sleep(FULL).await;
+                disk.make_room();
+            }
+        }
+    }
+}
+
+/// A file system of its own below a checkout, and so below its server's data.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// Only root may mount one.
+    fn mount(folder: &Path) -> anyhow::Result<Disk> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", DISK, "workshop-drill"]);
+        let output = mount.arg(folder).output().context("mount")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "{}", said.trim());
+        Ok(Disk(folder.to_owned()))
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.0.join("ballast")
+    }
+
+    fn fill(&self) {
+        let file = std::fs::File::create(self.ballast()).expect("a file for the ballast");
+        let error = std::io::copy(&mut std::io::repeat(0), &mut &file).expect_err("an end");
+        assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
+    }
+
+    fn make_room(&self) {
+        std::fs::remove_file(self.ballast()).expect("the ballast");
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(&self.0).status();
+        if !unmounted.is_ok_and(|status| status.success()) || std::fs::remove_dir(&self.0).is_err()
+        {
+            eprintln!("{} was not removed", self.0.display());
         }
     }
 }
@@ -166,7 +238,25 @@ async fn drill(target: Target) -> anyhow::Result<()> {
     launch
         .env
         .push(("JDK_JAVA_OPTIONS".to_owned(), SMALL_HEAP.to_owned()));
+    // The checkout goes first, with the server that writes to the disk.
+    let disk;
     let checkout = Checkout::new();
+    disk = Disk::mount(checkout.workspace.root())
+        .inspect_err(|error| println!("the disk is never full in this drill: {error:#}"))
+        .ok();
+    let only = std::env::var("WORKSHOP_DRILL_FAULT").ok();
+    let possible: Vec<Fault> = Fault::ALL
+        .into_iter()
+        .filter(|fault| *fault != Fault::DiskFull || disk.is_some())
+        .filter(|fault| {
+            only.as_ref()
+                .is_none_or(|only| format!("{fault:?}") == *only)
+        })
+        .collect();
+    anyhow::ensure!(
+        !possible.is_empty(),
+        "no fault of this name is possible here"
+    );
     let server = checkout.server().await;
     let database = RunDatabase::create(&server, &workspace, DataSet::Small).await?;
     let proxy = DatabaseProxy::start(database.url()).await?;
@@ -188,19 +278,25 @@ async fn drill(target: Target) -> anyhow::Result<()> {
     let size = || process::tree_pss_kb(&pids).context("the memory of the service cannot be read");
     let (mut warm, mut complaints) = (None, Vec::new());
     let end = Instant::now() + Duration::from_secs(seconds);
-    let mut faults = 0;
+    let (mut faults, mut lost, mut longest_recovery, mut longest_wait) =
+        (0, 0, Duration::ZERO, Duration::ZERO);
     while Instant::now() < end {
-        let fault = *Fault::ALL.choose(&mut rand::rng()).expect("one of them");
+        let fault = *possible.choose(&mut rand::rng()).expect("one of them");
         let began = Instant::now();
-        fault.happen(&checkout, &server, &proxy).await;
+        fault
+            .happen(&checkout, disk.as_ref(), &server, &proxy)
+            .await;
         let over = Instant::now();
         sleep(PAUSE).await;
         faults += 1;
         let seen = diary.take();
         let failed = seen.iter().filter(|seen| !seen.works);
+        lost += failed.clone().count();
         let last = failed.clone().map(|seen| seen.came).max();
         let recovery = last.map_or(Duration::ZERO, |last| last.saturating_duration_since(over));
         let longest = seen.iter().map(|seen| seen.took).max().unwrap_or_default();
+        longest_recovery = longest_recovery.max(recovery);
+        longest_wait = longest_wait.max(longest);
         let (open, memory) = (proxy.open(), size()?);
         println!(
             "{faults:4} {fault:9?} lasted {:5.2} s, {:6} answers, {:5} failed, works again after {:5.2} s, longest wait {:5.2} s, \
@@ -212,7 +308,7 @@ async fn drill(target: Target) -> anyhow::Result<()> {
             longest.as_secs_f64(),
         );
         // The first of each kind let caches grow.
-        if faults == Fault::ALL.len() {
+        if faults == possible.len() {
             warm = Some(memory);
         }
         let mut expect = |holds: bool, what: &str| {
@@ -237,8 +333,12 @@ async fn drill(target: Target) -> anyhow::Result<()> {
     service.stop().await;
     drop(proxy);
     database.remove().await?;
+    println!(
+        "{target}: {faults} faults, {lost} requests lost, recovered within {:.2} s, longest wait {:.2} s",
+        longest_recovery.as_secs_f64(),
+        longest_wait.as_secs_f64(),
+    );
     anyhow::ensure!(complaints.is_empty(), "{target}: {}", complaints.join("\n"));
-    println!("{target}: {faults} faults, and it came back each time");
     Ok(())
 }
 

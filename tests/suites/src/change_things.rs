@@ -39,6 +39,8 @@ contract_tests! {
     first_start: [
         a_service_without_a_database_is_alive_and_not_ready,
         it_is_ready_soon_after_its_database_has_come,
+        a_migration_that_fails_is_tried_again_until_it_works,
+        services_that_wait_for_a_migration_are_alive_and_not_ready,
         of_two_services_that_start_at_once_one_migrates,
         both_become_ready_and_the_schema_is_there,
         data_that_is_there_already_is_kept,
@@ -490,6 +492,31 @@ fn it_is_ready_soon_after_its_database_has_come(watched: &FirstStart) -> TestRes
             format!("ready after {:.1} s", took.as_secs_f64()),
         )
     })
+}
+
+fn a_migration_that_fails_is_tried_again_until_it_works(watched: &FirstStart) -> TestResult {
+    let failing = &watched.failing;
+    expect_each([&failing.health_meanwhile], has_status(200))?;
+    expect_each([&failing.ready_meanwhile], crate::expect_no_database)?;
+    expect(
+        failing.logged,
+        "a line of the log that says which table the migration could not create",
+        "none",
+    )?;
+    let (limit, took) = (READY_LIMIT, failing.took);
+    expect_each([&failing.ready], |answer| {
+        answer.expect_status(200)?.expect(
+            took <= limit,
+            format!("ready {} s after the migration can run", limit.as_secs()),
+            format!("ready after {:.1} s", took.as_secs_f64()),
+        )
+    })
+}
+
+fn services_that_wait_for_a_migration_are_alive_and_not_ready(watched: &FirstStart) -> TestResult {
+    let together = &watched.together;
+    expect_each(&together.health_meanwhile, has_status(200))?;
+    expect_each(&together.ready_meanwhile, crate::expect_no_database)
 }
 
 fn of_two_services_that_start_at_once_one_migrates(watched: &FirstStart) -> TestResult {

@@ -1,19 +1,21 @@
-//! Instances of a service that start with an empty database, watched: one before its database is there, two at the same
-//! time, and one more when they have worked with it.
+//! Instances of a service that start with an empty database, watched: one before its database is there, one whose migrations
+//! fail at first, two at the same time, and one more when they have worked with it.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use sqlx::{Connection, Executor, PgConnection};
+use tokio::time::sleep;
 
-use super::outage::{ask_until, works};
+use super::outage::{RECOVERY_LIMIT, ask_until, works};
+use super::silence::SHORT_TIMEOUT;
 use super::stage::settings;
 use super::{LOG_LINES, Place, Played, Scenario, When, judge_all};
 use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
-use crate::service::{NoStart, Service};
+use crate::service::{NoStart, Service, Settings};
 use workshop_base::wait;
 use workshop_postgres::datasets::RunDatabase;
 
@@ -36,13 +38,18 @@ pub static SCENARIO: Scenario = Scenario::new("first_start", When::Waiting, |pla
 });
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    let (alone, together) = tokio::join!(
+    let (alone, failing, together) = tokio::join!(
         on_an_empty_database(place, watch_alone),
+        on_an_empty_database(place, watch_failing),
         on_an_empty_database(place, watch_together),
     );
-    let (alone, together) = (alone?, together?);
-    let log = format!("{}\n{}", alone.log, together.log);
-    let seen = FirstStart { alone, together };
+    let (alone, failing, together) = (alone?, failing?, together?);
+    let log = [&*alone.log, &failing.log, &together.log].join("\n");
+    let seen = FirstStart {
+        alone,
+        failing,
+        together,
+    };
     Ok(Played {
         verdicts: judge_all(&seen, &log, tests).await?,
         leaving: Vec::new(),
@@ -54,6 +61,8 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
 pub struct FirstStart {
     /// The one that was started without a database.
     pub alone: Alone,
+    /// The one whose migrations fail at first.
+    pub failing: Failing,
     /// The two that were started at the same time.
     pub together: Together,
 }
@@ -73,11 +82,32 @@ pub struct Alone {
     log: String,
 }
 
+/// An instance whose migrations fail, until what is in their way is gone.
+#[derive(Debug)]
+pub struct Failing {
+    /// `GET /health` while they failed.
+    pub health_meanwhile: Result<Answer, Failure>,
+    /// `GET /ready` while they failed.
+    pub ready_meanwhile: Result<Answer, Failure>,
+    /// `GET /ready` once it was gone: the first 200, or the last answer before the limit.
+    pub ready: Result<Answer, Failure>,
+    /// From then to that answer.
+    pub took: Duration,
+    /// Whether the log has named the table that could not be created.
+    pub logged: bool,
+    /// The end of its log.
+    log: String,
+}
+
 /// Two instances that start at the same time.
 #[derive(Debug)]
 pub struct Together {
     /// How many of them were creating the table at the same time.
     pub creating_at_once: usize,
+    /// `GET /health` of each when that had lasted for longer than `DATABASE_TIMEOUT_MS`.
+    pub health_meanwhile: [Result<Answer, Failure>; 2],
+    /// `GET /ready` of each at that time.
+    pub ready_meanwhile: [Result<Answer, Failure>; 2],
     /// `GET /ready` of each: the first 200, or the last answer before the limit.
     pub ready: [Result<Answer, Failure>; 2],
     /// The columns of `records`, in their order; none when there is no such table.
@@ -105,7 +135,10 @@ struct Instance(Result<(Service, Client), Failure>);
 impl Instance {
     /// Starts one on this database.
     async fn start(place: &Place<'_>, database_url: &str) -> anyhow::Result<Instance> {
-        let settings = settings(database_url, TIMEOUT);
+        Instance::start_with(place, settings(database_url, TIMEOUT)).await
+    }
+
+    async fn start_with(place: &Place<'_>, settings: Settings) -> anyhow::Result<Instance> {
         let service = match Service::start(place.workspace, place.launch, &settings).await {
             Ok(service) => service,
             Err(error) if matches!(error.why, NoStart::Spawn(_)) => return Err(error.into_error()),
@@ -133,17 +166,22 @@ impl Instance {
         ask_until(self.client()?, "/ready", works).await
     }
 
+    /// The end of its log.
+    fn log(&self) -> String {
+        match &self.0 {
+            Ok((service, _)) => service.log_tail(LOG_LINES),
+            Err(failure) => failure.actual.clone(),
+        }
+    }
+
     /// Stops it, and gives the end of its log.
     async fn stop(self) -> String {
-        match self.0 {
-            Ok((service, client)) => {
-                let log = service.log_tail(LOG_LINES);
-                drop(client);
-                service.stop().await;
-                log
-            }
-            Err(failure) => failure.actual,
+        let log = self.log();
+        if let Ok((service, client)) = self.0 {
+            drop(client);
+            service.stop().await;
         }
+        log
     }
 }
 
@@ -166,6 +204,35 @@ async fn watch_alone(place: &Place<'_>, database: &RunDatabase) -> anyhow::Resul
     })
 }
 
+async fn watch_failing(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Failing> {
+    let mut own = database.connect().await?;
+    // Each table has a type of its name, so there can be no other.
+    own.execute("CREATE TYPE records AS ENUM ()").await?;
+    let instance = Instance::start(place, database.url()).await?;
+    let logged = async || names_the_table(&instance.log());
+    let logged = wait::last_within(RECOVERY_LIMIT, logged, |logged| *logged).await;
+    let (health_meanwhile, ready_meanwhile) =
+        tokio::join!(instance.get("/health"), instance.get("/ready"));
+    own.execute("DROP TYPE records").await?;
+    let possible = Instant::now();
+    let ready = instance.ready().await;
+    let took = possible.elapsed();
+    Ok(Failing {
+        health_meanwhile,
+        ready_meanwhile,
+        ready,
+        took,
+        logged,
+        log: instance.stop().await,
+    })
+}
+
+/// Whether `records` is in this log, in whatever quotes PostgreSQL's language has, and not as part of a path, a module or a package.
+fn names_the_table(log: &str) -> bool {
+    let mut found = log.match_indices("records");
+    found.any(|(at, _)| !log[..at].ends_with(['/', ':', '.', '_']))
+}
+
 async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Together> {
     let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
     // A table of this name that is not committed yet: whoever creates it as well has to wait.
@@ -175,12 +242,17 @@ async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
         .fetch_one(&mut *creating)
         .await?;
 
+    let impatient = || settings(database.url(), SHORT_TIMEOUT);
     let (one, other) = tokio::join!(
-        Instance::start(place, database.url()),
-        Instance::start(place, database.url())
+        Instance::start_with(place, impatient()),
+        Instance::start_with(place, impatient())
     );
     let (one, other) = (one?, other?);
     let creating_at_once = creating_at_once(&mut watcher, holder_pid).await?;
+    // No request may wait for so long, and a migration may.
+    sleep(2 * SHORT_TIMEOUT).await;
+    let health_meanwhile = [one.get("/health").await, other.get("/health").await];
+    let ready_meanwhile = [one.get("/ready").await, other.get("/ready").await];
     creating.rollback().await?;
     let (one_ready, other_ready) = tokio::join!(one.ready(), other.ready());
     let columns = columns(&mut watcher).await?;
@@ -189,6 +261,8 @@ async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
     let (log, _) = tokio::join!(one.stop(), other.stop());
     Ok(Together {
         creating_at_once,
+        health_meanwhile,
+        ready_meanwhile,
         ready: [one_ready, other_ready],
         columns,
         read_by_the_next,

@@ -19,6 +19,7 @@ contract_tests! {
     impatient: [
         a_connection_in_use_is_lent_without_a_question,
         connections_that_were_closed_while_idle_cost_no_request,
+        reads_wait_for_a_database_that_is_being_restarted,
         a_late_answer_reaches_nobody_else,
     ],
     silences: [
@@ -30,6 +31,8 @@ contract_tests! {
 
 /// Longer than a connection may be idle and still be lent without a question.
 const PAUSE: Duration = Duration::from_millis(700);
+/// How long the database refuses connections: shorter than a request waits for one.
+const RESTART: Duration = Duration::from_millis(50);
 /// How many reads are counted together.
 const READS: i32 = 8;
 /// How often they are counted: a pool may open connections beside them.
@@ -113,6 +116,21 @@ async fn connections_that_were_closed_while_idle_cost_no_request(context: &Conte
         expect_records(context, &[id], answers).await?;
     }
     Ok(())
+}
+
+async fn reads_wait_for_a_database_that_is_being_restarted(context: &Context) -> TestResult {
+    let ids = ids_from(context, 1);
+    let answers = read_until_all_come(context, &ids).await;
+    expect_records(context, &ids, answers).await?;
+    // Nobody is in the middle of anything when it goes.
+    sleep(PAUSE).await;
+    context.proxy.cut().await;
+    let comes_back = async {
+        sleep(RESTART).await;
+        context.proxy.restore().await;
+    };
+    let (answers, ()) = tokio::join!(read(context, &ids), comes_back);
+    expect_records(context, &ids, answers).await
 }
 
 async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {

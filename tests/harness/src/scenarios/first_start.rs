@@ -8,14 +8,13 @@ use sqlx::{Connection, Executor, PgConnection};
 use tokio::time::sleep;
 
 use super::outage::{RECOVERY_LIMIT, ask_until, works};
-use super::silence::SHORT_TIMEOUT;
 use super::stage::settings;
 use super::{LOG_LINES, Place, Played, Scenario, When, judge_all};
 use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
-use crate::service::{NoStart, Service, Settings};
+use crate::service::{NoStart, Service};
 use workshop_base::wait;
 use workshop_postgres::datasets::RunDatabase;
 
@@ -135,10 +134,7 @@ struct Instance(Result<(Service, Client), Failure>);
 impl Instance {
     /// Starts one on this database.
     async fn start(place: &Place<'_>, database_url: &str) -> anyhow::Result<Instance> {
-        Instance::start_with(place, settings(database_url, TIMEOUT)).await
-    }
-
-    async fn start_with(place: &Place<'_>, settings: Settings) -> anyhow::Result<Instance> {
+        let settings = settings(database_url, TIMEOUT);
         let service = match Service::start(place.workspace, place.launch, &settings).await {
             Ok(service) => service,
             Err(error) if matches!(error.why, NoStart::Spawn(_)) => return Err(error.into_error()),
@@ -242,15 +238,14 @@ async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
         .fetch_one(&mut *creating)
         .await?;
 
-    let impatient = || settings(database.url(), SHORT_TIMEOUT);
     let (one, other) = tokio::join!(
-        Instance::start_with(place, impatient()),
-        Instance::start_with(place, impatient())
+        Instance::start(place, database.url()),
+        Instance::start(place, database.url())
     );
     let (one, other) = (one?, other?);
     let creating_at_once = creating_at_once(&mut watcher, holder_pid).await?;
     // No request may wait for so long, and a migration may.
-    sleep(2 * SHORT_TIMEOUT).await;
+    sleep(TIMEOUT).await;
     let health_meanwhile = [one.get("/health").await, other.get("/health").await];
     let ready_meanwhile = [one.get("/ready").await, other.get("/ready").await];
     creating.rollback().await?;

@@ -84,7 +84,8 @@ impl Database {
     }
 
     fn no_answer(&self) -> Error {
-        Error::Unavailable(format!("no answer within {} ms", self.limit.as_millis()))
+        let limit = self.limit.as_millis();
+        Error::Unavailable(format!("no answer within {limit} ms").into())
     }
 }
 // ANCHOR_END: database

@@ -22,8 +22,8 @@ use serde::Serialize;
 use tracing::warn;
 
 use crate::{
-    api_key::ApiKey, database::Database, error::Error, pool::Lent, record::Record,
-    settings::Settings,
+    api_key::ApiKey, causes::with_causes, database::Database, error::Error, pool::Lent,
+    record::Record, settings::Settings,
 };
 
 /// The bytes that are sent at once.
@@ -122,7 +122,7 @@ fn nd_json() -> ContentType {
 /// The end of an export that has failed. The status has long been sent: a line is all that is left
 /// to say it with.
 fn last_line(error: &Error) -> Vec<u8> {
-    warn!("an export has ended early: {error}");
+    warn!("an export has ended early: {}", with_causes(error));
     let mut line = Vec::new();
     match add_line(&mut line, &error.problem()) {
         Ok(()) => line,

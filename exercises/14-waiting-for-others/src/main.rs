@@ -2,6 +2,7 @@
 
 mod api_key;
 mod catchers;
+mod causes;
 mod database;
 mod error;
 mod export;

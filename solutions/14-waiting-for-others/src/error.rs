@@ -13,12 +13,13 @@ use rocket::{
     response::{self, Responder},
     serde::json::{self, serde_json},
 };
+use sqlx::error::BoxDynError;
 use thiserror::Error;
 use tracing::{error, warn};
 
 use crate::{
-    problem::Problem, rate_limit::RateLimit, request_id::RequestId, settings::MAX_BODY_BYTES,
-    visits::MAX_IDS,
+    causes::with_causes, problem::Problem, rate_limit::RateLimit, request_id::RequestId,
+    settings::MAX_BODY_BYTES, visits::MAX_IDS,
 };
 
 // ANCHOR: error
@@ -47,8 +48,8 @@ pub enum Error {
     #[error("{0}")]
     NotFound(String),
     /// The database cannot be reached, refuses the login, or takes too long.
-    #[error("the database does not answer: {0}")]
-    Unavailable(String),
+    #[error("the database does not answer")]
+    Unavailable(#[source] BoxDynError),
     /// As many calls for prices are under way as may be, and none has ended in time.
     #[error("too many requests wait for prices")]
     TooManyCalls,
@@ -59,10 +60,10 @@ pub enum Error {
     #[error("the price service gave no usable answer: {0}")]
     NoPrice(String),
     /// The database rejects the query: the bug is in this service.
-    #[error("a query failed: {0}")]
-    Query(sqlx::Error),
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
     /// A record cannot be written as JSON: the bug is in this service.
-    #[error("cannot write JSON: {0}")]
+    #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
 }
 
@@ -102,14 +103,14 @@ impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         let request_id = RequestId::of(request);
         match self {
-            Error::Query(_) | Error::Json(_) => error!(%request_id, "{self}"),
+            Error::Query(_) | Error::Json(_) => error!(%request_id, "{}", with_causes(&self)),
             Error::Unavailable(_)
             | Error::TooManyExports
             | Error::TooManyCalls
             | Error::PriceTooLate
             | Error::NoPrice(_) => {
                 if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
-                    warn!(%request_id, suppressed, "{self}");
+                    warn!(%request_id, suppressed, "{}", with_causes(&self));
                 }
             }
             // The client has been told all there is.
@@ -154,7 +155,7 @@ impl From<reqwest::Error> for Error {
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
-            Error::Unavailable(error.to_string())
+            Error::Unavailable(error.into())
         } else {
             Error::Query(error)
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
-use rocket::tokio::time::timeout;
+use rocket::tokio::time::{sleep, timeout};
 use sqlx::{ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
 
 use crate::error::Error;
@@ -24,7 +24,7 @@ impl managed::Manager for Connections {
     type Error = sqlx::Error;
 
     async fn create(&self) -> sqlx::Result<Option<PgConnection>> {
-        Ok(Some(self.options.connect().await?))
+        Ok(Some(open(&self.options).await?))
     }
 
     /// After an error deadpool drops the place, and tries the next one or creates one.
@@ -43,6 +43,29 @@ impl managed::Manager for Connections {
     }
 }
 // ANCHOR_END: manager
+
+// ANCHOR: open
+/// Opens a connection. A server that is being restarted refuses for a moment, so this tries again until the request gives up.
+async fn open(options: &PgConnectOptions) -> sqlx::Result<PgConnection> {
+    const PAUSE: Duration = Duration::from_millis(50);
+
+    loop {
+        match options.connect().await {
+            Err(error) if may_pass(&error) => sleep(PAUSE).await,
+            opened => return opened,
+        }
+    }
+}
+
+/// Whether there is nobody at the address, or a server that stops or starts.
+fn may_pass(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => error.code().as_deref() == Some("57P03"),
+        _ => false,
+    }
+}
+// ANCHOR_END: open
 
 // ANCHOR: pool
 /// A fixed number of places, and how long a request waits for the connection in one of them.
@@ -75,9 +98,9 @@ impl Pool {
             // One connection was asked in vain, perhaps. Those that were idle as long need not be.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             let limit = self.limit.as_millis();
-            return Err(Error::Unavailable(format!(
-                "no connection within {limit} ms"
-            )));
+            return Err(Error::Unavailable(
+                format!("no connection within {limit} ms").into(),
+            ));
         };
         let mut place = place?;
         match place.take() {
@@ -113,7 +136,7 @@ impl From<PoolError<sqlx::Error>> for Error {
     fn from(error: PoolError<sqlx::Error>) -> Error {
         match error {
             PoolError::Backend(error) => error.into(),
-            other => Error::Unavailable(other.to_string()),
+            other => Error::Unavailable(other.into()),
         }
     }
 }

@@ -4,7 +4,7 @@ use rocket::{State, get, serde::json::Json};
 use serde::Serialize;
 use tracing::warn;
 
-use crate::{database::Database, error::Error, migrations::Schema};
+use crate::{causes::with_causes, database::Database, error::Error, migrations::Schema};
 
 // ANCHOR: ready
 /// The body of the answer.
@@ -26,7 +26,7 @@ pub async fn ready(
     database
         .ping()
         .await
-        .inspect_err(|error| warn!("not ready: {error}"))?;
+        .inspect_err(|error| warn!("not ready: {}", with_causes(error)))?;
     Ok(Json(Ready { status: "ready" }))
 }
 // ANCHOR_END: ready

@@ -127,6 +127,7 @@ test: tool (bring "mdbook")
     @./justw --part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
     @./justw --part "the Kotlin service's own tests" mvn --batch-mode --no-transfer-progress --file exercises/kotlin-service test
     @./justw --part "building the tests" cargo test --quiet --package "workshop*" --no-run
+    @./justw --part "building the references" sh -c 'for crate in solutions/*/Cargo.toml; do cargo build --quiet --manifest-path "$crate" || exit; done'
     @./justw --part "cargo test" cargo test --package "workshop*" --no-fail-fast
     @./justw --part "verify" {{ workshop }} verify all --after-tests
     @./justw --part "the book's check" just book-check

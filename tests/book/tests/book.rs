@@ -324,7 +324,7 @@ fn minutes_that_do_not_add_up_are_found() {
     checkout.write(toml, &whole.replace("doing = 25", "doing = 370"));
     checkout.finds_in(
         "book/start.md:5",
-        "the plan one-day is to take 1 days of seven hours",
+        "the plan one-day should take 1 days of seven hours",
     );
 }
 

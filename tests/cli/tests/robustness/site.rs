@@ -18,8 +18,8 @@ use workshop_postgres::datasets::{DataSet, RunDatabase};
 
 use super::ingredients::KEYS;
 
-/// `DATABASE_TIMEOUT_MS`: nothing here should come near it.
-const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Every time limit of the services: nothing here should come near it.
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// A small heap that the JVM takes at once. How much of a heap holds objects is policy; what leaks beside it then shows in the
 /// size of the process, and what leaks into it ends in an `OutOfMemoryError`.
 const SMALL_HEAP: &str = "-Xms128m -Xmx128m -XX:+AlwaysPreTouch";
@@ -60,8 +60,13 @@ impl Site {
         }
         let upstream = Upstream::start(Conduct::WELL).await?;
         let settings = Settings {
-            prices: Some(PriceSettings::new(upstream.url())),
-            timeout: DATABASE_TIMEOUT,
+            prices: Some(PriceSettings {
+                wait: TIMEOUT,
+                timeout: TIMEOUT,
+                deadline: TIMEOUT,
+                ..PriceSettings::new(upstream.url())
+            }),
+            timeout: TIMEOUT,
             api_keys: KEYS.map(str::to_owned).into(),
             ..Settings::new(database.url())
         };
@@ -97,10 +102,12 @@ impl Site {
     }
 }
 
-/// The last state of the port: the newest reference that answers everything.
+/// The last state of the port: the newest reference that does everything which was shipped.
 pub fn newest_reference(workspace: &Workspace) -> anyhow::Result<Target> {
     let catalogue = Catalogue::read(workspace)?;
-    let of_the_port = catalogue.iter().filter(|exercise| exercise.is_port());
-    let newest = of_the_port.map(|exercise| exercise.number).max();
+    let shipped = catalogue
+        .iter()
+        .filter(|exercise| catalogue.suites_for(exercise).contains(&"ship-it"));
+    let newest = shipped.map(|exercise| exercise.number).max();
     Ok(Target::Solution(newest.context("there is no reference")?))
 }

@@ -10,7 +10,7 @@ use workshop_base::terminal::{Style, paint};
 /// The longest line.
 const WIDTH: usize = 100;
 /// The longest line of a cell in words, and of a heading.
-const WORDS: usize = 36;
+const WORDS: usize = 30;
 const HEADING: usize = 16;
 /// The length of the longest bar.
 const BAR: f64 = 50.0;

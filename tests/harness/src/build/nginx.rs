@@ -40,7 +40,7 @@ pub enum Lack {
 impl From<Lack> for Trouble {
     fn from(lack: Lack) -> Trouble {
         let fix = System::here().install(&fix::NGINX);
-        Trouble::new(format!("there is no nginx that can be used: {lack}"))
+        Trouble::new(format!("no usable nginx was found: {lack}"))
             .expected("nginx, which stands in front of both services in exercise 12")
             .next(format!("{}; just doctor", fix.in_words()))
     }

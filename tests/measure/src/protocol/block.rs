@@ -393,12 +393,10 @@ impl Step {
                 continue;
             }
             match reading {
-                Reading::Rate => observed.value(key, Some(run.rate)),
-                Reading::Median => observed.value(key, run.p50_ms),
-                Reading::P99 => observed.value(key, run.p99_ms),
-                Reading::Cpu => observed.value(key, per_request_us(seen.cpu, run)),
-                Reading::Threads => observed.most(&key, seen.threads.map(|threads| threads as f64)),
-                Reading::Pss => observed.most(&key, seen.pss_kb.map(megabytes)),
+                Reading::Rate | Reading::Median | Reading::P99 | Reading::Cpu => {
+                    observed.value(key, seen.of(*reading));
+                }
+                Reading::Threads | Reading::Pss => observed.most(&key, seen.of(*reading)),
                 Reading::Database => {
                     let time = per_request_us(database, run).filter(|time| *time > 0.0);
                     observed.value(key, time);
@@ -492,6 +490,21 @@ pub struct Seen {
     pub threads: Option<usize>,
     /// The most memory at once, children included, where it was looked at.
     pub pss_kb: Option<u64>,
+}
+
+impl Seen {
+    /// A reading of the processes and of the generator; those of the database are not among them.
+    pub fn of(&self, reading: Reading) -> Option<f64> {
+        match reading {
+            Reading::Rate => Some(self.run.rate),
+            Reading::Median => self.run.p50_ms,
+            Reading::P99 => self.run.p99_ms,
+            Reading::Cpu => per_request_us(self.cpu, &self.run),
+            Reading::Threads => self.threads.map(|threads| threads as f64),
+            Reading::Pss => self.pss_kb.map(megabytes),
+            Reading::Database | Reading::Connections => None,
+        }
+    }
 }
 
 /// Runs a load with an eye on the processes.

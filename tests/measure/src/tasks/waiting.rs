@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use crate::protocol::block::{
-    GENERATOR_SHARE, Loads, Observed, Reading, megabytes, per_request_us, watched,
-};
+use crate::protocol::block::{GENERATOR_SHARE, Loads, Observed, Reading, watched};
 use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
 use crate::protocol::lab::Lab;
 use crate::protocol::session::{Session, order};
@@ -17,6 +15,7 @@ use crate::tables::waiting as tables;
 use crate::tools::oha::{Load, Order};
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
+use workshop_harness::jdk;
 use workshop_harness::service::{PriceSettings, Service};
 use workshop_harness::upstream::{Conduct, Trouble as Delay, Upstream};
 use workshop_results::file::{Mode, ResultFile};
@@ -62,8 +61,10 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     check_ports(clients)?;
 
     let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
-    experiment.subjects.retain(can_wait_that_way);
-    if !experiment.subjects.iter().any(waits_virtually) {
+    if jdk::find()?.feature() < WITH_VIRTUAL_THREADS {
+        experiment
+            .subjects
+            .retain(|subject| !waits_virtually(subject));
         experiment.notes.push(format!(
             "no row of virtual threads: they need a JDK from {WITH_VIRTUAL_THREADS} on"
         ));
@@ -96,7 +97,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let definitions = metrics::of("waiting", delays.iter().map(|delay| (delay, delay)))?;
     experiment.judge(&definitions, &records, &pairs(&subjects));
     let slowest = delays.last().copied().unwrap_or_default();
-    experiment.decide(&throughput_at(slowest), &ids(&subjects));
+    experiment.decide(&key("throughput", slowest), &ids(&subjects));
     experiment.notes.push(format!(
         "{clients} clients in a closed loop, and {rate} requests/s offered to each row at each delay; load generator, \
          upstream, service and database share {} cores",
@@ -109,25 +110,10 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     Ok(result)
 }
 
-/// The key of the throughput at this delay.
-fn throughput_at(delay: u64) -> String {
-    format!("throughput_at_{delay}_ms")
-}
-
 fn waits_virtually(subject: &Subject) -> bool {
     let env = &subject.launch.env;
     env.iter()
         .any(|(name, value)| name == WAITING && value == "virtual")
-}
-
-fn can_wait_that_way(subject: &Subject) -> bool {
-    !waits_virtually(subject) || jdk_of(&subject.side.runtime) >= Some(WITH_VIRTUAL_THREADS)
-}
-
-/// The number in `openjdk version "25.0.1" …`.
-fn jdk_of(runtime: &str) -> Option<u32> {
-    let version = runtime.split('"').nth(1)?;
-    version.split('.').next()?.parse().ok()
 }
 
 /// The loads of a block: at each delay a closed loop, in which everybody waits, then an open one at the same rate for all.
@@ -166,6 +152,7 @@ const OPEN: [(Reading, &str); 2] = [(Reading::P99, "p99"), (Reading::Cpu, "cpu")
 /// What a waiting request takes, in kilobytes.
 const PER_WAITING: &str = "memory_per_waiting";
 
+/// The key of a metric at this delay.
 fn key(name: &str, delay: u64) -> String {
     format!("{name}_at_{delay}_ms")
 }
@@ -225,15 +212,7 @@ impl Loads for Delays {
                         observed.invalid([key], &reason);
                         continue;
                     }
-                    let value = match reading {
-                        Reading::Rate => Some(seen.run.rate),
-                        Reading::P99 => seen.run.p99_ms,
-                        Reading::Threads => seen.threads.map(|threads| threads as f64),
-                        Reading::Pss => seen.pss_kb.map(megabytes),
-                        Reading::Cpu => per_request_us(seen.cpu, &seen.run),
-                        Reading::Median | Reading::Database | Reading::Connections => None,
-                    };
-                    observed.value(key, value);
+                    observed.value(key, seen.of(*reading));
                 }
                 if load == Load::Closed && seen.run.gate(&order).is_ok() {
                     let grown = seen.pss_kb.zip(before);
@@ -312,10 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_of_a_jdk_and_the_range_of_ports_are_read() {
-        assert_eq!(jdk_of("openjdk version \"25.0.1\" 2025-10-21"), Some(25));
-        assert_eq!(jdk_of("openjdk version \"17.0.17\" 2025-10-21"), Some(17));
-        assert_eq!(jdk_of("unknown"), None);
+    fn the_range_of_ports_is_read() {
         assert_eq!(port_range("32768\t60999\n"), Some((32768, 60999)));
     }
 }

@@ -115,7 +115,7 @@ clean *options: tool
 kit dir: tool (bring "just" "mdbook" "oha" "hyperfine")
     {{ workshop }} kit {{ quote(dir) }}
 
-# Do what a day in the room does, timed, on this machine (--plan one-day, two-days or three-days; or exercise-N …)
+# Do what a day in the room does, timed, on this machine (--plan one-day, two-days, three-days or under-load; or exercise-N …)
 [group('for instructors')]
 rehearse *options: tool (bring "mdbook" "oha" "hyperfine")
     {{ workshop }} rehearse {{ options }}

@@ -130,4 +130,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-12 solution-12
     check green-13 solution-13
     check green-14 solution-14
+    check green-15 solution-15
 fi

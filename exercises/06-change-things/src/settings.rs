@@ -41,6 +41,9 @@ pub struct Settings {
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     #[serde(rename = "database_timeout_ms", deserialize_with = "milliseconds")]
     pub database_timeout: Duration,
+    /// `MIGRATION_TIMEOUT_MS`: the longest that an attempt to migrate may take.
+    #[serde(rename = "migration_timeout_ms", deserialize_with = "milliseconds")]
+    pub migration_timeout: Duration,
 }
 
 impl Settings {
@@ -54,12 +57,14 @@ impl Settings {
             .merge(Serialized::default("api_keys", api_keys()))
             .merge(Serialized::default("database_pool_size", 10))
             .merge(Serialized::default("database_timeout_ms", 1000))
+            .merge(Serialized::default("migration_timeout_ms", 600_000))
             .merge(Env::raw().only(&[
                 "ADDRESS",
                 "PORT",
                 "DATABASE_URL",
                 "DATABASE_POOL_SIZE",
                 "DATABASE_TIMEOUT_MS",
+                "MIGRATION_TIMEOUT_MS",
             ]))
             .extract()
             .map_err(SettingsError::from)
@@ -154,7 +159,9 @@ impl fmt::Display for SettingsError {
                  (special characters in the password are percent-encoded)"
             }
             "DATABASE_POOL_SIZE" => "a whole number of connections, 1 or more",
-            "DATABASE_TIMEOUT_MS" => "a whole number of milliseconds, 250 or more",
+            "DATABASE_TIMEOUT_MS" | "MIGRATION_TIMEOUT_MS" => {
+                "a whole number of milliseconds, 250 or more"
+            }
             _ => "a value of the right form",
         };
         write!(f, "{variable} {trouble}; set it to {expected}")

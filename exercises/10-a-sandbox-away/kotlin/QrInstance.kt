@@ -9,7 +9,7 @@ import com.dylibso.chicory.wasm.types.MemoryLimits
 import java.nio.file.Path
 
 /** The most memory that an instance gets, in pages of 64 KiB. */
-private const val MOST_PAGES = 64
+private const val MAX_PAGES = 64
 
 // ANCHOR: instance
 
@@ -51,7 +51,7 @@ class QrInstance(
 
         private fun limited(module: WasmModule): Instance.Builder {
             val first = module.memorySection().orElseThrow().getMemory(0).limits().initialPages()
-            return Instance.builder(module).withMemoryLimits(MemoryLimits(first, MOST_PAGES))
+            return Instance.builder(module).withMemoryLimits(MemoryLimits(first, MAX_PAGES))
         }
     }
 }

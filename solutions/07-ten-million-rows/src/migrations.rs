@@ -11,7 +11,10 @@ use std::{
 use rocket::{
     error,
     fairing::AdHoc,
-    tokio::{spawn, time::sleep},
+    tokio::{
+        spawn,
+        time::{sleep, timeout},
+    },
     warn,
 };
 use sqlx::{
@@ -28,17 +31,16 @@ static MIGRATIONS: Migrator = sqlx::migrate!();
 /// Runs the migrations that this database has not had yet.
 ///
 /// `run` takes a lock in the database first: of two services that start at the same time, one waits
-/// for the other. A migration that fails leaves the lock on its connection, so that is not one of
-/// those that the requests share, and it is closed.
+/// for the other. A migration that fails or is given up leaves the lock on its connection. So that is
+/// not one of those that the requests share, and it is closed.
 async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), MigrateError> {
     let one_connection = PgPoolOptions::new()
         .max_connections(1)
         .acquire_timeout(limit)
+        .after_release(|_, _| Box::pin(async { Ok(false) })) // closed, not kept
         .connect_with(database)
         .await?;
-    let result = MIGRATIONS.run(&one_connection).await;
-    one_connection.close().await;
-    result
+    MIGRATIONS.run(&one_connection).await
 }
 // ANCHOR_END: migrate
 
@@ -57,23 +59,39 @@ impl Schema {
 
     /// A fairing that begins to migrate in the background, as soon as the service listens.
     pub fn migrate_on_liftoff(&self, settings: &Settings) -> AdHoc {
-        // Some databases are read-only for those who do not ask otherwise.
-        let read_write = [("default_transaction_read_only", "off")];
-        let database = settings.database.clone().options(read_write);
-        let (schema, limit) = (self.clone(), settings.database_timeout);
+        let database = settings.database.clone().options([
+            // Some databases are read-only for those who do not ask otherwise.
+            ("default_transaction_read_only", "off"),
+            // When the line falls silent, the database ends the session, and with it the lock.
+            ("idle_session_timeout", "10s"),
+            ("idle_in_transaction_session_timeout", "10s"),
+        ]);
+        let (connecting, migrating) = (settings.database_timeout, settings.migration_timeout);
+        let schema = self.clone();
         AdHoc::on_liftoff("migrations", move |_| {
             Box::pin(async move {
-                spawn(schema.bring_up_to_date(database, limit));
+                spawn(schema.bring_up_to_date(database, connecting, migrating));
             })
         })
     }
 
     /// Migrates, and tries again until it has worked or no attempt can.
-    async fn bring_up_to_date(self, database: PgConnectOptions, limit: Duration) {
+    async fn bring_up_to_date(
+        self,
+        database: PgConnectOptions,
+        connecting: Duration,
+        migrating: Duration,
+    ) {
         const PAUSE: Duration = Duration::from_millis(500);
 
+        // An answer that was lost on its way never comes.
+        let attempt = async || {
+            timeout(migrating, migrate(database.clone(), connecting))
+                .await
+                .unwrap_or_else(|elapsed| Err(sqlx::Error::Io(elapsed.into()).into()))
+        };
         let mut last_reason = String::new();
-        while let Err(error) = migrate(database.clone(), limit).await {
+        while let Err(error) = attempt().await {
             if is_permanent(&error) {
                 error!("the migrations cannot run, so this service never gets ready: {error}");
                 return;

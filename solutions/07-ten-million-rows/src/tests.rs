@@ -21,6 +21,7 @@ async fn client() -> Client {
         database: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
         database_pool_size: NonZeroU32::MIN,
         database_timeout: Duration::from_millis(250),
+        migration_timeout: Duration::from_millis(250),
         export_timeout: Duration::from_secs(1),
     };
     Client::untracked(service(&settings))

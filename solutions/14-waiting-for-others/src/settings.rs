@@ -42,6 +42,9 @@ pub struct Settings {
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     #[serde(rename = "database_timeout_ms", deserialize_with = "milliseconds")]
     pub database_timeout: Duration,
+    /// `MIGRATION_TIMEOUT_MS`: the longest that an attempt to migrate may take.
+    #[serde(rename = "migration_timeout_ms", deserialize_with = "milliseconds")]
+    pub migration_timeout: Duration,
     /// `EXPORT_TIMEOUT_MS`: the longest that an export waits for its client.
     #[serde(rename = "export_timeout_ms", deserialize_with = "milliseconds")]
     pub export_timeout: Duration,
@@ -74,6 +77,7 @@ impl Settings {
             .merge(Serialized::default("port", 8080))
             .merge(Serialized::default("database_pool_size", 10))
             .merge(Serialized::default("database_timeout_ms", 1000))
+            .merge(Serialized::default("migration_timeout_ms", 600_000))
             .merge(Serialized::default("export_timeout_ms", 10_000))
             .merge(Serialized::default("upstream_url", None::<String>))
             .merge(Serialized::default("upstream_limit", 64))
@@ -87,6 +91,7 @@ impl Settings {
                 "DATABASE_URL",
                 "DATABASE_POOL_SIZE",
                 "DATABASE_TIMEOUT_MS",
+                "MIGRATION_TIMEOUT_MS",
                 "EXPORT_TIMEOUT_MS",
                 "UPSTREAM_URL",
                 "UPSTREAM_LIMIT",
@@ -164,10 +169,10 @@ fn refuse_tls(database: &PgConnectOptions) -> Result<(), SettingsError> {
 }
 
 /// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
-/// ten minutes was meant in another unit.
+/// an hour was meant in another unit.
 fn milliseconds<'de, D: Deserializer<'de>>(value: D) -> Result<Duration, D::Error> {
     match u64::deserialize(value)? {
-        limit @ 250..=600_000 => Ok(Duration::from_millis(limit)),
+        limit @ 250..=3_600_000 => Ok(Duration::from_millis(limit)),
         other => Err(de::Error::custom(format!("{other} ms is no time limit"))),
     }
 }
@@ -233,7 +238,7 @@ impl fmt::Display for SettingsError {
             "DATABASE_POOL_SIZE" => "a whole number of connections, 1 or more",
             "UPSTREAM_URL" => "http://host:port",
             "UPSTREAM_LIMIT" => "a whole number of calls, 1 or more",
-            name if name.ends_with("_MS") => "a whole number of milliseconds, 250 to 600000",
+            name if name.ends_with("_MS") => "a whole number of milliseconds, 250 to 3600000",
             "LOG_LEVEL" => "error, warn, info, debug or trace",
             _ => "a value of the right form",
         };

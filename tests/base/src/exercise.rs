@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use crate::calls::Calls;
 use crate::files;
 use crate::outcome::Trouble;
 use crate::target::Target;
@@ -52,18 +53,6 @@ pub enum Kind {
 
 /// The part of the course in which the service is ported, piece by piece.
 pub const PORT: &str = "port";
-
-/// How the Kotlin service calls the crate of an exercise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Calls {
-    /// A program, started for each call.
-    Program,
-    /// A WebAssembly module in the JVM.
-    Module,
-    /// A native library in the process.
-    Library,
-}
 
 /// The `[kotlin]` table: what runs is the Kotlin service with the Kotlin of the exercise's folder, which calls the crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -1,10 +1,12 @@
 //! What every part of the tool needs: the checkout, the exercises in it, files, processes, and errors for people.
 
+pub mod calls;
 pub mod exercise;
 pub mod files;
 pub mod fix;
 pub mod language;
 pub mod lock;
+pub mod open_files;
 pub mod originals;
 pub mod outcome;
 pub mod patches;

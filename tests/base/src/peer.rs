@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::calls::Calls;
 use crate::language::Language;
 use crate::workspace::Workspace;
 
@@ -17,7 +18,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 3] = files!["node", "python", "spring"];
+const FILES: [(&str, &str); 4] = files!["node", "python", "spring", "spring-reactive"];
 
 static PEERS: LazyLock<Vec<Peer>> = LazyLock::new(|| FILES.iter().filter_map(read).collect());
 
@@ -62,12 +63,45 @@ pub struct SetUp {
     /// What it needs in a newer version than the peer does otherwise.
     #[serde(default)]
     pub needs: BTreeMap<String, String>,
-    /// The suites that judge it besides the peer's.
+    /// The suites that judge it instead of the peer's.
     #[serde(default)]
-    pub suites: Vec<String>,
+    pub suites: Option<Vec<String>>,
+    /// The crate in Rust that it calls.
+    #[serde(default)]
+    pub part: Option<Part>,
+}
+
+/// A crate in Rust that a peer calls, built before the peer is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The crate's folder in the checkout.
+    #[serde(rename = "crate")]
+    pub folder: PathBuf,
+    /// The name of its package.
+    pub package: String,
+    /// What it is to the peer.
+    pub calls: Calls,
+    /// The environment variable that says where it is.
+    pub variable: String,
+    /// The command that makes out of it what the peer calls, in the peer's folder; `{part}` is what was built.
+    #[serde(default)]
+    pub make: Vec<String>,
+    /// What the peer calls.
+    #[serde(default = "what_was_built")]
+    pub file: String,
+}
+
+fn what_was_built() -> String {
+    "{part}".to_owned()
 }
 
 impl Peer {
+    /// The suites that judge a set-up of it.
+    pub fn suites<'a>(&'a self, set_up: &'a SetUp) -> &'a [String] {
+        set_up.suites.as_ref().unwrap_or(&self.suites)
+    }
+
     /// Where its sources are.
     pub fn path(&self, workspace: &Workspace) -> PathBuf {
         workspace.root().join("tests/peers").join(self.folder)

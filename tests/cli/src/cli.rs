@@ -97,7 +97,7 @@ pub enum Command {
     },
     /// Do what a day in the room does on this machine, timed
     Rehearse {
-        /// one-day, two-days or three-days; see the page For instructors
+        /// one-day, two-days, three-days or under-load; see the page For instructors
         #[arg(long, default_value = "one-day")]
         plan: String,
         /// Only these: exercise-N …
@@ -139,6 +139,12 @@ pub enum Command {
     /// Start a target, wait for its first answer, leave it running (called by hyperfine)
     #[command(hide = true)]
     ColdStart(ColdStartArgs),
+    /// Play the peers of exercise 15, as orders on standard input say (called by measure)
+    #[command(hide = true)]
+    PlayPeers {
+        /// Where the service answers
+        base_url: String,
+    },
 }
 
 /// Options of `check`.

@@ -13,9 +13,9 @@ pub mod scenarios;
 pub mod service;
 
 pub use build::{copies, glue, image as container, jdk, wasm};
-pub use request::{failure, http, qr};
+pub use request::{failure, http, qr, socket};
 pub use scenarios::{
-    first_start, outage, own as workbench, restart, short_runs, shutdown, silence, silences,
-    supplied,
+    first_start, outage, own as workbench, partings, peers, restart, short_runs, shutdown, silence,
+    silences, supplied,
 };
 pub use service::{front, nginx, proxy, sockets, stand_in, upstream};

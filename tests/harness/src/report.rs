@@ -220,6 +220,7 @@ fn print_in_full(failure: &Failure, log: &str) {
 fn shortened(expected: &str, actual: &str) -> (String, String) {
     const LONGEST: usize = 70;
     const BEFORE: usize = 15;
+    let (expected, actual) = (in_a_line(expected), in_a_line(actual));
     let (expected, actual): (Vec<char>, Vec<char>) =
         (expected.chars().collect(), actual.chars().collect());
     let same = expected
@@ -240,6 +241,16 @@ fn shortened(expected: &str, actual: &str) -> (String, String) {
         format!("{before}{shown}{after}")
     };
     (cut(&expected), cut(&actual))
+}
+
+/// Several lines as one. A panic's place is left out: it's longer than what follows it, and the first failure shows it.
+fn in_a_line(text: &str) -> String {
+    let panic = text.strip_prefix("panicked at ");
+    let text = match panic.and_then(|panic| panic.split_once(":\n")) {
+        Some((_place, said)) => format!("a panic: {}", said.trim_start()),
+        None => text.to_owned(),
+    };
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -271,6 +282,8 @@ mod tests {
         assert!(expected.ends_with("true}"), "{expected}");
         assert!(actual.ends_with("false}"), "{actual}");
         assert!(expected.starts_with("… "), "{expected}");
+        let (_, panic) = shortened("no panic", "panicked at src/main.rs:5:5:\n  no\n  such id");
+        assert_eq!(panic, "a panic: no such id");
         let short = shortened("status 200", "status 404");
         assert_eq!(short, ("status 200".to_owned(), "status 404".to_owned()));
     }

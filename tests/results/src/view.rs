@@ -7,7 +7,7 @@ use crate::shown::{Cell, Chart, Column, Drawing, Ratio, RatioRow, Table};
 use workshop_base::target::Language;
 
 /// More sides than these have no room as columns; then the best of Kotlin and the target stand for all.
-const MOST_SIDES: usize = 4;
+const MAX_SIDES: usize = 4;
 
 /// What the committed measurements are called, and those of the reader.
 pub const REFERENCE: &str = "Reference";
@@ -159,7 +159,7 @@ impl<'a> Layout<'a> {
                 .filter(|side| has_value(side) || compared(side))
                 .collect(),
             pairs,
-            best: result.sides.len() > MOST_SIDES,
+            best: result.sides.len() > MAX_SIDES,
             result,
         }
     }

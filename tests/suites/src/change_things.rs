@@ -40,6 +40,7 @@ contract_tests! {
         a_service_without_a_database_is_alive_and_not_ready,
         it_is_ready_soon_after_its_database_has_come,
         a_migration_that_fails_is_tried_again_until_it_works,
+        a_migration_whose_line_falls_silent_is_tried_again,
         services_that_wait_for_a_migration_are_alive_and_not_ready,
         of_two_services_that_start_at_once_one_migrates,
         both_become_ready_and_the_schema_is_there,
@@ -305,14 +306,14 @@ async fn the_body_is_judged_step_by_step(context: &Context) -> TestResult {
 
 async fn visits_need_no_statement_for_each_id(context: &Context) -> TestResult {
     const IDS: usize = 100;
-    const MOST_ROUND_TRIPS: u64 = 20;
+    const MAX_ROUND_TRIPS: u64 = 20;
     let ids: Vec<i32> = (501..).take(IDS).collect();
     let before = context.proxy.round_trips();
     let answer = visit(context, &ids).await?;
     let round_trips = context.proxy.round_trips() - before;
     expect_count(&answer, IDS)?.expect(
-        round_trips <= MOST_ROUND_TRIPS,
-        format!("at most {MOST_ROUND_TRIPS} round trips to PostgreSQL for {IDS} ids"),
+        round_trips <= MAX_ROUND_TRIPS,
+        format!("at most {MAX_ROUND_TRIPS} round trips to PostgreSQL for {IDS} ids"),
         format!("{round_trips} round trips"),
     )?;
     Ok(())
@@ -511,6 +512,13 @@ fn a_migration_that_fails_is_tried_again_until_it_works(watched: &FirstStart) ->
             format!("ready after {:.1} s", took.as_secs_f64()),
         )
     })
+}
+
+fn a_migration_whose_line_falls_silent_is_tried_again(watched: &FirstStart) -> TestResult {
+    let silenced = &watched.silenced;
+    expect_each([&silenced.health_meanwhile], has_status(200))?;
+    expect_each([&silenced.ready_meanwhile], crate::expect_no_database)?;
+    expect_each([&silenced.ready], has_status(200))
 }
 
 fn services_that_wait_for_a_migration_are_alive_and_not_ready(watched: &FirstStart) -> TestResult {

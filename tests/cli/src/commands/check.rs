@@ -211,8 +211,7 @@ pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::
 /// The phases of a peer's check.
 pub fn phases_of_peer(name: &str) -> anyhow::Result<Vec<Phase>> {
     let (_, peer, set_up) = peer::named(name).context("there is no such peer")?;
-    let suites = peer.suites.iter().chain(&set_up.suites);
-    let suites: Vec<&str> = suites.map(String::as_str).collect();
+    let suites: Vec<&str> = peer.suites(set_up).iter().map(String::as_str).collect();
     plan::phases(workshop_suites::all(), &suites, &suites)
 }
 

@@ -15,6 +15,7 @@ mod hunt;
 mod image;
 mod kit;
 mod measure;
+mod play_peers;
 mod progress;
 mod rehearse;
 mod report;
@@ -103,6 +104,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Board { folder } => board::run(workspace, &folder),
         Command::Calibrate(args) => interruptible(calibrate::run(workspace, &args)).await,
         Command::ColdStart(args) => cold_start::run(&args),
+        Command::PlayPeers { base_url } => play_peers::run(&base_url).await,
     }
 }
 

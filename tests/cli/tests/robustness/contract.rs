@@ -13,7 +13,8 @@ pub struct Operation {
     pub method: String,
     /// As it stands in the file: `/records/{id}/visit`.
     pub path: String,
-    /// Values of `{id}`.
+    /// The part of the path that varies, `{id}` for example, and values of it.
+    pub segment: String,
     pub ids: Vec<String>,
     /// Query parameters, each with values for it.
     pub query: Vec<(String, Vec<String>)>,
@@ -54,13 +55,13 @@ fn read_operation(
     path: &str,
     operation: &Value,
 ) -> anyhow::Result<Operation> {
-    let mut ids = Vec::new();
+    let (mut segment, mut ids) = (String::new(), Vec::new());
     let mut query = Vec::new();
     for parameter in elements(&operation["parameters"]) {
         let parameter = resolved(root, parameter)?;
         let values = examples(&parameter["examples"]);
         match (parameter["in"].as_str(), parameter["name"].as_str()) {
-            (Some("path"), _) => ids = values,
+            (Some("path"), Some(name)) => (segment, ids) = (format!("{{{name}}}"), values),
             (Some("query"), Some(name)) => query.push((name.to_owned(), values)),
             _ => anyhow::bail!("{method} {path} has a parameter that is neither path nor query"),
         }
@@ -71,6 +72,7 @@ fn read_operation(
     Ok(Operation {
         method: method.to_uppercase(),
         path: path.to_owned(),
+        segment,
         ids,
         query,
         bodies: examples(&operation["requestBody"]["content"]["application/json"]["examples"]),

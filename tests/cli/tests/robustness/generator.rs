@@ -82,7 +82,11 @@ impl Generator {
     /// A request that the contract answers with a success.
     fn plain(&mut self, operation: &Operation) -> Request {
         let id = self.known_id();
-        let mut request = Request::new(&operation.method, &operation.path.replace("{id}", &id));
+        let path = match operation.segment.as_str() {
+            "" => operation.path.clone(),
+            segment => operation.path.replace(segment, &id),
+        };
+        let mut request = Request::new(&operation.method, &path);
         if operation.needs_key {
             let key = *self.one_of(&KEYS);
             request.add_header("X-API-Key", key);
@@ -104,16 +108,14 @@ impl Generator {
             2 => self.digits(),
             _ => self.one_of(NUMBERS).to_vec(),
         };
-        let (start, end) = operation
-            .path
-            .split_once("{id}")
-            .unwrap_or((&operation.path, ""));
-        let slash = if operation.path.contains("{id}") {
-            ""
-        } else {
-            "/"
+        let (start, end) = match operation.segment.as_str() {
+            "" => (format!("{}/", operation.path), ""),
+            segment => {
+                let (start, end) = operation.path.split_once(segment).unwrap_or_default();
+                (start.to_owned(), end)
+            }
         };
-        request.path = [start.as_bytes(), slash.as_bytes(), &id, end.as_bytes()].concat();
+        request.path = [start.as_bytes(), &id, end.as_bytes()].concat();
     }
 
     fn change_key(&mut self, _: &Operation, request: &mut Request) {

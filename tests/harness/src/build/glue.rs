@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::Context;
-use workshop_base::exercise::Calls;
+use workshop_base::calls::Calls;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
 use super::launch::{BuildError, CompilerError, Crate, Launch, Profile};
-use super::{cargo, maven, wasm};
+use super::{maven, part};
 
 /// The class whose `main` starts the service.
 const MAIN: &str = "workshop.qrcode.MainKt";
@@ -39,11 +39,7 @@ pub async fn build(
         Calls::Program | Calls::Module => jdk::find(),
     };
     let jdk = jdk.map_err(anyhow::Error::from)?;
-    let part = match calls {
-        Calls::Program => cargo::cargo(workspace, krate, profile).await?.artifact,
-        Calls::Library => cargo::artifact(workspace, krate, profile, &["--lib"]).await?,
-        Calls::Module => wasm::build(workspace, krate).await?,
-    };
+    let part = part::build(workspace, calls, krate, profile).await?;
     let module = (calls == Calls::Module).then_some(part.as_path());
     let jar = maven::kotlin_service(workspace, &jdk).await?;
     let compiled = compiled(workspace, krate, &jdk, &jar, module).await?;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use workshop_base::exercise::{Calls, Exercise};
+use workshop_base::calls::Calls;
+use workshop_base::exercise::Exercise;
 use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
 

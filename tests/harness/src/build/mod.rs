@@ -8,12 +8,14 @@ pub mod jdk;
 pub mod launch;
 pub mod maven;
 pub mod nginx;
+mod part;
 mod peer;
 mod program;
 pub mod runtime;
 pub mod wasm;
 
-use workshop_base::exercise::{Calls, Catalogue};
+use workshop_base::calls::Calls;
+use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;

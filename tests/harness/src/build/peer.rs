@@ -14,8 +14,8 @@ use workshop_base::probe::on_path;
 use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
-use super::launch::{Launch, Profile};
-use super::{maven, program, runtime};
+use super::launch::{BuildError, Crate, Launch, Profile};
+use super::{maven, part, program, runtime};
 
 /// The need that is a whole JDK.
 const JDK: &str = "jdk";
@@ -27,8 +27,10 @@ pub async fn build(workspace: &Workspace, name: &str, profile: Profile) -> anyho
         workspace,
         folder: peer.path(workspace),
         jdk: needs(name, peer, set_up)?,
+        part: part_of(workspace, set_up).await?,
     };
     place.make(peer).await?;
+    let called = place.make_part(set_up).await?;
     let mut command = peer.start.iter().map(|word| place.filled(word));
     let program = command.next().context("peer.toml has no start")?;
     let mut ships = peer.ships.iter().map(|path| place.path(path));
@@ -39,11 +41,13 @@ pub async fn build(workspace: &Workspace, name: &str, profile: Profile) -> anyho
         .flat_map(|jdk| maven::jvm_options(jdk, profile));
     let env = peer.env.iter().chain(&set_up.env);
     let env = env.map(|(name, value)| (name.clone(), place.filled(value)));
+    let env = env.chain(called.clone());
+    let parts = called.iter().map(|(_, file)| PathBuf::from(file));
     Ok(Launch {
         program: on_path(&program).unwrap_or_else(|| program.into()),
         args: options.chain(command.map(Into::into)).collect(),
         env: env.collect(),
-        parts: ships.collect(),
+        parts: ships.chain(parts).collect(),
         ..Launch::of(peer.language, name, &place.folder, shipped)
     })
 }
@@ -66,19 +70,35 @@ fn needs(name: &str, peer: &Peer, set_up: &SetUp) -> Result<Option<Jdk>, Trouble
     Ok(jdk)
 }
 
-/// Where a peer is built, and with which JDK.
+/// Builds the crate that a set-up calls, as it would be shipped: what a peer is compared with is a release as well.
+async fn part_of(workspace: &Workspace, set_up: &SetUp) -> Result<Option<PathBuf>, BuildError> {
+    let Some(part) = &set_up.part else {
+        return Ok(None);
+    };
+    let krate = Crate {
+        folder: workspace.root().join(&part.folder),
+        package: part.package.clone(),
+    };
+    let built = part::build(workspace, part.calls, &krate, Profile::Measure).await?;
+    Ok(Some(built))
+}
+
+/// Where a peer is built, with which JDK, and what was built for it.
 struct Place<'a> {
     workspace: &'a Workspace,
     folder: PathBuf,
     jdk: Option<Jdk>,
+    part: Option<PathBuf>,
 }
 
 impl Place<'_> {
     fn filled(&self, word: &str) -> String {
         let state = self.workspace.state();
         let java = self.jdk.as_ref().map(|jdk| jdk.java());
+        let part = self.part.clone().unwrap_or_default();
         word.replace("{state}", &state.to_string_lossy())
             .replace("{java}", &java.unwrap_or_default().to_string_lossy())
+            .replace("{part}", &part.to_string_lossy())
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -107,6 +127,16 @@ impl Place<'_> {
             self.run(&words).await?;
         }
         fs::write(&stamp, &sources).with_context(|| format!("cannot write {}", stamp.display()))
+    }
+
+    /// Makes what a set-up calls out of the part that was built; hands over the variable that says where it is.
+    async fn make_part(&self, set_up: &SetUp) -> anyhow::Result<Option<(String, String)>> {
+        let Some(part) = &set_up.part else {
+            return Ok(None);
+        };
+        let words: Vec<String> = part.make.iter().map(|word| self.filled(word)).collect();
+        self.run(&words).await?;
+        Ok(Some((part.variable.clone(), self.filled(&part.file))))
     }
 
     async fn run(&self, words: &[String]) -> anyhow::Result<()> {

@@ -67,7 +67,9 @@ impl Client {
         self.with(REQUEST_ID, Some(id))
     }
 
-    fn with(&self, header: &'static str, value: Option<&str>) -> Self {
+    /// The same client, sending this header with each request; without a value, sending none of this name.
+    #[must_use]
+    pub fn with(&self, header: &'static str, value: Option<&str>) -> Self {
         let mut client = self.clone();
         client.headers.retain(|(name, _)| *name != header);
         let value = value.map(|value| (header, value.to_owned()));
@@ -139,6 +141,35 @@ impl Client {
         self.send_body(Method::POST, path, Some(body)).await
     }
 
+    /// Sends a GET that asks for an upgrade, and gives the connection, or the answer of a service that does not upgrade it.
+    pub async fn upgrade(&self, path: &str) -> Result<Upgraded, Failure> {
+        let (request, curl) = self.request(Method::GET, path, None);
+        let sent = Instant::now();
+        let upgraded = async {
+            let response = request.send().await?;
+            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                let headers = response.headers().clone();
+                let connection = response.upgrade().await?;
+                return Ok(Ok((headers, connection)));
+            }
+            read_body(response).await.map(Err)
+        };
+        match within::<_, Broken>(self.limit, &curl, upgraded).await? {
+            Ok((headers, connection)) => Ok(Upgraded::Yes {
+                curl,
+                headers,
+                connection,
+            }),
+            Err((status, headers, body)) => Ok(Upgraded::No(Answer {
+                curl,
+                status,
+                headers,
+                body,
+                took: sent.elapsed(),
+            })),
+        }
+    }
+
     async fn send_body(
         &self,
         method: Method,
@@ -184,6 +215,22 @@ impl Client {
         }
         (request, format!("{curl} '{url}'"))
     }
+}
+
+/// What comes of a request for an upgrade.
+#[derive(Debug)]
+pub enum Upgraded {
+    /// The service has answered 101, and this is the connection from there on.
+    Yes {
+        /// The request as a curl line.
+        curl: String,
+        /// The headers of the answer.
+        headers: HeaderMap,
+        /// What the two sides say from now on.
+        connection: reqwest::Upgraded,
+    },
+    /// It has answered something else.
+    No(Answer),
 }
 
 /// The body of a request.
@@ -243,7 +290,10 @@ async fn within<T, E: Into<Broken>>(
 }
 
 async fn read(request: reqwest::RequestBuilder) -> Result<(u16, HeaderMap, Vec<u8>), Broken> {
-    let mut response = request.send().await?;
+    read_body(request.send().await?).await
+}
+
+async fn read_body(mut response: reqwest::Response) -> Result<(u16, HeaderMap, Vec<u8>), Broken> {
     let status = response.status().as_u16();
     let headers = response.headers().clone();
     let mut body = Vec::new();

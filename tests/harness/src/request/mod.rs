@@ -3,3 +3,4 @@
 pub mod failure;
 pub mod http;
 pub mod qr;
+pub mod socket;

@@ -1,20 +1,20 @@
 //! Instances of a service that start with an empty database, watched: one before its database is there, one whose migrations
-//! fail at first, two at the same time, and one more when they have worked with it.
+//! fail at first, one whose line falls silent while it migrates, two at the same time, and one more when they have worked with it.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{Connection, Executor, PgConnection, Postgres, Transaction};
 use tokio::time::sleep;
 
 use super::outage::{RECOVERY_LIMIT, ask_until, works};
-use super::stage::settings;
+use super::stage;
 use super::{LOG_LINES, Place, Played, Scenario, When, judge_all};
 use crate::request::failure::Failure;
 use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
-use crate::service::{NoStart, Service};
+use crate::service::{NoStart, Service, Settings};
 use workshop_base::wait;
 use workshop_postgres::datasets::RunDatabase;
 
@@ -22,8 +22,10 @@ pub use super::judged as test;
 
 /// `DATABASE_TIMEOUT_MS`: the documented default.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest that two instances are given to come to their migrations.
-const BOTH_ARRIVE: Duration = Duration::from_secs(1);
+/// `MIGRATION_TIMEOUT_MS` of the instance whose line falls silent: a test waits for it.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest that instances are given to come to their migrations.
+const ALL_ARRIVE: Duration = Duration::from_secs(1);
 /// The columns of `records`, as [`Together::columns`] has them.
 pub const SCHEMA: [&str; 5] = [
     "id integer not null primary key",
@@ -37,16 +39,18 @@ pub static SCENARIO: Scenario = Scenario::new("first_start", When::Waiting, |pla
 });
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    let (alone, failing, together) = tokio::join!(
+    let (alone, failing, silenced, together) = tokio::join!(
         on_an_empty_database(place, watch_alone),
         on_an_empty_database(place, watch_failing),
+        on_an_empty_database(place, watch_silenced),
         on_an_empty_database(place, watch_together),
     );
-    let (alone, failing, together) = (alone?, failing?, together?);
-    let log = [&*alone.log, &failing.log, &together.log].join("\n");
+    let (alone, failing, silenced, together) = (alone?, failing?, silenced?, together?);
+    let log = [&*alone.log, &failing.log, &silenced.log, &together.log].join("\n");
     let seen = FirstStart {
         alone,
         failing,
+        silenced,
         together,
     };
     Ok(Played {
@@ -62,6 +66,8 @@ pub struct FirstStart {
     pub alone: Alone,
     /// The one whose migrations fail at first.
     pub failing: Failing,
+    /// The one whose line falls silent while it migrates.
+    pub silenced: Silenced,
     /// The two that were started at the same time.
     pub together: Together,
 }
@@ -94,6 +100,19 @@ pub struct Failing {
     pub took: Duration,
     /// Whether the log has named the table that could not be created.
     pub logged: bool,
+    /// The end of its log.
+    log: String,
+}
+
+/// An instance whose line falls silent while it migrates: its connection is lost without a word, and new ones work.
+#[derive(Debug)]
+pub struct Silenced {
+    /// `GET /health` when the line had fallen silent.
+    pub health_meanwhile: Result<Answer, Failure>,
+    /// `GET /ready` at that time.
+    pub ready_meanwhile: Result<Answer, Failure>,
+    /// `GET /ready`: the first 200, or the last answer before the limit.
+    pub ready: Result<Answer, Failure>,
     /// The end of its log.
     log: String,
 }
@@ -134,7 +153,10 @@ struct Instance(Result<(Service, Client), Failure>);
 impl Instance {
     /// Starts one on this database.
     async fn start(place: &Place<'_>, database_url: &str) -> anyhow::Result<Instance> {
-        let settings = settings(database_url, TIMEOUT);
+        Instance::start_with(place, stage::settings(database_url, TIMEOUT)).await
+    }
+
+    async fn start_with(place: &Place<'_>, settings: Settings) -> anyhow::Result<Instance> {
         let service = match Service::start(place.workspace, place.launch, &settings).await {
             Ok(service) => service,
             Err(error) if matches!(error.why, NoStart::Spawn(_)) => return Err(error.into_error()),
@@ -229,21 +251,38 @@ fn names_the_table(log: &str) -> bool {
     found.any(|(at, _)| !log[..at].ends_with(['/', ':', '.', '_']))
 }
 
+async fn watch_silenced(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Silenced> {
+    let proxy = DatabaseProxy::start(database.url()).await?;
+    let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
+    let creating = Creating::begin(&mut holder).await?;
+    let settings = Settings {
+        migration_timeout: MIGRATION_TIMEOUT,
+        ..stage::settings(proxy.url(), TIMEOUT)
+    };
+    let instance = Instance::start_with(place, settings).await?;
+    creating.waiting(&mut watcher, 1).await?;
+    proxy.lose();
+    let (health_meanwhile, ready_meanwhile) =
+        tokio::join!(instance.get("/health"), instance.get("/ready"));
+    creating.rollback().await?;
+    let ready = instance.ready().await;
+    Ok(Silenced {
+        health_meanwhile,
+        ready_meanwhile,
+        ready,
+        log: instance.stop().await,
+    })
+}
+
 async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Together> {
     let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
-    // A table of this name that is not committed yet: whoever creates it as well has to wait.
-    let mut creating = holder.begin().await?;
-    creating.execute("CREATE TABLE records (id int)").await?;
-    let holder_pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
-        .fetch_one(&mut *creating)
-        .await?;
-
+    let creating = Creating::begin(&mut holder).await?;
     let (one, other) = tokio::join!(
         Instance::start(place, database.url()),
         Instance::start(place, database.url())
     );
     let (one, other) = (one?, other?);
-    let creating_at_once = creating_at_once(&mut watcher, holder_pid).await?;
+    let creating_at_once = creating.waiting(&mut watcher, 2).await?;
     // No request may wait for so long, and a migration may.
     sleep(TIMEOUT).await;
     let health_meanwhile = [one.get("/health").await, other.get("/health").await];
@@ -265,20 +304,40 @@ async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
     })
 }
 
-/// How many sessions wait for the holder's table, once both instances wait for something, or have had the time for it.
-async fn creating_at_once(watcher: &mut PgConnection, holder_pid: i32) -> anyhow::Result<usize> {
-    let look = async || {
-        let waiting = sqlx::query_scalar(
-            "SELECT $1 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity
-             WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        );
-        waiting.bind(holder_pid).fetch_all(&mut *watcher).await
-    };
-    let both =
-        |waiting: &sqlx::Result<Vec<bool>>| !matches!(waiting, Ok(waiting) if waiting.len() < 2);
-    let waiting = wait::last_within(BOTH_ARRIVE, look, both).await;
-    let waiting = waiting.context("cannot see who waits for whom")?;
-    Ok(waiting.into_iter().filter(|for_holder| *for_holder).count())
+/// A table `records` that is not committed yet: whoever creates it as well has to wait.
+struct Creating<'c> {
+    transaction: Transaction<'c, Postgres>,
+    pid: i32,
+}
+
+impl<'c> Creating<'c> {
+    async fn begin(holder: &'c mut PgConnection) -> sqlx::Result<Self> {
+        let mut transaction = holder.begin().await?;
+        transaction.execute("CREATE TABLE records (id int)").await?;
+        let pid = sqlx::query_scalar("SELECT pg_backend_pid()")
+            .fetch_one(&mut *transaction)
+            .await?;
+        Ok(Creating { transaction, pid })
+    }
+
+    /// How many sessions wait for the table, once all of the instances wait for something, or have had the time for it.
+    async fn waiting(&self, watcher: &mut PgConnection, instances: usize) -> anyhow::Result<usize> {
+        let look = async || {
+            let waiting = sqlx::query_scalar(
+                "SELECT $1 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity
+                 WHERE datname = current_database() AND wait_event_type = 'Lock'",
+            );
+            waiting.bind(self.pid).fetch_all(&mut *watcher).await
+        };
+        let all = |waiting: &sqlx::Result<Vec<bool>>| !matches!(waiting, Ok(waiting) if waiting.len() < instances);
+        let waiting = wait::last_within(ALL_ARRIVE, look, all).await;
+        let waiting = waiting.context("cannot see who waits for whom")?;
+        Ok(waiting.into_iter().filter(|for_this| *for_this).count())
+    }
+
+    async fn rollback(self) -> sqlx::Result<()> {
+        self.transaction.rollback().await
+    }
 }
 
 async fn columns(watcher: &mut PgConnection) -> sqlx::Result<Vec<String>> {

@@ -9,6 +9,8 @@ pub mod impatient;
 pub mod large;
 pub mod outage;
 pub mod own;
+pub mod partings;
+pub mod peers;
 pub mod restart;
 pub mod short_runs;
 pub mod shutdown;

@@ -22,7 +22,7 @@ pub type WrongSetting = (&'static str, Option<&'static str>);
 pub const SECRET: &str = "s3cret";
 
 /// Each of these alone has to stop the start.
-pub const WRONG_SETTINGS: [WrongSetting; 13] = [
+pub const WRONG_SETTINGS: [WrongSetting; 14] = [
     ("PORT", Some("eighty")),
     ("PORT", Some("65536")),
     ("API_KEYS", None),
@@ -37,6 +37,7 @@ pub const WRONG_SETTINGS: [WrongSetting; 13] = [
     ("DATABASE_TIMEOUT_MS", Some("249")),
     ("DATABASE_TIMEOUT_MS", Some("1s")),
     ("DATABASE_TIMEOUT_MS", Some("99999999999")),
+    ("MIGRATION_TIMEOUT_MS", Some("0")),
     ("EXPORT_TIMEOUT_MS", Some("-1")),
     ("LOG_LEVEL", Some("loud")),
 ];

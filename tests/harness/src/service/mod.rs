@@ -47,6 +47,8 @@ pub struct Settings {
     pub pool_size: u16,
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     pub timeout: Duration,
+    /// `MIGRATION_TIMEOUT_MS`: the longest that an attempt to migrate may take.
+    pub migration_timeout: Duration,
     /// `EXPORT_TIMEOUT_MS`: the longest that an export waits for its client.
     pub export_timeout: Duration,
     /// `API_KEYS`.
@@ -55,6 +57,27 @@ pub struct Settings {
     pub log_level: String,
     /// The service of prices; none for a service that has no `/price`.
     pub prices: Option<PriceSettings>,
+    /// What it lets peers do.
+    pub peers: PeerSettings,
+}
+
+/// What a service is told about peers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerSettings {
+    /// `PEER_QUEUE`: the most messages that wait for a peer.
+    pub queue: u32,
+    /// `PEER_PING_MS`: how often a peer is asked whether it is still there.
+    pub ping: Duration,
+}
+
+impl Default for PeerSettings {
+    /// The documented defaults.
+    fn default() -> Self {
+        PeerSettings {
+            queue: 256,
+            ping: Duration::from_secs(20),
+        }
+    }
 }
 
 /// What a service is told about the service of prices.
@@ -103,10 +126,12 @@ impl Settings {
             database_url: database_url.into(),
             pool_size: 10,
             timeout: Duration::from_secs(1),
+            migration_timeout: Duration::from_mins(10),
             export_timeout: Duration::from_secs(10),
             api_keys: vec!["valid_key".to_owned()],
             log_level: "warn".to_owned(),
             prices: None,
+            peers: PeerSettings::default(),
         }
     }
 
@@ -119,11 +144,17 @@ impl Settings {
             ("DATABASE_POOL_SIZE", self.pool_size.to_string()),
             ("DATABASE_TIMEOUT_MS", self.timeout.as_millis().to_string()),
             (
+                "MIGRATION_TIMEOUT_MS",
+                self.migration_timeout.as_millis().to_string(),
+            ),
+            (
                 "EXPORT_TIMEOUT_MS",
                 self.export_timeout.as_millis().to_string(),
             ),
             ("API_KEYS", self.api_keys.join(",")),
             ("LOG_LEVEL", self.log_level.clone()),
+            ("PEER_QUEUE", self.peers.queue.to_string()),
+            ("PEER_PING_MS", self.peers.ping.as_millis().to_string()),
         ];
         let prices = self.prices.iter().flat_map(PriceSettings::environment);
         let all = always.into_iter().chain(prices);

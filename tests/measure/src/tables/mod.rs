@@ -3,6 +3,7 @@
 
 pub mod article;
 pub mod ladder;
+pub mod peers;
 pub mod pool;
 pub mod stall;
 pub mod waiting;

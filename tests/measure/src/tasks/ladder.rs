@@ -21,7 +21,8 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let mut experiment = codes::begin(lab, asked, &asked.task).await?;
     codes::compare(&mut experiment).await?;
     experiment.notes.extend(NOTES.map(str::to_owned));
-    let tiers = experiment.subjects.clone();
+    let mut tiers = experiment.subjects.clone();
+    tiers.retain(|subject| subject.row.tier.is_some());
     let mut result = experiment.finish().await?;
     result.tables.push(best(&result, &tiers));
     Ok(result)

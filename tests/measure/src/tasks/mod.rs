@@ -11,6 +11,7 @@ mod heap;
 mod kotlin_rows;
 mod ladder;
 mod paging;
+mod peers;
 mod pool;
 mod program;
 mod reads;
@@ -81,6 +82,7 @@ const TASKS: &[Task] = tasks! {
     "library" Few "/qrcode?text=a" ["oha"] => calls::library,
     "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
     "waiting" Records "/read/1" ["oha"] => waiting::measure,
+    "peers" Few "/read/1" [] => peers::measure,
 };
 
 /// True when services beside the port are among the rows of a task.

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
-
 use crate::protocol::block::{GENERATOR_SHARE, Loads, Observed, Reading, watched};
 use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
 use crate::protocol::lab::Lab;
@@ -14,7 +12,7 @@ use crate::protocol::{ids, metrics};
 use crate::tables::waiting as tables;
 use crate::tools::oha::{Load, Order};
 use workshop_base::outcome::Trouble;
-use workshop_base::process;
+use workshop_base::{open_files, process};
 use workshop_harness::jdk;
 use workshop_harness::service::{PriceSettings, Service};
 use workshop_harness::upstream::{Conduct, Trouble as Delay, Upstream};
@@ -57,7 +55,9 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         delays,
         rate,
     } = extent(asked.mode);
-    check_open_files(clients)?;
+    // Each client is a connection in the generator and in the service, and each of its calls is one in the service and in the
+    // upstream, which is this process.
+    open_files::allow(2 * u64::from(clients) + 1000, &format!("{clients} clients"))?;
     check_ports(clients)?;
 
     let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
@@ -225,27 +225,6 @@ impl Loads for Delays {
         self.upstream.conduct(Conduct::WELL);
         Ok(())
     }
-}
-
-/// Each client is a connection in the generator and in the service, and each of its calls is one in the service and in the
-/// upstream, which is this process. What is started inherits the limit, so it is raised here as far as it goes.
-fn check_open_files(clients: u32) -> anyhow::Result<()> {
-    let needed = 2 * u64::from(clients) + 1000;
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    if soft >= needed {
-        return Ok(());
-    }
-    if hard >= needed {
-        return Ok(setrlimit(Resource::RLIMIT_NOFILE, needed, hard)?);
-    }
-    Trouble::new(format!(
-        "a process may have {hard} files open here, and {clients} clients take {needed}"
-    ))
-    .expected("a higher limit, in the shell that measures")
-    .next(format!(
-        "sudo prlimit --pid $$ --nofile={needed}:{needed}, then the same command again; with --quick fewer are needed"
-    ))
-    .err()
 }
 
 /// Each connection has a port of its own on the side that opens it. Where the system does not say which (no `/proc`), it has to

@@ -1,5 +1,6 @@
 //! The measuring tools: where they are, and how to get them when they are nowhere.
 
+pub mod crowd;
 pub mod curl;
 pub mod database;
 pub mod first_answer;

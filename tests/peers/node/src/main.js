@@ -20,7 +20,7 @@ try {
 
 async function serve ({ processes, poolSize, ...settings }) {
   // All processes together have as many connections as one would.
-  const app = service({ ...settings, poolSize: Math.max(1, Math.floor(poolSize / processes)) })
+  const app = await service({ ...settings, poolSize: Math.max(1, Math.floor(poolSize / processes)) })
   for (const signal of ['SIGTERM', 'SIGINT']) {
     process.once(signal, async () => {
       await app.close()

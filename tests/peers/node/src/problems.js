@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 
 import { DatabaseUnavailable } from './database.js'
+import { QrCodesUnavailable } from './qr-codes.js'
 
 /** Thrown to answer a status with a sentence for the client. */
 export class Problem extends Error {
@@ -58,6 +59,10 @@ function problemOf (error, request) {
   if (error instanceof DatabaseUnavailable) {
     request.log.info(error)
     return new Problem(503, 'the database does not answer')
+  }
+  if (error instanceof QrCodesUnavailable) {
+    request.log.info(error)
+    return new Problem(503, 'QR codes cannot be made now')
   }
   if (error.statusCode >= 400 && error.statusCode < 500) return malformed() // Fastify's own refusals
   request.log.error(error)

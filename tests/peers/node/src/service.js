@@ -3,7 +3,8 @@ import Fastify, { LogController } from 'fastify'
 
 import { requireApiKey } from './api-key.js'
 import { Database } from './database.js'
-import { Problem, answerProblem, answerUnreadable, nothingHere } from './problems.js'
+import { Problem, answerProblem, answerUnreadable, malformed, nothingHere } from './problems.js'
+import { qrCodes } from './qr-codes.js'
 
 const RECORD = {
   type: 'object',
@@ -16,9 +17,10 @@ const RECORD = {
   }
 }
 
-export function service (settings) {
+export async function service (settings) {
   const app = Fastify({
-    logger: { level: settings.logLevel },
+    // By default, lines wait in a buffer: some would come after the answer that they are about, and the last ones never.
+    logger: { level: settings.logLevel, stream: process.stdout },
     // They would hold whole URLs, and the query of a URL may hold a key.
     logController: new LogController({ disableRequestLogging: true }),
     clientErrorHandler: answerUnreadable,
@@ -49,6 +51,12 @@ export function service (settings) {
     return record
   })
 
+  const png = await qrCodes(settings.qrCodes)
+  readOnly(app, '/qrcode', {}, async (request, reply) => {
+    const image = await png(textOf(request))
+    return reply.type('image/png').send(image)
+  })
+
   return app
 }
 
@@ -68,6 +76,30 @@ function integer (text) {
   const value = /^[+-]?[0-9]+$/.test(text) ? Number(text) : NaN
   if (value !== (value | 0)) throw new Problem(400, 'id must be a 32-bit integer')
   return value | 0 // there is no -0
+}
+
+/** Bytes of UTF-8, not characters: the same number of characters takes one to four times as many bytes. */
+const MAX_TEXT_BYTES = 512
+
+function textOf (request) {
+  const parameters = (request.raw.url.split('?', 2)[1] ?? '').split('&')
+  const encoded = parameters.find((parameter) => parameter === 'text' || parameter.startsWith('text='))?.slice('text='.length)
+  if (!encoded) throw new Problem(400, 'the query parameter text is missing or empty')
+  const text = decodeStrictly(encoded)
+  const bytes = Buffer.byteLength(text)
+  if (bytes > MAX_TEXT_BYTES) {
+    throw new Problem(400, `text must be at most ${MAX_TEXT_BYTES} bytes of UTF-8, but has ${bytes}`)
+  }
+  return text
+}
+
+/** `URLSearchParams` would put `�` where the bytes are no UTF-8. */
+function decodeStrictly (encoded) {
+  try {
+    return decodeURIComponent(encoded.replaceAll('+', ' '))
+  } catch {
+    throw malformed()
+  }
 }
 
 /** Fastify refuses a path that cannot be decoded. Here its percent signs stand for themselves, and it has no id in it. */

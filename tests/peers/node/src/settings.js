@@ -1,6 +1,8 @@
 // The settings of the service, read from environment variables once, at the start.
 import { availableParallelism } from 'node:os'
 
+import { NAMES } from './qr-codes.js'
+
 export class InvalidSettings extends Error {}
 
 export function settingsFrom (environment) {
@@ -13,6 +15,7 @@ export function settingsFrom (environment) {
     poolSize,
     processes: processes(environment, poolSize),
     databaseTimeout: number(environment, 'DATABASE_TIMEOUT_MS', { fallback: 1_000, least: 250, most: 60_000 }),
+    qrCodes: qrCodes(environment),
     logLevel: (environment.LOG_LEVEL ?? 'warn').toLowerCase()
   }
 }
@@ -31,6 +34,14 @@ function number (environment, name, { fallback, least, most }) {
 function processes (environment, poolSize) {
   if (environment.PROCESSES === 'cores') return Math.min(availableParallelism(), poolSize)
   return number(environment, 'PROCESSES', { fallback: 1, least: 1, most: 1_000 })
+}
+
+/** Who draws QR codes, and where that is; in JavaScript where nothing is said. */
+function qrCodes ({ QR_CODES: way = 'javascript', QR_CODES_PATH: path }) {
+  if (!NAMES.includes(way) || (way !== 'javascript' && !path)) {
+    throw new InvalidSettings(`QR_CODES must be one of ${NAMES.join(', ')}; all but the first also need QR_CODES_PATH.`)
+  }
+  return { way, path }
 }
 
 function apiKeys ({ API_KEYS }) {

@@ -2,6 +2,7 @@
 package workshop.records
 
 import io.ktor.server.application.Application
+import io.ktor.server.application.ApplicationStopPreparing
 import io.ktor.server.application.ApplicationStopped
 import io.ktor.server.application.ServerReady
 import io.ktor.server.application.install
@@ -32,7 +33,7 @@ fun serve(qrCodes: QrCodes) {
     val settings = readSettings()
     logFrom(settings.logLevel)
     val schema = Schema()
-    schema.migrate(dataSourceWithoutTimeout(settings.database))
+    schema.migrate(migrationDataSource(settings.database))
     val database = PostgresDatabase(settings.database)
     val records =
         when (settings.repository) {
@@ -59,9 +60,11 @@ fun serve(qrCodes: QrCodes) {
         ) {
             // A request may wait that long for a connection, and as long again for its query; one with a price until its deadline.
             val longestRequest = maxOf(settings.database.timeout * 2, settings.prices?.deadline ?: Duration.ZERO)
+            val room = Room(settings.peers)
+            monitor.subscribe(ApplicationStopPreparing) { room.close() }
             drainOnStop(listener, atMost = longestRequest + 1.seconds)
             val prices = settings.prices?.let { Prices(upstream(it), it) }
-            service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes, prices)
+            service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes, prices, room)
         }
     server.monitor.subscribe(ApplicationStopped) { database.close() }
     server.monitor.subscribe(ServerReady) {
@@ -86,11 +89,13 @@ fun Application.service(
     apiKeys: List<String>,
     qrCodes: QrCodes = ZxingQrCodes(),
     prices: Prices? = null,
+    room: Room = Room(PeerSettings(queue = 256, pingPeriod = 20.seconds)),
 ) {
     install(RequestIds)
     install(RequestLog)
     problems()
     requests()
+    webSockets(room)
     routing {
         health()
         ready(records, schemaIsUpToDate)
@@ -101,6 +106,7 @@ fun Application.service(
         visits(records, apiKeys)
         qrCode(qrCodes)
         prices?.let { price(records, it, apiKeys) }
+        peers(room, apiKeys)
     }
 }
 // ANCHOR_END: main

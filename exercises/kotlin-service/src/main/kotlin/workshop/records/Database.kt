@@ -172,10 +172,16 @@ private fun SQLException.meansUnavailable(): Boolean =
 
 /** pgjdbc, set up so that no step can hang: neither connecting nor waiting for an answer. */
 private fun postgresDataSource(settings: DatabaseSettings): DataSource =
-    dataSourceWithoutTimeout(settings).apply { socketTimeout = settings.timeout.inSecondsRoundedUp() }
+    dataSource(settings, answersWithin = settings.timeout)
 
-/** pgjdbc for work that may take as long as it needs. */
-internal fun dataSourceWithoutTimeout(settings: DatabaseSettings): PGSimpleDataSource =
+/** pgjdbc for the migrations, which may take longer than a request. */
+internal fun migrationDataSource(settings: DatabaseSettings): DataSource =
+    dataSource(settings, answersWithin = settings.migrationTimeout)
+
+private fun dataSource(
+    settings: DatabaseSettings,
+    answersWithin: Duration,
+): DataSource =
     PGSimpleDataSource().apply {
         val url = settings.url
         serverNames = arrayOf(url.host)
@@ -184,6 +190,7 @@ internal fun dataSourceWithoutTimeout(settings: DatabaseSettings): PGSimpleDataS
         user = url.user
         password = url.password
         connectTimeout = settings.timeout.inSecondsRoundedUp()
+        socketTimeout = answersWithin.inSecondsRoundedUp()
         applicationName = "kotlin-service"
         url.options.forEach { (name, value) -> setProperty(name, value) }
     }

@@ -22,6 +22,8 @@ private fun Connection.migrate() {
     createStatement().use { statement ->
         // Some databases are read-only for those who do not ask otherwise.
         statement.execute("SET TRANSACTION READ WRITE")
+        // When the line falls silent, the database ends the session, and with it the lock.
+        statement.execute("SET LOCAL idle_in_transaction_session_timeout = '10s'")
         statement.execute("SELECT pg_advisory_xact_lock($LOCK)")
         SCRIPTS.forEach { statement.execute(resource(it)) }
     }

@@ -8,7 +8,6 @@ import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
 import io.ktor.server.plugins.BadRequestException
 import io.ktor.server.plugins.statuspages.StatusPages
-import io.ktor.server.response.header
 import io.ktor.server.response.respondText
 import kotlinx.coroutines.CancellationException
 import kotlinx.io.IOException
@@ -43,7 +42,10 @@ fun Application.problems() {
             call.respondProblem(problem(HttpStatusCode.BadRequest, "the request is malformed"))
         }
         exception<Throwable> { call, failure ->
-            if (failure is ProblemException) failure.headers.forEach { (name, value) -> call.response.header(name, value) }
+            if (failure is ProblemException) {
+                // Ktor takes `Upgrade` for its own business.
+                failure.headers.forEach { (name, value) -> call.response.headers.append(name, value, safeOnly = false) }
+            }
             call.respondProblem(call.problemOf(failure))
         }
         // Ktor's own answer when no route matches.

@@ -21,6 +21,7 @@ class Settings(
     val exportLimits: ExportLimits,
     /** Null when there is no service to ask for prices. */
     val prices: PriceSettings?,
+    val peers: PeerSettings,
     val logLevel: Level,
 ) {
     companion object {
@@ -33,15 +34,17 @@ class Settings(
             val url = read.databaseUrl("DATABASE_URL")
             val poolSize = read.number("DATABASE_POOL_SIZE", default = 10, range = 1..1_000)
             val timeout = read.number("DATABASE_TIMEOUT_MS", default = 1_000, range = 250..60_000)
+            val migrationTimeout = read.number("MIGRATION_TIMEOUT_MS", default = 600_000, range = 250..3_600_000)
             val repository = read.choice("RECORD_REPOSITORY", default = Repository.EXPOSED)
             val exportTimeout = read.number("EXPORT_TIMEOUT_MS", default = 10_000, range = 250..600_000)
             val prices = read.prices()
+            val peers = read.peers()
             val logLevel = read.choice("LOG_LEVEL", default = Level.WARN)
             if (url == null || read.complaints.isNotEmpty()) throw InvalidSettings(read.complaints)
-            val database = DatabaseSettings(url, poolSize, timeout.milliseconds)
+            val database = DatabaseSettings(url, poolSize, timeout.milliseconds, migrationTimeout.milliseconds)
             // Exports leave half of the pool to everybody else.
             val exports = ExportLimits(max(1, poolSize / 2), database.timeout, exportTimeout.milliseconds)
-            return Settings(address, port, apiKeys, database, repository, exports, prices, logLevel)
+            return Settings(address, port, apiKeys, database, repository, exports, prices, peers, logLevel)
         }
     }
 }
@@ -49,11 +52,15 @@ class Settings(
 /** With what the database is asked. */
 enum class Repository { EXPOSED, JDBC }
 
-/** How to reach the database: [poolSize] connections at most, and no request waits longer than [timeout] for one. */
+/**
+ * How to reach the database: [poolSize] connections at most, no request waits longer than [timeout] for one, and no migration
+ * longer than [migrationTimeout] for an answer.
+ */
 class DatabaseSettings(
     val url: DatabaseUrl,
     val poolSize: Int,
     val timeout: Duration,
+    val migrationTimeout: Duration,
 )
 // ANCHOR_END: settings
 
@@ -68,6 +75,12 @@ class PriceSettings(
     val timeout: Duration,
     val deadline: Duration,
     val waiting: Waiting,
+)
+
+/** At most [queue] messages wait for a peer, and each is asked every [pingPeriod] whether it is still there. */
+class PeerSettings(
+    val queue: Int,
+    val pingPeriod: Duration,
 )
 
 /** What waits while a call is under way: a coroutine, one of a fixed number of threads, or a virtual thread. */
@@ -183,6 +196,12 @@ private class EnvironmentReader(
         }
         if (url == null) return null
         return PriceSettings(url, limit, wait.milliseconds, timeout.milliseconds, deadline.milliseconds, waiting)
+    }
+
+    fun peers(): PeerSettings {
+        val queue = number("PEER_QUEUE", default = 256, range = 1..1_000_000)
+        val pingPeriod = number("PEER_PING_MS", default = 20_000, range = 250..600_000)
+        return PeerSettings(queue, pingPeriod.milliseconds)
     }
 
     /** Without a slash at its end: paths begin with one. */

@@ -3,31 +3,21 @@ package workshop.records
 
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.asCoroutineDispatcher
+import kotlinx.coroutines.future.await
 import kotlinx.coroutines.runInterruptible
-import kotlinx.coroutines.suspendCancellableCoroutine
-import java.io.ByteArrayOutputStream
-import java.net.URI
-import java.net.http.HttpClient
-import java.net.http.HttpRequest
-import java.net.http.HttpResponse
-import java.net.http.HttpResponse.BodyHandler
-import java.net.http.HttpResponse.BodySubscriber
-import java.nio.ByteBuffer
+import org.eclipse.jetty.client.CompletableResponseListener
+import org.eclipse.jetty.client.ContentResponse
+import org.eclipse.jetty.client.HttpClient
+import org.eclipse.jetty.http.HttpCookieStore
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.ExecutorService
 import java.util.concurrent.Executors
-import java.util.concurrent.Flow.Subscription
-import kotlin.coroutines.resume
-import kotlin.coroutines.resumeWithException
-import kotlin.math.min
-import kotlin.time.toJavaDuration
 
 /** The longest answer that is read. One with a price has some 30 bytes. */
 const val MAX_PRICE_BYTES = 4_096
 
 class UpstreamAnswer(
     val status: Int,
-    /** At most one byte more than [MAX_PRICE_BYTES]. */
     val body: ByteArray,
 )
 
@@ -38,22 +28,20 @@ fun interface Upstream {
 }
 
 /** As the settings want it. */
-fun upstream(settings: PriceSettings): Upstream {
-    // By itself the JDK's client makes a call up to five times. It looks only when it is first used.
-    System.setProperty("jdk.httpclient.redirects.retrylimit", "1")
-    return when (settings.waiting) {
+fun upstream(settings: PriceSettings): Upstream =
+    when (settings.waiting) {
         Waiting.COROUTINES -> SuspendingUpstream(settings)
         Waiting.THREADS -> BlockingUpstream(settings, fixedThreads().asCoroutineDispatcher())
         Waiting.VIRTUAL -> BlockingUpstream(settings, virtualThreads().asCoroutineDispatcher())
     }
-}
 
 // ANCHOR: suspending
 
 /**
  * A waiting call is a coroutine and a connection. It holds no thread.
  *
- * Not with Ktor's client: its engines that keep connections, Apache5 and Java, leave a call that was cancelled under way.
+ * With Jetty's client. Ktor's leaves a call that was cancelled under way, as Apache's does on a connection that was used before.
+ * The JDK's ends it, and may give the connection that it is closing to the next call.
  */
 class SuspendingUpstream(
     private val settings: PriceSettings,
@@ -61,15 +49,7 @@ class SuspendingUpstream(
     // One client for all requests: it keeps the connections.
     private val client = settings.client()
 
-    override suspend fun get(path: String): UpstreamAnswer =
-        suspendCancellableCoroutine { waiting ->
-            val call = client.sendAsync(settings.request(path), bounded)
-            call.whenComplete { response, failure ->
-                if (failure == null) waiting.resume(response.toAnswer()) else waiting.resumeWithException(failure)
-            }
-            // Not `await()`: that cancels without interrupting, and then the call goes on.
-            waiting.invokeOnCancellation { call.cancel(true) }
-        }
+    override suspend fun get(path: String): UpstreamAnswer = client.call(settings.url + path).await().toAnswer()
 }
 // ANCHOR_END: suspending
 
@@ -82,58 +62,33 @@ class BlockingUpstream(
 ) : Upstream {
     private val client = settings.client()
 
-    // A call that is given up interrupts its thread, and that ends it.
     override suspend fun get(path: String): UpstreamAnswer =
-        runInterruptible(threads) { client.send(settings.request(path), bounded).toAnswer() }
+        runInterruptible(threads) {
+            val call = client.call(settings.url + path)
+            try {
+                call.get().toAnswer()
+            } finally {
+                // A call that is given up interrupts its thread. One that has ended does not mind.
+                call.cancel(true)
+            }
+        }
 }
 // ANCHOR_END: blocking
 
 private fun PriceSettings.client(): HttpClient =
-    HttpClient
-        .newBuilder()
-        .version(HttpClient.Version.HTTP_1_1)
-        .connectTimeout(timeout.toJavaDuration())
-        .build()
-
-private fun PriceSettings.request(path: String): HttpRequest = HttpRequest.newBuilder(URI(url + path)).build()
-
-private fun HttpResponse<ByteArray>.toAnswer() = UpstreamAnswer(statusCode(), body())
-
-private val bounded = BodyHandler<ByteArray> { BoundedBody() }
-
-/** Reads no more than is wanted, and closes the connection when there is more. */
-private class BoundedBody : BodySubscriber<ByteArray> {
-    private val bytes = ByteArrayOutputStream()
-    private val whole = CompletableFuture<ByteArray>()
-    private lateinit var subscription: Subscription
-
-    override fun getBody() = whole
-
-    override fun onSubscribe(subscription: Subscription) {
-        this.subscription = subscription
-        subscription.request(Long.MAX_VALUE)
+    HttpClient().apply {
+        connectTimeout = timeout.inWholeMilliseconds
+        maxConnectionsPerDestination = limit
+        isFollowRedirects = false
+        httpCookieStore = HttpCookieStore.Empty()
+        start()
     }
 
-    override fun onNext(pieces: List<ByteBuffer>) {
-        for (piece in pieces) {
-            val wanted = ByteArray(min(piece.remaining(), MAX_PRICE_BYTES + 1 - bytes.size()))
-            piece.get(wanted)
-            bytes.write(wanted)
-        }
-        if (bytes.size() > MAX_PRICE_BYTES) {
-            subscription.cancel()
-            onComplete()
-        }
-    }
+/** Reads no more than is wanted: of a longer answer, it closes the connection. Cancelled, it does the same. */
+private fun HttpClient.call(url: String): CompletableFuture<ContentResponse> =
+    CompletableResponseListener(newRequest(url), MAX_PRICE_BYTES).send()
 
-    override fun onError(failure: Throwable) {
-        whole.completeExceptionally(failure)
-    }
-
-    override fun onComplete() {
-        whole.complete(bytes.toByteArray())
-    }
-}
+private fun ContentResponse.toAnswer() = UpstreamAnswer(status, content)
 
 /** As many as servlet containers come with. */
 private const val WAITING_THREADS = 200

@@ -11,7 +11,7 @@ import kotlinx.coroutines.withContext
 private const val QUIET_ZONE = 4
 
 /** No image is narrower than this, in pixels. */
-private const val SMALLEST_WIDTH = 200
+private const val MIN_WIDTH = 200
 
 // ANCHOR: zxing
 class ZxingQrCodes : QrCodes {
@@ -27,7 +27,7 @@ private fun String.asBytes() = String(encodeToByteArray(), Charsets.ISO_8859_1)
 
 private fun ByteMatrix.toPng(): ByteArray {
     val across = width + 2 * QUIET_ZONE
-    val scale = (SMALLEST_WIDTH + across - 1) / across
+    val scale = (MIN_WIDTH + across - 1) / across
     val image = BlackAndWhiteImage(width = across * scale)
     repeat(across) { y ->
         val row = image.whiteRow()

@@ -25,6 +25,7 @@ class SettingsTest {
         assertEquals(listOf("a_key"), settings.apiKeys)
         assertEquals(10, settings.database.poolSize)
         assertEquals(1_000.milliseconds, settings.database.timeout)
+        assertEquals(600_000.milliseconds, settings.database.migrationTimeout)
         assertEquals(10_000.milliseconds, settings.exportLimits.clientTimeout)
         assertEquals(Repository.EXPOSED, settings.repository)
         assertNull(settings.prices)
@@ -42,6 +43,7 @@ class SettingsTest {
                     "DATABASE_URL" to url,
                     "DATABASE_POOL_SIZE" to "4",
                     "DATABASE_TIMEOUT_MS" to "250",
+                    "MIGRATION_TIMEOUT_MS" to "750",
                     "RECORD_REPOSITORY" to "jdbc",
                     "EXPORT_TIMEOUT_MS" to "500",
                     "LOG_LEVEL" to "INFO",
@@ -52,6 +54,7 @@ class SettingsTest {
         assertEquals(listOf("first", "second"), settings.apiKeys)
         assertEquals(4, settings.database.poolSize)
         assertEquals(250.milliseconds, settings.database.timeout)
+        assertEquals(750.milliseconds, settings.database.migrationTimeout)
         assertEquals(500.milliseconds, settings.exportLimits.clientTimeout)
         assertEquals(Repository.JDBC, settings.repository)
         assertEquals(Level.INFO, settings.logLevel)
@@ -145,6 +148,7 @@ class SettingsTest {
         "DATABASE_POOL_SIZE, 0, 1 to 1000",
         "DATABASE_TIMEOUT_MS, 249, 250 to 60000",
         "DATABASE_TIMEOUT_MS, 1s, 250 to 60000",
+        "MIGRATION_TIMEOUT_MS, 0, 250 to 3600000",
         "EXPORT_TIMEOUT_MS, 0, 250 to 600000",
     )
     fun `a number that is none, or out of range, is refused with its range`(

@@ -9,9 +9,6 @@ import org.apache.coyote.Response
 import org.springframework.boot.tomcat.TomcatConnectorCustomizer
 import org.springframework.context.annotation.Bean
 import org.springframework.context.annotation.Configuration
-import java.net.URLDecoder
-import java.nio.ByteBuffer
-import java.nio.charset.CharacterCodingException
 
 @Configuration
 class Paths {
@@ -41,21 +38,3 @@ private class UnusualPaths(
         adapter.service(request, response)
     }
 }
-
-/** Empty segments do not count. Where a path cannot be decoded, its percent signs stand for themselves: it has no id in it. */
-private fun usual(path: String): String {
-    val decodable = if ('%' !in path || isDecodable(path)) path else path.replace("%", "%25")
-    if ("//" !in decodable && !decodable.endsWith('/')) return decodable
-    return decodable.split('/').filter { it.isNotEmpty() }.joinToString("/", prefix = "/")
-}
-
-private fun isDecodable(path: String): Boolean =
-    try {
-        val bytes = URLDecoder.decode(path.replace("+", "%2B"), Charsets.ISO_8859_1).toByteArray(Charsets.ISO_8859_1)
-        Charsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes))
-        0 !in bytes
-    } catch (_: IllegalArgumentException) {
-        false
-    } catch (_: CharacterCodingException) {
-        false
-    }

@@ -2,7 +2,6 @@
 package workshop.records
 
 import org.springframework.data.repository.findByIdOrNull
-import org.springframework.http.HttpStatus
 import org.springframework.jdbc.core.simple.JdbcClient
 import org.springframework.web.bind.annotation.GetMapping
 import org.springframework.web.bind.annotation.PathVariable
@@ -13,10 +12,6 @@ import org.springframework.web.bind.annotation.RequestMethod.PATCH
 import org.springframework.web.bind.annotation.RequestMethod.POST
 import org.springframework.web.bind.annotation.RequestMethod.PUT
 import org.springframework.web.bind.annotation.RestController
-
-data class Status(
-    val status: String,
-)
 
 @RestController
 class Routes(
@@ -38,14 +33,10 @@ class Routes(
         @Suppress("unused") key: ApiKey,
         @PathVariable("id") text: String,
     ): Record {
-        val id = parseInt32(text) ?: throw ProblemException(HttpStatus.BAD_REQUEST, "id must be a 32-bit integer")
-        return records.findByIdOrNull(id) ?: throw ProblemException(HttpStatus.NOT_FOUND, "there is no record with id $id")
+        val id = idOf(text)
+        return records.findByIdOrNull(id) ?: throw unknown(id)
     }
 
     @RequestMapping("/health", "/ready", "/read/{id}", method = [POST, PUT, PATCH, DELETE, OPTIONS])
-    fun notAllowed(): Nothing =
-        throw ProblemException(HttpStatus.METHOD_NOT_ALLOWED, "this path does not support that method", "Allow" to "GET, HEAD")
+    fun otherMethods(): Nothing = throw notAllowed()
 }
-
-/** `toIntOrNull` reads the digits of every script. The contract knows ASCII only. */
-private fun parseInt32(text: String): Int? = text.takeIf { it.all { char -> char.code < 0x80 } }?.toIntOrNull()

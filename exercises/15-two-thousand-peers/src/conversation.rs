@@ -1,0 +1,103 @@
+//! The conversation with one peer, from the upgrade to the close.
+
+#![expect(dead_code, reason = "delete this line once both sides talk")]
+
+use std::{sync::Arc, time::Duration};
+
+use rocket::{
+    Shutdown,
+    futures::{
+        SinkExt, StreamExt,
+        stream::{SplitSink, SplitStream},
+    },
+    tokio::{sync::mpsc, time::timeout},
+};
+use rocket_ws::{
+    Message,
+    frame::{CloseCode, CloseFrame},
+    result::Error,
+    stream::DuplexStream,
+};
+
+use crate::{
+    message::{self, delivered, nobody},
+    room::{Peer, Room},
+};
+
+/// How long a peer may take to confirm a close.
+const CLOSE_LIMIT: Duration = Duration::from_secs(1);
+
+/// The half of a socket that messages come from, and the half that they go to.
+type Incoming = SplitStream<DuplexStream>;
+type Outgoing = SplitSink<DuplexStream, Message>;
+
+// ANCHOR: converse
+/// Talks with a peer until it leaves, does something that it must not, or the service stops.
+pub async fn converse(peer: Peer<'_>, socket: DuplexStream, _shutdown: Shutdown) {
+    let (outgoing, mut incoming) = socket.split();
+    // This is one of four things that may end the conversation.
+    let code = listen(&mut incoming, peer.room, &peer.name).await;
+    // From here on the name is free.
+    drop(peer);
+    if let Some(code) = code {
+        let _ = timeout(CLOSE_LIMIT, close(outgoing, incoming, code)).await;
+    }
+}
+
+/// Passes on what the peer says. Ends with the code to close with, or without one when the peer is
+/// gone.
+async fn listen(_incoming: &mut Incoming, room: &Room, name: &str) -> Option<CloseCode> {
+    let limit = 2 * room.ping_period;
+    todo!("`pass_on` each text of {name}, until something else comes, or nothing within {limit:?}")
+}
+
+/// Sends the peer what is in its inbox, and a ping from time to time, until it takes no more.
+async fn speak(_outgoing: &mut Outgoing, _inbox: &mut mpsc::Receiver<Arc<str>>, period: Duration) {
+    todo!("each message from the inbox, and a ping every {period:?}")
+}
+// ANCHOR_END: converse
+
+// ANCHOR: pass-on
+/// Does what the peer with this name asks for, or tells it why not.
+fn pass_on(room: &Room, name: &str, json: &str) {
+    match message::read(json) {
+        Ok(message::Message { to: None, text }) => room.broadcast(name, &delivered(name, &text)),
+        Ok(message::Message { to: Some(to), text }) => {
+            if !room.send(&to, delivered(name, &text)) {
+                room.send(name, nobody(&to));
+            }
+        }
+        Err(complaint) => {
+            room.send(name, complaint);
+        }
+    }
+}
+// ANCHOR_END: pass-on
+
+// ANCHOR: close
+/// What an error is called in a close.
+fn close_code(error: &Error) -> Option<CloseCode> {
+    match error {
+        Error::Utf8 => Some(CloseCode::Invalid),
+        Error::Capacity(_) => Some(CloseCode::Size),
+        Error::Protocol(_) => Some(CloseCode::Protocol),
+        // The connection is broken.
+        _ => None,
+    }
+}
+
+/// Closes the socket, and waits until the peer has confirmed it.
+async fn close(
+    mut outgoing: Outgoing,
+    mut incoming: Incoming,
+    code: CloseCode,
+) -> Result<(), Error> {
+    let frame = CloseFrame {
+        code,
+        reason: "".into(),
+    };
+    outgoing.send(Message::Close(Some(frame))).await?;
+    while let Some(Ok(_)) = incoming.next().await {}
+    Ok(())
+}
+// ANCHOR_END: close

@@ -1,0 +1,193 @@
+//! What a request can fail with, and what the client is told of it.
+
+use std::{
+    error::Error as _,
+    io::ErrorKind,
+    iter::successors,
+    time::{Duration, Instant},
+};
+
+use rocket::{
+    Request,
+    http::Status,
+    response::{self, Responder},
+    serde::json::{self, serde_json},
+};
+use sqlx::error::BoxDynError;
+use thiserror::Error;
+use tracing::{error, warn};
+
+use crate::{
+    causes::with_causes, problem::Problem, rate_limit::RateLimit, request_id::RequestId,
+    settings::MAX_BODY_BYTES, visits::MAX_IDS,
+};
+
+// ANCHOR: error
+/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The client has sent something that cannot be used.
+    #[error("{0}")]
+    BadRequest(&'static str),
+    /// The body of the request is not said to be JSON.
+    #[error("the body must be application/json")]
+    UnsupportedMediaType,
+    /// The body of the request is larger than the service reads.
+    #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
+    BodyTooLarge,
+    /// The body of the request is JSON, and means nothing here.
+    #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
+    UnusableBody,
+    /// As many exports run as may run at the same time.
+    #[error("too many exports are running")]
+    TooManyExports,
+    /// The client takes no more of the export.
+    #[error("the client did not take the export in time")]
+    ClientTooSlow,
+    /// What the client asks for is not there.
+    #[error("{0}")]
+    NotFound(String),
+    /// Another peer has the name.
+    #[error("another peer has this name")]
+    NameInUse,
+    /// The path is for WebSockets, and the request asks for none.
+    #[error("this path needs a WebSocket of version 13")]
+    UpgradeRequired,
+    /// The database cannot be reached, refuses the login, or takes too long.
+    #[error("the database does not answer")]
+    Unavailable(#[source] BoxDynError),
+    /// As many calls for prices are under way as may be, and none has ended in time.
+    #[error("too many requests wait for prices")]
+    TooManyCalls,
+    /// The price, or the record with it, has taken too long.
+    #[error("the price did not come in time")]
+    PriceTooLate,
+    /// The service of prices cannot be reached, or its answer is of no use.
+    #[error("the price service gave no usable answer: {0}")]
+    NoPrice(String),
+    /// The database rejects the query: the bug is in this service.
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
+    /// A record cannot be written as JSON: the bug is in this service.
+    #[error("cannot write JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+impl Error {
+    /// What the client is told. What the error holds of the database or the service of prices is
+    /// not part of it: a client has no business with SQL, hosts or users.
+    pub fn problem(&self) -> Problem {
+        let status = match self {
+            Error::BadRequest(_) => Status::BadRequest,
+            Error::UnsupportedMediaType => Status::UnsupportedMediaType,
+            Error::BodyTooLarge => Status::PayloadTooLarge,
+            Error::UnusableBody => Status::UnprocessableEntity,
+            Error::NotFound(_) => Status::NotFound,
+            Error::ClientTooSlow => Status::RequestTimeout,
+            Error::NameInUse => Status::Conflict,
+            Error::UpgradeRequired => Status::UpgradeRequired,
+            Error::NoPrice(_) => Status::BadGateway,
+            Error::Unavailable(_) | Error::TooManyExports | Error::TooManyCalls => {
+                Status::ServiceUnavailable
+            }
+            Error::PriceTooLate => Status::GatewayTimeout,
+            Error::Query(_) | Error::Json(_) => Status::InternalServerError,
+        };
+        let detail = match self {
+            Error::Unavailable(_) => "the database does not answer".into(),
+            Error::NoPrice(_) => "the price service gave no usable answer".into(),
+            Error::Query(_) | Error::Json(_) => "an unexpected error occurred".into(),
+            told => told.to_string(),
+        };
+        Problem::new(status, detail)
+    }
+}
+
+/// Every request of an outage fails for the same reason, so one line per second tells enough.
+static OUTAGES: RateLimit = RateLimit::new(Duration::from_secs(1));
+
+/// Makes an `Error` something that a handler can return.
+impl<'r> Responder<'r, 'static> for Error {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        let request_id = RequestId::of(request);
+        match self {
+            Error::Query(_) | Error::Json(_) => error!(%request_id, "{}", with_causes(&self)),
+            Error::Unavailable(_)
+            | Error::TooManyExports
+            | Error::TooManyCalls
+            | Error::PriceTooLate
+            | Error::NoPrice(_) => {
+                if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
+                    warn!(%request_id, suppressed, "{}", with_causes(&self));
+                }
+            }
+            // The client has been told all there is.
+            _ => {}
+        }
+        let mut response = self.problem().respond_to(request)?;
+        if let Error::UpgradeRequired = self {
+            response.set_raw_header("Upgrade", "websocket");
+        }
+        Ok(response)
+    }
+}
+// ANCHOR_END: error
+
+// ANCHOR: from-json
+/// Tells why a body could not be read as JSON of the right form.
+impl From<json::Error<'_>> for Error {
+    fn from(error: json::Error<'_>) -> Error {
+        match error {
+            // Rocket stops reading at the limit, see `settings.rs`.
+            json::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                Error::BodyTooLarge
+            }
+            json::Error::Parse(_, error) if error.is_data() => Error::UnusableBody,
+            json::Error::Io(_) | json::Error::Parse(..) => {
+                Error::BadRequest("the body must be JSON")
+            }
+        }
+    }
+}
+// ANCHOR_END: from-json
+
+// ANCHOR: from-reqwest
+/// Tells why a call has failed: the innermost cause says it, those around it only that it was a request.
+impl From<reqwest::Error> for Error {
+    fn from(error: reqwest::Error) -> Error {
+        let causes = successors(error.source(), |cause| (*cause).source());
+        let reason = causes.last().map(|cause| cause.to_string());
+        Error::NoPrice(reason.unwrap_or_else(|| error.to_string()))
+    }
+}
+// ANCHOR_END: from-reqwest
+
+// ANCHOR: from-sqlx
+/// Tells an outage from a query that is wrong. Thanks to this, `?` does the rest.
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Error {
+        if is_outage(&error) {
+            Error::Unavailable(error.into())
+        } else {
+            Error::Query(error)
+        }
+    }
+}
+
+/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
+fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        sqlx::Error::Database(error) => match error.code().as_deref() {
+            // Too many connections, database closed to connections, query took too long.
+            Some("53300" | "55000" | "57014") => true,
+            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
+                .iter()
+                .any(|class| code.starts_with(class)),
+            None => false,
+        },
+        _ => false,
+    }
+}
+// ANCHOR_END: from-sqlx

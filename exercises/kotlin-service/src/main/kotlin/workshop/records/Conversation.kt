@@ -1,0 +1,119 @@
+// The conversation with one peer, from the upgrade to the close.
+package workshop.records
+
+import io.ktor.websocket.CloseReason
+import io.ktor.websocket.DefaultWebSocketSession
+import io.ktor.websocket.Frame
+import io.ktor.websocket.FrameTooBigException
+import io.ktor.websocket.ProtocolViolationException
+import io.ktor.websocket.close
+import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.async
+import kotlinx.coroutines.cancelChildren
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.selects.select
+import kotlinx.coroutines.withTimeoutOrNull
+import kotlinx.io.IOException
+import kotlinx.serialization.json.Json
+import kotlin.time.Duration.Companion.seconds
+
+/** How long a peer may take to confirm a close. */
+private val CLOSE_LIMIT = 1.seconds
+
+// ANCHOR: converse
+
+/** Talks with a [peer] until it leaves, does something that it must not, or the service stops. */
+suspend fun DefaultWebSocketSession.converse(
+    peer: Peer,
+    room: Room,
+) {
+    val reason =
+        coroutineScope {
+            val listening = async { listen(peer, room) }
+            val speaking = async { speak(peer) }
+            select {
+                listening.onAwait { it }
+                speaking.onAwait { null }
+                peer.removed.onAwait { it }
+            }.also { coroutineContext.cancelChildren() }
+        }
+    room.leave(peer)
+    if (reason != null) farewell(reason)
+    // Ends the connection, whether the peer has confirmed that or not.
+    throw CancellationException("the conversation is over")
+}
+
+/** Passes on what the peer says. Returns the reason to close with, or null when the peer is gone. */
+private suspend fun DefaultWebSocketSession.listen(
+    peer: Peer,
+    room: Room,
+): CloseReason? {
+    try {
+        for (frame in incoming) {
+            if (frame !is Frame.Text) return CloseReason(CloseReason.Codes.CANNOT_ACCEPT, "")
+            room.passOn(peer, frame.data.decodeToString(throwOnInvalidSequence = true))
+        }
+        return null
+    } catch (_: CharacterCodingException) {
+        return CloseReason(CloseReason.Codes.NOT_CONSISTENT, "")
+    } catch (_: FrameTooBigException) {
+        return CloseReason(CloseReason.Codes.TOO_BIG, "")
+    } catch (_: ProtocolViolationException) {
+        return CloseReason(CloseReason.Codes.PROTOCOL_ERROR, "")
+    } catch (_: IOException) {
+        // The connection is broken, or a ping had no answer.
+        return null
+    }
+}
+
+/** Sends the peer what is in its inbox, until it takes no more. Ktor sends the pings. */
+private suspend fun DefaultWebSocketSession.speak(peer: Peer) {
+    for (message in peer.inbox) outgoing.send(Frame.Text(message))
+}
+// ANCHOR_END: converse
+
+// ANCHOR: pass-on
+
+/** Does what the peer asks for, or tells it why not. */
+private fun Room.passOn(
+    peer: Peer,
+    json: String,
+) {
+    val message = parseMessage(json)
+    val complaint =
+        when {
+            message == null -> Complaint.NO_MESSAGE
+            message.isTooLong -> Complaint.TOO_LONG
+            else -> passOn(peer, message)
+        }
+    if (complaint != null) send(peer.name, Json.encodeToString(complaint))
+}
+
+private fun Room.passOn(
+    peer: Peer,
+    message: PeerMessage,
+): Complaint? {
+    val delivered = Json.encodeToString(DeliveredMessage(peer.name, message.text))
+    if (message.to == null) {
+        broadcast(peer, delivered)
+        return null
+    }
+    return if (send(message.to, delivered)) null else Complaint.nobody(message.to)
+}
+// ANCHOR_END: pass-on
+
+// ANCHOR: close
+
+/** Closes the socket, and waits until the peer has confirmed it. */
+private suspend fun DefaultWebSocketSession.farewell(reason: CloseReason) {
+    withTimeoutOrNull(CLOSE_LIMIT) {
+        close(reason)
+        while (incoming.receiveCatching().isSuccess) {
+            // What it had sent before comes first.
+        }
+        // After a frame that is too large nothing comes in, and the close is still on its way out.
+        closeReason.await()
+        flush()
+    }
+}
+// ANCHOR_END: close

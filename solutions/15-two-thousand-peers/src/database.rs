@@ -1,0 +1,91 @@
+//! The database: the connections that all requests share, and how long a request may wait for them.
+
+use std::time::Duration;
+
+use log::LevelFilter;
+use rocket::tokio::time::timeout;
+use sqlx::{ConnectOptions, PgConnection};
+
+use crate::{
+    error::Error,
+    pool::{Lent, Pool},
+    settings::Settings,
+};
+
+// ANCHOR: database
+/// A pool of connections, and a time limit for what is done on each.
+pub struct Database {
+    pool: Pool,
+    limit: Duration,
+}
+
+impl Database {
+    /// Opens nothing yet: each connection is opened when a request first needs it, so the service
+    /// starts without a database.
+    pub fn new(settings: &Settings) -> Database {
+        let limit = settings.database_timeout;
+        // The database gives up when we do. Otherwise it would go on with queries that nobody waits
+        // for, on connections that the pool no longer counts.
+        let statement_timeout = limit.as_millis();
+        let options = settings
+            .database
+            .clone()
+            .options([("statement_timeout", statement_timeout)])
+            // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
+            .log_slow_statements(LevelFilter::Off, limit);
+        let size = settings.database_pool_size.get() as usize;
+        let pool = Pool::new(options, size, limit);
+        Database { pool, limit }
+    }
+
+    /// Lends a connection to `work`, and takes it back when `work` has ended well. After anything
+    /// else it is closed.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, `work` takes longer than the time limit, or
+    /// `work` fails.
+    pub async fn run<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
+    ) -> Result<T, Error> {
+        let mut lent = self.pool.lend().await?;
+        let Ok(result) = timeout(self.limit, work(&mut lent.connection)).await else {
+            return Err(self.no_answer());
+        };
+        let result = result?;
+        lent.give_back();
+        Ok(result)
+    }
+
+    /// Asks the database anything, to see whether it answers.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+            .await?;
+        Ok(())
+    }
+
+    /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
+    /// not used again: somebody would first have to read all rows that are left, and nobody wants
+    /// them.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, or the database does not answer.
+    pub async fn connection_for_many_rows(&self) -> Result<Lent, Error> {
+        let mut lent = self.pool.lend().await?;
+        let no_limit = sqlx::query("SET statement_timeout = 0").execute(&mut lent.connection);
+        match timeout(self.limit, no_limit).await {
+            Ok(result) => result?,
+            Err(_elapsed) => return Err(self.no_answer()),
+        };
+        Ok(lent)
+    }
+
+    fn no_answer(&self) -> Error {
+        let limit = self.limit.as_millis();
+        Error::Unavailable(format!("no answer within {limit} ms").into())
+    }
+}
+// ANCHOR_END: database

@@ -1,0 +1,108 @@
+//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+
+mod api_key;
+mod catchers;
+mod causes;
+mod conversation;
+mod database;
+mod error;
+mod export;
+mod health;
+mod health_check;
+mod logging;
+mod message;
+mod methods;
+mod migrations;
+mod object;
+mod peers;
+mod pool;
+mod price;
+mod prices;
+mod problem;
+mod query;
+mod rate_limit;
+mod read;
+mod ready;
+mod record;
+mod records;
+mod request_id;
+mod rocket_log;
+mod room;
+mod settings;
+mod start;
+#[cfg(test)]
+mod tests;
+mod visit;
+mod visits;
+
+use std::{env, process::ExitCode};
+
+use rocket::{Build, Rocket, catchers, routes};
+
+use crate::{
+    api_key::ApiKeys, database::Database, export::Exports, migrations::Schema, prices::Prices,
+    request_id::RequestLog, room::Room, settings::Settings,
+};
+
+// ANCHOR: main
+#[rocket::main]
+async fn main() -> ExitCode {
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(error) => return start::refuse(&error),
+    };
+    if env::args().nth(1).as_deref() == Some("health") {
+        return health_check::run(&settings);
+    }
+    logging::start(settings.log_level);
+    start::launch(service(&settings)).await
+}
+
+/// Puts the service together. Nothing listens yet.
+fn service(settings: &Settings) -> Rocket<Build> {
+    let routes = routes![
+        health::health,
+        ready::ready,
+        read::read,
+        records::records,
+        export::export,
+        export::export_head,
+        visit::visit,
+        visits::visits,
+        peers::peers,
+    ];
+    let schema = Schema::default();
+    let service = rocket::custom(settings.rocket())
+        .attach(RequestLog)
+        .attach(schema.migrate_on_liftoff(settings))
+        .manage(schema)
+        .manage(Database::new(settings))
+        .manage(Exports::new(settings))
+        .manage(Room::new(settings))
+        .manage(ApiKeys::new(settings.api_keys.clone()))
+        .mount("/", methods::not_allowed(&routes))
+        .mount("/", routes)
+        .register(
+            "/",
+            catchers![
+                api_key::unauthorized,
+                catchers::malformed,
+                catchers::nothing_here,
+                catchers::unexpected,
+            ],
+        );
+    match &settings.upstream_url {
+        Some(url) => with_prices(service, Prices::new(url, settings)),
+        None => service,
+    }
+}
+
+/// The routes that need another service. Where there is none, there is nothing at their paths.
+fn with_prices(service: Rocket<Build>, prices: Prices) -> Rocket<Build> {
+    let routes = routes![price::price];
+    service
+        .manage(prices)
+        .mount("/", methods::not_allowed(&routes))
+        .mount("/", routes)
+}
+// ANCHOR_END: main

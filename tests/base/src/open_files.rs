@@ -1,0 +1,33 @@
+//! How many files a process may have open, sockets included.
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+use crate::outcome::Trouble;
+
+/// What a process has open besides the sockets that it is there for.
+const OTHERS: u64 = 500;
+
+/// Lets this process, and what it starts from now on, have this many sockets open. Fails as [`allow`] does.
+pub fn allow_sockets(sockets: usize, purpose: &str) -> anyhow::Result<()> {
+    allow(sockets as u64 + OTHERS, purpose)
+}
+
+/// Lets this process, and what it starts from now on, have this many files open, for `purpose` ("3000 clients"). Fails with the
+/// command that raises the limit where the system allows fewer.
+pub fn allow(needed: u64, purpose: &str) -> anyhow::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if soft >= needed {
+        return Ok(());
+    }
+    if hard >= needed {
+        return Ok(setrlimit(Resource::RLIMIT_NOFILE, needed, hard)?);
+    }
+    Trouble::new(format!(
+        "a process may have {hard} files open here, and {purpose} take {needed}"
+    ))
+    .expected("a higher limit, in this shell")
+    .next(format!(
+        "sudo prlimit --pid $$ --nofile={needed}:{needed}, then the same command again"
+    ))
+    .err()
+}

@@ -1,0 +1,151 @@
+//! A service whose peers leave, and which leaves its peers: watched while many come and go, while one is silent, and while the
+//! service stops.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use futures_util::future::{join_all, try_join_all};
+use tokio::time::Instant;
+
+use super::outage::settled;
+use super::{Place, Played, Scenario, When, stage};
+use crate::request::failure::Failure;
+use crate::request::http::Client;
+use crate::request::socket::Socket;
+use crate::scenarios::ContractTest;
+use crate::service::{PeerSettings, Service, Settings};
+use workshop_base::{open_files, process, wait};
+
+pub use super::judged as test;
+
+/// `DATABASE_TIMEOUT_MS`, on which depends how long a service may take to stop.
+const TIMEOUT: Duration = Duration::from_millis(500);
+/// `PEER_PING_MS`: a peer that answers no ping is let go after at most twice as long.
+const PING: Duration = Duration::from_secs(3);
+/// How long a service may take to stop: a socket whose peer confirms nothing is closed after a while.
+const STOPPED_WITHIN: Duration = Duration::from_secs(9);
+/// How many peers come and go in a round, how many rounds there are, and after which of them memory is looked at first.
+const PEERS: usize = 400;
+const ROUNDS: usize = 10;
+const FIRST_LOOK: usize = 2;
+/// How many peers are there when the service stops.
+const LAST: usize = 50;
+/// The heap of a JVM: with a small one it has to collect what it does not need.
+const SMALL_HEAP: (&str, &str) = ("JAVA_TOOL_OPTIONS", "-Xmx64m");
+
+pub static SCENARIO: Scenario = Scenario::new("partings", When::Waiting, |place, tests| {
+    Box::pin(play(place, tests))
+});
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    open_files::allow_sockets(PEERS, &format!("{PEERS} peers"))?;
+    let settings = |database_url: &str| Settings {
+        peers: PeerSettings {
+            ping: PING,
+            ..PeerSettings::default()
+        },
+        ..stage::settings(database_url, TIMEOUT)
+    };
+    let mut launch = place.launch.clone();
+    let (name, value) = SMALL_HEAP;
+    launch.env.push((name.to_owned(), value.to_owned()));
+    let place = Place {
+        launch: &launch,
+        ..*place
+    };
+    let mut stage = place.stage_with(settings).await?;
+    // What it answers then, the tests will see.
+    let _ = settled(&stage.context.client, "/ready").await;
+    let client = stage.context.client.clone();
+    let memory = come_and_go(&stage.service, &client).await;
+    let silent = silent_peer(&client).await;
+    let stop = Stop::watch(&mut stage.service, &client).await;
+    let seen = Partings {
+        memory,
+        silent,
+        stop,
+    };
+    stage.judged(&seen, tests).await
+}
+
+/// What was observed.
+#[derive(Debug)]
+pub struct Partings {
+    /// The memory of the service, in kB, after two rounds of many peers and after the last one; `None` where the system does
+    /// not tell.
+    pub memory: Result<Option<(u64, u64)>, Failure>,
+    /// Whether the name of a peer that answers no ping is free in time.
+    pub silent: Result<(), Failure>,
+    /// How the service stopped.
+    pub stop: Result<Stop, Failure>,
+}
+
+/// A service that stops while peers are there.
+#[derive(Debug)]
+pub struct Stop {
+    /// With which code each socket was closed, `None` where it just ended.
+    pub codes: Vec<Result<Option<u16>, Failure>>,
+    /// Its status; none when it had not ended in time.
+    pub status: Option<ExitStatus>,
+    /// The longest that it may take.
+    pub limit: Duration,
+}
+
+/// Rounds of many peers, half of whom say goodbye.
+async fn come_and_go(service: &Service, client: &Client) -> Result<Option<(u64, u64)>, Failure> {
+    let mut first = None;
+    for round in 1..=ROUNDS {
+        let names = (0..PEERS).map(|peer| format!("/peers/round-{round}-{peer}"));
+        let names: Vec<String> = names.collect();
+        let sockets = try_join_all(names.iter().map(|name| client.socket(name))).await?;
+        let leaving = sockets.into_iter().enumerate().map(async |(peer, socket)| {
+            if peer % 2 == 0 {
+                socket.leave().await?;
+            }
+            Ok::<_, Failure>(())
+        });
+        try_join_all(leaving).await?;
+        // The last one to be noticed is not known: all names are free again when all are gone.
+        let again = try_join_all(names.iter().map(|name| client.socket_again(name))).await?;
+        try_join_all(again.into_iter().map(Socket::leave)).await?;
+        if round == FIRST_LOOK {
+            first = memory(service);
+        }
+    }
+    Ok(first.zip(memory(service)))
+}
+
+fn memory(service: &Service) -> Option<u64> {
+    process::memory(service.pid())?.pss_kb
+}
+
+/// A peer that reads nothing, and so answers no ping, has to lose its name.
+async fn silent_peer(client: &Client) -> Result<(), Failure> {
+    let _silent = client.socket("/peers/silent").await?;
+    client.socket_again("/peers/silent").await.map(drop)
+}
+
+impl Stop {
+    async fn watch(service: &mut Service, client: &Client) -> Result<Stop, Failure> {
+        // This one reads nothing, so it confirms no close either.
+        let _silent = client.socket("/peers/does-not-answer").await?;
+        let paths = (0..LAST).map(|peer| format!("/peers/last-{peer}"));
+        let sockets = paths.map(async |path| client.socket(&path).await);
+        let sockets = try_join_all(sockets).await?;
+        let asked = Instant::now();
+        service.ask_to_stop();
+        let codes = join_all(
+            sockets
+                .into_iter()
+                .map(async |mut socket| socket.end().await),
+        )
+        .await;
+        let limit = 2 * TIMEOUT + STOPPED_WITHIN;
+        let status = wait::until((asked + limit).into_std(), async || service.exited()).await;
+        Ok(Stop {
+            codes,
+            status,
+            limit,
+        })
+    }
+}

@@ -1,0 +1,26 @@
+//! A service that peers meet in. The tests run one after the other on it, each with peers of its own.
+
+use super::{Scenario, When, stage, steady};
+use crate::service::{PeerSettings, Settings};
+use workshop_base::open_files;
+
+pub use super::asked as test;
+
+/// The most peers at a time.
+pub const PEERS: usize = 2000;
+/// `PEER_QUEUE`: little, so that a peer that does not read shows soon.
+const QUEUE: u32 = 64;
+
+pub static SCENARIO: Scenario = Scenario::new("peers", When::Waiting, |place, tests| {
+    let settings = |database_url: &str| Settings {
+        peers: PeerSettings {
+            queue: QUEUE,
+            ..PeerSettings::default()
+        },
+        ..stage::settings(database_url, steady::TIMEOUT)
+    };
+    Box::pin(async move {
+        open_files::allow_sockets(PEERS, &format!("{PEERS} peers"))?;
+        place.stage_with(settings).await?.ask(tests).await
+    })
+});

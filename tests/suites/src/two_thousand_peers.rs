@@ -260,12 +260,12 @@ async fn a_ping_is_answered(context: &Context) -> TestResult {
 /// After this, the socket of a peer of its own is closed with this code, and that of another peer works on.
 async fn closes_with(
     context: &Context,
+    name: &str,
     code: u16,
     wrong: impl AsyncFnOnce(&mut Socket) -> Result<(), Failure>,
 ) -> TestResult {
-    let name = format!("wrong-{code}");
     let mut witness = enter(context, &format!("{name}-witness")).await?;
-    let mut peer = enter(context, &name).await?;
+    let mut peer = enter(context, name).await?;
     wrong(&mut peer).await?;
     peer.expect(&Event::Close(Some(code))).await?;
     peer.end().await?;
@@ -277,7 +277,7 @@ async fn closes_with(
 
 async fn a_binary_message_closes_with_1003(context: &Context) -> TestResult {
     let wrong = async |peer: &mut Socket| peer.send(Message::Binary(b"{}".to_vec())).await;
-    closes_with(context, 1003, wrong).await
+    closes_with(context, "binary", 1003, wrong).await
 }
 
 async fn a_message_that_is_too_large_closes_with_1009(context: &Context) -> TestResult {
@@ -289,13 +289,13 @@ async fn a_message_that_is_too_large_closes_with_1009(context: &Context) -> Test
         head.extend([0; 4]);
         peer.send_raw(&head).await
     };
-    closes_with(context, 1009, announced).await?;
+    closes_with(context, "too-large-announced", 1009, announced).await?;
     let in_pieces = async |peer: &mut Socket| {
         let half = vec![b' '; MAX_MESSAGE / 2 + 1];
         peer.send(frame(&half, Data::Text, false)).await?;
         peer.send(frame(&half, Data::Continue, true)).await
     };
-    closes_with(context, 1009, in_pieces).await
+    closes_with(context, "too-large-in-pieces", 1009, in_pieces).await
 }
 
 async fn a_text_that_is_not_utf8_closes_with_1007(context: &Context) -> TestResult {
@@ -303,7 +303,7 @@ async fn a_text_that_is_not_utf8_closes_with_1007(context: &Context) -> TestResu
         let bytes = b"{\"text\":\"\xff\"}";
         peer.send(frame(bytes, Data::Text, true)).await
     };
-    closes_with(context, 1007, wrong).await
+    closes_with(context, "not-utf8", 1007, wrong).await
 }
 
 /// A peer that sends, and asks meanwhile whether another one is still there.

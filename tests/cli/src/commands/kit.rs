@@ -27,6 +27,8 @@ const LIST: &str = "kit.txt";
 const INPUTS: &str = "inputs.txt";
 /// PostgreSQL's programs in a Maven repository. They are of one platform, as the tools are.
 const POSTGRES: &str = "maven/io/zonky";
+/// The repository, to be cloned.
+const COURSE: &str = "course.bundle";
 /// The smallest module there is: Maven needs any, to bring the plugin that compiles modules.
 const EMPTY_MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
@@ -95,13 +97,7 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
     step("the book, and the course itself");
     build_book(workspace, Some(&at("book")))?;
     pack(kit, "book.tar", workbench.path(), &["-c", "book"])?;
-    let mut bundle = Command::new("git");
-    bundle
-        .args(["bundle", "create", "--quiet"])
-        .arg(std::path::absolute(kit)?.join("course.bundle"))
-        .arg("HEAD")
-        .current_dir(workspace.root());
-    ends_well(&mut bundle, "git status")?;
+    bundle(workspace.root(), &std::path::absolute(kit)?.join(COURSE))?;
 
     step("an image of PostgreSQL");
     let file = kit.join("postgres-image.tar");
@@ -260,6 +256,24 @@ fn pack(kit: &Path, name: &str, workbench: &Path, args: &[&str]) -> anyhow::Resu
     Ok(())
 }
 
+/// Puts the repository into one file. The branch goes with it by name, so that a clone of the file is on that branch.
+fn bundle(root: &Path, file: &Path) -> anyhow::Result<()> {
+    let branch = Command::new("git")
+        .args(["symbolic-ref", "--quiet", "HEAD"])
+        .current_dir(root)
+        .output()
+        .context("cannot run git")?;
+    let branch = String::from_utf8(branch.stdout)?;
+    let mut git = Command::new("git");
+    git.args(["bundle", "create", "--quiet"])
+        .arg(file)
+        .arg("HEAD")
+        // Nothing where a commit is checked out without a branch.
+        .args(branch.split_whitespace())
+        .current_dir(root);
+    ends_well(&mut git, "git status")
+}
+
 /// Runs a program whose words matter only if it fails.
 fn ends_well(command: &mut Command, next: &str) -> anyhow::Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
@@ -298,7 +312,7 @@ fn list(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
     let version = env!("CARGO_PKG_VERSION");
     fs::write(kit.join(LIST), format!("course {version} {commit}{sums}"))?;
     println!(
-        "the kit is complete. On each machine: git clone {0}/course.bundle kotlin-to-rust; cd kotlin-to-rust; ./justw --kit {0}",
+        "the kit is complete. On each machine: git clone {0}/{COURSE} kotlin-to-rust; cd kotlin-to-rust; ./justw --kit {0}",
         kit.display()
     );
     Ok(Outcome::Passed)
@@ -307,6 +321,28 @@ fn list(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clone_of_the_bundle_is_on_the_branch_and_git_warns_of_nothing() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let git = |args: &[&str]| -> anyhow::Result<String> {
+            let output = Command::new("git")
+                .args(["-c", "user.name=a", "-c", "user.email=a@example.com"])
+                .args(args)
+                .current_dir(folder.path())
+                .output()?;
+            anyhow::ensure!(output.status.success(), "git {args:?}: {output:?}");
+            Ok(String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?)
+        };
+        git(&["init", "--quiet", "--initial-branch", "course"])?;
+        git(&["commit", "--quiet", "--allow-empty", "--message", "One"])?;
+        bundle(folder.path(), &folder.path().join(COURSE))?;
+        let said = git(&["clone", COURSE, "clone"])?;
+        assert!(!said.contains("detached"), "{said}");
+        let branch = git(&["-C", "clone", "symbolic-ref", "--short", "HEAD"])?;
+        assert_eq!(branch, "course\n");
+        Ok(())
+    }
 
     #[test]
     fn only_a_kit_is_written_over_and_other_platforms_stay_with_the_same_state()

@@ -9,6 +9,6 @@ host=$(rustc --version --verbose | sed -n 's/^host: //p')
 # The C library becomes a part of the program, so that the image needs nothing else. With --target, this does not concern what
 # cargo builds to run here and now: macros and build scripts.
 RUSTFLAGS="-C target-feature=+crt-static" cargo install --locked --no-track --path "$crate" --target "$host" \
-    --config "$crate/profile.toml" --root "$1"
+    --config "$crate/profile.toml" --features "${FEATURES:-}" --root "$1"
 mv "$1"/bin/* "$1/service"
 rmdir "$1/bin"

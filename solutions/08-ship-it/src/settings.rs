@@ -78,7 +78,9 @@ impl Settings {
             ]))
             .merge(api_keys())
             .extract()?;
-        refuse_tls(&settings.database)?;
+        if cfg!(not(feature = "tls")) {
+            refuse_tls(&settings.database)?;
+        }
         Ok(settings)
     }
 
@@ -130,14 +132,15 @@ fn postgres_url<'de, D: Deserializer<'de>>(value: D) -> Result<PgConnectOptions,
     PgConnectOptions::from_str(&url).map_err(de::Error::custom)
 }
 
-/// Refuses what sqlx would only notice at the first connection, and a client as a 500. It takes another
-/// feature of sqlx to build TLS in.
+/// Refuses what sqlx would only notice at the first connection, and a client as a 500.
 fn refuse_tls(database: &PgConnectOptions) -> Result<(), SettingsError> {
     match database.get_ssl_mode() {
         PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Ok(()),
         PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Err(SettingsError {
             variable: "DATABASE_URL".into(),
-            trouble: "asks for TLS by its sslmode, and this program is built without TLS".into(),
+            trouble: "asks for TLS by its sslmode, and this program is built without TLS \
+                      (build it with --features tls)"
+                .into(),
         }),
     }
 }

@@ -85,6 +85,12 @@ impl Address {
         self.0.username()
     }
 
+    /// The host, as a certificate names it: an IPv6 address without brackets.
+    pub(crate) fn host(&self) -> &str {
+        let host = self.0.host_str().unwrap_or_default();
+        host.trim_matches(['[', ']'])
+    }
+
     /// Host and port, without anything secret.
     pub(crate) fn place(&self) -> String {
         format!(

@@ -4,7 +4,7 @@
 //! accepts connections. Which provider that is decides [`choice`].
 //!
 //! Imports run one way, from the bottom of this list to its top: `identity`, `settings`, `connection`, `engine`, `server`;
-//! `databases`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
+//! `databases`, `tls`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
 //! `choice`, `clean`, `image`; `datasets`.
 
 pub mod datasets;
@@ -26,6 +26,7 @@ mod identity;
 mod maven;
 mod server;
 mod settings;
+mod tls;
 mod url;
 
 pub use binaries::Binaries;
@@ -36,3 +37,4 @@ pub use identity::{checkout_id, short_hash};
 pub use maven::{bring_artifact, find_binaries};
 pub use server::Server;
 pub use settings::{BinariesFrom, Provider, Settings};
+pub use tls::Certificate;

@@ -104,6 +104,11 @@ impl Server {
         line
     }
 
+    /// Its host, as a certificate names it.
+    pub(crate) fn host(&self) -> &str {
+        self.address.host()
+    }
+
     /// The URL of one of its databases, with user and password: `postgres://user:password@host:port/database`.
     pub fn url(&self, database: &str) -> String {
         self.address.url(database)

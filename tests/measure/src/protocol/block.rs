@@ -114,11 +114,12 @@ impl Started {
 
 /// Starts a fresh process and waits for its first answer: a record, where the subject asks for nothing else.
 pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<Started> {
+    let tls_url = session.tls_url.as_ref().filter(|_| subject.row.tls);
     let settings = Settings {
         pool_size: subject.pool_size,
         timeout: session.timeout,
         prices: session.prices.clone(),
-        ..Settings::new(&session.database_url)
+        ..Settings::new(tls_url.unwrap_or(&session.database_url))
     };
     let record = || format!("/read/{}", ids::of(session.data_set).first);
     let path = subject.first_path.clone().unwrap_or_else(record);

@@ -76,7 +76,8 @@ impl<'a> Lab<'a> {
         Lab::on(workspace, server, data_set).await
     }
 
-    async fn on(
+    /// As [`Lab::open`], on this server.
+    pub async fn on(
         workspace: &'a Workspace,
         server: Server,
         data_set: DataSet,

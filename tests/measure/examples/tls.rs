@@ -52,7 +52,10 @@ async fn main() -> anyhow::Result<()> {
     let folder = scratch::folder()?;
     let checkout = Workspace::at(folder.path().canonicalize()?);
     let mode = if quick { Mode::Quick } else { Mode::Standard };
-    let measured = measured(&workspace, &checkout, mode).await;
+    let measured = tokio::select! {
+        measured = measured(&workspace, &checkout, mode) => measured,
+        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
+    };
     workshop_postgres::clean(&checkout, false).await?;
     let mut published = table(&measured?)?;
     if !quick {

@@ -10,5 +10,6 @@ import org.springframework.boot.runApplication
 class Application
 
 fun main(arguments: Array<String>) {
+    exitOnSignals()
     runApplication<Application>(*arguments)
 }

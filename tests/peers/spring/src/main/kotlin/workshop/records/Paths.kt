@@ -6,6 +6,7 @@ import org.apache.coyote.AbstractProtocol
 import org.apache.coyote.Adapter
 import org.apache.coyote.Request
 import org.apache.coyote.Response
+import org.apache.tomcat.util.buf.EncodedSolidusHandling
 import org.springframework.boot.tomcat.TomcatConnectorCustomizer
 import org.springframework.context.annotation.Bean
 import org.springframework.context.annotation.Configuration
@@ -16,6 +17,8 @@ class Paths {
     @Bean
     fun unusualPaths() =
         TomcatConnectorCustomizer { connector ->
+            // Otherwise it refuses an escaped slash, with a page of its own.
+            connector.encodedSolidusHandling = EncodedSolidusHandling.PASS_THROUGH.value
             connector.addLifecycleListener { event ->
                 val protocol = connector.protocolHandler as? AbstractProtocol<*>
                 if (event.type == Lifecycle.AFTER_INIT_EVENT && protocol != null) {

@@ -1,0 +1,51 @@
+// The messages between peers: what a peer says, what arrives at another one, and what is wrong with a message.
+package workshop.records
+
+import tools.jackson.core.JacksonException
+import tools.jackson.databind.JsonNode
+import tools.jackson.databind.json.JsonMapper
+
+/** The longest message, in bytes. In JSON a byte of a text can take six: `\u0007`. */
+const val MAX_MESSAGE_BYTES = 8_192
+private const val MAX_TEXT_BYTES = 1_024
+
+/** What a peer says to another one, or to all others. */
+class PeerMessage(
+    val to: String?,
+    val text: String,
+) {
+    val isTooLong get() = text.encodeToByteArray().size > MAX_TEXT_BYTES
+}
+
+/** Null when it is no message. Other members are ignored. */
+fun parseMessage(json: String): PeerMessage? {
+    val message =
+        try {
+            mapper.readTree(json)
+        } catch (_: JacksonException) {
+            return null
+        }
+    val (to, text) = listOf("to", "text").map { message.path(it) }
+    if (!text.isString || !(to.isString || to.isNull || to.isMissingNode)) return null
+    return PeerMessage(to.takeIf(JsonNode::isString)?.stringValue(), text.stringValue())
+}
+
+/** What arrives. */
+fun delivered(
+    from: String,
+    text: String,
+) = json("from" to from, "text" to text)
+
+/** What a peer is told whose message has not got anywhere. */
+object Complaint {
+    val NO_MESSAGE = complaint("a message must be a JSON object with a text")
+    val TOO_LONG = complaint("text must not be longer than $MAX_TEXT_BYTES bytes")
+
+    fun nobody(name: String) = complaint("there is no peer with the name $name")
+
+    private fun complaint(error: String) = json("error" to error)
+}
+
+private fun json(vararg members: Pair<String, String>): String = mapper.writeValueAsString(linkedMapOf(*members))
+
+private val mapper = JsonMapper()

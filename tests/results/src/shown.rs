@@ -114,6 +114,8 @@ pub enum Drawing {
     Ratios(Vec<RatioRow>),
     /// Bars in groups, all on one scale from 0.
     Bars(Vec<Bars>),
+    /// The same values as a line for each group, which shows where the groups part.
+    Lines(Vec<Bars>),
     /// The slowest request of each moment of a run.
     Course(Course),
 }
@@ -132,12 +134,12 @@ pub struct RatioRow {
     pub predicted: Option<BTreeMap<String, f64>>,
 }
 
-/// Bars below one heading.
+/// Bars below one heading, or the points of one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bars {
     /// The heading: a side.
     pub name: String,
-    /// The bars.
+    /// The bars, or the points.
     pub bars: Vec<Bar>,
 }
 

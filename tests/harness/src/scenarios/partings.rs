@@ -14,6 +14,7 @@ use crate::request::http::Client;
 use crate::request::socket::Socket;
 use crate::scenarios::ContractTest;
 use crate::service::{PeerSettings, Service, Settings};
+use workshop_base::language::Language;
 use workshop_base::{open_files, process, wait};
 
 pub use super::judged as test;
@@ -28,6 +29,9 @@ const STOPPED_WITHIN: Duration = Duration::from_secs(9);
 const PEERS: usize = 400;
 const ROUNDS: usize = 10;
 const FIRST_LOOK: usize = 2;
+/// How much memory may have grown by since then, in kB. A JVM grows until its heap is full, and goes on compiling.
+const GROWTH: u64 = 4 << 10;
+const GROWTH_OF_A_JVM: u64 = 32 << 10;
 /// How many peers are there when the service stops.
 const LAST: usize = 50;
 /// The heap of a JVM: with a small one it has to collect what it does not need.
@@ -60,8 +64,13 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     let memory = come_and_go(&stage.service, &client).await;
     let silent = silent_peer(&client).await;
     let stop = Stop::watch(&mut stage.service, &client).await;
+    let growth = match launch.language {
+        Language::Kotlin => GROWTH_OF_A_JVM,
+        _ => GROWTH,
+    };
     let seen = Partings {
         memory,
+        growth,
         silent,
         stop,
     };
@@ -74,6 +83,8 @@ pub struct Partings {
     /// The memory of the service, in kB, after two rounds of many peers and after the last one; `None` where the system does
     /// not tell.
     pub memory: Result<Option<(u64, u64)>, Failure>,
+    /// The most that it may grow by in between, in kB.
+    pub growth: u64,
     /// Whether the name of a peer that answers no ping is free in time.
     pub silent: Result<(), Failure>,
     /// How the service stopped.

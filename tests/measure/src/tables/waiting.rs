@@ -14,7 +14,7 @@ const COLUMNS: [(&str, &str); 7] = [
     ("cpu", "CPU per request (µs)"),
 ];
 
-/// A line per row and delay, and the throughput as bars: where do the rows part?
+/// A line per row and delay, and a chart of the throughput: where do the rows part?
 pub fn drawn(result: &ResultFile, delays: &[u64]) -> (Table, Vec<Chart>) {
     let columns = COLUMNS.map(|(_, heading)| heading);
     let mut table = Table::new(
@@ -49,8 +49,8 @@ pub fn drawn(result: &ResultFile, delays: &[u64]) -> (Table, Vec<Chart>) {
     });
     let chart = Chart {
         id: "throughput-by-delay".to_owned(),
-        title: "Requests per second by the delay of the upstream.".to_owned(),
-        drawing: Drawing::Bars(groups.collect()),
+        title: "Requests per second by the delay of the upstream. The number of a row is at both ends of its line.".to_owned(),
+        drawing: Drawing::Lines(groups.collect()),
     };
     (table, vec![chart])
 }

@@ -204,7 +204,7 @@ fn of_ratio(ratio: &Ratio) -> String {
 fn of_chart(chart: &Chart) -> String {
     let legend = match &chart.drawing {
         Drawing::Ratios(rows) => svg::legend(rows),
-        Drawing::Bars(_) | Drawing::Course(_) => String::new(),
+        Drawing::Bars(_) | Drawing::Lines(_) | Drawing::Course(_) => String::new(),
     };
     format!(
         "<figure class=\"chart\">\n{}\n<figcaption>{legend}{}</figcaption>\n</figure>\n",

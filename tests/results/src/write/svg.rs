@@ -58,6 +58,7 @@ pub fn write(chart: &Chart) -> String {
     match &chart.drawing {
         Drawing::Ratios(rows) => ratios(rows),
         Drawing::Bars(groups) => bars(&chart.title, groups),
+        Drawing::Lines(groups) => lines(&chart.title, groups),
         Drawing::Course(course) => runs(&chart.title, course),
     }
 }
@@ -311,6 +312,103 @@ fn bars(title: &str, groups: &[Bars]) -> String {
         y += 12.0;
     }
     drawn.finished(y, title, &words.join(" "))
+}
+
+/// A line for each group, which has a number at both of its ends.
+fn lines(title: &str, groups: &[Bars]) -> String {
+    const LEFT: f64 = 14.0;
+    const WIDTH: f64 = 76.0;
+    const NAME: f64 = 20.0;
+    const PLOT: f64 = 280.0;
+    // The lowest distance of two numbers below each other.
+    const NUMBER: f64 = 14.0;
+    let all = || groups.iter().flat_map(|group| &group.bars);
+    let most = all().fold(0.0, |most: f64, bar| most.max(bar.value));
+    let mut places: Vec<&str> = Vec::new();
+    for bar in all() {
+        if !places.contains(&bar.label.as_str()) {
+            places.push(&bar.label);
+        }
+    }
+    let mut families: Vec<&str> = Vec::new();
+    let mut drawn = Drawn {
+        body: String::new(),
+    };
+    let top = NAME * groups.len() as f64 + 24.0;
+    let ground = top + PLOT;
+    let x = |place: usize| LEFT + WIDTH * place as f64 / (places.len().max(2) - 1) as f64;
+    let y = |value: f64| ground - PLOT * value / most;
+    for tick in ticks(most) {
+        drawn.line("chart-grid", (LEFT, LEFT + WIDTH), (y(tick), y(tick)));
+        let label = figure(tick);
+        drawn.text(LEFT - 4.0, y(tick) + 4.0, ("end", "chart-faint"), &label);
+    }
+    for (place, label) in places.iter().enumerate() {
+        drawn.text(x(place), ground + 18.0, ("middle", "chart-plain"), label);
+    }
+    let mut words = Vec::new();
+    let mut ends: [Vec<(f64, usize)>; 2] = Default::default();
+    for (number, group) in groups.iter().enumerate() {
+        let family = group.name.split(',').next().unwrap_or_default();
+        if !families.contains(&family) {
+            families.push(family);
+        }
+        let family = families.iter().position(|known| *known == family);
+        let class = format!(
+            "chart-line chart-line-{}",
+            family.unwrap_or_default() % 3 + 1
+        );
+        let middle = NAME * number as f64 + 10.0;
+        drawn.text(2.0, middle + 4.0, STRONG, &(number + 1).to_string());
+        drawn.line(&class, (5.0, 11.0), (middle, middle));
+        drawn.text(LEFT - 1.0, middle + 4.0, PLAIN, &group.name);
+        let points: Vec<(f64, f64)> = places
+            .iter()
+            .enumerate()
+            .filter_map(|(place, label)| {
+                let bar = group.bars.iter().find(|bar| bar.label == *label)?;
+                Some((x(place), y(bar.value)))
+            })
+            .collect();
+        for pair in points.windows(2) {
+            drawn.line(&class, (pair[0].0, pair[1].0), (pair[0].1, pair[1].1));
+        }
+        for (end, point) in ends.iter_mut().zip([points.first(), points.last()]) {
+            end.extend(point.map(|(_, y)| (*y, number + 1)));
+        }
+        let values = group.bars.iter();
+        let values = values.map(|bar| format!("{}: {}", bar.label, figure(bar.value)));
+        words.push(format!(
+            "{}: {}.",
+            group.name,
+            values.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    for (end, x) in ends.iter_mut().zip([LEFT - 2.0, LEFT + WIDTH + 2.0]) {
+        end.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let mut free = top - NUMBER;
+        for (y, number) in end {
+            free = y.max(free + NUMBER);
+            drawn.text(
+                x,
+                free + 4.0,
+                ("middle", "chart-strong"),
+                &number.to_string(),
+            );
+        }
+    }
+    drawn.finished(ground + 28.0, title, &words.join(" "))
+}
+
+/// Two to five round numbers from 0 to the largest value.
+fn ticks(most: f64) -> impl Iterator<Item = f64> {
+    let power = 10f64.powf(most.max(1e-9).log10().floor());
+    let step = [0.2, 0.5, 1.0, 2.0].map(|step| step * power);
+    let step = step.into_iter().find(|step| most / step <= 5.0);
+    let step = step.unwrap_or(2.0 * power);
+    (0..=5)
+        .map(move |tick| f64::from(tick) * step)
+        .take_while(move |tick| *tick <= most)
 }
 
 fn runs(title: &str, course: &Course) -> String {

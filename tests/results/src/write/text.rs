@@ -237,7 +237,7 @@ fn of_chart(chart: &Chart) -> Vec<String> {
     let mut lines = wrapped(&chart.title, "");
     match &chart.drawing {
         Drawing::Ratios(rows) => lines.extend(of_ratio_rows(rows)),
-        Drawing::Bars(groups) => lines.extend(of_bars(groups)),
+        Drawing::Bars(groups) | Drawing::Lines(groups) => lines.extend(of_bars(groups)),
         Drawing::Course(course) => lines.extend(of_course(course)),
     }
     lines

@@ -90,7 +90,7 @@ impl Sheet {
             let cells: Vec<Cell> = columns.iter().map(|column| column.cell(subject)).collect();
             if cells.iter().any(|cell| *cell != Cell::Empty) {
                 table.rows.push(Row {
-                    heading: heading(subject),
+                    heading: against(subject, &columns),
                     key: subject
                         .row
                         .tier
@@ -143,6 +143,18 @@ impl Drawn<'_> {
                 ratio(metric, subject.id(), against.unwrap_or(subject.id()))
             }
         }
+    }
+}
+
+/// A row's heading, with the side that its ratios are to where that isn't the one that the column names.
+fn against(subject: &Subject, columns: &[Drawn<'_>]) -> String {
+    let heading = heading(subject);
+    let is_ratio = |column: &Drawn<'_>| matches!(column, Drawn::Ratio(_, None));
+    match subject.against.first() {
+        Some(other) if subject.side.peer && columns.iter().any(is_ratio) => {
+            format!("{heading} (÷ {other})")
+        }
+        _ => heading,
     }
 }
 

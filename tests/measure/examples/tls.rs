@@ -105,17 +105,28 @@ async fn measured(
 fn table(result: &ResultFile) -> anyhow::Result<Published> {
     let table = result.tables.first().context("there is no table")?;
     anyhow::ensure!(result.invalid.is_empty(), "invalid: {:?}", result.invalid);
-    let mut versions: Vec<String> = ["postgresql", "rustc", "jdk"]
+    let versions = &result.manifest.versions;
+    // `openjdk version "25.0.3" 2026-04-21 LTS`: the number says enough.
+    let number = |name: &str| {
+        let words = versions.get(name)?.split([' ', '"']);
+        words
+            .into_iter()
+            .find(|word| word.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    let named = [
+        ("PostgreSQL", "postgresql"),
+        ("Rust", "rustc"),
+        ("JDK", "jdk"),
+    ];
+    let named = named
         .iter()
-        .filter_map(|name| Some(format!("{name} {}", result.manifest.versions.get(*name)?)))
-        .collect();
-    versions.extend(
-        result
-            .manifest
-            .commit
-            .clone()
-            .map(|commit| format!("commit {commit}")),
-    );
+        .filter_map(|(title, name)| Some(format!("{title} {}", number(name)?)));
+    let commit = result
+        .manifest
+        .commit
+        .iter()
+        .map(|commit| format!("commit {commit}"));
+    let versions: Vec<String> = named.chain(commit).collect();
     let day = result.taken_at.split('T').next().unwrap_or_default();
     let rows = table.rows.iter().map(|row| Row {
         heading: row.heading.clone(),
@@ -135,7 +146,7 @@ fn table(result: &ResultFile) -> anyhow::Result<Published> {
         columns: table
             .columns
             .iter()
-            .map(|column| column.heading.clone())
+            .map(|column| column.heading.replace("÷ kotlin", "÷ plain text"))
             .collect(),
         row: rows.collect(),
     })

@@ -30,7 +30,7 @@ const PEERS: usize = 400;
 const ROUNDS: usize = 10;
 const FIRST_LOOK: usize = 2;
 /// How much memory may have grown by since then, in kB. A JVM grows until its heap is full, and goes on compiling.
-const GROWTH: u64 = 4 << 10;
+const GROWTH: u64 = 8 << 10;
 const GROWTH_OF_A_JVM: u64 = 32 << 10;
 /// How many peers are there when the service stops.
 const LAST: usize = 50;

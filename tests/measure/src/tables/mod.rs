@@ -2,6 +2,7 @@
 //! files have what is not of that shape.
 
 pub mod article;
+mod by_step;
 pub mod ladder;
 pub mod peers;
 pub mod pool;

@@ -104,7 +104,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         process::cores()
     ));
     let mut result = experiment.finish().await?;
-    let (table, charts) = tables::drawn(&result, delays);
+    let (table, charts) = tables::TABLE.drawn(&result, delays);
     result.tables.push(table);
     result.charts.extend(charts);
     Ok(result)

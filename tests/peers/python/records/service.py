@@ -1,8 +1,11 @@
 """Puts the service together: its routes, and the database behind them."""
 
+import asyncio
 import re
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from multiprocessing import parent_process
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -44,6 +47,7 @@ def service() -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        _end_with_the_parent()
         await records.open()
         yield
         await records.close()
@@ -54,6 +58,12 @@ def service() -> Starlette:
     app.router.redirect_slashes = False
     app.router.default = _nothing_here
     return app
+
+
+def _end_with_the_parent() -> None:
+    """Has this process stop when the one that started it is killed. uvicorn's workers would go on and keep the port."""
+    if (parent := parent_process()) is not None:
+        asyncio.get_running_loop().add_reader(parent.sentinel, signal.raise_signal, signal.SIGTERM)
 
 
 async def _nothing_here(_scope: Scope, _receive: Receive, _send: Send) -> None:

@@ -5,6 +5,7 @@ pub mod chain;
 pub mod cli;
 pub mod commands;
 pub mod doctor;
+pub mod energy_form;
 pub mod hints;
 pub mod hunt;
 pub mod katas;

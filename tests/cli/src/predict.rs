@@ -2,23 +2,28 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use toml::{Table, Value};
 
+use workshop_base::files;
 use workshop_harness::failure::Failure;
 use workshop_results::predictions::KEYS;
 
+/// Its name.
+pub const SUITE: &str = "predict";
+/// The form.
+const FILE: &str = "predictions.toml";
+
 /// One test of the form: what each quantity's value has to be.
-pub struct FormTest {
+struct FormTest {
     /// The sentence that it holds the form to.
-    pub name: &'static str,
+    name: &'static str,
     keys: &'static [&'static str],
     expected: &'static str,
     holds: fn(f64) -> bool,
 }
 
 /// The suite's tests.
-pub const TESTS: [FormTest; 4] = [
+const TESTS: [FormTest; 4] = [
     FormTest {
         name: "every_prediction_is_filled_in",
         keys: &["ratio", "confidence"],
@@ -48,20 +53,25 @@ pub const TESTS: [FormTest; 4] = [
 /// The form as it was found; where it isn't TOML, the parser's words, with line and column.
 pub type Form = Result<Table, String>;
 
-/// Reads `predictions.toml` in this folder.
-pub fn read(folder: &Path) -> anyhow::Result<Form> {
-    let path = folder.join("predictions.toml");
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+/// Reads a form.
+pub fn read(path: &Path) -> anyhow::Result<Form> {
+    let text = files::text(path)?;
     Ok(text.parse::<Table>().map_err(|error| error.to_string()))
+}
+
+/// Judges `predictions.toml` in this folder: the tests with what came of them.
+pub fn judge(folder: &Path) -> anyhow::Result<Vec<(&'static str, Result<(), Failure>)>> {
+    let form = read(&folder.join(FILE))?;
+    let judged = TESTS.iter().map(|test| (test.name, test.judge(&form)));
+    Ok(judged.collect())
 }
 
 impl FormTest {
     /// Holds a form to this sentence; a failure names the table and the line to change.
-    pub fn judge(&self, form: &Form) -> Result<(), Failure> {
+    fn judge(&self, form: &Form) -> Result<(), Failure> {
         let table = form
             .as_ref()
-            .map_err(|error| Failure::new("predictions.toml in TOML", error))?;
+            .map_err(|error| Failure::new(format!("{FILE} in TOML"), error))?;
         for (key, quantity) in self
             .keys
             .iter()

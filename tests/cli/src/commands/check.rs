@@ -6,6 +6,7 @@ use anyhow::Context;
 
 use crate::cli::CheckArgs;
 use crate::commands::editors;
+use crate::energy_form;
 use crate::hunt::Hunt;
 use crate::katas::{self, Katas};
 use crate::predict;
@@ -226,22 +227,30 @@ pub async fn judge_alone(
         let katas = Katas::of(workspace, exercise)?;
         return katas.judge_all(workspace, &place).await;
     }
-    judge_form(&place)
+    judge_form(exercise, &place)
 }
 
-/// Judges the form of exercise 1.
-fn judge_form(place: &Crate) -> anyhow::Result<Report> {
-    let form = predict::read(&place.folder)?;
+/// Judges a form by the suite of its exercise.
+fn judge_form(exercise: &Exercise, place: &Crate) -> anyhow::Result<Report> {
+    let is_of_energy = exercise
+        .suites
+        .iter()
+        .any(|suite| suite == energy_form::SUITE);
+    let (suite, judged) = if is_of_energy {
+        (energy_form::SUITE, energy_form::judge(&place.folder)?)
+    } else {
+        (predict::SUITE, predict::judge(&place.folder)?)
+    };
     let mut report = Report::new(&place.package);
-    for test in predict::TESTS {
-        let verdict = match test.judge(&form) {
+    for (test, judged) in judged {
+        let verdict = match judged {
             Ok(()) => Verdict::Passed,
             Err(failure) => Verdict::Failed {
                 failure,
                 log: String::new(),
             },
         };
-        report.add("predict", test.name, verdict);
+        report.add(suite, test, verdict);
     }
     Ok(report)
 }

@@ -5,6 +5,7 @@ pub mod calibration;
 mod calls;
 pub mod codes;
 mod cold_start;
+mod energy;
 mod export;
 mod guard;
 mod heap;
@@ -83,6 +84,7 @@ const TASKS: &[Task] = tasks! {
     "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
     "waiting" Records "/read/1" ["oha"] => waiting::measure,
     "peers" Few "/read/1" [] => peers::measure,
+    "energy" Records "/read/1" ["oha"] => energy::measure,
 };
 
 /// True when services beside the port are among the rows of a task.

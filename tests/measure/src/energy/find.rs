@@ -63,23 +63,28 @@ fn boxed(source: Option<impl Source + 'static>) -> Option<Box<dyn Source>> {
     source.map(|source| Box::new(source) as Box<dyn Source>)
 }
 
-/// Those that a machine may have by itself, the best first, with what they need.
-const BUILT_IN: [(fn(&Places) -> Opened, &str); 3] = [
-    (
-        rapl,
-        "RAPL: an Intel or AMD processor under Linux, not in a virtual machine",
-    ),
-    (
-        pi,
-        "the sensors of a Raspberry Pi 5, and vcgencmd on the PATH",
-    ),
-    (battery, "a battery that tells its power"),
-];
+/// A source that a machine may have by itself, and what it takes.
+struct BuiltIn {
+    open: fn(&Places) -> Opened,
+    needs: &'static str,
+}
+
+const RAPL: BuiltIn = BuiltIn {
+    open: rapl,
+    needs: "RAPL: an Intel or AMD processor under Linux, not in a virtual machine",
+};
+const PI: BuiltIn = BuiltIn {
+    open: pi,
+    needs: "the sensors of a Raspberry Pi 5, and vcgencmd on the PATH",
+};
+const BATTERY: BuiltIn = BuiltIn {
+    open: battery,
+    needs: "a battery that tells its power",
+};
 
 /// Looks for what is wanted. A source that is wanted by name and isn't there is an error. `folder` is where a relative path of a
 /// wattmeter's file begins.
 pub fn find(wanted: &Wanted, places: &Places, folder: &Path) -> anyhow::Result<Found> {
-    let [rapl, pi, battery] = BUILT_IN;
     let source = match wanted {
         Wanted::Best => return Ok(best(places)),
         Wanted::Nothing => {
@@ -89,9 +94,9 @@ pub fn find(wanted: &Wanted, places: &Places, folder: &Path) -> anyhow::Result<F
         Wanted::Wattmeter { file, offset_s } => {
             boxed(Some(Wattmeter::open(&folder.join(file), *offset_s)?))
         }
-        Wanted::Rapl => named(rapl, places)?,
-        Wanted::Pi => named(pi, places)?,
-        Wanted::Battery => named(battery, places)?,
+        Wanted::Rapl => named(&RAPL, places)?,
+        Wanted::Pi => named(&PI, places)?,
+        Wanted::Battery => named(&BATTERY, places)?,
     };
     Ok(Found {
         said: source
@@ -102,22 +107,22 @@ pub fn find(wanted: &Wanted, places: &Places, folder: &Path) -> anyhow::Result<F
     })
 }
 
-fn named((open, needs): (fn(&Places) -> Opened, &str), places: &Places) -> Opened {
+fn named(wanted: &BuiltIn, places: &Places) -> Opened {
     let missing = || {
         Trouble::new("energy.toml names a source that this machine doesn't have")
-            .expected(needs)
+            .expected(wanted.needs)
             .next(
                 "kind = \"best\" in energy.toml takes what is there, kind = \"none\" goes without",
             )
     };
-    Ok(Some(open(places)?.ok_or_else(missing)?))
+    Ok(Some((wanted.open)(places)?.ok_or_else(missing)?))
 }
 
-/// The best that is there; what is there and can't be read is said.
+/// The best that is there, in this order; what is there and can't be read is said.
 fn best(places: &Places) -> Found {
     let mut said = Vec::new();
-    for (open, _) in BUILT_IN {
-        match open(places) {
+    for one in [RAPL, PI, BATTERY] {
+        match (one.open)(places) {
             Ok(Some(source)) => {
                 said.insert(0, covers(source.as_ref()));
                 let source = Some(source);

@@ -17,6 +17,7 @@ use crate::protocol::metrics;
 use crate::protocol::session::{Session, order};
 use crate::protocol::subject::Subject;
 use crate::tables::energy as tables;
+use crate::tools::database;
 use crate::tools::oha::{Load, Order};
 use workshop_base::exercise::Catalogue;
 use workshop_base::process;
@@ -35,8 +36,6 @@ const ENERGY: [&str; 4] = ["energy", "power", "service_energy", "database_energy
 const IDLE: &str = "power_idle";
 /// How long the machine has to calm down before it counts as idle.
 const CALM: Duration = Duration::from_secs(2);
-/// The name of PostgreSQL's processes.
-const POSTGRES: &str = "postgres";
 
 /// Measures Kotlin and the port with the source that the form names. The form is read first, and the source looked for: what is
 /// wrong with them is told before anybody waits for a build.
@@ -60,6 +59,10 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
             (Load::Closed, Duration::from_secs_f64(plan.saturation)),
         ],
         meter: found.source.map(Meter::of),
+        database: match lab.server.connect_for_maintenance().await {
+            Ok(mut connection) => database::first_process(&mut connection).await,
+            Err(_) => None,
+        },
         idle: Err("the idle machine was not measured".to_owned()),
     };
     let block = async |session: &mut Session<'_>, subject: &Subject, title: &str| {
@@ -93,6 +96,8 @@ struct Powered {
     path: String,
     loads: [(Load, Duration); 2],
     meter: Option<Meter>,
+    /// The first process of PostgreSQL, where it is known.
+    database: Option<u32>,
     idle: Result<Energy, String>,
 }
 
@@ -170,7 +175,7 @@ impl Loads for Powered {
         for ((load, length), (end, _)) in self.loads.into_iter().zip(ENDS) {
             session.progress.phase(&format!("{title}: {load}"));
             let order = order(&self.path, service, length, load);
-            let database_before = database_cpu();
+            let database_before = database::cpu(self.database);
             let (seen, energy) = match &mut self.meter {
                 Some(meter) => {
                     let (seen, energy) = meter.during(watched(session, &order, &pids, false)).await;
@@ -178,7 +183,7 @@ impl Loads for Powered {
                 }
                 None => (watched(session, &order, &pids, false).await?, None),
             };
-            let database = since(database_before, database_cpu());
+            let by_database = since(database_before, database::cpu(self.database));
             if load == Load::Closed {
                 observed.most(GENERATOR_SHARE, seen.run.generator_share);
             }
@@ -193,7 +198,7 @@ impl Loads for Powered {
                 observed.value("throughput", seen.of(Reading::Rate));
                 observed.value(block::CPU_SATURATED, seen.of(Reading::Cpu));
             }
-            let per_request_us = per_request_us(&seen, database, &order);
+            let per_request_us = per_request_us(&seen, by_database, &order);
             for (name, cpu) in CPU.into_iter().zip(per_request_us) {
                 observed.value(format!("{name}_{end}"), cpu);
             }
@@ -217,13 +222,6 @@ fn per_request_us(seen: &Seen, database: Option<Duration>, order: &Order) -> [Op
     parts.map(|part| block::per_request_us(part, run).filter(|us| *us > 0.0))
 }
 
-/// The CPU time so far of PostgreSQL's processes on this machine, those included that have ended; none where there are none.
-fn database_cpu() -> Option<Duration> {
-    let all = process::all();
-    let ours = all.values().filter(|process| process.name == POSTGRES);
-    ours.map(process::Process::cpu).reduce(|sum, cpu| sum + cpu)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,6 +235,7 @@ mod tests {
                 (Load::Closed, Duration::ZERO),
             ],
             meter: None,
+            database: None,
             idle,
         }
     }

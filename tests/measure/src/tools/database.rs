@@ -127,6 +127,37 @@ impl Watch {
     }
 }
 
+/// The name of PostgreSQL's processes.
+const POSTGRES: &str = "postgres";
+
+/// The processes of the server that answers on this connection, by the first of them. None where it isn't on this machine, or has
+/// other numbers for its processes, as in a container.
+pub async fn first_process(connection: &mut PgConnection) -> Option<u32> {
+    let backend = sqlx::query_scalar("SELECT pg_backend_pid()");
+    let backend: i32 = backend.fetch_one(connection).await.ok()?;
+    let all = process::all();
+    let is_postgres = |pid: &u32| all.get(pid).is_some_and(|process| process.name == POSTGRES);
+    let backend = u32::try_from(backend).ok().filter(is_postgres)?;
+    all.get(&backend)
+        .map(|backend| backend.parent)
+        .filter(is_postgres)
+}
+
+/// The CPU time so far of a server by its first process, or of all PostgreSQL servers of this machine; those processes included
+/// that have ended. None where there are none.
+pub fn cpu(first: Option<u32>) -> Option<Duration> {
+    match first {
+        Some(first) => process::cpu(&[first]),
+        None => {
+            let all = process::all();
+            let named = all.values().filter(|process| process.name == POSTGRES);
+            named
+                .map(process::Process::cpu)
+                .reduce(|sum, cpu| sum + cpu)
+        }
+    }
+}
+
 /// Closes the connection of a watch, where there is one.
 pub async fn close(watch: Option<Watch>) {
     if let Some(watch) = watch {

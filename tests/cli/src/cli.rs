@@ -208,9 +208,18 @@ pub struct SeedArgs {
 
 /// Options of `measure`.
 #[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true
+)]
 pub struct MeasureArgs {
+    /// A measurement that isn't an exercise's
+    #[command(subcommand)]
+    pub long: Option<LongRun>,
     /// exercise-N (your Rust), or solution-N (the reference)
-    pub target: Target,
+    #[arg(required = true)]
+    pub target: Option<Target>,
     /// About a minute: judges CPU per request and size, and shows values of the rest
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
@@ -220,6 +229,33 @@ pub struct MeasureArgs {
     /// Also the services beside the port: Spring Boot, Node, Python. A row that cannot be built here is left out
     #[arg(long)]
     pub peers: bool,
+    /// The data set to read from
+    #[arg(long)]
+    pub data_set: Option<DataSet>,
+    /// Write the committed reference results instead of your own
+    #[arg(long, hide = true)]
+    pub reference: bool,
+}
+
+/// A measurement that takes hours.
+#[derive(Debug, Subcommand)]
+pub enum LongRun {
+    /// Millions of requests in chunks: does memory stay flat? Ctrl-C stops it, and the same command carries on from there
+    Endurance(EnduranceArgs),
+}
+
+/// Options of `measure endurance`.
+#[derive(Debug, Args)]
+pub struct EnduranceArgs {
+    /// kotlin, solution-N, exercise-N, or a service beside the port
+    #[arg(default_values_t = [Target::Kotlin, Target::Solution(13)])]
+    pub targets: Vec<Target>,
+    /// How many requests each of them gets in all
+    #[arg(long, default_value_t = 3_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests: u64,
+    /// Begin another run, and keep the journal of the one before beside its own
+    #[arg(long)]
+    pub anew: bool,
     /// The data set to read from
     #[arg(long)]
     pub data_set: Option<DataSet>,

@@ -2,8 +2,9 @@
 //!
 //! [`tools`] are wrappers of the programs that measure (oha, hyperfine, pgbench), [`protocol`] is how a comparison is made
 //! (gates, blocks in rounds, warm-up, manifest), and [`tasks`] has one file per measurement: what it loads, what it varies,
-//! what it says. [`energy`] is where joules come from.
+//! what it says. [`energy`] is where joules come from, and [`endurance`] takes hours and can be stopped and carried on.
 
+pub mod endurance;
 pub mod energy;
 pub mod protocol;
 pub mod tables;

@@ -4,6 +4,7 @@ pub mod board;
 pub mod comparison;
 pub mod figures;
 pub mod file;
+pub mod growth;
 pub mod guide;
 pub mod manifest;
 pub mod metrics;

@@ -22,7 +22,7 @@ const ALPHA: f64 = 0.05;
 /// A mean with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The geometric mean.
+    /// The mean: of ratios the geometric one.
     pub mean: f64,
     /// The lower end.
     pub low: f64,
@@ -72,7 +72,12 @@ pub fn ratio_interval(ratios: &[f64]) -> Option<Interval> {
     }
     let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
     if logs.len() < BOOTSTRAPPED {
-        return Some(t_interval(&logs));
+        let of_logs = mean_interval(&logs)?;
+        return Some(Interval {
+            mean,
+            low: of_logs.low.exp(),
+            high: of_logs.high.exp(),
+        });
     }
     let mut means = resampled_means(&logs);
     means.sort_by(f64::total_cmp);
@@ -84,17 +89,24 @@ pub fn ratio_interval(ratios: &[f64]) -> Option<Interval> {
     })
 }
 
-/// Student's t interval of the logarithms, as ratios.
-fn t_interval(logs: &[f64]) -> Interval {
-    let n = logs.len() as f64;
-    let middle = mean(logs.iter().copied());
-    let variance = logs.iter().map(|log| (log - middle).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = -student_quantile(ALPHA / 2.0, n - 1.0) * (variance / n).sqrt();
-    Interval {
-        mean: middle.exp(),
-        low: (middle - half).exp(),
-        high: (middle + half).exp(),
+/// The arithmetic mean with Student's t interval around it; none with fewer than two values.
+pub fn mean_interval(values: &[f64]) -> Option<Interval> {
+    if values.len() < 2 {
+        return None;
     }
+    let n = values.len() as f64;
+    let mean = mean(values.iter().copied());
+    let variance = values
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / (n - 1.0);
+    let half = -student_quantile(ALPHA / 2.0, n - 1.0) * (variance / n).sqrt();
+    Some(Interval {
+        mean,
+        low: mean - half,
+        high: mean + half,
+    })
 }
 
 /// The share cut off at each end: `Φ(√(n/(n-1)) · t)` where `t` is the `α/2` quantile of Student's distribution with

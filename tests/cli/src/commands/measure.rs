@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use anyhow::Context;
+
 use crate::cli::MeasureArgs;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
@@ -19,15 +21,16 @@ const BASELINE: &str = "baseline";
 
 /// Measures one target against the Kotlin service; for exercise 1, the Kotlin service alone.
 pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Outcome> {
+    let target = args.target.context("there is no target")?;
     let catalogue = Catalogue::read(workspace)?;
-    let exercise = exercise(&catalogue, args.target)?;
+    let exercise = exercise(&catalogue, target)?;
     let task = exercise.task().ok_or_else(|| {
         Trouble::new(format!("{} has nothing to measure", exercise.name())).next("just progress")
     })?;
     let asked = Asked {
         task: task.to_owned(),
         exercise: exercise.number,
-        target: args.target,
+        target,
         mode: match (args.quick, args.thorough) {
             (true, _) => Mode::Quick,
             (_, true) => Mode::Thorough,
@@ -38,7 +41,7 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
     if args.peers && !tasks::has_peers(task)? {
         return Trouble::new(format!("{} has no rows of other services", exercise.name()))
             .expected("exercise-8, whose measurement has them")
-            .next(format!("just measure {}", args.target))
+            .next(format!("just measure {target}"))
             .err();
     }
     let mut result = tasks::measure(workspace, &asked, args.data_set).await?;
@@ -49,7 +52,7 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
     let path = if args.reference {
         ResultFile::reference_path(workspace, &result.exercise)
     } else {
-        ResultFile::own_path(workspace, args.target)
+        ResultFile::own_path(workspace, target)
     };
     write(workspace, &result, &path)?;
     Ok(Outcome::of(result.invalid.is_empty()))

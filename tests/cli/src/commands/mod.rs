@@ -10,6 +10,7 @@ mod clean;
 mod cold_start;
 mod doctor;
 mod editors;
+mod endurance;
 mod hint;
 mod hunt;
 mod image;
@@ -35,7 +36,7 @@ use std::process::Stdio;
 use clap::CommandFactory;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, LongRun, MeasureArgs};
 use crate::subject::Subject;
 
 use workshop_base::exercise::{Catalogue, Exercise};
@@ -99,6 +100,10 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             interruptible(rehearse::run(workspace, &plan, &exercises)).await
         }
         Command::Clean { image } => clean::run(workspace, image).await,
+        Command::Measure(MeasureArgs {
+            long: Some(LongRun::Endurance(args)),
+            ..
+        }) => endurance::run(workspace, &args).await,
         Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
         Command::Report => report::run(workspace),
         Command::Board { folder } => board::run(workspace, &folder),

@@ -77,7 +77,8 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     );
     bring_tools(workspace)?;
     let args = MeasureArgs {
-        target: reference,
+        long: None,
+        target: Some(reference),
         quick: true,
         thorough: false,
         peers: false,

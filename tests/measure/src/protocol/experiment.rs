@@ -114,18 +114,23 @@ impl<'a> Experiment<'a> {
 
     /// Shows the raw command of the load on these random paths.
     pub fn show_load(&self, path: &str) {
+        self.show_load_of(path, Load::Closed);
         let plan = &self.session.plan;
+        if !plan.rates.is_empty() || plan.duets > 0 {
+            println!("           and at shared rates, with -q RATE --latency-correction");
+        }
+    }
+
+    /// Shows the raw command of one load on these random paths.
+    pub fn show_load_of(&self, path: &str, load: Load) {
         let order = Order {
             url: format!("http://127.0.0.1:PORT{path}"),
             key: session::key(),
             connections: self.connections,
-            duration: Duration::from_secs_f64(plan.saturation.max(1.0)),
-            load: Load::Closed,
+            duration: Duration::from_secs_f64(self.session.plan.saturation.max(1.0)),
+            load,
         };
         println!("the load:  {}", order.typed());
-        if !plan.rates.is_empty() || plan.duets > 0 {
-            println!("           and at shared rates, with -q RATE --latency-correction");
-        }
     }
 
     /// The gate: all subjects do the same work as the first of them.
@@ -504,7 +509,8 @@ fn standing_notes(subjects: &[Subject], mode: Mode) -> Vec<String> {
     let kotlin = subjects
         .iter()
         .find(|subject| subject.side.language == Language::Kotlin);
-    notes.extend(kotlin.map(|kotlin| {
+    let as_shipped = kotlin.filter(|kotlin| !kotlin.has_a_set_heap());
+    notes.extend(as_shipped.map(|kotlin| {
         format!(
             "Kotlin runs as shipped, by `{}` on {}: with the JVM's default heap its memory is what its policy takes, not what it needs; exercise 8 tunes it",
             kotlin.side.command, kotlin.side.runtime

@@ -43,6 +43,32 @@ pub struct Plan {
     pub takes: [u64; 3],
 }
 
+/// How a long run is cut into chunks; `plans.toml` says what each is.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "plans.toml says it, beside the numbers")]
+pub struct Chunks {
+    pub largest: u64,
+    pub fewest: u64,
+    pub longest: f64,
+    pub settles: u64,
+    pub rate: f64,
+    pub jvm: Vec<String>,
+}
+
+impl Chunks {
+    /// Those of `plans.toml`.
+    pub fn of_the_course() -> anyhow::Result<Chunks> {
+        let file: File = toml::from_str(include_str!("../plans.toml"))?;
+        Ok(file.chunks)
+    }
+
+    /// The requests in a chunk of a run of so many.
+    pub fn size(&self, requests: u64) -> u64 {
+        (requests / self.fewest).clamp(1, self.largest)
+    }
+}
+
 /// What a mode makes of a plan.
 #[derive(Debug, Deserialize)]
 struct Factors {
@@ -55,6 +81,7 @@ struct Factors {
 #[derive(Debug, Deserialize)]
 struct File {
     modes: HashMap<Mode, Factors>,
+    chunks: Chunks,
     base: Table,
     plans: Table,
 }
@@ -160,6 +187,15 @@ mod tests {
         }
         let error = Plan::of("nothing", Mode::Quick).unwrap_err().to_string();
         assert!(error.contains("no plan nothing"), "{error}");
+    }
+
+    #[test]
+    fn a_long_run_has_chunks_that_oha_can_hold_and_a_short_one_has_enough_to_be_judged() {
+        let chunks = Chunks::of_the_course().unwrap();
+        assert_eq!(
+            [30_000_000, 200_000, 1].map(|requests| chunks.size(requests)),
+            [50_000, 5_000, 1]
+        );
     }
 
     #[test]

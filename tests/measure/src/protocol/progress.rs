@@ -1,5 +1,7 @@
 //! Where a measurement is and how long it still takes: one moving line on a terminal, plain lines elsewhere.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
@@ -11,18 +13,21 @@ use workshop_base::terminal;
 pub struct Progress {
     bar: Option<ProgressBar>,
     began: Instant,
-    expected: Duration,
+    /// What the whole is expected to take, in milliseconds.
+    expected: Arc<AtomicU64>,
 }
 
 impl Progress {
     /// Begins, with what the whole is expected to take.
     pub fn begin(expected: Duration) -> Self {
         let began = Instant::now();
+        let expected = Arc::new(AtomicU64::new(expected.as_millis() as u64));
+        let shown = Arc::clone(&expected);
         let bar = terminal::interactive().then(|| {
             let bar = ProgressBar::new_spinner();
             let left = move |_: &ProgressState, line: &mut dyn std::fmt::Write| {
                 // A line that cannot be written is no reason to stop measuring.
-                let _ = line.write_str(&left_in_words(expected, began));
+                let _ = line.write_str(&left_in_words(&shown, began));
             };
             // The template is constant and valid, so the plain style never shows.
             let style = ProgressStyle::with_template("  {wide_msg} {left}")
@@ -44,11 +49,18 @@ impl Progress {
         self.began.elapsed()
     }
 
+    /// From now on, so much is expected to be left.
+    pub fn left(&self, left: Duration) {
+        let expected = self.began.elapsed() + left;
+        self.expected
+            .store(expected.as_millis() as u64, Ordering::Relaxed);
+    }
+
     /// A block or another larger part begins: worth a line where there is no terminal.
     pub fn part(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(text.to_owned()),
-            None => eprintln!("  {text} ({})", left_in_words(self.expected, self.began)),
+            None => eprintln!("  {text} ({})", left_in_words(&self.expected, self.began)),
         }
     }
 
@@ -68,7 +80,8 @@ impl Drop for Progress {
     }
 }
 
-fn left_in_words(expected: Duration, began: Instant) -> String {
+fn left_in_words(expected: &AtomicU64, began: Instant) -> String {
+    let expected = Duration::from_millis(expected.load(Ordering::Relaxed));
     let left = expected.saturating_sub(began.elapsed());
     format!("about {} left", in_words(left))
 }

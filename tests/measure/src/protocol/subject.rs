@@ -99,6 +99,12 @@ impl Subject {
         })
     }
 
+    /// True when the JVM is told how large its heap may be.
+    pub fn has_a_set_heap(&self) -> bool {
+        let mut arguments = self.launch.args.iter();
+        arguments.any(|argument| argument.as_encoded_bytes().starts_with(b"-Xmx"))
+    }
+
     /// The side's id.
     pub fn id(&self) -> &str {
         &self.side.id

@@ -130,7 +130,7 @@ struct Delays {
 impl Delays {
     fn order(&self, service: &Service, load: Load) -> Order {
         let length = match load {
-            Load::Closed => self.length,
+            Load::Closed | Load::Counted(_) => self.length,
             Load::Open(_) | Load::Recorded(_) => self.open,
         };
         Order {

@@ -33,6 +33,8 @@ pub enum Load {
     Open(f64),
     /// As [`Load::Open`], but every single request is noted; for [`Oha::record`].
     Recorded(f64),
+    /// As [`Load::Closed`], but it ends after so many requests; the order's duration is the longest that they may take.
+    Counted(u64),
 }
 
 impl fmt::Display for Load {
@@ -42,6 +44,7 @@ impl fmt::Display for Load {
             Load::Open(rate) | Load::Recorded(rate) => {
                 write!(f, "open loop, {rate:.0} requests/s")
             }
+            Load::Counted(requests) => write!(f, "closed loop, {requests} requests"),
         }
     }
 }
@@ -65,9 +68,10 @@ impl Order {
     /// The arguments after `oha`.
     pub fn arguments(&self) -> Vec<String> {
         // An exact number of recorded ones, so that an answer that is missing is noticed: CSV does not list errors.
-        let (form, how_long) = match self.recorded() {
-            Some(requests) => ("csv", format!("-n {requests}")),
-            None => {
+        let (form, how_long) = match (self.load, self.recorded()) {
+            (_, Some(requests)) => ("csv", format!("-n {requests}")),
+            (Load::Counted(requests), None) => ("json", format!("-n {requests}")),
+            (_, None) => {
                 let milliseconds = self.duration.as_millis();
                 (
                     "json",
@@ -76,7 +80,7 @@ impl Order {
             }
         };
         let rate = match self.load {
-            Load::Closed => String::new(),
+            Load::Closed | Load::Counted(_) => String::new(),
             Load::Open(rate) | Load::Recorded(rate) => format!("-q {rate:.0} --latency-correction"),
         };
         let options = format!(
@@ -96,7 +100,7 @@ impl Order {
             Load::Recorded(rate) => {
                 Some((rate.round() * self.duration.as_secs_f64()).round() as u64)
             }
-            Load::Closed | Load::Open(_) => None,
+            Load::Closed | Load::Open(_) | Load::Counted(_) => None,
         }
     }
 
@@ -121,6 +125,8 @@ pub struct Run {
     pub p50_ms: Option<f64>,
     /// The 99th percentile.
     pub p99_ms: Option<f64>,
+    /// The slowest.
+    pub slowest_ms: Option<f64>,
     /// The share of successes by oha's own count, 0 to 1: every answer is one, whatever its status.
     pub success: Option<f64>,
     /// How often each status came.
@@ -146,6 +152,7 @@ struct Summary {
     success_rate: Option<f64>,
     total: f64,
     average: Option<f64>,
+    slowest: Option<f64>,
 }
 
 impl Run {
@@ -175,6 +182,7 @@ impl Run {
             mean_ms: json.summary.average.map(|seconds| seconds * 1e3),
             p50_ms: percentile("p50"),
             p99_ms: percentile("p99"),
+            slowest_ms: json.summary.slowest.map(|seconds| seconds * 1e3),
             success: json.summary.success_rate,
             statuses: json.status_code_distribution,
             errors: json.error_distribution,
@@ -185,6 +193,27 @@ impl Run {
     /// Why this run may not be believed: another status than 200, an error, a rate not reached, a generator that was
     /// the bottleneck.
     pub fn gate(&self, order: &Order) -> Result<(), String> {
+        self.answered(order)?;
+        if let Some(share) = self.generator_share
+            && share > GENERATOR_LIMIT
+        {
+            return Err(format!(
+                "the load generator used {:.0} % of all cores: it is the bottleneck",
+                share * 100.0
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many requests were not answered with 200.
+    pub fn failed(&self) -> u64 {
+        let others = self.statuses.iter().filter(|(status, _)| *status != "200");
+        let others: u64 = others.map(|(_, count)| count).sum();
+        others + self.errors.values().sum::<u64>()
+    }
+
+    /// Why the answers may not be believed: another status than 200, an error, a rate or a number of requests not reached.
+    pub fn answered(&self, order: &Order) -> Result<(), String> {
         if let Some((error, count)) = self.errors.iter().next() {
             return Err(format!("{count} requests failed: {error}"));
         }
@@ -205,12 +234,12 @@ impl Run {
                 self.rate
             ));
         }
-        if let Some(share) = self.generator_share
-            && share > GENERATOR_LIMIT
+        if let Load::Counted(requests) = order.load
+            && self.answers < requests
         {
             return Err(format!(
-                "the load generator used {:.0} % of all cores: it is the bottleneck",
-                share * 100.0
+                "only {} of {requests} requests were answered",
+                self.answers
             ));
         }
         Ok(())
@@ -290,6 +319,7 @@ impl Run {
             mean_ms: (answers > 0).then(|| mean(latencies.iter().copied())),
             p50_ms: quantile(&latencies, 0.5),
             p99_ms: quantile(&latencies, 0.99),
+            slowest_ms: latencies.last().copied(),
             statuses,
             errors: errors.into_iter().collect(),
             ..Run::default()
@@ -409,6 +439,24 @@ mod tests {
             "{typed}"
         );
         assert!(!order(Load::Closed).typed().contains("-q"));
+    }
+
+    #[test]
+    fn a_count_asks_for_an_exact_number_in_a_closed_loop_and_misses_each_answer() {
+        let order = order(Load::Counted(2000));
+        let typed = order.typed();
+        assert!(
+            typed.starts_with("oha --no-tui --output-format json -n 2000 -c 32 -H"),
+            "{typed}"
+        );
+        let run = |statuses| Run::parse(&json(statuses, "", 1.0)).unwrap();
+        assert_eq!(run(r#""200":2000"#).answered(&order), Ok(()));
+        assert_eq!(run(r#""200":2000"#).slowest_ms, Some(20.0));
+        assert_eq!(run(r#""200":1990,"503":10"#).failed(), 10);
+        assert_eq!(
+            run(r#""200":1990"#).answered(&order),
+            Err("only 1990 of 2000 requests were answered".to_owned())
+        );
     }
 
     #[test]

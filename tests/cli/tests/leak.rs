@@ -44,7 +44,7 @@ const LEAK: &str = "--- a/src/read.rs
  
 ";
 /// How long anything may take that a test waits for.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(180);
 /// The variable that has this binary play the tool, with the journal's path.
 const PLAYS: &str = "WORKSHOP_PLAYS_ENDURANCE";
 
@@ -198,12 +198,21 @@ async fn a_tool_that_is_killed_loses_a_chunk_at_most_and_carries_on() -> anyhow:
     let lab = lab(&scene.workspace).await?;
     let subjects = of_the_reference(&lab).await?;
     let mut tool = Command::new(std::env::current_exe()?)
-        .args(["--exact", "plays_the_tool", "--ignored"])
+        .args(["--exact", "plays_the_tool", "--ignored", "--nocapture"])
         .env(PLAYS, scene.journal())
-        .stdout(Stdio::null())
         .stdin(Stdio::null())
         .spawn()?;
-    until(&scene.journal(), 5).await;
+    let mut ended = None;
+    let there = async || {
+        ended = tool.try_wait().ok().flatten();
+        (ended.is_some() || chunks(&scene.journal()) >= 5).then_some(())
+    };
+    let there = wait::within(PATIENCE, there).await;
+    assert_eq!(
+        (there, ended),
+        (Some(()), None),
+        "chunks of a tool that runs"
+    );
     tool.kill()?;
     tool.wait()?;
     let kept = chunks(&scene.journal());

@@ -170,7 +170,8 @@ impl Client {
         }
     }
 
-    async fn send_body(
+    /// Sends a request of any method, with a body or without one, and reads the whole answer.
+    pub async fn send_body(
         &self,
         method: Method,
         path: &str,

@@ -4,6 +4,8 @@
 //! of its own, so no test can disturb those of another scenario. A new scenario is one file with a `SCENARIO` and a `test`, and
 //! its line below; suites name it by its module.
 
+pub mod contacts;
+pub mod contacts_faults;
 pub mod first_start;
 pub mod impatient;
 pub mod large;
@@ -57,7 +59,7 @@ pub struct Scenario {
     pub name: &'static str,
     /// When its tests run.
     pub when: When,
-    /// False where the tests look below the service, which is each implementation's own matter.
+    /// False where the tests look below the service, which is each implementation's own matter, or ask a service of another kind.
     pub of_the_contract: bool,
     /// Plays it for these tests and gives their verdicts in the same order.
     pub play: Play,

@@ -59,7 +59,12 @@ pub struct Settings {
     pub prices: Option<PriceSettings>,
     /// What it lets peers do.
     pub peers: PeerSettings,
+    /// `CONTACTS_USERS`, of a service that has address books.
+    pub contacts_users: String,
 }
+
+/// Two users with their passwords. Services without address books know nothing of them.
+const CONTACTS_USERS: &str = "ada:secret,grace:secret2";
 
 /// What a service is told about peers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +137,7 @@ impl Settings {
             log_level: "warn".to_owned(),
             prices: None,
             peers: PeerSettings::default(),
+            contacts_users: CONTACTS_USERS.to_owned(),
         }
     }
 
@@ -155,6 +161,7 @@ impl Settings {
             ("LOG_LEVEL", self.log_level.clone()),
             ("PEER_QUEUE", self.peers.queue.to_string()),
             ("PEER_PING_MS", self.peers.ping.as_millis().to_string()),
+            ("CONTACTS_USERS", self.contacts_users.clone()),
         ];
         let prices = self.prices.iter().flat_map(PriceSettings::environment);
         let all = always.into_iter().chain(prices);
@@ -456,7 +463,8 @@ impl Service {
         Pid::from_raw(self.child.id().cast_signed())
     }
 
-    fn kill(&mut self) {
+    /// Ends it at once, as a machine does that runs out of memory.
+    pub fn kill(&mut self) {
         let _ = killpg(self.group(), Signal::SIGKILL);
         let _ = self.child.wait();
     }

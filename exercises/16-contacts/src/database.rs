@@ -1,0 +1,71 @@
+//! The database: the connections that all requests share, and how long a request may wait for them.
+
+use std::time::Duration;
+
+use log::LevelFilter;
+use sqlx::{ConnectOptions, PgConnection};
+use tokio::time::timeout;
+
+use crate::{error::Error, pool::Pool, settings::Settings};
+
+// ANCHOR: database
+/// A pool of connections, and a time limit for what is done on each.
+pub struct Database {
+    pool: Pool,
+    limit: Duration,
+}
+
+impl Database {
+    /// Opens nothing yet: each connection is opened when a request first needs it, so the service
+    /// starts without a database.
+    pub fn new(settings: &Settings) -> Database {
+        let limit = settings.database_timeout;
+        // The database gives up when we do. Otherwise it would go on with queries that nobody waits
+        // for, on connections that the pool no longer counts.
+        let statement_timeout = limit.as_millis();
+        let options = settings
+            .database
+            .clone()
+            .options([("statement_timeout", statement_timeout)])
+            // No statement outlives the limit, so none is slow.
+            .log_slow_statements(LevelFilter::Off, limit);
+        let size = settings.database_pool_size.get() as usize;
+        let pool = Pool::new(options, size, limit);
+        Database { pool, limit }
+    }
+
+    /// Lends a connection to `work`, and takes it back when `work` has ended well. After anything
+    /// else it is closed.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, `work` takes longer than the time limit, or
+    /// `work` fails.
+    pub async fn run<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
+    ) -> Result<T, Error> {
+        let mut lent = self.pool.lend().await?;
+        let Ok(result) = timeout(self.limit, work(&mut lent.connection)).await else {
+            return Err(self.no_answer());
+        };
+        let result = result?;
+        lent.give_back();
+        Ok(result)
+    }
+
+    /// Asks the database anything, to see whether it answers.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+            .await?;
+        Ok(())
+    }
+
+    fn no_answer(&self) -> Error {
+        let limit = self.limit.as_millis();
+        Error::Unavailable(format!("no answer within {limit} ms").into())
+    }
+}
+// ANCHOR_END: database

@@ -1,0 +1,37 @@
+//! DELETE: one contact.
+
+use axum::{
+    extract::Request,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    conditions::Condition,
+    contacts::{self, Deleted},
+    error::Error,
+    get::NOT_THERE,
+    service::Service,
+    users::User,
+};
+
+/// Answers 204; 404 when there is no such contact, 412 when it is not the one that the client believes it to be.
+pub async fn delete(
+    service: &Service,
+    user: &User,
+    name: &str,
+    request: &Request,
+) -> Result<Response, Error> {
+    let condition = Condition::of(request.headers())?;
+    let deleted = service
+        .database
+        .run(async |connection| {
+            contacts::delete(connection, user.name(), name, &condition).await
+        })
+        .await?;
+    match deleted {
+        Deleted::Yes => Ok(StatusCode::NO_CONTENT.into_response()),
+        Deleted::ConditionFailed => Err(Error::ConditionFailed),
+        Deleted::NotThere => Err(NOT_THERE),
+    }
+}

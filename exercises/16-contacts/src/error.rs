@@ -1,0 +1,166 @@
+//! What a request can fail with, and what the client is told of it.
+
+use std::time::{Duration, Instant};
+
+use axum::{
+    http::{
+        HeaderValue, StatusCode,
+        header::{ALLOW, WWW_AUTHENTICATE},
+    },
+    response::{IntoResponse, Response},
+};
+use sqlx::error::BoxDynError;
+use thiserror::Error;
+use tracing::{error, warn};
+
+use crate::{
+    causes::with_causes, dav_error::DavError, problem::Problem, rate_limit::RateLimit,
+};
+
+// ANCHOR: error
+/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The client has not said who it is, or has got it wrong.
+    #[error("a name and its password are required")]
+    Unauthorized,
+    /// The path is another user's.
+    #[error("this belongs to another user")]
+    Forbidden,
+    /// The client has sent something that cannot be used.
+    #[error("{0}")]
+    BadRequest(&'static str),
+    /// What the client asks for is not there.
+    #[error("{0}")]
+    NotFound(&'static str),
+    /// The path takes these methods only.
+    #[error("this path does not support that method")]
+    MethodNotAllowed(&'static str),
+    /// The client did not send its body in time.
+    #[error("the body did not arrive in time")]
+    ClientTooSlow,
+    /// What is there is not what the client believes to be there.
+    #[error("the condition does not hold")]
+    ConditionFailed,
+    /// The body of the request is larger than the service reads: at most this many bytes.
+    #[error("the body must not be larger than {0} bytes")]
+    BodyTooLarge(usize),
+    /// The body of the request is of a kind that the service does not read.
+    #[error("{0}")]
+    UnsupportedMediaType(&'static str),
+    /// A rule of WebDAV that has a name of its own.
+    #[error("a rule of WebDAV is broken")]
+    Dav(DavError),
+    /// The disk of the database is full.
+    #[error("there is no room for this")]
+    Full(#[source] sqlx::Error),
+    /// The database cannot be reached, refuses the login, or takes too long.
+    #[error("the database does not answer")]
+    Unavailable(#[source] BoxDynError),
+    /// The database rejects the query: the bug is in this service.
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
+}
+
+impl Error {
+    /// The status of the answer.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Error::Unauthorized => StatusCode::UNAUTHORIZED,
+            Error::Forbidden => StatusCode::FORBIDDEN,
+            Error::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Error::NotFound(_) => StatusCode::NOT_FOUND,
+            Error::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Error::ClientTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Error::ConditionFailed => StatusCode::PRECONDITION_FAILED,
+            Error::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Error::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Error::Dav(error) => error.status(),
+            Error::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
+            Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Error::Query(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Logs what the operator has to know. The client has been told all there is of the rest.
+    fn log(&self) {
+        match self {
+            Error::Query(_) | Error::Full(_) => error!("{}", with_causes(self)),
+            Error::Unavailable(_) => {
+                if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
+                    warn!(suppressed, "{}", with_causes(self));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Every request of an outage fails for the same reason, so one line per second tells enough.
+static OUTAGES: RateLimit = RateLimit::new(Duration::from_secs(1));
+
+/// Makes an `Error` something that a handler can return. What it holds of the database is not part of the answer: a client has
+/// no business with SQL, hosts or users.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        self.log();
+        let detail = match &self {
+            Error::Dav(error) => return error.to_response(),
+            Error::Query(_) => "an unexpected error occurred".to_owned(),
+            told => told.to_string(),
+        };
+        let mut response = Problem::new(self.status(), detail).into_response();
+        let headers = response.headers_mut();
+        if let Error::Unauthorized = self {
+            let challenge = r#"Basic realm="contacts", charset="UTF-8""#;
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        if let Error::MethodNotAllowed(methods) = self {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        response
+    }
+}
+// ANCHOR_END: error
+
+impl From<DavError> for Error {
+    fn from(error: DavError) -> Error {
+        Error::Dav(error)
+    }
+}
+
+// ANCHOR: from-sqlx
+/// Tells an outage and a full disk from a query that is wrong. Thanks to this, `?` does the rest.
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Error {
+        if is_outage(&error) {
+            Error::Unavailable(error.into())
+        } else if code_of(&error).as_deref() == Some("53100") {
+            Error::Full(error)
+        } else {
+            Error::Query(error)
+        }
+    }
+}
+
+/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
+fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        error => match code_of(error).as_deref() {
+            // Too many connections, database closed to connections, query took too long, schema not there yet.
+            Some("53300" | "55000" | "57014" | "42P01") => true,
+            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
+                .iter()
+                .any(|class| code.starts_with(class)),
+            None => false,
+        },
+    }
+}
+
+/// PostgreSQL's code for an error, from "Appendix A. PostgreSQL Error Codes" of its manual.
+fn code_of(error: &sqlx::Error) -> Option<String> {
+    let code = error.as_database_error()?.code()?;
+    Some(code.into_owned())
+}
+// ANCHOR_END: from-sqlx

@@ -1,0 +1,115 @@
+//! The users: who they are, the proof that a request comes from one of them, and the answer to the others.
+
+use axum::http::{HeaderMap, header::AUTHORIZATION};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde::{Deserialize, Deserializer, de};
+use subtle::ConstantTimeEq;
+
+use crate::error::Error;
+
+/// The longest name, in bytes.
+const MAX_NAME: usize = 32;
+
+/// Those who have an address book. No `Debug`: their passwords are secret.
+#[derive(Clone)]
+pub struct Users(Vec<(String, String)>);
+
+/// Someone who has given the right password. The field is private, so this is the only way to get one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User(String);
+
+impl User {
+    /// The name, which is a part of the user's paths.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Users {
+    /// Reads `name:password,name:password`. A password may hold everything but a comma.
+    pub fn read(text: &str) -> Option<Users> {
+        let users = text.split(',').map(|user| {
+            let (name, password) = user.split_once(':')?;
+            let usable = is_name(name) && !password.is_empty();
+            usable.then(|| (name.to_owned(), password.to_owned()))
+        });
+        let users: Vec<(String, String)> = users.collect::<Option<_>>()?;
+        let names = || users.iter().map(|(name, _)| name);
+        let once = names().all(|name| names().filter(|other| *other == name).count() == 1);
+        once.then_some(Users(users))
+    }
+
+    /// The user whose name and password the request has brought, by HTTP's Basic scheme.
+    ///
+    /// # Errors
+    /// It has brought none, or wrong ones.
+    pub fn admit(&self, headers: &HeaderMap) -> Result<User, Error> {
+        let (name, password) = credentials(headers).ok_or(Error::Unauthorized)?;
+        let mut admitted = None;
+        // All are compared to the last byte, so the time that this takes does not tell how close a guess is.
+        for (user, accepted) in &self.0 {
+            let same_password = accepted.as_bytes().ct_eq(password.as_bytes());
+            let same_name = user.as_bytes().ct_eq(name.as_bytes());
+            if bool::from(same_name & same_password) {
+                admitted = Some(User(user.clone()));
+            }
+        }
+        admitted.ok_or(Error::Unauthorized)
+    }
+}
+
+/// The name and the password in the header `Authorization: Basic …`.
+fn credentials(headers: &HeaderMap) -> Option<(String, String)> {
+    let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, encoded) = header.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("Basic") {
+        return None;
+    }
+    let decoded = STANDARD.decode(encoded.trim()).ok()?;
+    let decoded = String::from_utf8(decoded).ok()?;
+    let (name, password) = decoded.split_once(':')?;
+    Some((name.to_owned(), password.to_owned()))
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
+impl<'de> Deserialize<'de> for Users {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Users, D::Error> {
+        let text = String::deserialize(value)?;
+        Users::read(&text).ok_or_else(|| de::Error::custom("not a list of users"))
+    }
+}
+
+#[cfg(test)]
+impl Users {
+    /// A user without a password, for tests of what comes after that.
+    pub fn trusted(name: &str) -> User {
+        User(name.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_read_as_they_are_set() {
+        for (text, usable) in [
+            ("ada:secret", true),
+            ("ada:secret,grace-2:a:b [c]", true),
+            ("", false),
+            ("ada", false),
+            ("ada:", false),
+            ("Ada:secret", false),
+            ("ada:secret,", false),
+            ("ada:secret,ada:another", false),
+        ] {
+            assert_eq!(Users::read(text).is_some(), usable, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Bodies of requests: read whole, within a limit of size and of time.
+
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, header::CONTENT_ENCODING},
+};
+use http_body_util::BodyExt;
+use tokio::time::timeout;
+
+use crate::error::Error;
+
+/// How long a client may take to send a body.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How much is taken of a body that is too large. A client that is still sending does not read the answer.
+const TAKEN: usize = 16 << 20;
+
+/// Reads a body of at most this many bytes.
+///
+/// # Errors
+/// It is larger, it is compressed, it does not arrive in time, or the connection breaks.
+pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, Error> {
+    if headers.contains_key(CONTENT_ENCODING) {
+        return Err(Error::UnsupportedMediaType("the body must not be encoded"));
+    }
+    timeout(PATIENCE, gather(body, limit))
+        .await
+        .unwrap_or(Err(Error::ClientTooSlow))
+}
+
+async fn gather(mut body: Body, limit: usize) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let mut arrived = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Error::BadRequest("the body ends in the middle"))?;
+        let Some(data) = frame.data_ref() else {
+            continue;
+        };
+        arrived += data.len();
+        if arrived <= limit {
+            bytes.extend_from_slice(data);
+        } else if arrived > TAKEN {
+            break;
+        }
+    }
+    if arrived > limit {
+        return Err(Error::BodyTooLarge(limit));
+    }
+    Ok(bytes)
+}

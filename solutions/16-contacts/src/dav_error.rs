@@ -1,0 +1,67 @@
+//! The errors that WebDAV has names for: preconditions and postconditions, by RFC 4918, section 16.
+
+use axum::{
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+};
+
+use crate::{multistatus::NAMESPACES, xml};
+
+// ANCHOR: dav-error
+/// A rule that a request breaks. A client finds it by the name of an element in the body.
+#[derive(Debug)]
+pub enum DavError {
+    /// PROPFIND asks for all that is below the path.
+    FiniteDepth,
+    /// REPORT asks for another report than those that there are.
+    SupportedReport,
+    /// A query filters by something that is not looked at.
+    SupportedFilter,
+    /// A query compares texts in another way than those that there are.
+    SupportedCollation,
+    /// The sync token is from another life of the book, from the future, or none at all.
+    ValidSyncToken,
+    /// The body is not said to be a vCard.
+    SupportedAddressData,
+    /// The body is not exactly one vCard with a version, a name and a UID.
+    ValidAddressData,
+    /// Another contact has the UID: the one at this path.
+    NoUidConflict(String),
+}
+
+impl DavError {
+    /// The status of the answer.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            DavError::SupportedAddressData => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            DavError::NoUidConflict(_) => StatusCode::CONFLICT,
+            _ => StatusCode::FORBIDDEN,
+        }
+    }
+
+    /// The element that names the rule.
+    fn element(&self) -> String {
+        match self {
+            DavError::FiniteDepth => "<D:propfind-finite-depth/>".to_owned(),
+            DavError::SupportedReport => "<D:supported-report/>".to_owned(),
+            DavError::SupportedFilter => "<C:supported-filter/>".to_owned(),
+            DavError::SupportedCollation => "<C:supported-collation/>".to_owned(),
+            DavError::ValidSyncToken => "<D:valid-sync-token/>".to_owned(),
+            DavError::SupportedAddressData => "<C:supported-address-data/>".to_owned(),
+            DavError::ValidAddressData => "<C:valid-address-data/>".to_owned(),
+            DavError::NoUidConflict(path) => format!(
+                "<C:no-uid-conflict><D:href>{}</D:href></C:no-uid-conflict>",
+                xml::escaped(path)
+            ),
+        }
+    }
+
+    /// The answer.
+    pub fn to_response(&self) -> Response {
+        let element = self.element();
+        let body = format!("{}<D:error{NAMESPACES}>{element}</D:error>", xml::DECLARATION);
+        let content_type = [(CONTENT_TYPE, xml::CONTENT_TYPE)];
+        (self.status(), content_type, body).into_response()
+    }
+}
+// ANCHOR_END: dav-error

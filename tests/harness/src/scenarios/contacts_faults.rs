@@ -1,0 +1,82 @@
+//! A service with address books whose database goes away, and which is killed. The tests do that themselves, one after the other,
+//! and leave it as they have found it.
+
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use workshop_base::workspace::Workspace;
+
+use super::outage::settled;
+use super::{Place, Played, Scenario, Stage, When, verdict};
+use crate::build::launch::Launch;
+use crate::request::failure::Failure;
+use crate::request::http::Client;
+use crate::scenarios::ContractTest;
+use crate::service::Service;
+
+pub use super::asked as test;
+
+/// `DATABASE_TIMEOUT_MS`: short, since a learner waits for it.
+const TIMEOUT: Duration = Duration::from_millis(400);
+
+pub static SCENARIO: Scenario = Scenario {
+    of_the_contract: false,
+    ..Scenario::new("contacts_faults", When::Brief, |place, tests| {
+        Box::pin(play(place, tests))
+    })
+};
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    let stage = place.stage(TIMEOUT).await?;
+    // What it answers then, the tests will see.
+    let _ = settled(&stage.context.client, "/ready").await;
+    let faults = Faults {
+        client: stage.context.client.clone(),
+        workspace: place.workspace.clone(),
+        launch: place.launch.clone(),
+        stage: Mutex::new(stage),
+    };
+    let mut verdicts = Vec::new();
+    for test in tests {
+        faults.stage.lock().await.service.begin_log();
+        let result = (test.judge)(&faults).await;
+        let stage = faults.stage.lock().await;
+        verdicts.push(verdict(result, || stage.log_tail())?);
+    }
+    Ok(faults.stage.into_inner().leaves_with(verdicts))
+}
+
+/// What such a test has at hand.
+pub struct Faults {
+    /// Sends requests to the service, which stays at its address.
+    pub client: Client,
+    workspace: Workspace,
+    launch: Launch,
+    stage: Mutex<Stage>,
+}
+
+impl Faults {
+    /// Takes the database away.
+    pub async fn cut(&self) {
+        self.stage.lock().await.context.proxy.cut().await;
+    }
+
+    /// Gives the database back.
+    pub async fn restore(&self) {
+        self.stage.lock().await.context.proxy.restore().await;
+    }
+
+    /// Kills the service and starts it again, at the same address and on the same database.
+    pub async fn kill_and_start(&self) -> Result<(), Failure> {
+        let mut stage = self.stage.lock().await;
+        let (address, settings) = (stage.service.address(), stage.context.settings.clone());
+        stage.service.kill();
+        let started = Service::start_at(&self.workspace, &self.launch, &settings, address).await;
+        stage.service = started.map_err(|error| {
+            let expected = "a service that starts again after it was killed";
+            Failure::new(expected, error.trouble().to_string())
+        })?;
+        drop(stage);
+        settled(&self.client, "/ready").await.map(drop)
+    }
+}

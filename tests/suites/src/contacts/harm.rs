@@ -1,0 +1,177 @@
+//! Tests: what a client sends that is wrong, too much, or meant to do harm.
+
+use sqlx::Executor;
+
+use super::cards::{card, of_length, with};
+use super::client::{AddressBook, BOOK, element, method, prop};
+use super::multistatus::{CARDDAV, expect_rule};
+use workshop_harness::contract::{Context, TestResult, has_status};
+use workshop_harness::http::Body;
+
+/// The largest vCard and the largest body of XML, in bytes.
+const MAX_VCARD: usize = 102_400;
+const MAX_XML: usize = 65_536;
+
+pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let good = card("not-a-card", "Ada Lovelace");
+    let cut = good.len() / 2;
+    let long_uid = "x".repeat(3000);
+    let texts: [&[u8]; 15] = [
+        b"",
+        b"hello",
+        good.repeat(2).as_bytes(),
+        good.replace("FN:Ada Lovelace\r\n", "").as_bytes(),
+        good.replace("UID:not-a-card\r\n", "").as_bytes(),
+        good.replace("UID:not-a-card", "UID:").as_bytes(),
+        good.replace("UID:not-a-card", &format!("UID:{long_uid}")).as_bytes(),
+        good.replace("VERSION:4.0\r\n", "").as_bytes(),
+        good.replace("4.0", "2.1").as_bytes(),
+        good.replace("END:VCARD\r\n", "").as_bytes(),
+        good.replace("BEGIN:VCARD\r\n", "").as_bytes(),
+        &good.as_bytes()[..cut],
+        b"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:not-a-card\r\nFN:\xff\xfe\r\nEND:VCARD\r\n",
+        b"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:not-a-card\r\nFN:a\0b\r\nEND:VCARD\r\n",
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01",
+    ];
+    for bytes in texts {
+        let content_type = Some("text/vcard");
+        let answer = ada.put_body("not-a-card.vcf", Body { content_type, bytes }).await?;
+        expect_rule(&answer, 403, CARDDAV, "valid-address-data")?;
+    }
+    has_status(404)(&ada.get("not-a-card.vcf").await?)?;
+    // Names are the same in small letters, and what is unknown is kept.
+    let odd = with("odd", "Ada", "X-ODD;X-PARAMETER=1:2\r\n").replace("VCARD", "vcard");
+    ada.put("odd.vcf", &odd).await?.expect_status(201)?;
+    Ok(())
+}
+
+pub async fn another_type_than_a_vcard_answers_415(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let text = card("typed", "Typed");
+    let bytes = text.as_bytes();
+    for content_type in [
+        None,
+        Some("application/json"),
+        Some("text/plain"),
+        Some("text/vcard; charset=iso-8859-1"),
+    ] {
+        let answer = ada.put_body("typed.vcf", Body { content_type, bytes }).await?;
+        expect_rule(&answer, 415, CARDDAV, "supported-address-data")?;
+    }
+    let packed = ada.with("Content-Encoding", "gzip").put("typed.vcf", &text).await?;
+    packed.expect_status(415)?;
+    has_status(404)(&ada.get("typed.vcf").await?)
+        .map(drop)
+        .map_err(Into::into)
+}
+
+pub async fn a_vcard_that_is_too_large_answers_413(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    ada.put("large.vcf", &of_length("large", MAX_VCARD)).await?.expect_status(201)?;
+    for length in [MAX_VCARD + 1, 10 << 20] {
+        let answer = ada.put("larger.vcf", &of_length("larger", length)).await?;
+        answer.expect_status(413)?;
+    }
+    has_status(404)(&ada.get("larger.vcf").await?)?;
+    ada.delete("large.vcf").await?.expect_status(204)?;
+    Ok(())
+}
+
+/// A document whose entities would be gigabytes.
+fn billion_laughs() -> String {
+    let mut entities = r#"<!ENTITY l0 "lol">"#.to_owned();
+    for level in 1..10 {
+        let below = format!("&l{};", level - 1).repeat(10);
+        entities += &format!(r#"<!ENTITY l{level} "{below}">"#);
+    }
+    format!(
+        r#"<?xml version="1.0"?><!DOCTYPE propfind [{entities}]><propfind xmlns="DAV:"><prop><displayname>&l9;</displayname></prop></propfind>"#
+    )
+}
+
+fn nested(depth: usize) -> String {
+    let inside = depth - 3;
+    let tags = "<a>".repeat(inside) + &"</a>".repeat(inside);
+    element("propfind", &format!("<D:prop><D:displayname/>{}</D:prop>", format_args!("<b>{tags}</b>")))
+}
+
+pub async fn xml_that_could_do_harm_is_refused(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let external = r#"<?xml version="1.0"?><!DOCTYPE p [<!ENTITY f SYSTEM "file:///etc/passwd">]><propfind xmlns="DAV:"><prop><displayname>&f;</displayname></prop></propfind>"#;
+    let plain_dtd = r#"<!DOCTYPE propfind><propfind xmlns="DAV:"><allprop/></propfind>"#;
+    let laughs = billion_laughs();
+    let deep = nested(33);
+    let very_deep = "<a>".repeat(20_000);
+    let good = element("propfind", &prop(&["D:displayname"]));
+    let cut = &good[..good.len() - 5];
+    let unbound = r#"<E:propfind><E:allprop/></E:propfind>"#;
+    let documents = [&*laughs, external, plain_dtd, &deep, &very_deep, cut, unbound, "no XML", "<a/>"];
+    for document in documents {
+        let answer = ada.propfind(BOOK, "0", Some(document)).await?;
+        answer.expect_status(400)?;
+    }
+    ada.propfind(BOOK, "0", Some(&nested(32))).await?.expect_status(207)?;
+
+    let large = |length: usize| {
+        let padding = " ".repeat(length - good.len());
+        good.replace("<D:prop>", &format!("{padding}<D:prop>"))
+    };
+    ada.propfind(BOOK, "0", Some(&large(MAX_XML))).await?.expect_status(207)?;
+    for length in [MAX_XML + 1, 10 << 20] {
+        ada.propfind(BOOK, "0", Some(&large(length))).await?.expect_status(413)?;
+    }
+
+    let depth = ada.client.with("Depth", Some("0"));
+    let utf_16: Vec<u8> = good.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let utf_16 = [&[0xFE, 0xFF], &*utf_16].concat();
+    let latin = good.replace("utf-8", "iso-8859-1");
+    for (content_type, bytes) in [
+        ("application/xml", &*utf_16),
+        ("application/xml", latin.as_bytes()),
+        ("text/xml; charset=utf-16", good.as_bytes()),
+        ("application/json", good.as_bytes()),
+    ] {
+        let content_type = Some(content_type);
+        let body = Some(Body { content_type, bytes });
+        let answer = depth.send_body(method("PROPFIND"), BOOK, body).await?;
+        answer.expect_status(415)?;
+    }
+    let broken = good.replace("D:displayname", "D:display\u{1}name");
+    ada.propfind(BOOK, "0", Some(&broken)).await?.expect_status(400)?;
+    Ok(())
+}
+
+/// Has the database say that its disk is full, whenever a contact is written.
+const FULL: &str = "
+    CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
+    CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE ON contacts
+        FOR EACH ROW EXECUTE FUNCTION disk_full();";
+const NOT_FULL: &str = "DROP TRIGGER disk_full ON contacts; DROP FUNCTION disk_full();";
+
+pub async fn a_full_disk_answers_507(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    ada.keep("disk.vcf", &card("disk", "Before")).await?;
+    let token = ada.token().await?;
+    let mut database = context.database.lock().await;
+    database.execute(FULL).await?;
+    let (written, created) = (
+        ada.put("disk.vcf", &card("disk", "Lost")).await,
+        ada.put("disk-2.vcf", &card("disk-2", "Lost")).await,
+    );
+    database.execute(NOT_FULL).await?;
+    for answer in [written?, created?] {
+        let status = answer.status();
+        answer.expect([503, 507].contains(&status), "status 507 or 503", format!("status {status}"))?;
+    }
+    let before = ada.get("disk.vcf").await?;
+    before.expect(before.text().contains("Before"), "the contact as it was", before.text())?;
+    has_status(404)(&ada.get("disk-2.vcf").await?)?;
+    // Nothing half written is in the book's count of changes either.
+    let now = ada.token().await?;
+    let got = format!("the token {now}");
+    workshop_harness::contract::expect(now == token, format!("the token {token}"), got)?;
+    ada.put("disk.vcf", &card("disk", "After")).await?.expect_status(204)?;
+    Ok(())
+}

@@ -2,8 +2,9 @@
 
 use crate::{
     dav_error::DavError,
+    markup::CARDDAV,
     vcard::Card,
-    xml::{CARDDAV, Element},
+    xml::Element,
 };
 
 /// The properties of a vCard that a filter may look at.

@@ -14,6 +14,7 @@ mod get;
 mod health;
 mod health_check;
 mod logging;
+mod markup;
 mod migrations;
 mod multiget;
 mod multistatus;

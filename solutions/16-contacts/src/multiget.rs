@@ -7,12 +7,13 @@ use axum::http::Uri;
 use crate::{
     contacts::{self, Contact},
     error::Error,
+    markup::DAV,
     multistatus::Multistatus,
     paths::{self, Resource},
     properties::{Asked, Described},
     service::Service,
     users::User,
-    xml::{DAV, Element},
+    xml::Element,
 };
 
 /// Answers each contact that is asked for, or that it is not there.

@@ -11,13 +11,14 @@ use crate::{
     dav_error::DavError,
     error::Error,
     get,
+    markup::DAV,
     multistatus::Multistatus,
     paths::{self, Resource},
     properties::{Asked, Described},
     service::Service,
     sync::Book,
     users::User,
-    xml::{self, DAV},
+    xml,
 };
 
 /// How far below a resource a request looks.

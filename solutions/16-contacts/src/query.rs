@@ -4,6 +4,7 @@ use crate::{
     contacts,
     error::Error,
     filter::Filter,
+    markup::CARDDAV,
     multistatus::Multistatus,
     paths,
     properties::{Asked, Described},
@@ -11,7 +12,7 @@ use crate::{
     service::Service,
     users::User,
     vcard::Card,
-    xml::{CARDDAV, Element},
+    xml::Element,
 };
 
 /// Answers the contacts that match, at most as many as are asked for. The filter looks at each contact of the book: a person's

@@ -8,11 +8,12 @@ use axum::{
 use crate::{
     dav_error::DavError,
     error::Error,
+    markup::{CARDDAV, DAV},
     multiget, query,
     service::Service,
     sync_report,
     users::User,
-    xml::{self, CARDDAV, DAV, Element},
+    xml::{self, Element},
 };
 
 /// Answers a report on the user's address book.

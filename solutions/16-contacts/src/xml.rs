@@ -1,4 +1,4 @@
-//! XML: the bodies of requests, read into a small tree, and what every XML that is written needs.
+//! XML: the bodies of requests, read into a small tree.
 //!
 //! A body comes from somebody else. So it may not bring a DTD, which could declare entities that grow to gigabytes or name files
 //! of this machine, and its elements may not be nested more deeply than any request of WebDAV needs.
@@ -14,15 +14,6 @@ use quick_xml::{
 };
 
 use crate::{body, error::Error};
-
-/// The namespaces of WebDAV, of CardDAV and of Apple's calendar server, which many clients ask for.
-pub const DAV: &str = "DAV:";
-pub const CARDDAV: &str = "urn:ietf:params:xml:ns:carddav";
-pub const CALENDAR_SERVER: &str = "http://calendarserver.org/ns/";
-
-/// What every XML that is written begins with, and its content type.
-pub const DECLARATION: &str = r#"<?xml version="1.0" encoding="utf-8"?>"#;
-pub const CONTENT_TYPE: &str = "application/xml; charset=utf-8";
 
 /// The largest body, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
@@ -134,11 +125,12 @@ fn read(text: &str) -> Result<Element, Error> {
     let mut open = vec![Element::default()];
     loop {
         let (namespace, event) = reader.read_resolved_event().map_err(|_| MALFORMED)?;
+        let depth = open.len();
         let Some(innermost) = open.last_mut() else {
             return Err(MALFORMED);
         };
         match event {
-            Event::Start(start) if open.len() <= MAX_DEPTH => {
+            Event::Start(start) if depth <= MAX_DEPTH => {
                 open.push(element(namespace, &start)?);
             }
             Event::Start(_) => return Err(TOO_DEEP),
@@ -214,26 +206,10 @@ fn refuse_other_encodings(declaration: &BytesDecl) -> Result<(), Error> {
     }
 }
 
-/// A text as it can be put between two tags or into an attribute. A reader of XML would take a carriage return for a line feed,
-/// so it is written as a reference: a vCard keeps its line breaks.
-pub fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\r' => escaped += "&#13;",
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::markup::DAV;
 
     fn detail(text: &str) -> String {
         read(text).expect_err(text).to_string()

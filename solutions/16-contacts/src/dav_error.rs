@@ -59,7 +59,10 @@ impl DavError {
     /// The answer.
     pub fn to_response(&self) -> Response {
         let element = self.element();
-        let body = format!("{}<D:error{NAMESPACES}>{element}</D:error>", markup::DECLARATION);
+        let body = format!(
+            "{}<D:error{NAMESPACES}>{element}</D:error>",
+            markup::DECLARATION
+        );
         let content_type = [(CONTENT_TYPE, markup::CONTENT_TYPE)];
         (self.status(), content_type, body).into_response()
     }

@@ -59,7 +59,9 @@ impl Asked {
         if body.child(DAV, "allprop").is_some() {
             return Ok(all(What::AllValues));
         }
-        Err(Error::BadRequest("the body must ask for prop, allprop or propname"))
+        Err(Error::BadRequest(
+            "the body must ask for prop, allprop or propname",
+        ))
     }
 
     /// The names, in their order.
@@ -74,7 +76,9 @@ impl Asked {
 
     /// Whether the contacts themselves are asked for.
     pub fn wants_vcards(&self) -> bool {
-        self.names.iter().any(|name| name.is(CARDDAV, "address-data"))
+        self.names
+            .iter()
+            .any(|name| name.is(CARDDAV, "address-data"))
     }
 
     /// What is shown of a value.

@@ -56,7 +56,10 @@ pub async fn propfind(
     let depth = Depth::of(request.headers())?;
     let (head, body) = request.into_parts();
     let body = xml::read_body(&head.headers, body).await?;
-    if body.as_ref().is_some_and(|body| !body.name.is(DAV, "propfind")) {
+    if body
+        .as_ref()
+        .is_some_and(|body| !body.name.is(DAV, "propfind"))
+    {
         return Err(Error::BadRequest("the body must be a propfind"));
     }
     let asked = Asked::of(body.as_ref())?;

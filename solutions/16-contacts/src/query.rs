@@ -17,11 +17,7 @@ use crate::{
 
 /// Answers the contacts that match, at most as many as are asked for. The filter looks at each contact of the book: a person's
 /// book is small, and what a filter may ask for is not in any column.
-pub async fn query(
-    service: &Service,
-    user: &User,
-    report: &Element,
-) -> Result<Multistatus, Error> {
+pub async fn query(service: &Service, user: &User, report: &Element) -> Result<Multistatus, Error> {
     let asked = Asked::of(Some(report))?;
     let filter = report.child(CARDDAV, "filter");
     let filter = Filter::of(filter.ok_or(Error::BadRequest("a query must have a filter"))?)?;

@@ -17,11 +17,7 @@ use crate::{
 };
 
 /// Answers a report on the user's address book.
-pub async fn report(
-    service: &Service,
-    user: &User,
-    request: Request,
-) -> Result<Response, Error> {
+pub async fn report(service: &Service, user: &User, request: Request) -> Result<Response, Error> {
     let (head, body) = request.into_parts();
     let body = xml::read_body(&head.headers, body).await?;
     let body = body.ok_or(Error::BadRequest("a report must have a body"))?;
@@ -49,6 +45,8 @@ pub fn limit(report: &Element, namespace: &str) -> Result<Option<usize>, Error> 
     let most = most.and_then(|most| most.text.trim().parse().ok());
     match most {
         Some(most @ 1..) => Ok(Some(most)),
-        _ => Err(Error::BadRequest("nresults must be a whole number, 1 or more")),
+        _ => Err(Error::BadRequest(
+            "nresults must be a whole number, 1 or more",
+        )),
     }
 }

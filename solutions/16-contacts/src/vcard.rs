@@ -38,7 +38,9 @@ impl Card {
         let card = Card(properties.collect());
         let whole = card.count("BEGIN") == 0 && card.count("END") == 0;
         let known = card.count("VERSION") == 1
-            && card.values("VERSION").any(|version| version == "3.0" || version == "4.0");
+            && card
+                .values("VERSION")
+                .any(|version| version == "3.0" || version == "4.0");
         let uid = card.uid();
         let usable_uid = !uid.trim().is_empty() && uid.chars().count() <= MAX_UID;
         let named = card.count("FN") >= 1 && card.count("UID") == 1 && usable_uid;
@@ -57,7 +59,10 @@ impl Card {
     }
 
     fn count(&self, name: &str) -> usize {
-        self.0.iter().filter(|property| property.name == name).count()
+        self.0
+            .iter()
+            .filter(|property| property.name == name)
+            .count()
     }
 }
 // ANCHOR_END: vcard

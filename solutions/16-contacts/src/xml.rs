@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, header},
 };
 use quick_xml::{
-    NsReader,
+    NsReader, XmlVersion,
     events::{BytesDecl, BytesRef, BytesStart, Event},
     name::ResolveResult,
 };
@@ -103,7 +103,8 @@ pub fn is_utf8_of(content_type: &str, media_types: &[&str]) -> bool {
     let media_type = parts.next().unwrap_or_default();
     let other_charset = parts.any(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or_default();
-        name.eq_ignore_ascii_case("charset") && !value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+        name.eq_ignore_ascii_case("charset")
+            && !value.trim_matches('"').eq_ignore_ascii_case("utf-8")
     });
     !other_charset
         && media_types
@@ -166,7 +167,9 @@ fn element(namespace: ResolveResult, start: &BytesStart) -> Result<Element, Erro
     };
     let attributes = start.attributes().map(|attribute| {
         let attribute = attribute.map_err(|_| MALFORMED)?;
-        let value = attribute.unescape_value().map_err(|_| MALFORMED)?;
+        let value = attribute
+            .normalized_value(XmlVersion::Implicit1_0)
+            .map_err(|_| MALFORMED)?;
         Ok((text(attribute.key.into_inner())?, value.into_owned()))
     });
     Ok(Element {
@@ -217,7 +220,8 @@ mod tests {
 
     #[test]
     fn names_are_known_by_their_namespaces_and_not_by_their_prefixes() {
-        let one = read(r#"<D:prop xmlns:D="DAV:"><D:getetag/><x xmlns="urn:x" a="1&amp;2"/></D:prop>"#);
+        let one =
+            read(r#"<D:prop xmlns:D="DAV:"><D:getetag/><x xmlns="urn:x" a="1&amp;2"/></D:prop>"#);
         let one = one.unwrap();
         assert!(one.name.is(DAV, "prop"));
         assert!(one.child(DAV, "getetag").is_some());
@@ -229,7 +233,9 @@ mod tests {
 
     #[test]
     fn text_is_what_it_means() {
-        let text = read("<a>1 &lt; 2 <![CDATA[& ]]>&#x41;<!-- not this --></a>").unwrap().text;
+        let text = read("<a>1 &lt; 2 <![CDATA[& ]]>&#x41;<!-- not this --></a>")
+            .unwrap()
+            .text;
         assert_eq!(text, "1 < 2 & A");
     }
 
@@ -245,7 +251,9 @@ mod tests {
             detail(r#"<?xml version="1.0" encoding="utf-16"?><a/>"#),
             NOT_UTF8.to_string()
         );
-        for malformed in ["", "a", "<a>", "<a></b>", "<a/><a/>", "<a/>b", "<D:a/>", "</a>"] {
+        for malformed in [
+            "", "a", "<a>", "<a></b>", "<a/><a/>", "<a/>b", "<D:a/>", "</a>",
+        ] {
             assert_eq!(detail(malformed), MALFORMED.to_string(), "{malformed}");
         }
     }

@@ -42,7 +42,9 @@ impl Condition {
 /// The header is neither `*` nor a list of tags.
 pub fn none_match(headers: &HeaderMap) -> Result<Vec<String>, Error> {
     let tags = tags(headers, &IF_NONE_MATCH)?.unwrap_or_default();
-    let strong = tags.iter().map(|tag| tag.trim_start_matches("W/").to_owned());
+    let strong = tags
+        .iter()
+        .map(|tag| tag.trim_start_matches("W/").to_owned());
     Ok(strong.collect())
 }
 
@@ -53,7 +55,8 @@ pub fn names(tags: &[String], etag: &str) -> bool {
 
 /// All tags in all headers of this name; `None` when there is no such header.
 fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Vec<String>>, Error> {
-    let malformed = || Error::BadRequest("If-Match and If-None-Match must be * or a list of entity tags");
+    let malformed =
+        || Error::BadRequest("If-Match and If-None-Match must be * or a list of entity tags");
     let mut tags = None;
     for header in headers.get_all(name) {
         let list = header.to_str().map_err(|_| malformed())?;

@@ -152,7 +152,9 @@ async fn replace(
     condition: &Condition,
 ) -> sqlx::Result<bool> {
     let (owner, name) = (contact.owner, contact.name);
-    todo!("replace {name} of {owner} in change {revision} if {condition:?} holds, on {transaction:?}")
+    todo!(
+        "replace {name} of {owner} in change {revision} if {condition:?} holds, on {transaction:?}"
+    )
 }
 
 /// Creates a contact where none is, and says whether it has. There may be the row of one that was deleted.

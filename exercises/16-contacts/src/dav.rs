@@ -8,9 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{
-    delete, error::Error, get, paths::Resource, propfind, put, report, service::Service,
-};
+use crate::{delete, error::Error, get, paths::Resource, propfind, put, report, service::Service};
 
 // ANCHOR: methods
 /// Answers every request that no other route takes. Who asks is judged first, whose path it is next.
@@ -26,11 +24,11 @@ pub async fn serve(
         ("PROPFIND", _) => propfind::propfind(&service, &user, &resource, request).await,
         ("REPORT", Resource::Book) => report::report(&service, &user, request).await,
         ("GET" | "HEAD", Resource::Contact { name }) => {
-            get::get(&service, &user, name, &request).await
+            get::get(&service, &user, name, request.headers()).await
         }
         ("PUT", Resource::Contact { name }) => put::put(&service, &user, name, request).await,
         ("DELETE", Resource::Contact { name }) => {
-            delete::delete(&service, &user, name, &request).await
+            delete::delete(&service, &user, name, request.headers()).await
         }
         _ => Err(Error::MethodNotAllowed(resource.allow())),
     }

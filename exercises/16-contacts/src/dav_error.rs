@@ -5,7 +5,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{multistatus::NAMESPACES, xml};
+use crate::markup::{self, NAMESPACES};
 
 // ANCHOR: dav-error
 /// A rule that a request breaks. A client finds it by the name of an element in the body.
@@ -51,7 +51,7 @@ impl DavError {
             DavError::ValidAddressData => "<C:valid-address-data/>".to_owned(),
             DavError::NoUidConflict(path) => format!(
                 "<C:no-uid-conflict><D:href>{}</D:href></C:no-uid-conflict>",
-                xml::escaped(path)
+                markup::escaped(path)
             ),
         }
     }
@@ -59,8 +59,11 @@ impl DavError {
     /// The answer.
     pub fn to_response(&self) -> Response {
         let element = self.element();
-        let body = format!("{}<D:error{NAMESPACES}>{element}</D:error>", xml::DECLARATION);
-        let content_type = [(CONTENT_TYPE, xml::CONTENT_TYPE)];
+        let body = format!(
+            "{}<D:error{NAMESPACES}>{element}</D:error>",
+            markup::DECLARATION
+        );
+        let content_type = [(CONTENT_TYPE, markup::CONTENT_TYPE)];
         (self.status(), content_type, body).into_response()
     }
 }

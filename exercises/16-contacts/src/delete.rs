@@ -1,8 +1,7 @@
 //! DELETE: one contact.
 
 use axum::{
-    extract::Request,
-    http::StatusCode,
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
 
@@ -20,14 +19,12 @@ pub async fn delete(
     service: &Service,
     user: &User,
     name: &str,
-    request: &Request,
+    headers: &HeaderMap,
 ) -> Result<Response, Error> {
-    let condition = Condition::of(request.headers())?;
+    let condition = Condition::of(headers)?;
     let deleted = service
         .database
-        .run(async |connection| {
-            contacts::delete(connection, user.name(), name, &condition).await
-        })
+        .run(async |connection| contacts::delete(connection, user.name(), name, &condition).await)
         .await?;
     match deleted {
         Deleted::Yes => Ok(StatusCode::NO_CONTENT.into_response()),

@@ -13,9 +13,7 @@ use sqlx::error::BoxDynError;
 use thiserror::Error;
 use tracing::{error, warn};
 
-use crate::{
-    causes::with_causes, dav_error::DavError, problem::Problem, rate_limit::RateLimit,
-};
+use crate::{causes::with_causes, dav_error::DavError, problem::Problem, rate_limit::RateLimit};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.

@@ -1,10 +1,6 @@
 //! The filter of a query, by RFC 6352, section 10.5: which contacts it lets through.
 
-use crate::{
-    dav_error::DavError,
-    vcard::Card,
-    xml::{CARDDAV, Element},
-};
+use crate::{dav_error::DavError, markup::CARDDAV, vcard::Card, xml::Element};
 
 /// The properties of a vCard that a filter may look at.
 const LOOKED_AT: [&str; 7] = ["FN", "N", "EMAIL", "TEL", "UID", "NICKNAME", "ORG"];
@@ -63,7 +59,10 @@ impl Filter {
 
     /// Whether the contact matches. A filter without conditions lets all through.
     pub fn lets_through(&self, card: &Card) -> bool {
-        let mut holds = self.conditions.iter().map(|condition| condition.holds(card));
+        let mut holds = self
+            .conditions
+            .iter()
+            .map(|condition| condition.holds(card));
         match self.all || self.conditions.is_empty() {
             true => holds.all(|holds| holds),
             false => holds.any(|holds| holds),
@@ -106,7 +105,9 @@ impl PropertyCondition {
             Required::NotThere => values.is_empty(),
             Required::There => !values.is_empty(),
             Required::Matching { all: true, texts } => texts.iter().all(|text| text.holds(&values)),
-            Required::Matching { all: false, texts } => texts.iter().any(|text| text.holds(&values)),
+            Required::Matching { all: false, texts } => {
+                texts.iter().any(|text| text.holds(&values))
+            }
         }
     }
 }

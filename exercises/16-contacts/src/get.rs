@@ -1,9 +1,8 @@
 //! GET and HEAD: one contact, byte for byte as it was put.
 
 use axum::{
-    extract::Request,
     http::{
-        StatusCode,
+        HeaderMap, StatusCode,
         header::{CONTENT_TYPE, ETAG, LAST_MODIFIED},
     },
     response::{IntoResponse, Response},
@@ -23,9 +22,9 @@ pub async fn get(
     service: &Service,
     user: &User,
     name: &str,
-    request: &Request,
+    headers: &HeaderMap,
 ) -> Result<Response, Error> {
-    let known = conditions::none_match(request.headers())?;
+    let known = conditions::none_match(headers)?;
     let contact = find(service, user, name).await?;
     let headers = [
         (ETAG, contact.etag.clone()),

@@ -14,6 +14,7 @@ mod get;
 mod health;
 mod health_check;
 mod logging;
+mod markup;
 mod migrations;
 mod multiget;
 mod multistatus;
@@ -43,8 +44,9 @@ mod xml;
 use std::{env, process::ExitCode, sync::Arc};
 
 use axum::{
-    Router, middleware,
+    Router,
     http::{StatusCode, header::LOCATION},
+    middleware,
     response::IntoResponse,
     routing::{any, get},
 };
@@ -83,9 +85,6 @@ fn routes(service: Arc<Service>) -> Router {
 
 /// The place where clients look first, by RFC 6764.
 async fn moved_to_the_entry() -> impl IntoResponse {
-    (
-        StatusCode::MOVED_PERMANENTLY,
-        [(LOCATION, "/")],
-    )
+    (StatusCode::MOVED_PERMANENTLY, [(LOCATION, "/")])
 }
 // ANCHOR_END: router

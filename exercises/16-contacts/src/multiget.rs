@@ -7,12 +7,13 @@ use axum::http::Uri;
 use crate::{
     contacts::{self, Contact},
     error::Error,
+    markup::DAV,
     multistatus::Multistatus,
     paths::{self, Resource},
     properties::{Asked, Described},
     service::Service,
     users::User,
-    xml::{DAV, Element},
+    xml::Element,
 };
 
 /// Answers each contact that is asked for, or that it is not there.
@@ -23,7 +24,8 @@ pub async fn multiget(
 ) -> Result<Multistatus, Error> {
     let asked = Asked::of(Some(report))?;
     let hrefs = report.children(DAV, "href").map(|href| href.text.trim());
-    let hrefs: Vec<(&str, Option<String>)> = hrefs.map(|href| (href, name_at(href, user))).collect();
+    let hrefs: Vec<(&str, Option<String>)> =
+        hrefs.map(|href| (href, name_at(href, user))).collect();
     let names = hrefs.iter().filter_map(|(_, name)| name.clone());
     let names: Vec<String> = names.collect();
 
@@ -42,11 +44,11 @@ pub async fn multiget(
     for (href, name) in &hrefs {
         let contact = name.as_deref().and_then(|name| found.get(name));
         match contact {
-            Some(contact) => answer.describe(
-                &paths::contact(user, &contact.name),
-                &asked,
-                |name| Described::Contact(contact).value(name, user),
-            ),
+            Some(contact) => {
+                answer.describe(&paths::contact(user, &contact.name), &asked, |name| {
+                    Described::Contact(contact).value(name, user)
+                })
+            }
             None => answer.missing(href),
         }
     }

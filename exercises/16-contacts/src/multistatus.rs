@@ -5,14 +5,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{properties::Asked, xml, xml::Name};
-
-/// The namespaces that the answers use.
-pub const NAMESPACES: &str = concat!(
-    r#" xmlns:D="DAV:""#,
-    r#" xmlns:C="urn:ietf:params:xml:ns:carddav""#,
-    r#" xmlns:S="http://calendarserver.org/ns/""#
-);
+use crate::{
+    markup::{self, CALENDAR_SERVER, CARDDAV, DAV, NAMESPACES},
+    properties::Asked,
+    xml::Name,
+};
 
 // ANCHOR: multistatus
 /// The body of a 207, as far as it is written.
@@ -23,7 +20,7 @@ pub struct Multistatus {
 impl Multistatus {
     /// One that says nothing yet.
     pub fn new() -> Multistatus {
-        let xml = format!("{}<D:multistatus{NAMESPACES}>", xml::DECLARATION);
+        let xml = format!("{}<D:multistatus{NAMESPACES}>", markup::DECLARATION);
         Multistatus { xml }
     }
 
@@ -44,7 +41,7 @@ impl Multistatus {
                 None => missing += &element(name, ""),
             }
         }
-        self.xml += &format!("<D:response><D:href>{}</D:href>", xml::escaped(path));
+        self.xml += &format!("<D:response><D:href>{}</D:href>", markup::escaped(path));
         if !found.is_empty() || missing.is_empty() {
             self.propstat(&found, "200 OK");
         }
@@ -72,7 +69,7 @@ impl Multistatus {
     }
 
     fn status(&mut self, path: &str, status: &str, reason: &str) {
-        let path = xml::escaped(path);
+        let path = markup::escaped(path);
         self.xml += &format!(
             "<D:response><D:href>{path}</D:href><D:status>HTTP/1.1 {status}</D:status>{reason}</D:response>"
         );
@@ -80,14 +77,14 @@ impl Multistatus {
 
     /// Says up to where the client knows the book now.
     pub fn sync_token(&mut self, token: &str) {
-        self.xml += &format!("<D:sync-token>{}</D:sync-token>", xml::escaped(token));
+        self.xml += &format!("<D:sync-token>{}</D:sync-token>", markup::escaped(token));
     }
 }
 
 impl IntoResponse for Multistatus {
     fn into_response(self) -> Response {
         let body = self.xml + "</D:multistatus>";
-        let content_type = [(CONTENT_TYPE, xml::CONTENT_TYPE)];
+        let content_type = [(CONTENT_TYPE, markup::CONTENT_TYPE)];
         (StatusCode::MULTI_STATUS, content_type, body).into_response()
     }
 }
@@ -97,13 +94,13 @@ impl IntoResponse for Multistatus {
 fn element(name: &Name, content: &str) -> String {
     let Name { namespace, local } = name;
     let (tag, declaration) = match namespace.as_str() {
-        xml::DAV => (format!("D:{local}"), String::new()),
-        xml::CARDDAV => (format!("C:{local}"), String::new()),
-        xml::CALENDAR_SERVER => (format!("S:{local}"), String::new()),
+        DAV => (format!("D:{local}"), String::new()),
+        CARDDAV => (format!("C:{local}"), String::new()),
+        CALENDAR_SERVER => (format!("S:{local}"), String::new()),
         "" => (local.clone(), String::new()),
         other => (
             format!("x:{local}"),
-            format!(r#" xmlns:x="{}""#, xml::escaped(other)),
+            format!(r#" xmlns:x="{}""#, markup::escaped(other)),
         ),
     };
     match content {

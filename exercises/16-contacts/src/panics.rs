@@ -2,7 +2,12 @@
 
 use std::panic::AssertUnwindSafe;
 
-use axum::{extract::Request, http::StatusCode, middleware::Next, response::{IntoResponse, Response}};
+use axum::{
+    extract::Request,
+    http::StatusCode,
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
 use futures_util::FutureExt;
 
 use crate::problem::Problem;

@@ -8,11 +8,12 @@ use std::{
 use crate::{
     contacts::Contact,
     error::Error,
+    markup::{self, CALENDAR_SERVER, CARDDAV, DAV},
     paths,
     put::MAX_VCARD_BYTES,
     sync::Book,
     users::User,
-    xml::{self, CALENDAR_SERVER, CARDDAV, DAV, Element, Name},
+    xml::{Element, Name},
 };
 
 // ANCHOR: asked
@@ -58,7 +59,9 @@ impl Asked {
         if body.child(DAV, "allprop").is_some() {
             return Ok(all(What::AllValues));
         }
-        Err(Error::BadRequest("the body must ask for prop, allprop or propname"))
+        Err(Error::BadRequest(
+            "the body must ask for prop, allprop or propname",
+        ))
     }
 
     /// The names, in their order.
@@ -73,7 +76,9 @@ impl Asked {
 
     /// Whether the contacts themselves are asked for.
     pub fn wants_vcards(&self) -> bool {
-        self.names.iter().any(|name| name.is(CARDDAV, "address-data"))
+        self.names
+            .iter()
+            .any(|name| name.is(CARDDAV, "address-data"))
     }
 
     /// What is shown of a value.
@@ -147,7 +152,7 @@ impl Described<'_> {
             "current-user-privilege-set" => self.is_owned().then(|| PRIVILEGES.to_owned()),
             "supported-report-set" => self.book().map(|_| REPORTS.to_owned()),
             "sync-token" => Some(self.book()?.token()),
-            "getetag" => Some(xml::escaped(&self.contact()?.etag)),
+            "getetag" => Some(markup::escaped(&self.contact()?.etag)),
             "getcontenttype" => self.contact().map(|_| CONTENT_TYPE.to_owned()),
             "getcontentlength" => Some(self.contact()?.length.to_string()),
             "getlastmodified" => Some(last_modified(self.contact()?)),
@@ -161,7 +166,7 @@ impl Described<'_> {
             ("supported-address-data", Described::Book(_)) => Some(ADDRESS_DATA.to_owned()),
             ("max-resource-size", Described::Book(_)) => Some(MAX_VCARD_BYTES.to_string()),
             ("address-data", Described::Contact(contact)) => {
-                contact.vcard.as_deref().map(xml::escaped)
+                contact.vcard.as_deref().map(markup::escaped)
             }
             _ => None,
         }

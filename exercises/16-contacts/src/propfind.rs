@@ -11,13 +11,14 @@ use crate::{
     dav_error::DavError,
     error::Error,
     get,
+    markup::DAV,
     multistatus::Multistatus,
     paths::{self, Resource},
     properties::{Asked, Described},
     service::Service,
     sync::Book,
     users::User,
-    xml::{self, DAV},
+    xml,
 };
 
 /// How far below a resource a request looks.
@@ -55,7 +56,10 @@ pub async fn propfind(
     let depth = Depth::of(request.headers())?;
     let (head, body) = request.into_parts();
     let body = xml::read_body(&head.headers, body).await?;
-    if body.as_ref().is_some_and(|body| !body.name.is(DAV, "propfind")) {
+    if body
+        .as_ref()
+        .is_some_and(|body| !body.name.is(DAV, "propfind"))
+    {
         return Err(Error::BadRequest("the body must be a propfind"));
     }
     let asked = Asked::of(body.as_ref())?;

@@ -4,6 +4,7 @@ use crate::{
     contacts,
     error::Error,
     filter::Filter,
+    markup::CARDDAV,
     multistatus::Multistatus,
     paths,
     properties::{Asked, Described},
@@ -11,16 +12,12 @@ use crate::{
     service::Service,
     users::User,
     vcard::Card,
-    xml::{CARDDAV, Element},
+    xml::Element,
 };
 
 /// Answers the contacts that match, at most as many as are asked for. The filter looks at each contact of the book: a person's
 /// book is small, and what a filter may ask for is not in any column.
-pub async fn query(
-    service: &Service,
-    user: &User,
-    report: &Element,
-) -> Result<Multistatus, Error> {
+pub async fn query(service: &Service, user: &User, report: &Element) -> Result<Multistatus, Error> {
     let asked = Asked::of(Some(report))?;
     let filter = report.child(CARDDAV, "filter");
     let filter = Filter::of(filter.ok_or(Error::BadRequest("a query must have a filter"))?)?;

@@ -8,19 +8,16 @@ use axum::{
 use crate::{
     dav_error::DavError,
     error::Error,
+    markup::{CARDDAV, DAV},
     multiget, query,
     service::Service,
     sync_report,
     users::User,
-    xml::{self, CARDDAV, DAV, Element},
+    xml::{self, Element},
 };
 
 /// Answers a report on the user's address book.
-pub async fn report(
-    service: &Service,
-    user: &User,
-    request: Request,
-) -> Result<Response, Error> {
+pub async fn report(service: &Service, user: &User, request: Request) -> Result<Response, Error> {
     let (head, body) = request.into_parts();
     let body = xml::read_body(&head.headers, body).await?;
     let body = body.ok_or(Error::BadRequest("a report must have a body"))?;
@@ -48,6 +45,8 @@ pub fn limit(report: &Element, namespace: &str) -> Result<Option<usize>, Error> 
     let most = most.and_then(|most| most.text.trim().parse().ok());
     match most {
         Some(most @ 1..) => Ok(Some(most)),
-        _ => Err(Error::BadRequest("nresults must be a whole number, 1 or more")),
+        _ => Err(Error::BadRequest(
+            "nresults must be a whole number, 1 or more",
+        )),
     }
 }

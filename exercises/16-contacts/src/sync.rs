@@ -111,7 +111,13 @@ mod tests {
         }
         let another = book.token().replace("01:", "02:");
         let padded = book.token().replace(":7", ":07");
-        for refused in [book.token_at(8), book.token_at(-1), another, padded, "7".into()] {
+        for refused in [
+            book.token_at(8),
+            book.token_at(-1),
+            another,
+            padded,
+            "7".into(),
+        ] {
             assert_eq!(of(&refused), None, "{refused}");
         }
     }

@@ -7,6 +7,7 @@ use axum::http::HeaderMap;
 use crate::{
     contacts::{self, Contact},
     error::Error,
+    markup::DAV,
     multistatus::Multistatus,
     paths,
     properties::{Asked, Described},
@@ -14,7 +15,7 @@ use crate::{
     service::Service,
     sync::{self, Book},
     users::User,
-    xml::{DAV, Element},
+    xml::Element,
 };
 
 /// Answers what has changed since the client's token, and the token for the next time. With a limit, the answer may be a part of

@@ -3,6 +3,8 @@
 //! The service stores what it was given, so it needs to know little of it: that it is one vCard, its UID, and the values that a
 //! filter looks at. A library that knows every type of every property would be a large part of what is compiled here.
 
+use crate::markup::is_text;
+
 /// The longest UID, in characters: an index of PostgreSQL holds no long ones.
 const MAX_UID: usize = 500;
 
@@ -38,7 +40,9 @@ impl Card {
         let card = Card(properties.collect());
         let whole = card.count("BEGIN") == 0 && card.count("END") == 0;
         let known = card.count("VERSION") == 1
-            && card.values("VERSION").any(|version| version == "3.0" || version == "4.0");
+            && card
+                .values("VERSION")
+                .any(|version| version == "3.0" || version == "4.0");
         let uid = card.uid();
         let usable_uid = !uid.trim().is_empty() && uid.chars().count() <= MAX_UID;
         let named = card.count("FN") >= 1 && card.count("UID") == 1 && usable_uid;
@@ -57,7 +61,10 @@ impl Card {
     }
 
     fn count(&self, name: &str) -> usize {
-        self.0.iter().filter(|property| property.name == name).count()
+        self.0
+            .iter()
+            .filter(|property| property.name == name)
+            .count()
     }
 }
 // ANCHOR_END: vcard
@@ -115,15 +122,6 @@ fn unescaped(value: &str) -> String {
         }
     }
     text
-}
-
-/// Whether a vCard and an XML document may have this character in them.
-fn is_text(character: char) -> bool {
-    match character {
-        '\t' | '\r' | '\n' => true,
-        '\u{FFFE}' | '\u{FFFF}' => false,
-        other => !other.is_ascii_control(),
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! XML: the bodies of requests, read into a small tree, and what every XML that is written needs.
+//! XML: the bodies of requests, read into a small tree.
 //!
 //! A body comes from somebody else. So it may not bring a DTD, which could declare entities that grow to gigabytes or name files
 //! of this machine, and its elements may not be nested more deeply than any request of WebDAV needs.
@@ -8,21 +8,12 @@ use axum::{
     http::{HeaderMap, header},
 };
 use quick_xml::{
-    NsReader,
+    NsReader, XmlVersion,
     events::{BytesDecl, BytesRef, BytesStart, Event},
     name::ResolveResult,
 };
 
-use crate::{body, error::Error};
-
-/// The namespaces of WebDAV, of CardDAV and of Apple's calendar server, which many clients ask for.
-pub const DAV: &str = "DAV:";
-pub const CARDDAV: &str = "urn:ietf:params:xml:ns:carddav";
-pub const CALENDAR_SERVER: &str = "http://calendarserver.org/ns/";
-
-/// What every XML that is written begins with, and its content type.
-pub const DECLARATION: &str = r#"<?xml version="1.0" encoding="utf-8"?>"#;
-pub const CONTENT_TYPE: &str = "application/xml; charset=utf-8";
+use crate::{body, error::Error, markup::is_text};
 
 /// The largest body, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
@@ -112,7 +103,8 @@ pub fn is_utf8_of(content_type: &str, media_types: &[&str]) -> bool {
     let media_type = parts.next().unwrap_or_default();
     let other_charset = parts.any(|parameter| {
         let (name, value) = parameter.split_once('=').unwrap_or_default();
-        name.eq_ignore_ascii_case("charset") && !value.trim_matches('"').eq_ignore_ascii_case("utf-8")
+        name.eq_ignore_ascii_case("charset")
+            && !value.trim_matches('"').eq_ignore_ascii_case("utf-8")
     });
     !other_charset
         && media_types
@@ -128,17 +120,21 @@ const NOT_UTF8: Error = Error::UnsupportedMediaType("the body must be XML in UTF
 // ANCHOR: read
 /// Reads a document into a tree.
 fn read(text: &str) -> Result<Element, Error> {
+    if !text.chars().all(is_text) {
+        return Err(MALFORMED);
+    }
     let mut reader = NsReader::from_str(text.trim_start_matches('\u{FEFF}'));
     reader.config_mut().expand_empty_elements = true; // <a/> comes as <a></a>
     // The elements that are open, the outermost first: it holds the document when it is closed.
     let mut open = vec![Element::default()];
     loop {
         let (namespace, event) = reader.read_resolved_event().map_err(|_| MALFORMED)?;
+        let depth = open.len();
         let Some(innermost) = open.last_mut() else {
             return Err(MALFORMED);
         };
         match event {
-            Event::Start(start) if open.len() <= MAX_DEPTH => {
+            Event::Start(start) if depth <= MAX_DEPTH => {
                 open.push(element(namespace, &start)?);
             }
             Event::Start(_) => return Err(TOO_DEEP),
@@ -174,7 +170,9 @@ fn element(namespace: ResolveResult, start: &BytesStart) -> Result<Element, Erro
     };
     let attributes = start.attributes().map(|attribute| {
         let attribute = attribute.map_err(|_| MALFORMED)?;
-        let value = attribute.unescape_value().map_err(|_| MALFORMED)?;
+        let value = attribute
+            .normalized_value(XmlVersion::Implicit1_0)
+            .map_err(|_| MALFORMED)?;
         Ok((text(attribute.key.into_inner())?, value.into_owned()))
     });
     Ok(Element {
@@ -214,26 +212,10 @@ fn refuse_other_encodings(declaration: &BytesDecl) -> Result<(), Error> {
     }
 }
 
-/// A text as it can be put between two tags or into an attribute. A reader of XML would take a carriage return for a line feed,
-/// so it is written as a reference: a vCard keeps its line breaks.
-pub fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\r' => escaped += "&#13;",
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::markup::DAV;
 
     fn detail(text: &str) -> String {
         read(text).expect_err(text).to_string()
@@ -241,7 +223,8 @@ mod tests {
 
     #[test]
     fn names_are_known_by_their_namespaces_and_not_by_their_prefixes() {
-        let one = read(r#"<D:prop xmlns:D="DAV:"><D:getetag/><x xmlns="urn:x" a="1&amp;2"/></D:prop>"#);
+        let one =
+            read(r#"<D:prop xmlns:D="DAV:"><D:getetag/><x xmlns="urn:x" a="1&amp;2"/></D:prop>"#);
         let one = one.unwrap();
         assert!(one.name.is(DAV, "prop"));
         assert!(one.child(DAV, "getetag").is_some());
@@ -253,7 +236,9 @@ mod tests {
 
     #[test]
     fn text_is_what_it_means() {
-        let text = read("<a>1 &lt; 2 <![CDATA[& ]]>&#x41;<!-- not this --></a>").unwrap().text;
+        let text = read("<a>1 &lt; 2 <![CDATA[& ]]>&#x41;<!-- not this --></a>")
+            .unwrap()
+            .text;
         assert_eq!(text, "1 < 2 & A");
     }
 
@@ -269,7 +254,17 @@ mod tests {
             detail(r#"<?xml version="1.0" encoding="utf-16"?><a/>"#),
             NOT_UTF8.to_string()
         );
-        for malformed in ["", "a", "<a>", "<a></b>", "<a/><a/>", "<a/>b", "<D:a/>", "</a>"] {
+        for malformed in [
+            "",
+            "a",
+            "<a>",
+            "<a></b>",
+            "<a/><a/>",
+            "<a/>b",
+            "<D:a/>",
+            "</a>",
+            "<a>\u{1}</a>",
+        ] {
             assert_eq!(detail(malformed), MALFORMED.to_string(), "{malformed}");
         }
     }

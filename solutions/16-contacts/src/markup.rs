@@ -30,3 +30,12 @@ pub fn escaped(text: &str) -> String {
     }
     escaped
 }
+
+/// Whether an XML document may have this character in it, and a vCard too.
+pub fn is_text(character: char) -> bool {
+    match character {
+        '\t' | '\r' | '\n' => true,
+        '\u{FFFE}' | '\u{FFFF}' => false,
+        other => !other.is_ascii_control(),
+    }
+}

@@ -3,6 +3,8 @@
 //! The service stores what it was given, so it needs to know little of it: that it is one vCard, its UID, and the values that a
 //! filter looks at. A library that knows every type of every property would be a large part of what is compiled here.
 
+use crate::markup::is_text;
+
 /// The longest UID, in characters: an index of PostgreSQL holds no long ones.
 const MAX_UID: usize = 500;
 
@@ -120,15 +122,6 @@ fn unescaped(value: &str) -> String {
         }
     }
     text
-}
-
-/// Whether a vCard and an XML document may have this character in them.
-fn is_text(character: char) -> bool {
-    match character {
-        '\t' | '\r' | '\n' => true,
-        '\u{FFFE}' | '\u{FFFF}' => false,
-        other => !other.is_ascii_control(),
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use quick_xml::{
     name::ResolveResult,
 };
 
-use crate::{body, error::Error};
+use crate::{body, error::Error, markup::is_text};
 
 /// The largest body, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
@@ -120,6 +120,9 @@ const NOT_UTF8: Error = Error::UnsupportedMediaType("the body must be XML in UTF
 // ANCHOR: read
 /// Reads a document into a tree.
 fn read(text: &str) -> Result<Element, Error> {
+    if !text.chars().all(is_text) {
+        return Err(MALFORMED);
+    }
     let mut reader = NsReader::from_str(text.trim_start_matches('\u{FEFF}'));
     reader.config_mut().expand_empty_elements = true; // <a/> comes as <a></a>
     // The elements that are open, the outermost first: it holds the document when it is closed.
@@ -252,7 +255,15 @@ mod tests {
             NOT_UTF8.to_string()
         );
         for malformed in [
-            "", "a", "<a>", "<a></b>", "<a/><a/>", "<a/>b", "<D:a/>", "</a>",
+            "",
+            "a",
+            "<a>",
+            "<a></b>",
+            "<a/><a/>",
+            "<a/>b",
+            "<D:a/>",
+            "</a>",
+            "<a>\u{1}</a>",
         ] {
             assert_eq!(detail(malformed), MALFORMED.to_string(), "{malformed}");
         }

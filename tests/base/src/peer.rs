@@ -18,7 +18,14 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 4] = files!["node", "python", "spring", "spring-reactive"];
+const FILES: [(&str, &str); 6] = files![
+    "contacts-kotlin",
+    "node",
+    "python",
+    "radicale",
+    "spring",
+    "spring-reactive",
+];
 
 static PEERS: LazyLock<Vec<Peer>> = LazyLock::new(|| FILES.iter().filter_map(read).collect());
 

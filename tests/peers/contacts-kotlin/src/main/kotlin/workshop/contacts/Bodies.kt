@@ -1,0 +1,80 @@
+// Reads the bodies of requests: never more than their limit, and never as something that they are not.
+package workshop.contacts
+
+import io.ktor.http.BadContentTypeFormatException
+import io.ktor.http.ContentType
+import io.ktor.http.HttpHeaders
+import io.ktor.http.HttpStatusCode
+import io.ktor.server.application.ApplicationCall
+import io.ktor.server.request.contentLength
+import io.ktor.server.request.receiveChannel
+import io.ktor.utils.io.readRemaining
+import kotlinx.io.readByteArray
+
+private const val MAX_XML_BYTES = 65_536
+
+/** The largest vCard, in bytes. */
+const val MAX_VCARD_BYTES = 102_400
+
+/** The root of the XML in the body; null when there is no body. */
+suspend fun ApplicationCall.receiveXml(): XmlElement? {
+    val contentType = contentType()
+    val isXml = contentType == null || XML_TYPES.any { contentType.match(it) }
+    if (!isXml || request.headers[HttpHeaders.ContentEncoding] != null) {
+        throw ProblemException(HttpStatusCode.UnsupportedMediaType, "the body must be application/xml")
+    }
+    if (contentType?.isUtf8() == false) throw notUtf8()
+    val body = receiveAtMost(MAX_XML_BYTES)
+    if (body.isEmpty()) return null
+    if (UTF_16_MARKS.any { body.size >= 2 && body[0] == it.first && body[1] == it.second }) throw notUtf8()
+    val document =
+        body.toText() ?: throw ProblemException(HttpStatusCode.BadRequest, "the body must be XML, and in UTF-8")
+    return parseXml(document.removePrefix(BYTE_ORDER_MARK))
+}
+
+/** The vCard in the body. Where another type is announced, nothing is read. */
+suspend fun ApplicationCall.receiveVCard(): ByteArray {
+    val contentType = contentType()
+    val isVCard = contentType != null && contentType.match(VCARD) && contentType.isUtf8()
+    if (!isVCard || request.headers[HttpHeaders.ContentEncoding] != null) {
+        throw DavException(HttpStatusCode.UnsupportedMediaType, CardDav.SUPPORTED_ADDRESS_DATA)
+    }
+    return receiveAtMost(MAX_VCARD_BYTES)
+}
+
+/** Text as UTF-8; null when these bytes are none. */
+internal fun ByteArray.toText(): String? =
+    try {
+        decodeToString(throwOnInvalidSequence = true)
+    } catch (_: CharacterCodingException) {
+        null
+    }
+
+/** A client that announces more is not listened to. */
+private suspend fun ApplicationCall.receiveAtMost(limit: Int): ByteArray {
+    if ((request.contentLength() ?: 0) > limit) throw tooLarge(limit)
+    val body = receiveChannel().readRemaining(limit + 1L).readByteArray()
+    if (body.size > limit) throw tooLarge(limit)
+    return body
+}
+
+private fun tooLarge(limit: Int) =
+    ProblemException(HttpStatusCode.PayloadTooLarge, "the body must not be larger than $limit bytes")
+
+private fun ApplicationCall.contentType(): ContentType? =
+    try {
+        request.headers[HttpHeaders.ContentType]?.let(ContentType::parse)
+    } catch (_: BadContentTypeFormatException) {
+        ContentType.Any
+    }
+
+private fun ContentType.isUtf8() = parameter("charset").let { it == null || it.equals("utf-8", ignoreCase = true) }
+
+private val XML_TYPES = listOf(ContentType.Application.Xml, ContentType.Text.Xml)
+
+/** The media type of a vCard. */
+internal val VCARD = ContentType("text", "vcard")
+
+private const val BYTE_ORDER_MARK = "\uFEFF"
+
+private val UTF_16_MARKS = listOf(0xFE.toByte() to 0xFF.toByte(), 0xFF.toByte() to 0xFE.toByte())

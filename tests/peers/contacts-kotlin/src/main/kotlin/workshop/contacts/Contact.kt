@@ -1,0 +1,43 @@
+// What the address book consists of.
+package workshop.contacts
+
+import java.time.Instant
+import java.util.UUID
+
+/** An address book as it is now. Each change has a revision of its own, one more than the change before. */
+class Book(
+    val owner: String,
+    life: UUID,
+    revision: Long,
+) {
+    val token = SyncToken(life, revision)
+}
+
+/** A contact. Its [etag] is in quotes, [length] is that of its vCard in bytes, and [vcard] is null where nobody has asked for it. */
+class Contact(
+    val owner: String,
+    val name: String,
+    val etag: String,
+    val changed: Instant,
+    val length: Int,
+    val vcard: String?,
+)
+
+/** What has become of a contact: null when it was removed. */
+class Change(
+    val name: String,
+    val contact: Contact?,
+)
+
+/** The changes since a client has asked the last time, and the token to ask with the next time. */
+class Changes(
+    val changes: List<Change>,
+    val token: SyncToken,
+    /** True when this is a page, and there is more. */
+    val isPage: Boolean,
+)
+
+/** Another contact of the book has this UID. */
+class UidTaken(
+    val by: String?,
+) : Exception()

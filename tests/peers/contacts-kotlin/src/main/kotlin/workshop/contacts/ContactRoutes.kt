@@ -1,0 +1,51 @@
+// Answers and changes single contacts.
+package workshop.contacts
+
+import io.ktor.http.HttpHeaders
+import io.ktor.http.HttpStatusCode
+import io.ktor.server.response.header
+import io.ktor.server.response.respond
+import io.ktor.server.response.respondText
+import io.ktor.server.routing.Route
+
+fun noContact() = ProblemException(HttpStatusCode.NotFound, "there is no contact with this name")
+
+/** The vCard, as it was put. */
+fun Route.getContact(contacts: Contacts) {
+    onGetOrHead {
+        val name = call.contactName
+        val contact = contacts.find(call.user, name) ?: throw noContact()
+        call.response.header(HttpHeaders.ETag, contact.etag)
+        call.response.header(HttpHeaders.LastModified, contact.lastModified)
+        if (call.request.alreadyHas(contact.etag)) {
+            call.respond(HttpStatusCode.NotModified)
+        } else {
+            call.respondText(contact.vcard.orEmpty(), VCARD_AS_UTF_8)
+        }
+    }
+}
+
+fun Route.putContact(contacts: Contacts) {
+    on("PUT") {
+        val name = call.contactName
+        val card = newContact(call.receiveVCard())
+        val isNew =
+            try {
+                contacts.put(call.user, name, card, call.request.conditions())
+            } catch (taken: UidTaken) {
+                throw DavException(HttpStatusCode.Conflict, CardDav.NO_UID_CONFLICT, taken.by?.let { contactOf(call.user, it) })
+            }
+        call.response.header(HttpHeaders.ETag, card.etag)
+        call.respond(if (isNew) HttpStatusCode.Created else HttpStatusCode.NoContent)
+    }
+}
+
+fun Route.deleteContact(contacts: Contacts) {
+    on("DELETE") {
+        val name = call.contactName
+        contacts.remove(call.user, name, call.request.conditions())
+        call.respond(HttpStatusCode.NoContent)
+    }
+}
+
+private val VCARD_AS_UTF_8 = VCARD.withParameter("charset", "utf-8")

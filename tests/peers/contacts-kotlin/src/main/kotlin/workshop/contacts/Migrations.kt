@@ -1,0 +1,68 @@
+// Brings the schema of the database up to date, in the background, as soon as the database is there.
+package workshop.contacts
+
+import org.slf4j.LoggerFactory
+import java.sql.Connection
+import java.sql.SQLException
+import javax.sql.DataSource
+import kotlin.concurrent.thread
+
+/** The scripts in the resources, oldest first. Each changes nothing where it has run before. */
+private val SCRIPTS = listOf("/migrations/0001_create_the_address_books.sql")
+
+/**
+ * Runs all scripts, in one transaction. Of two services that start at the same time, one waits for the other.
+ *
+ * By hand, since Flyway takes 0.8 s to find out that there is nothing to do: nearly as long as this service to start.
+ */
+private fun Connection.migrate() {
+    autoCommit = false
+    createStatement().use { statement ->
+        // Some databases are read-only for those who do not ask otherwise.
+        statement.execute("SET TRANSACTION READ WRITE")
+        // When the line falls silent, the database ends the session, and with it the lock.
+        statement.execute("SET LOCAL idle_in_transaction_session_timeout = '10s'")
+        statement.execute("SELECT pg_advisory_xact_lock($LOCK)")
+        SCRIPTS.forEach { statement.execute(resource(it)) }
+    }
+    commit()
+}
+
+/** Any number that nobody else locks. */
+private const val LOCK = 7_263_016
+
+private fun resource(path: String): String = checkNotNull(Schema::class.java.getResource(path)) { "no resource $path" }.readText()
+
+/** The schema. It may not be up to date yet: the service does not wait for that to start. */
+class Schema {
+    @Volatile
+    var isUpToDate = false
+        private set
+
+    private val log = LoggerFactory.getLogger(Schema::class.java)
+
+    /**
+     * Begins to migrate the [database], and tries again until it has worked.
+     *
+     * On a connection that the requests do not share: a migration may take longer than they may.
+     */
+    fun migrate(database: DataSource) {
+        thread(isDaemon = true, name = "migrations") {
+            var failures = 0
+            while (!isUpToDate) {
+                try {
+                    database.connection.use { it.migrate() }
+                    isUpToDate = true
+                } catch (cause: SQLException) {
+                    if (failures == 0) log.warn("the migrations have not run, trying on: {}", cause.message)
+                    failures += 1
+                    Thread.sleep(RETRY_INTERVAL_MS)
+                }
+            }
+        }
+    }
+
+    private companion object {
+        const val RETRY_INTERVAL_MS = 100L
+    }
+}

@@ -1,0 +1,135 @@
+// The properties of each kind of resource, and how their values are written.
+package workshop.contacts
+
+import io.ktor.http.toHttpDate
+import io.ktor.util.date.GMTDate
+import javax.xml.namespace.QName
+
+/** The properties of a kind of resource. Those that are [costly] are told only to those who ask for them by name. */
+class Properties<R>(
+    private val values: Map<QName, XmlWriter.(R) -> Unit>,
+    private val costly: Map<QName, XmlWriter.(R) -> Unit> = emptyMap(),
+) {
+    private val nothing: XmlWriter.(R) -> Unit = {}
+
+    fun select(wanted: Wanted): Selection<R> =
+        when (wanted) {
+            Wanted.All -> Selection(values, missing = emptyList())
+            Wanted.Names -> Selection(values.mapValues { nothing }, missing = emptyList())
+            is Wanted.Only -> only(wanted.names)
+        }
+
+    private fun only(names: List<QName>): Selection<R> {
+        val all = values + costly
+        val (found, missing) = names.partition { it in all }
+        return Selection(found.associateWith { all.getValue(it) }, missing)
+    }
+}
+
+/** Of a request's properties, those that a kind of resource has, and those that it does not have. */
+class Selection<R>(
+    val found: Map<QName, XmlWriter.(R) -> Unit>,
+    val missing: List<QName>,
+)
+
+/** Which properties a request asks for. */
+sealed interface Wanted {
+    data object All : Wanted
+
+    data object Names : Wanted
+
+    data class Only(
+        val names: List<QName>,
+    ) : Wanted
+}
+
+/** What an element of a request says about that: `allprop`, `propname` or `prop`; null when it says nothing. */
+fun XmlElement.wanted(): Wanted? =
+    when {
+        child(Dav.ALLPROP) != null -> Wanted.All
+        child(Dav.PROPNAME) != null -> Wanted.Names
+        else -> child(Dav.PROP)?.let { prop -> Wanted.Only(prop.children.map { it.name }.distinct()) }
+    }
+
+val entryProperties =
+    Properties<String>(
+        mapOf(
+            Dav.RESOURCETYPE to { element(Dav.COLLECTION) },
+            Dav.CURRENT_USER_PRINCIPAL to { user -> element(Dav.HREF, principalOf(user)) },
+        ),
+    )
+
+val principalProperties =
+    Properties<String>(
+        mapOf(
+            Dav.RESOURCETYPE to {
+                element(Dav.COLLECTION)
+                element(Dav.PRINCIPAL)
+            },
+            Dav.DISPLAYNAME to { user -> text(user) },
+            Dav.CURRENT_USER_PRINCIPAL to { user -> element(Dav.HREF, principalOf(user)) },
+            Dav.PRINCIPAL_URL to { user -> element(Dav.HREF, principalOf(user)) },
+            CardDav.ADDRESSBOOK_HOME_SET to { user -> element(Dav.HREF, homeOf(user)) },
+        ),
+    )
+
+val homeProperties =
+    Properties<String>(
+        mapOf(
+            Dav.RESOURCETYPE to { element(Dav.COLLECTION) },
+            Dav.DISPLAYNAME to { user -> text(user) },
+            Dav.CURRENT_USER_PRINCIPAL to { user -> element(Dav.HREF, principalOf(user)) },
+            Dav.OWNER to { user -> element(Dav.HREF, principalOf(user)) },
+            Dav.CURRENT_USER_PRIVILEGE_SET to { privileges() },
+        ),
+    )
+
+val bookProperties =
+    Properties<Book>(
+        mapOf(
+            Dav.RESOURCETYPE to {
+                element(Dav.COLLECTION)
+                element(CardDav.ADDRESSBOOK)
+            },
+            Dav.DISPLAYNAME to { text("contacts") },
+            Dav.CURRENT_USER_PRINCIPAL to { book -> element(Dav.HREF, principalOf(book.owner)) },
+            Dav.OWNER to { book -> element(Dav.HREF, principalOf(book.owner)) },
+            Dav.CURRENT_USER_PRIVILEGE_SET to { privileges() },
+            Dav.SUPPORTED_REPORT_SET to { REPORTS.forEach { element(Dav.SUPPORTED_REPORT) { element(Dav.REPORT) { element(it) } } } },
+            Dav.SYNC_TOKEN to { book -> text(book.token.toString()) },
+            CalendarServer.GETCTAG to { book -> text(book.token.toString()) },
+            CardDav.SUPPORTED_ADDRESS_DATA to { listOf("3.0", "4.0").forEach { addressDataType(it) } },
+            CardDav.MAX_RESOURCE_SIZE to { text(MAX_VCARD_BYTES.toString()) },
+        ),
+    )
+
+private val contactValues: Map<QName, XmlWriter.(Contact) -> Unit> =
+    mapOf(
+        Dav.RESOURCETYPE to {},
+        Dav.GETETAG to { contact -> text(contact.etag) },
+        Dav.GETCONTENTTYPE to { text("text/vcard; charset=utf-8") },
+        Dav.GETCONTENTLENGTH to { contact -> text(contact.length.toString()) },
+        Dav.GETLASTMODIFIED to { contact -> text(contact.lastModified) },
+        Dav.CURRENT_USER_PRINCIPAL to { contact -> element(Dav.HREF, principalOf(contact.owner)) },
+        Dav.OWNER to { contact -> element(Dav.HREF, principalOf(contact.owner)) },
+        Dav.CURRENT_USER_PRIVILEGE_SET to { privileges() },
+    )
+
+val contactProperties = Properties(contactValues)
+
+/** In a report, a contact can also have its vCard. */
+val reportedProperties = Properties(contactValues, costly = mapOf(CardDav.ADDRESS_DATA to { contact -> text(contact.vcard.orEmpty()) }))
+
+/** As HTTP writes a moment. */
+val Contact.lastModified: String get() = GMTDate(changed.toEpochMilli()).toHttpDate()
+
+/** The reports that an address book answers. */
+private val REPORTS = listOf(CardDav.ADDRESSBOOK_MULTIGET, CardDav.ADDRESSBOOK_QUERY, Dav.SYNC_COLLECTION)
+
+private fun XmlWriter.privileges() = Dav.PRIVILEGES.forEach { element(Dav.PRIVILEGE) { element(it) } }
+
+private fun XmlWriter.addressDataType(version: String) =
+    element(CardDav.ADDRESS_DATA_TYPE) {
+        attribute("content-type", "text/vcard")
+        attribute("version", version)
+    }

@@ -101,4 +101,32 @@ end
     silences solution-8
     silences solution-13
 } >"$out/demo-under-load.txt"
+# What Rocket answers to a method that it does not know, and what comes through nginx: the answers, and the two logs.
+if LOG_LEVEL=info begin solution-13 --port 8081; then
+    typed "curl -si -X PROPFIND http://127.0.0.1:8081/read/1" | tidy >"$out/propfind.txt"
+    mkdir "$work/nginx"
+    nginx -p "$work/nginx" -c "$root/tests/book/examples/methods/nginx.conf" -g 'daemon off;' 2>/dev/null &
+    started="$started $!"
+    sleep 1
+    {
+        typed "curl -si -X PROPFIND http://127.0.0.1:8082/read/1"
+        typed "tail -n 1 $work/nginx/access.log" | sed "s#$work/nginx/##"
+    } | tidy >"$out/methods.txt"
+fi
+end
+if begin solution-16 --port 8081; then
+    cd "$work" || exit
+    book=http://ada:secret@127.0.0.1:8081/addressbooks/ada/contacts
+    export book
+    put="curl -si -T hut.vcf -H 'Content-Type: text/vcard'"
+    {
+        printf '$ book=%s\n\n' "$book"
+        typed "printf 'BEGIN:VCARD\\nVERSION:4.0\\nUID:hut-7\\nFN:Hut 7\\nEND:VCARD\\n' >hut.vcf"
+        typed "$put \$book/hut.vcf"
+        typed "$put -H 'If-Match: \"an-older-one\"' \$book/hut.vcf"
+        typed "curl -s -X REPORT \$book/ -d '<sync-collection xmlns=\"DAV:\"><sync-token/><sync-level>1</sync-level><prop/></sync-collection>'"
+    } | tidy >"$out/contacts.txt"
+    cd "$root" || exit
+fi
+end
 typed "cargo test -p solution-8" | tidy >"$out/demo-after-the-course.txt"

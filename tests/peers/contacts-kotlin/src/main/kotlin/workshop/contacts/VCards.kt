@@ -5,6 +5,7 @@ import ezvcard.VCard
 import ezvcard.VCardVersion
 import ezvcard.io.text.VCardReader
 import ezvcard.property.StructuredName
+import ezvcard.property.Uid
 import io.ktor.http.HttpStatusCode
 import java.security.MessageDigest
 import java.util.HexFormat
@@ -23,11 +24,14 @@ class NewContact(
  */
 fun newContact(body: ByteArray): NewContact {
     val text = body.toText()?.takeIf { it.isOneVCard() } ?: throw invalid()
-    val card = parseVCard(text)?.takeIf { it.version in VERSIONS && it.formattedName != null } ?: throw invalid()
-    val uid = card.uid?.value?.takeIf { it.isNotBlank() && it.length <= MAX_UID } ?: throw invalid()
+    val card = VCardReader(text).use { reader -> reader.readNext()?.takeIf { reader.warnings.none { it.code == MALFORMED_LINE } } }
+    if (card == null || card.version !in VERSIONS || card.formattedName == null) throw invalid()
+    val uid = card.getProperties(Uid::class.java).singleOrNull()?.value
+    if (uid.isNullOrBlank() || uid.length > MAX_UID) throw invalid()
     return NewContact(text, uid, etagOf(body))
 }
 
+/** A vCard that was stored. */
 fun parseVCard(text: String): VCard? = VCardReader(text).use { it.readNext() }
 
 /** Whether a query can ask for a property of this name. */
@@ -52,6 +56,9 @@ private fun StructuredName.text() = (listOf(family, given) + additionalNames + p
 private fun List<String?>.joined() = filterNotNull().joinToString(";")
 
 private val VERSIONS = setOf(VCardVersion.V3_0, VCardVersion.V4_0)
+
+/** What ez-vcard warns of a line by that it skips, since there is no colon in it. */
+private const val MALFORMED_LINE = 27
 
 /** As many characters as an index has room for. */
 private const val MAX_UID = 500

@@ -15,7 +15,7 @@ use http::{Request, Response, StatusCode};
 use libdav::CardDavClient;
 use libdav::carddav::{FindAddressBookHomeSet, FindAddressBooks, GetAddressBookResources};
 use libdav::dav::{Delete, ListResources, PutResource, SyncCollection, WebDavClient, WebDavError};
-use libdav::sd::DiscoverableService;
+use libdav::sd::{ContextUrl, DiscoverableService, find_context_url};
 use workshop_base::peer;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -191,14 +191,13 @@ impl Device {
     /// Finds the address book of a service of which it knows no more than the address.
     async fn sign_in(address: SocketAddr) -> Device {
         let base = format!("http://{address}").parse().unwrap();
-        let mut web_dav = WebDavClient::new(base, Http::new());
-        let (service, host) = (DiscoverableService::CardDav, address.ip().to_string());
-        let entry = web_dav
-            .find_context_path(service, &host, address.port())
-            .await;
-        if let Some(entry) = entry.unwrap() {
-            web_dav.base_url = entry;
-        }
+        let web_dav = WebDavClient::new(base, Http::new());
+        // It asks by OPTIONS whether the address is one of an address book.
+        let found = find_context_url(&web_dav, DiscoverableService::CardDav).await;
+        assert!(
+            matches!(found, Ok(ContextUrl::BaseUrl)),
+            "an entry: {found:?}"
+        );
         let dav = CardDavClient::new(web_dav);
         // A service that has just been started may not have its tables yet.
         let principal = again("a principal", async || {

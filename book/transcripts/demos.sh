@@ -118,13 +118,13 @@ if begin solution-16 --port 8081; then
     cd "$work" || exit
     book=http://ada:secret@127.0.0.1:8081/addressbooks/ada/contacts
     export book
-    put="curl -si -T hut.vcf -H 'Content-Type: text/vcard'"
+    put="curl -si -X PUT --data-binary @hut.vcf -H 'Content-Type: text/vcard'"
     {
         printf '$ book=%s\n\n' "$book"
         typed "printf 'BEGIN:VCARD\\nVERSION:4.0\\nUID:hut-7\\nFN:Hut 7\\nEND:VCARD\\n' >hut.vcf"
         typed "$put \$book/hut.vcf"
         typed "$put -H 'If-Match: \"an-older-one\"' \$book/hut.vcf"
-        typed "curl -s -X REPORT \$book/ -d '<sync-collection xmlns=\"DAV:\"><sync-token/><sync-level>1</sync-level><prop/></sync-collection>'"
+        typed "curl -s -X REPORT -H 'Content-Type: application/xml' \$book/ -d '<sync-collection xmlns=\"DAV:\"><sync-token/><sync-level>1</sync-level><prop/></sync-collection>'"
     } | tidy >"$out/contacts.txt"
     cd "$root" || exit
 fi

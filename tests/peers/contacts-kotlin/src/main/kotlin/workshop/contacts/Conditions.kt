@@ -27,7 +27,7 @@ fun ApplicationRequest.conditions() =
 /** Whether the client has this version already. */
 fun ApplicationRequest.alreadyHas(etag: String): Boolean = conditions().mustNotMatch.any { it == etag || it == ANY_TAG }
 
-fun conditionFailed() = ProblemException(HttpStatusCode.PreconditionFailed, "the contact is not as the condition says")
+fun conditionFailed() = ProblemException(HttpStatusCode.PreconditionFailed, "the condition does not hold")
 
 private class EntityTag(
     val text: String,

@@ -163,9 +163,8 @@ pub async fn two_writers_that_wait_for_each_other_lose_nothing(context: &Context
         .execute(&mut *lock)
         .await?;
     let release = async {
-        let seen = until_waiting(&mut lock, 2).await;
-        let released = lock.rollback().await;
-        seen.and_then(|_| released)
+        until_waiting(&mut lock, 2).await?;
+        lock.rollback().await
     };
     let writing = both(with_tag.put(name, &texts[0]), with_tag.put(name, &texts[1]));
     let (written, released) = tokio::join!(writing, release);

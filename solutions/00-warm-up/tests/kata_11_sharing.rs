@@ -29,11 +29,11 @@ fn no_visit_is_lost_when_four_phones_scan_at_once() {
     let visits = Visits::default();
     let phones = [7, 7, 7, 9].map(|tag| {
         let visits = visits.clone();
-        thread::spawn(move || (0..1000).for_each(|_| visits.add(tag)))
+        thread::spawn(move || (0..100_000).for_each(|_| visits.add(tag)))
     });
     for phone in phones {
         phone.join().expect("the phone has scanned");
     }
-    assert_eq!((visits.of(7), visits.of(9)), (3000, 1000));
+    assert_eq!((visits.of(7), visits.of(9)), (300_000, 100_000));
     assert_eq!(visits.of(8), 0);
 }

@@ -122,7 +122,7 @@ rehearse *options: tool (bring "mdbook" "oha" "hyperfine")
 
 # Everything that is to be tested
 [group('authors')]
-test: tool (bring "mdbook")
+test: tool (bring "mdbook" "oha")
     @./justw --part "formatting" cargo fmt --all --check
     @./justw --part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
     @./justw --part "the Kotlin service's own tests" mvn --batch-mode --no-transfer-progress --file exercises/kotlin-service test

@@ -9,7 +9,7 @@ use crate::source::Place;
 use crate::{difference, panes, results, schedule, tests_list};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::workspace::Workspace;
-use workshop_results::file::CALIBRATION;
+use workshop_results::file::{CALIBRATION, ENDURANCE};
 
 /// Every macro, as a page writes it.
 pub const MACROS: [&str; 12] = [
@@ -151,11 +151,13 @@ impl<'a> Expander<'a> {
         Ok(text)
     }
 
-    /// What was measured, in an exercise or by the calibration: all of it, or the tables and charts that are named.
+    /// What was measured, in an exercise, by the calibration or for long: all of it, or the tables and charts that are named.
     fn results(&self, call: &Call) -> Result<String, Problem> {
         let exercises = self.catalogue.names();
         match call.arguments.split_first() {
-            Some((of, ids)) if of == CALIBRATION || exercises.contains(of) => {
+            Some((of, ids))
+                if [CALIBRATION, ENDURANCE].contains(&of.as_str()) || exercises.contains(of) =>
+            {
                 results::render(self.workspace, of, ids)
             }
             of => Err(Problem::new(
@@ -163,7 +165,10 @@ impl<'a> Expander<'a> {
                     "{{{{#results}}}} names nothing that is measured: {}",
                     of.map_or("", |(of, _)| of)
                 ),
-                format!("name one of: {}, {CALIBRATION}", exercises.join(", ")),
+                format!(
+                    "name one of: {}, {CALIBRATION}, {ENDURANCE}",
+                    exercises.join(", ")
+                ),
             )),
         }
     }

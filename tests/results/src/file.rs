@@ -22,6 +22,8 @@ use workshop_base::workspace::Workspace;
 pub const SCHEMA: u32 = 2;
 /// The task and the target of the measuring compared with itself, and the name of its file.
 pub const CALIBRATION: &str = "calibration";
+/// The task and the target of a run that goes on for long, and the name of its file.
+pub const ENDURANCE: &str = "endurance";
 
 /// How much was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -46,7 +46,7 @@ use crate::tools;
 use crate::tools::oha::Load;
 
 /// The name of the measurement and of its files.
-pub const NAME: &str = "endurance";
+pub use workshop_results::file::ENDURANCE as NAME;
 /// The exercise that it belongs to.
 const EXERCISE: u8 = 17;
 /// What a port must answer with 200 before it is worth a release build.

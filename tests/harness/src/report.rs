@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::request::failure::Failure;
+use crate::service::tail;
 use workshop_base::outcome::Outcome;
 use workshop_base::terminal::{Style, paint};
 
@@ -171,7 +172,7 @@ impl Report {
                         let (expected, actual) = shortened(&failure.expected, &failure.actual);
                         println!("          expected {expected}; got {actual}");
                     } else {
-                        print_in_full(failure, log);
+                        self.print_in_full(failure, log);
                         told_in_full = true;
                     }
                 }
@@ -202,16 +203,20 @@ impl Report {
             );
         }
     }
-}
 
-fn print_in_full(failure: &Failure, log: &str) {
-    for line in failure.to_string().lines() {
-        println!("          {line}");
-    }
-    if !log.trim().is_empty() {
-        println!("          the service's log ends with");
-        for line in log.lines() {
-            println!("          {}", paint(Style::Faint, format!("| {line}")));
+    fn print_in_full(&self, failure: &Failure, log: &str) {
+        for line in failure.to_string().lines() {
+            println!("          {line}");
+        }
+        if !log.trim().is_empty() {
+            println!("          the service's log ends with");
+            for line in log.lines() {
+                println!("          {}", paint(Style::Faint, format!("| {line}")));
+            }
+        }
+        if tail::is_cut(log) {
+            let label = &self.label;
+            println!("          just run {label} keeps the whole log, and says where it is");
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod nginx;
 pub mod proxy;
 pub mod sockets;
 pub mod stand_in;
+pub mod tail;
 pub mod upstream;
 
 use std::collections::VecDeque;
@@ -413,7 +414,7 @@ impl Service {
         self.log_begins.store(length, Ordering::Relaxed);
     }
 
-    /// The last lines it wrote since [`Service::begin_log`].
+    /// The last lines it wrote since [`Service::begin_log`], long ones and stack traces by their beginning.
     pub fn log_tail(&self, lines: usize) -> String {
         let mut bytes = Vec::new();
         let begins = SeekFrom::Start(self.log_begins.load(Ordering::Relaxed));
@@ -422,9 +423,7 @@ impl Service {
             log.seek(begins)?;
             log.read_to_end(&mut bytes)
         });
-        let text = String::from_utf8_lossy(&bytes);
-        let all: Vec<&str> = text.lines().collect();
-        all[all.len().saturating_sub(lines)..].join("\n")
+        tail::of(&String::from_utf8_lossy(&bytes), lines)
     }
 
     /// How it ended, if it did. What it had started ends with it.

@@ -192,7 +192,7 @@ pub(super) async fn web_assembly(system: &System) -> Finding {
     }
 }
 
-/// nginx, which stands in front of both services. Only exercise 12 needs it.
+/// nginx, which runs in front of both services. Only exercise 12 needs it.
 pub(super) async fn nginx(system: &System) -> Finding {
     let lack = match probe::in_time(QUICK, Program::find).await {
         Some(Ok(program)) => return Finding::ok("nginx", program.to_string()),

@@ -41,7 +41,7 @@ impl From<Lack> for Trouble {
     fn from(lack: Lack) -> Trouble {
         let fix = System::here().install(&fix::NGINX);
         Trouble::new(format!("no usable nginx was found: {lack}"))
-            .expected("nginx, which stands in front of both services in exercise 12")
+            .expected("nginx, which runs in front of both services in exercise 12")
             .next(format!("{}; just doctor", fix.in_words()))
     }
 }

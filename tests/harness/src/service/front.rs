@@ -9,7 +9,7 @@ use crate::service::{Service, Settings};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
-/// What stands in front of a service, and beside it.
+/// What runs in front of a service, and beside it.
 pub struct Front {
     /// What clients know.
     pub nginx: Nginx,

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::{escape, in_words, verdict};
 use crate::figures::{figure, tick_label};
-use crate::shown::{Bars, Chart, Course, Drawing, Panel, Ratio, RatioRow};
+use crate::shown::{Bar, Bars, Chart, Course, Drawing, Panel, Ratio, RatioRow};
 
 /// A drawing that grows downwards.
 struct Drawn {
@@ -280,38 +280,47 @@ pub fn legend(rows: &[RatioRow]) -> String {
 }
 
 fn bars(title: &str, groups: &[Bars]) -> String {
-    const LEFT: f64 = 9.0;
-    const WIDTH: f64 = 72.0;
+    // Between a bar and the words beside it.
+    const GAP: f64 = 1.5;
     const NAME: f64 = 24.0;
     const BAR: f64 = 20.0;
-    let all = groups.iter().flat_map(|group| &group.bars);
-    let most = all.fold(0.0, |most: f64, bar| most.max(bar.value));
+    let all = || groups.iter().flat_map(|group| &group.bars);
+    let most = all().fold(0.0, |most: f64, bar| most.max(bar.value));
+    let left = all().map(|bar| width_of(&bar.label)).fold(7.5, f64::max) + GAP;
+    // The longest bar is as long as the words behind each of them allow.
+    let room = |bar: &Bar| (100.0 - GAP - left - width_of(&in_figures(bar))) * most / bar.value;
+    let longest = all().map(room).fold(72.0, f64::min);
     let mut drawn = Drawn {
         body: String::new(),
     };
     let mut words = Vec::new();
     let mut y = 0.0;
     for group in groups {
-        drawn.text(LEFT, y + 14.0, STRONG, &group.name);
+        drawn.text(left, y + 14.0, STRONG, &group.name);
         y += NAME;
         for bar in &group.bars {
-            let width = WIDTH * bar.value / most;
+            let width = longest * bar.value / most;
             let class = if bar.mark.is_empty() {
                 "chart-bar-faint"
             } else {
                 "chart-bar"
             };
-            drawn.text(LEFT - 1.5, y + 13.0, ("end", "chart-plain"), &bar.label);
-            drawn.bar(class, (LEFT, width), (y, BAR - 4.0));
-            let comma = if bar.mark.is_empty() { "" } else { ", " };
-            let value = format!("{}{comma}{}", figure(bar.value), bar.mark);
-            drawn.text(LEFT + width + 1.0, y + 13.0, PLAIN, &value);
+            drawn.text(left - GAP, y + 13.0, ("end", "chart-plain"), &bar.label);
+            drawn.bar(class, (left, width), (y, BAR - 4.0));
+            let value = in_figures(bar);
+            drawn.text(left + width + GAP, y + 13.0, PLAIN, &value);
             words.push(format!("{}, {}: {value}.", group.name, bar.label));
             y += BAR;
         }
         y += 12.0;
     }
     drawn.finished(y, title, &words.join(" "))
+}
+
+/// `9 710, the knee`.
+fn in_figures(bar: &Bar) -> String {
+    let comma = if bar.mark.is_empty() { "" } else { ", " };
+    format!("{}{comma}{}", figure(bar.value), bar.mark)
 }
 
 /// A line for each group, which has a number at both of its ends.
@@ -343,7 +352,7 @@ fn lines(title: &str, groups: &[Bars]) -> String {
         let label = figure(tick);
         drawn.text(LEFT - 4.0, y(tick) + 4.0, ("end", "chart-faint"), &label);
     }
-    for (place, label) in places.iter().enumerate() {
+    for (place, label) in without_unit(&places).into_iter().enumerate() {
         drawn.text(x(place), ground + 18.0, ("middle", "chart-plain"), label);
     }
     let mut words = Vec::new();
@@ -386,18 +395,41 @@ fn lines(title: &str, groups: &[Bars]) -> String {
     }
     for (end, x) in ends.iter_mut().zip([LEFT - 2.0, LEFT + WIDTH + 2.0]) {
         end.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let mut free = top - NUMBER;
-        for (y, number) in end {
-            free = y.max(free + NUMBER);
-            drawn.text(
-                x,
-                free + 4.0,
-                ("middle", "chart-strong"),
-                &number.to_string(),
-            );
+        let mut free = top;
+        for (y, _) in end.iter_mut() {
+            *y = y.max(free);
+            free = *y + NUMBER;
+        }
+        // Those that this has pushed below the axis go back up.
+        let mut free = ground;
+        for (y, number) in end.iter().rev() {
+            let y = y.min(free);
+            free = y - NUMBER;
+            let number = number.to_string();
+            drawn.text(x, y + 4.0, ("middle", "chart-strong"), &number);
         }
     }
     drawn.finished(ground + 28.0, title, &words.join(" "))
+}
+
+/// Labels of an axis: where all have the same unit, the last one says it.
+fn without_unit<'a>(labels: &[&'a str]) -> Vec<&'a str> {
+    let unit = |label: &&'a str| label.split_once(' ').map(|(_, unit)| unit);
+    let same = labels
+        .windows(2)
+        .all(|pair| unit(&pair[0]) == unit(&pair[1]));
+    let last = labels.len().saturating_sub(1);
+    let short = |(place, label): (usize, &&'a str)| match label.split_once(' ') {
+        Some((number, _)) if same && place < last => number,
+        _ => *label,
+    };
+    labels.iter().enumerate().map(short).collect()
+}
+
+/// About as wide as a text is on a phone, in percent of a chart's width.
+fn width_of(text: &str) -> f64 {
+    const LETTER: f64 = 2.1;
+    LETTER * text.chars().count() as f64
 }
 
 /// Two to five round numbers from 0 to the largest value.
@@ -529,5 +561,76 @@ mod tests {
     fn ratios_that_cannot_be_drawn_do_not_break_the_axis() {
         let scale = scale(&[0.0, f64::INFINITY, f64::NAN, -1.0]);
         assert!(scale.x(0.0).is_finite() && scale.x(f64::INFINITY).is_finite());
+    }
+
+    fn group(name: &str, values: &[(&str, f64, &str)]) -> Bars {
+        let bar = |(label, value, mark): &(&str, f64, &str)| Bar {
+            label: (*label).to_owned(),
+            value: *value,
+            mark: (*mark).to_owned(),
+        };
+        Bars {
+            name: name.to_owned(),
+            bars: values.iter().map(bar).collect(),
+        }
+    }
+
+    /// The texts of a drawing: where each begins and ends on a phone, in percent, how far down it is, and its words.
+    fn texts(drawn: &str) -> Vec<(f64, f64, f64, String)> {
+        let attribute = |tag: &str, name: &str| {
+            let value = tag.split(&format!("{name}=\"")).nth(1).unwrap();
+            value.split('"').next().unwrap().to_owned()
+        };
+        let number = |tag: &str, name: &str| -> f64 {
+            attribute(tag, name).trim_end_matches('%').parse().unwrap()
+        };
+        let text = |tag: &str| {
+            let words = tag.split('>').nth(1).unwrap();
+            let words = words.split('<').next().unwrap().to_owned();
+            let (x, y, width) = (number(tag, " x"), number(tag, " y"), width_of(&words));
+            let start = match attribute(tag, "text-anchor").as_str() {
+                "start" => x,
+                "middle" => x - width / 2.0,
+                _ => x - width,
+            };
+            (start, start + width, y, words)
+        };
+        drawn.split("<text").skip(1).map(text).collect()
+    }
+
+    #[test]
+    fn labels_and_values_of_bars_stay_inside_on_a_phone() {
+        let peers = group(
+            "Kotlin",
+            &[("2000 peers", 534.0, ""), ("500 peers", 215.0, "")],
+        );
+        let pools = group("Rust", &[("4", 9710.0, "the knee"), ("16", 10200.0, "")]);
+        for groups in [[peers], [pools]] {
+            for (start, end, _, words) in texts(&bars("", &groups)) {
+                assert!(start >= 0.0 && end <= 100.0, "{words}: {start} to {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_below_lines_touches() {
+        let delays = ["0 ms", "5 ms", "20 ms", "50 ms", "200 ms", "1000 ms"];
+        let line = |name: &str, last: f64| {
+            let values =
+                delays.map(|delay| (delay, if delay == "1000 ms" { last } else { 8000.0 }, ""));
+            group(name, &values)
+        };
+        let drawn = lines("", &[line("a", 200.0), line("b", 190.0), line("c", 180.0)]);
+        let texts = texts(&drawn);
+        let lowest = texts.iter().map(|text| text.2).fold(0.0, f64::max);
+        let (mut below, above): (Vec<_>, Vec<_>) =
+            texts.into_iter().partition(|text| text.2 == lowest);
+        for (_, _, y, words) in above {
+            assert!(y <= lowest - 14.0, "{words} at {y}, the labels at {lowest}");
+        }
+        below.sort_by(|one, other| one.0.total_cmp(&other.0));
+        for pair in below.windows(2) {
+            assert!(pair[0].1 + 1.0 < pair[1].0, "{pair:?}");
+        }
     }
 }

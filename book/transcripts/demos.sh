@@ -30,6 +30,7 @@ typed() {
 # $printed, and a line sent to 3 is its Enter.
 begin() {
     printed="$work/$1.printed"
+    rm -f "$printed" "$work/$1.keys" # of a run before
     mkfifo "$work/$1.keys"
     exec 3<>"$work/$1.keys"
     just run "$@" <"$work/$1.keys" >"$printed" 2>"$printed.log" 3>&- &
@@ -124,7 +125,7 @@ if begin solution-16 --port 8081; then
         typed "printf 'BEGIN:VCARD\\nVERSION:4.0\\nUID:hut-7\\nFN:Hut 7\\nEND:VCARD\\n' >hut.vcf"
         typed "$put \$book/hut.vcf"
         typed "$put -H 'If-Match: \"an-older-one\"' \$book/hut.vcf"
-        typed "curl -s -X REPORT -H 'Content-Type: application/xml' \$book/ -d '<sync-collection xmlns=\"DAV:\"><sync-token/><sync-level>1</sync-level><prop/></sync-collection>'"
+        typed "curl -s -X REPORT -H 'Content-Type: application/xml' \$book/ -d '<sync-collection xmlns=\"DAV:\"><sync-token/><sync-level>1</sync-level><prop/></sync-collection>' | awk '{gsub(/></, \">\\n<\")} 1'"
     } | tidy >"$out/contacts.txt"
     cd "$root" || exit
 fi

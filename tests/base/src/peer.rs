@@ -18,8 +18,9 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 6] = files![
+const FILES: [(&str, &str); 7] = files![
     "contacts-kotlin",
+    "contacts-python",
     "node",
     "python",
     "radicale",

@@ -1,0 +1,1 @@
+"""A part of the address book: Starlette on uvicorn, PostgreSQL by asyncpg."""

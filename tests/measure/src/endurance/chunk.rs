@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::endurance::journal::Chunk;
 use crate::protocol::block::{GENERATOR_SHARE, Observed, Reading, Started, megabytes, watched};
 use crate::protocol::lab;
-use crate::protocol::session::{Session, order};
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::tools::oha::Load;
 use workshop_base::process;
@@ -45,7 +45,7 @@ impl Running<'_> {
         longest: Duration,
     ) -> anyhow::Result<Went> {
         let service = &mut self.started.service;
-        let order = order(path, service, longest, Load::Counted(requests));
+        let order = session.order(path, service, longest, Load::Counted(requests));
         let pids = service.pids();
         let tree = process::tree(&pids);
         let open = || tree.iter().map(|pid| process::open_files(*pid)).sum();

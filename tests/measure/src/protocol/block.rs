@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::protocol::plan::{HEADLINE_RATE, Plan};
-use crate::protocol::session::{Session, key, order};
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::protocol::warmup::{self, Limits, WarmedUp};
 use crate::protocol::{front, ids};
@@ -115,11 +115,12 @@ impl Started {
 /// Starts a fresh process and waits for its first answer: a record, where the subject asks for nothing else.
 pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<Started> {
     let tls_url = session.tls_url.as_ref().filter(|_| subject.row.tls);
+    let own_url = subject.database_url.as_ref().or(tls_url);
     let settings = Settings {
         pool_size: subject.pool_size,
         timeout: session.timeout,
         prices: session.prices.clone(),
-        ..Settings::new(tls_url.unwrap_or(&session.database_url))
+        ..Settings::new(own_url.unwrap_or(&session.database_url))
     };
     let record = || format!("/read/{}", ids::of(session.data_set).first);
     let path = subject.first_path.clone().unwrap_or_else(record);
@@ -168,7 +169,7 @@ async fn spawn(
 ) -> anyhow::Result<(Service, Option<Duration>)> {
     let address = free_address().context("no free port")?;
     let limit = subject.launch.limits.start;
-    let path = path.to_owned();
+    let (path, header) = (path.to_owned(), session.header.clone());
     let cancel = Cancel::default();
     let cancelled = Arc::clone(&cancel.0);
     let spawned = Instant::now();
@@ -177,7 +178,7 @@ async fn spawn(
         .with_context(|| format!("{} cannot be started", subject.id()))?;
     let waited = tokio::task::spawn_blocking(move || {
         let alive = || !cancelled.load(Ordering::Relaxed) && service.exited().is_none();
-        let took = first_answer::first_200(address, &path, &key(), spawned, limit, alive);
+        let took = first_answer::first_200(address, &path, &header, spawned, limit, alive);
         (service, took)
     });
     waited
@@ -219,7 +220,7 @@ pub async fn warm_up(
     path: &str,
     limits: &Limits,
 ) -> anyhow::Result<WarmedUp> {
-    let order = order(path, service, limits.window, Load::Closed);
+    let order = session.order(path, service, limits.window, Load::Closed);
     let warmed_up = warmup::run(&session.oha, &order, &service.pids(), limits).await?;
     warmed_up.map_err(|reason| {
         Trouble::new(format!(
@@ -238,6 +239,17 @@ pub async fn warm_up(
 pub trait Loads {
     /// The random paths that a service is warmed up with.
     fn path(&self) -> &str;
+
+    /// The load that a service is warmed up with, in windows of this length.
+    fn warm_up(
+        &self,
+        session: &Session<'_>,
+        _subject: &Subject,
+        service: &Service,
+        window: Duration,
+    ) -> Order {
+        session.order(self.path(), service, window, Load::Closed)
+    }
 
     /// The metrics that these loads speak for.
     fn keys(&self, subject: &Subject) -> Vec<String>;
@@ -372,7 +384,7 @@ impl Step {
         service: &Service,
         observed: &mut Observed,
     ) -> anyhow::Result<()> {
-        let order = order(&self.path, service, self.length, self.load);
+        let order = session.order(&self.path, service, self.length, self.load);
         let wants = |wanted: Reading| self.readings.iter().any(|(reading, _)| *reading == wanted);
         let database_before = session.database_time().await;
         let seen = watched(session, &order, &service.pids(), wants(Reading::Pss)).await?;
@@ -431,7 +443,7 @@ pub async fn run(
     session.progress.phase(&warming);
     let pids = service.pids();
     let limits = session.plan.warm_up_of(subject.runs_as);
-    let order = order(loads.path(), service, limits.window, Load::Closed);
+    let order = loads.warm_up(session, subject, service, limits.window);
     let cpu_before = process::cpu(&pids);
     match warmup::run(&session.oha, &order, &pids, &limits).await? {
         Ok(warmed_up) => {

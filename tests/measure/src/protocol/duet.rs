@@ -11,7 +11,7 @@ use futures_util::future::{join_all, try_join_all};
 use crate::protocol::block::{self, Observed, Started, per_request_us, since};
 use crate::protocol::neighbors::Moment;
 use crate::protocol::plan::shuffled;
-use crate::protocol::session::{Session, order};
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::protocol::warmup::Limits;
 use crate::tools::oha::Load;
@@ -149,7 +149,7 @@ async fn together(
     };
     let before: Vec<Option<Duration>> = spent().collect();
     let loads = shuffled(started.len()).into_iter().map(async |place| {
-        let order = order(path, &started[place].service, length, Load::Open(rate));
+        let order = session.order(path, &started[place].service, length, Load::Open(rate));
         let run = session.oha.run(&order).await?;
         anyhow::Ok((place, run.gate(&order), run))
     });

@@ -13,12 +13,12 @@ use crate::protocol::neighbors::Moment;
 use crate::protocol::plan::{CONNECTIONS, POOL_SIZE, Plan, needed, shuffled};
 use crate::protocol::progress::{self, Progress};
 pub use crate::protocol::rows::Asked;
-use crate::protocol::session::{self, Session};
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::protocol::{duet, gates};
 use crate::tables;
 use crate::tools::database::{self, CEILING_SHARE};
-use crate::tools::oha::{Load, Order};
+use crate::tools::oha::{Call, Load, Order};
 use workshop_base::process;
 use workshop_base::target::Language;
 use workshop_base::terminal::{Style, paint};
@@ -125,7 +125,8 @@ impl<'a> Experiment<'a> {
     pub fn show_load_of(&self, path: &str, load: Load) {
         let order = Order {
             url: format!("http://127.0.0.1:PORT{path}"),
-            key: session::key(),
+            header: self.session.header.clone(),
+            call: Call::default(),
             connections: self.connections,
             duration: Duration::from_secs_f64(self.session.plan.saturation.max(1.0)),
             load,

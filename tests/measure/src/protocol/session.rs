@@ -8,7 +8,7 @@ use crate::protocol::neighbors::Neighbors;
 use crate::protocol::plan::{CONNECTIONS, DUET_RATE, Plan, TIMEOUT};
 use crate::protocol::progress::Progress;
 use crate::tools::database::Watch;
-use crate::tools::oha::{Load, Oha, Order};
+use crate::tools::oha::{Call, Load, Oha, Order};
 use workshop_base::workspace::Workspace;
 use workshop_harness::service::{PriceSettings, Service, Settings};
 use workshop_postgres::datasets::DataSet;
@@ -35,6 +35,8 @@ pub struct Session<'a> {
     pub statements: Option<Watch>,
     /// The database's connections, where they are counted.
     pub activity: Option<Watch>,
+    /// The header by which requests are let in.
+    pub header: String,
     /// The most that each side of a duet is offered, in requests per second.
     pub duet_rate: f64,
     /// What else the machine did.
@@ -57,6 +59,7 @@ impl<'a> Session<'a> {
             data_set: lab.seeded.set,
             statements: None,
             activity: None,
+            header: header(&key()),
             duet_rate: DUET_RATE,
             neighbors: Neighbors::default(),
             progress,
@@ -72,20 +75,26 @@ impl<'a> Session<'a> {
     pub fn records(&self) -> String {
         format!("/read/{}", ids::of(self.data_set).pattern)
     }
-}
 
-/// A load on random paths, which this regular expression describes.
-pub fn order(path: &str, service: &Service, duration: Duration, load: Load) -> Order {
-    Order {
-        url: format!("{}{path}", service.base_url()),
-        key: key(),
-        connections: CONNECTIONS,
-        duration,
-        load,
+    /// A load on random paths, which this regular expression describes.
+    pub fn order(&self, path: &str, service: &Service, duration: Duration, load: Load) -> Order {
+        Order {
+            url: format!("{}{path}", service.base_url()),
+            header: self.header.clone(),
+            call: Call::default(),
+            connections: CONNECTIONS,
+            duration,
+            load,
+        }
     }
 }
 
 /// The key that services are asked with.
 pub fn key() -> String {
     Settings::new("").api_keys.swap_remove(0)
+}
+
+/// The header that brings this key.
+pub fn header(key: &str) -> String {
+    format!("X-API-Key: {key}")
 }

@@ -30,6 +30,8 @@ pub struct Subject {
     pub size: u64,
     /// `DATABASE_POOL_SIZE`.
     pub pool_size: u16,
+    /// A database of its own; none for the one that all sides read from.
+    pub database_url: Option<String>,
     /// The path whose first 200 ends its start; none for that of a record.
     pub first_path: Option<String>,
     /// What its metrics' keys end in: the size of its pool, where sizes are compared.
@@ -75,6 +77,7 @@ impl Subject {
             launch,
             size,
             pool_size: POOL_SIZE,
+            database_url: None,
             first_path: None,
             key_end: String::new(),
             detail: String::new(),

@@ -17,7 +17,7 @@ use crate::protocol::lab::Lab;
 use crate::protocol::metrics;
 use crate::protocol::plan::{POOL_SIZE, shuffled};
 use crate::protocol::rows::CEILING;
-use crate::protocol::session::{Session, order};
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::tables::article::beside_published;
 use crate::tasks::{heap, kotlin_rows, reads};
@@ -171,7 +171,7 @@ async fn at_ten(
     observed.memory(pid, "memory_at_idle", "pss_at_idle");
     let order = Order {
         connections: FEW,
-        ..order(
+        ..session.order(
             &session.records(),
             &started.service,
             length,

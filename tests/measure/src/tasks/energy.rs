@@ -14,7 +14,7 @@ use crate::protocol::block::{
 use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
 use crate::protocol::lab::Lab;
 use crate::protocol::metrics;
-use crate::protocol::session::{Session, order};
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::tables::energy as tables;
 use crate::tools::database;
@@ -174,7 +174,7 @@ impl Loads for Powered {
         }
         for ((load, length), (end, _)) in self.loads.into_iter().zip(ENDS) {
             session.progress.phase(&format!("{title}: {load}"));
-            let order = order(&self.path, service, length, load);
+            let order = session.order(&self.path, service, length, load);
             let database_before = database::cpu(self.database);
             let (seen, energy) = match &mut self.meter {
                 Some(meter) => {

@@ -7,7 +7,7 @@ use crate::protocol::block;
 use crate::protocol::experiment::{Asked, Experiment};
 use crate::protocol::lab::Lab;
 use crate::protocol::plan::Plan;
-use crate::protocol::session::{Session, order};
+use crate::protocol::session::{self, Session};
 use crate::protocol::subject::Subject;
 use crate::tables::{see_it_yourself, statuses};
 use crate::tasks::reads;
@@ -41,9 +41,9 @@ async fn with_a_wrong_key(session: &Session<'_>, subject: &Subject) -> anyhow::R
         .part("the tool lies: the same load with a wrong key");
     let started = block::start(session, subject).await?;
     let path = session.records();
-    let right = order(&path, &started.service, DEMONSTRATION, Load::Closed);
+    let right = session.order(&path, &started.service, DEMONSTRATION, Load::Closed);
     let wrong = Order {
-        key: WRONG.to_owned(),
+        header: session::header(WRONG),
         ..right.clone()
     };
     let runs = [

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::protocol::block::start;
-use crate::protocol::session::{Session, order};
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::protocol::warmup::{self, Limits};
 use crate::tasks::kotlin_rows::{heap_flags, with_flags};
@@ -141,7 +141,7 @@ async fn trial(
         ..session.plan.warm_up_of(Language::Kotlin)
     };
     let path = session.records();
-    let order_for = |length, load| order(&path, &started.service, length, load);
+    let order_for = |length, load| session.order(&path, &started.service, length, load);
     let order = order_for(limits.window, Load::Closed);
     let warmed_up = warmup::run(&session.oha, &order, &started.service.pids(), &limits).await?;
     let tried = match warmed_up {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::protocol::block;
-use crate::protocol::session::{Session, order};
+use crate::protocol::session::Session;
 use crate::protocol::subject::{Subject, add_flags};
 use crate::tools::oha::Load;
 use workshop_base::outcome::Trouble;
@@ -64,7 +64,7 @@ async fn trained(
     training.launch = with_flags(&subject.launch, &[notes.write()]);
     training.launch.limits.stop = WRITING;
     let started = block::start(session, &training).await?;
-    let order = order(&session.records(), &started.service, TRAINING, Load::Closed);
+    let order = session.order(&session.records(), &started.service, TRAINING, Load::Closed);
     session.oha.run(&order).await?;
     let stopped = started.stop().await?;
     let size = std::fs::metadata(&notes.file).map(|file| file.len());

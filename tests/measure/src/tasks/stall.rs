@@ -10,7 +10,7 @@ use crate::protocol::block::{Loads, Observed};
 use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
 use crate::protocol::lab::Lab;
 use crate::protocol::metrics::of;
-use crate::protocol::session::{Session, order};
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::tables::stall::{self, Stall, Stalled};
 use crate::tools::oha::{Load, Order};
@@ -152,7 +152,7 @@ impl Loads for WithAStall<'_> {
         let length = Duration::from_secs_f64(session.plan.open);
         let order = Order {
             connections: CONNECTIONS,
-            ..order(&self.path, service, length, Load::Recorded(self.rate))
+            ..session.order(&self.path, service, length, Load::Recorded(self.rate))
         };
         let (recorded, ()) = tokio::join!(
             session.oha.record(&order),

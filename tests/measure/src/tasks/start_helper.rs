@@ -15,6 +15,7 @@ use nix::unistd::{Pid, getpgrp};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::protocol::session;
 use crate::tools::first_answer;
 use workshop_base::process;
 use workshop_harness::build::Launch;
@@ -110,11 +111,12 @@ pub fn start(order: &Order) -> anyhow::Result<()> {
     };
     seen.write(&order.seen)?;
     let key = order.settings.api_keys.first().map_or("", String::as_str);
+    let header = session::header(key);
     let alive = || child.try_wait().is_ok_and(|ended| ended.is_none());
     let ready = first_answer::first_200(
         address,
         &order.path,
-        key,
+        &header,
         spawned,
         order.launch.limits.start,
         alive,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::protocol::block::{GENERATOR_SHARE, Loads, Observed, Reading, watched};
 use crate::protocol::experiment::{Asked, Experiment, ids, pairs};
 use crate::protocol::lab::Lab;
-use crate::protocol::session::{Session, order};
+use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::protocol::{ids, metrics};
 use crate::tables::waiting as tables;
@@ -128,14 +128,14 @@ struct Delays {
 }
 
 impl Delays {
-    fn order(&self, service: &Service, load: Load) -> Order {
+    fn order(&self, session: &Session<'_>, service: &Service, load: Load) -> Order {
         let length = match load {
             Load::Closed | Load::Counted(_) => self.length,
             Load::Open(_) | Load::Recorded(_) => self.open,
         };
         Order {
             connections: self.clients,
-            ..order(&self.path, service, length, load)
+            ..session.order(&self.path, service, length, load)
         }
     }
 }
@@ -196,7 +196,7 @@ impl Loads for Delays {
                 session
                     .progress
                     .phase(&format!("{title}: prices after {delay} ms, {load}"));
-                let order = self.order(service, load);
+                let order = self.order(session, service, load);
                 let mut seen = watched(session, &order, &pids, load == Load::Closed).await?;
                 // The last answers come a delay after the last requests, and that is nobody's fault.
                 let sending = seen.run.took_s - delay as f64 / 1e3;

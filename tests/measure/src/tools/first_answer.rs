@@ -18,14 +18,13 @@ const ATTEMPT: Duration = Duration::from_secs(2);
 pub fn first_200(
     address: SocketAddr,
     path: &str,
-    key: &str,
+    header: &str,
     spawned: Instant,
     limit: Duration,
     mut alive: impl FnMut() -> bool,
 ) -> Option<Duration> {
-    let request = format!(
-        "GET {path} HTTP/1.1\r\nHost: {address}\r\nX-API-Key: {key}\r\nConnection: close\r\n\r\n"
-    );
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{header}\r\nConnection: close\r\n\r\n");
     let mut looked = Instant::now();
     loop {
         if ask(address, &request).is_ok_and(|status| status == 200) {
@@ -62,7 +61,11 @@ fn ask(address: SocketAddr, request: &str) -> std::io::Result<u16> {
 fn status(answer: &[u8]) -> Option<u16> {
     let line = answer.split(|byte| *byte == b'\r').next()?;
     let line = std::str::from_utf8(line).ok()?;
-    line.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()
+    let (version, rest) = line.split_once(' ')?;
+    // A service that closes each connection may well speak HTTP/1.0.
+    ["HTTP/1.1", "HTTP/1.0"]
+        .contains(&version)
+        .then(|| rest.get(..3)?.parse().ok())?
 }
 
 #[cfg(test)]
@@ -75,6 +78,7 @@ mod tests {
     fn the_status_line_is_read() {
         assert_eq!(status(b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n{}"), Some(200));
         assert_eq!(status(b"HTTP/1.1 503 Service Unavailable\r\n"), Some(503));
+        assert_eq!(status(b"HTTP/1.0 200 OK\r\n\r\n"), Some(200));
         assert_eq!(status(b"SSH-2.0-OpenSSH"), None);
         assert_eq!(status(b""), None);
     }
@@ -98,7 +102,7 @@ mod tests {
         let took = first_200(
             address,
             "/ready",
-            "valid_key",
+            "X-API-Key: valid_key",
             Instant::now(),
             Duration::from_secs(10),
             || true,
@@ -116,7 +120,7 @@ mod tests {
             first_200(
                 address,
                 "/ready",
-                "",
+                "X-API-Key: none",
                 Instant::now(),
                 Duration::from_secs(60),
                 || false

@@ -54,14 +54,59 @@ impl fmt::Display for Load {
 pub struct Order {
     /// The URL; a regular expression for random ids.
     pub url: String,
-    /// The value of `X-API-Key`.
-    pub key: String,
+    /// The header by which requests are let in.
+    pub header: String,
+    /// What each request is.
+    pub call: Call,
     /// Connections.
     pub connections: u32,
     /// How long.
     pub duration: Duration,
     /// How requests are offered.
     pub load: Load,
+}
+
+/// What a request is besides its URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The method.
+    pub method: &'static str,
+    /// Headers besides the one that lets it in.
+    pub headers: Vec<String>,
+    /// The file with its body.
+    pub body: Option<PathBuf>,
+    /// The status of the right answer.
+    pub status: u16,
+}
+
+impl Default for Call {
+    /// A `GET` that is answered with 200, as nearly all loads have it.
+    fn default() -> Self {
+        Call {
+            method: "GET",
+            headers: Vec::new(),
+            body: None,
+            status: 200,
+        }
+    }
+}
+
+impl Call {
+    /// The arguments that say what isn't usual.
+    fn arguments(&self) -> Vec<String> {
+        let mut arguments = Vec::new();
+        let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
+        if self.method != Call::default().method {
+            add("-m", self.method.to_owned());
+        }
+        for header in &self.headers {
+            add("-H", header.clone());
+        }
+        if let Some(body) = &self.body {
+            add("-D", body.display().to_string());
+        }
+        arguments
+    }
 }
 
 impl Order {
@@ -88,9 +133,10 @@ impl Order {
             self.connections
         );
         let options = options.split_whitespace().map(str::to_owned);
-        let key = format!("X-API-Key: {}", self.key);
         options
-            .chain([key, "--rand-regex-url".to_owned(), self.url.clone()])
+            .chain([self.header.clone()])
+            .chain(self.call.arguments())
+            .chain(["--rand-regex-url".to_owned(), self.url.clone()])
             .collect()
     }
 
@@ -127,6 +173,8 @@ pub struct Run {
     pub p99_ms: Option<f64>,
     /// The slowest.
     pub slowest_ms: Option<f64>,
+    /// All percentiles that oha tells, by its names: `p99.9`.
+    pub percentiles_ms: BTreeMap<String, f64>,
     /// The share of successes by oha's own count, 0 to 1: every answer is one, whatever its status.
     pub success: Option<f64>,
     /// How often each status came.
@@ -183,6 +231,11 @@ impl Run {
             p50_ms: percentile("p50"),
             p99_ms: percentile("p99"),
             slowest_ms: json.summary.slowest.map(|seconds| seconds * 1e3),
+            percentiles_ms: json
+                .latency_percentiles
+                .iter()
+                .filter_map(|(name, seconds)| Some((name.clone(), (*seconds)? * 1e3)))
+                .collect(),
             success: json.summary.success_rate,
             statuses: json.status_code_distribution,
             errors: json.error_distribution,
@@ -190,7 +243,7 @@ impl Run {
         })
     }
 
-    /// Why this run may not be believed: another status than 200, an error, a rate not reached, a generator that was
+    /// Why this run may not be believed: another status than the right one, an error, a rate not reached, a generator that was
     /// the bottleneck.
     pub fn gate(&self, order: &Order) -> Result<(), String> {
         self.answered(order)?;
@@ -212,14 +265,15 @@ impl Run {
         others + self.errors.values().sum::<u64>()
     }
 
-    /// Why the answers may not be believed: another status than 200, an error, a rate or a number of requests not reached.
+    /// Why the answers may not be believed: another status than the right one, an error, a rate or a number of requests not reached.
     pub fn answered(&self, order: &Order) -> Result<(), String> {
         if let Some((error, count)) = self.errors.iter().next() {
             return Err(format!("{count} requests failed: {error}"));
         }
-        if let Some((status, count)) = self.statuses.iter().find(|(status, _)| *status != "200") {
+        let right = order.call.status.to_string();
+        if let Some((status, count)) = self.statuses.iter().find(|(status, _)| **status != right) {
             return Err(format!(
-                "{count} of {} answers had status {status}, not 200",
+                "{count} of {} answers had status {status}, not {right}",
                 self.answers
             ));
         }
@@ -347,7 +401,8 @@ mod tests {
     fn order(load: Load) -> Order {
         Order {
             url: "http://127.0.0.1:4711/read/[1-9][0-9]{3}".to_owned(),
-            key: "valid_key".to_owned(),
+            header: "X-API-Key: valid_key".to_owned(),
+            call: Call::default(),
             connections: 32,
             duration: Duration::from_millis(2500),
             load,
@@ -439,6 +494,31 @@ mod tests {
             "{typed}"
         );
         assert!(!order(Load::Closed).typed().contains("-q"));
+    }
+
+    #[test]
+    fn a_call_says_what_it_is_and_which_status_is_right() {
+        let order = Order {
+            call: Call {
+                method: "PUT",
+                headers: vec!["If-Match: \"a\"".to_owned()],
+                body: Some("card.vcf".into()),
+                status: 204,
+            },
+            ..order(Load::Closed)
+        };
+        let typed = order.typed();
+        assert!(
+            typed.contains("-m PUT -H 'If-Match: \"a\"' -D card.vcf --rand-regex-url"),
+            "{typed}"
+        );
+        let run = |statuses| Run::parse(&json(statuses, "", 1.0)).unwrap();
+        assert_eq!(run(r#""204":1000"#).gate(&order), Ok(()));
+        assert_eq!(
+            run(r#""200":1000"#).gate(&order),
+            Err("1000 of 1000 answers had status 200, not 204".to_owned())
+        );
+        assert!((run(r#""204":1"#).percentiles_ms["p99.9"] - 18.6).abs() < 1e-9);
     }
 
     #[test]

@@ -149,7 +149,8 @@ async fn subjects(
         if subjects.iter().any(|subject| subject.id() == name) {
             continue;
         }
-        lab.is_worth_a_release(*target, FIRST).await?;
+        lab.is_worth_a_release(*target, FIRST, &lab.database_url)
+            .await?;
         println!("building {} for release", paint(Style::Strong, &name));
         let launch = builder::built(lab.workspace, *target, Profile::Measure).await?;
         subjects.push(subject_of(lab, *target, &name, launch, jvm)?);

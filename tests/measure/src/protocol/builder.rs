@@ -87,6 +87,8 @@ pub async fn subjects(
         if let Some(first) = subjects.first() {
             subject.against = row.compared_with(first.id(), asked, &catalogue)?;
         }
+        // What is compared with the port always is no service beside it.
+        subject.side.peer &= row.is_a_peer();
         subject.exercise = match source {
             Source::Target(Target::Exercise(number) | Target::Solution(number)) => Some(number),
             Source::Target(Target::Kotlin | Target::Peer(_)) | Source::Ceiling => None,

@@ -101,8 +101,13 @@ impl<'a> Lab<'a> {
         })
     }
 
-    /// A reader's service must answer this path before anybody waits for its release build.
-    pub async fn is_worth_a_release(&self, target: Target, path: &str) -> anyhow::Result<()> {
+    /// A reader's service must answer this path, with this database, before anybody waits for its release build.
+    pub async fn is_worth_a_release(
+        &self,
+        target: Target,
+        path: &str,
+        database_url: &str,
+    ) -> anyhow::Result<()> {
         let Target::Exercise(number) = target else {
             return Ok(());
         };
@@ -110,7 +115,7 @@ impl<'a> Lab<'a> {
             return Ok(());
         }
         let launch = builder::built(self.workspace, target, Profile::Check).await?;
-        let settings = Settings::new(&self.database_url);
+        let settings = Settings::new(database_url);
         let service = Service::start(self.workspace, &launch, &settings)
             .await
             .map_err(|error| {

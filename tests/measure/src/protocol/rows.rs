@@ -37,6 +37,7 @@ pub struct Asked {
 #[expect(missing_docs, reason = "rows.toml says it, beside the rows")]
 pub struct Row {
     pub of: String,
+    pub always: bool,
     pub variant: Option<String>,
     pub flags: Vec<String>,
     pub env: BTreeMap<String, String>,
@@ -55,6 +56,7 @@ impl Default for Row {
     fn default() -> Self {
         Row {
             of: String::new(),
+            always: false,
             variant: None,
             flags: Vec::new(),
             env: BTreeMap::new(),
@@ -130,9 +132,9 @@ fn before(number: u8, catalogue: &Catalogue) -> anyhow::Result<u8> {
 }
 
 impl Row {
-    /// True for a service beside the port.
+    /// True for a service beside the port, which is measured only when that is asked for.
     pub fn is_a_peer(&self) -> bool {
-        peer::named(&self.of).is_some()
+        !self.always && peer::named(&self.of).is_some()
     }
 
     /// What is built for it.
@@ -171,5 +173,13 @@ mod tests {
         };
         assert_eq!(peers(false), 0);
         assert!(peers(true) > 0);
+    }
+
+    #[test]
+    fn what_a_port_is_compared_with_is_always_measured() {
+        let of = |peers| of("contacts", Mode::Quick, peers).unwrap();
+        let always: Vec<String> = of(false).into_iter().map(|row| row.of).collect();
+        assert_eq!(always, ["kotlin-contacts", "target"]);
+        assert_eq!(of(true).len(), 4);
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod article;
 mod by_step;
+pub mod contacts;
 pub mod endurance;
 pub mod energy;
 pub mod ladder;

@@ -52,17 +52,25 @@ impl RunDatabase {
 
     /// Makes a database without any table.
     pub async fn empty(server: &Server) -> anyhow::Result<Self> {
+        let run = RunDatabase::durable(server).await?;
+        let mut connection = server.connect_for_maintenance().await?;
+        run.answer_before_the_disk_does(&mut connection).await?;
+        close(connection).await;
+        Ok(run)
+    }
+
+    /// The same for a measurement that writes: a commit is on the disk when it returns.
+    pub async fn durable(server: &Server) -> anyhow::Result<Self> {
         let run = RunDatabase::claim(server, &Names::of(server.checkout()))?;
         let mut connection = server.connect_for_maintenance().await?;
         seed::copy(&mut connection, "template0", &run.name).await?;
-        run.answer_before_the_disk_does(&mut connection).await?;
         close(connection).await;
         Ok(run)
     }
 
     /// Lets commits in this database return before they are on the disk: the tests look at what a service does, not at the disk
     /// below it, which may take milliseconds for each commit while somebody else writes. Everything is still there after a
-    /// restart. Measurements have databases of their own, which are durable.
+    /// restart. A measurement has durable ones.
     async fn answer_before_the_disk_does(
         &self,
         connection: &mut PgConnection,

@@ -75,10 +75,15 @@ hunt target *options: tool
 progress: tool
     {{ workshop }} progress
 
-# The exercise's measurement (--quick: one minute, --thorough: the long one); endurance --requests 30000000: hours, in chunks
+# The exercise's measurement (--quick: one minute, --thorough: the long one; --on user@pi: services there, load from here); endurance --requests 30000000: hours, in chunks
 [group('measuring')]
 measure target *options: tool (bring "oha" "hyperfine")
     {{ workshop }} measure {{ quote(target) }} {{ options }}
+
+# A release build for a Raspberry Pi (--for pi), copied there with user@pi
+[group('measuring')]
+build target *options: tool
+    {{ workshop }} build {{ quote(target) }} {{ options }}
 
 # All your results on one page, with your predictions scored
 [group('measuring')]

@@ -83,6 +83,19 @@ const WASM: Packages = packages(
     "brew install rustup && rustup default stable && rustup target add wasm32-unknown-unknown",
 );
 
+/// What compiles Rust for a Raspberry Pi: the same, and a linker with the C library of its architecture.
+const AARCH64: Packages = packages(
+    "gcc-aarch64-linux-gnu libc6-dev-arm64-cross rustc-web cargo-web rust-web-src",
+    "gcc-aarch64-linux-gnu 'sysroot-aarch64-fc*-glibc'",
+    "brew install messense/macos-cross-toolchains/aarch64-unknown-linux-gnu",
+);
+/// The linker alone, where rustup brings the rest.
+const AARCH64_LINKER: Packages = packages(
+    "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+    AARCH64.dnf,
+    AARCH64.brew,
+);
+
 /// How to fix something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
@@ -165,6 +178,18 @@ impl System {
             && let Some((_, command)) = packages.commands.pop()
         {
             fix.commands.push((self.manager, command));
+        }
+        fix
+    }
+
+    /// What makes it possible to compile Rust for a Raspberry Pi.
+    pub fn aarch64_target(&self) -> Fix {
+        if on_path("rustup").is_none() {
+            return self.install(&AARCH64);
+        }
+        let mut fix = self.install(&AARCH64_LINKER);
+        for (_, command) in &mut fix.commands {
+            *command = format!("rustup target add aarch64-unknown-linux-gnu, and {command}");
         }
         fix
     }

@@ -102,8 +102,8 @@ pub fn compilers_cpu(pid: u32) -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// The kernel cuts the name of a thread at 15 characters.
-fn is_compiler(name: &str) -> bool {
+/// True for the name of a thread that compiles for a JVM. The kernel cuts names at 15 characters.
+pub fn is_compiler(name: &str) -> bool {
     name.starts_with("C1 CompilerThre") || name.starts_with("C2 CompilerThre")
 }
 
@@ -212,6 +212,21 @@ pub struct Process {
 }
 
 impl Process {
+    /// Parses the line of `/proc/PID/stat`. The program's name is in parentheses and may hold anything, so the fields
+    /// are counted after the last one.
+    pub fn parse(line: &str) -> Option<Process> {
+        let (before, after) = line.rsplit_once(')')?;
+        let fields: Vec<&str> = after.split_whitespace().collect();
+        // Field 3 of proc(5), the state, is the first here: utime, stime, cutime, cstime are 14 to 17.
+        let number = |place: usize| fields.get(place - 3)?.parse::<i64>().ok();
+        Some(Process {
+            name: before.split_once('(')?.1.to_owned(),
+            parent: u32::try_from(number(4)?).ok()?,
+            own_ticks: (number(14)? + number(15)?).unsigned_abs(),
+            children_ticks: (number(16)? + number(17)?).unsigned_abs(),
+        })
+    }
+
     /// CPU time, that of its children that were waited for included.
     pub fn cpu(&self) -> Duration {
         in_ticks(self.own_ticks + self.children_ticks)
@@ -228,24 +243,9 @@ pub fn all() -> HashMap<u32, Process> {
             let entry = entry.ok()?;
             let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
             let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-            Some((pid, parse_stat(&stat)?))
+            Some((pid, Process::parse(&stat)?))
         })
         .collect()
-}
-
-/// Parses one line of `/proc/PID/stat`. The program's name is in parentheses and may hold anything, so the fields
-/// are counted after the last one.
-fn parse_stat(line: &str) -> Option<Process> {
-    let (before, after) = line.rsplit_once(')')?;
-    let fields: Vec<&str> = after.split_whitespace().collect();
-    // Field 3 of proc(5), the state, is the first here: utime, stime, cutime, cstime are 14 to 17.
-    let number = |place: usize| fields.get(place - 3)?.parse::<i64>().ok();
-    Some(Process {
-        name: before.split_once('(')?.1.to_owned(),
-        parent: u32::try_from(number(4)?).ok()?,
-        own_ticks: (number(14)? + number(15)?).unsigned_abs(),
-        children_ticks: (number(16)? + number(17)?).unsigned_abs(),
-    })
 }
 
 /// These processes and all that they have started, directly or not.
@@ -264,7 +264,8 @@ pub fn descendants(roots: &[u32], processes: &HashMap<u32, Process>) -> HashSet<
     }
 }
 
-fn kilobytes(text: &str, name: &str) -> Option<u64> {
+/// The value of a line such as `VmHWM:   5120 kB` in one of the kernel's tables.
+pub fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line[name.len()..]
         .trim()
@@ -283,7 +284,7 @@ mod tests {
         let line =
             "42 (a) b (c) S 7 42 42 0 -1 4194560 1000 0 0 0 120 30 5 1 20 0 9 0 12345 1000 10";
         assert_eq!(
-            parse_stat(line),
+            Process::parse(line),
             Some(Process {
                 name: "a) b (c".to_owned(),
                 parent: 7,
@@ -295,8 +296,8 @@ mod tests {
 
     #[test]
     fn half_a_line_is_no_reading() {
-        assert_eq!(parse_stat("42 (a) S 7 42"), None);
-        assert_eq!(parse_stat(""), None);
+        assert_eq!(Process::parse("42 (a) S 7 42"), None);
+        assert_eq!(Process::parse(""), None);
     }
 
     #[test]

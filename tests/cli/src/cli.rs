@@ -1,9 +1,10 @@
 //! The command line: one subcommand per recipe of the justfile, and their options.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::subject::Subject;
 use workshop_base::target::Target;
+use workshop_harness::remote::host;
 use workshop_postgres::datasets::DataSet;
 
 /// The Kotlin to Rust workshop.
@@ -71,6 +72,8 @@ pub enum Command {
     Progress,
     /// Make a data set
     Seed(SeedArgs),
+    /// Build a service for another kind of machine, as it would be shipped, and copy it there
+    Build(BuildArgs),
     /// The measurement of an exercise, Kotlin and Rust side by side
     Measure(MeasureArgs),
     /// All results on one page, with the predictions scored
@@ -206,6 +209,26 @@ pub struct SeedArgs {
     pub again: bool,
 }
 
+/// Options of `build`.
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// exercise-N (your Rust), or solution-N (the reference)
+    pub target: Target,
+    /// The machine: pi, a Raspberry Pi with a 64-bit system
+    #[arg(long = "for", value_name = "MACHINE")]
+    pub machine: Machine,
+    /// Where to copy it, by ssh: user@pi
+    #[arg(value_parser = host::destination)]
+    pub to: Option<String>,
+}
+
+/// A kind of machine that services are built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Machine {
+    /// A Raspberry Pi with a 64-bit system.
+    Pi,
+}
+
 /// Options of `measure`.
 #[derive(Debug, Args)]
 #[command(
@@ -232,6 +255,9 @@ pub struct MeasureArgs {
     /// The data set to read from
     #[arg(long)]
     pub data_set: Option<DataSet>,
+    /// Run services and database on another machine, reached by ssh, and send the load from here: user@pi
+    #[arg(long, value_parser = host::destination, conflicts_with_all = ["peers", "reference"])]
+    pub on: Option<String>,
     /// Write the committed reference results instead of your own
     #[arg(long, hide = true)]
     pub reference: bool,

@@ -1,11 +1,12 @@
 //! The harness: targets built and started, requests made, the database taken away and given back, failures told.
 //!
 //! `build` makes a launch of a target, `service` runs it and what surrounds it, `request` asks it, and `scenarios` are what the
-//! tests of a suite need around it.
+//! tests of a suite need around it. `remote` is a machine that a service runs on instead of this one.
 
 pub mod build;
 pub mod contract;
 pub mod plan;
+pub mod remote;
 pub mod report;
 pub mod request;
 pub mod run;

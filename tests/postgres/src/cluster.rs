@@ -24,7 +24,7 @@ use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::{files, wait};
 
 /// The superuser of the cluster.
-const USER: &str = "workshop";
+pub(crate) const USER: &str = "workshop";
 
 /// How many other ports are tried: a free one can be taken by somebody else before PostgreSQL has it.
 const PORTS: u32 = 4;

@@ -2,13 +2,21 @@
 
 use workshop_base::process;
 
-/// The settings of a server, name and value.
+/// The settings of a server on this machine, name and value.
+pub(crate) fn parameters(statements: bool) -> Vec<(&'static str, String)> {
+    parameters_with(process::meminfo("MemTotal:"), statements)
+}
+
+/// The settings of a server on a machine with so many bytes of memory.
 ///
 /// Durability stays as PostgreSQL ships it (`fsync`, `synchronous_commit`, `full_page_writes`), since a measurement on
 /// a server that may lose data says nothing. `wal_level = minimal` changes no promise on a server without replicas,
 /// and spares bulk loads the log. `statements` loads `pg_stat_statements`.
-pub(crate) fn parameters(statements: bool) -> Vec<(&'static str, String)> {
-    let shared_buffers = match process::meminfo("MemTotal:") {
+pub(crate) fn parameters_with(
+    memory: Option<u64>,
+    statements: bool,
+) -> Vec<(&'static str, String)> {
+    let shared_buffers = match memory {
         Some(bytes) if bytes >= 4 << 30 => "512MB",
         Some(bytes) if bytes >= 2 << 30 => "256MB",
         _ => "128MB",

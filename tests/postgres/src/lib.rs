@@ -5,7 +5,7 @@
 //!
 //! Imports run one way, from the bottom of this list to its top: `identity`, `settings`, `connection`, `engine`, `server`;
 //! `databases`, `tls`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
-//! `choice`, `clean`, `image`; `datasets`.
+//! `elsewhere`, `choice`, `clean`, `image`; `datasets`.
 
 pub mod datasets;
 pub mod image;
@@ -19,6 +19,7 @@ mod configuration;
 mod connection;
 mod databases;
 mod docker;
+mod elsewhere;
 mod embedded;
 mod engine;
 mod home;
@@ -32,6 +33,7 @@ mod url;
 pub use binaries::Binaries;
 pub use choice::file as choice_file;
 pub use clean::{Cleaned, clean};
+pub use elsewhere::Elsewhere;
 pub use engine::{OFFICIAL as OFFICIAL_IMAGE, save_image, usual_sockets};
 pub use identity::{checkout_id, short_hash};
 pub use maven::{bring_artifact, find_binaries};

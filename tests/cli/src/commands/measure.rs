@@ -1,6 +1,6 @@
 //! `just measure TARGET`: the measurement of an exercise; writes the result, prints the table and the verdict.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -10,6 +10,7 @@ use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
+use workshop_harness::remote::host;
 use workshop_measure::protocol::experiment::Asked;
 use workshop_measure::tasks;
 use workshop_results::file::{JudgedPrediction, Mode, ResultFile};
@@ -44,6 +45,12 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
             .next(format!("just measure {target}"))
             .err();
     }
+    if let Some(destination) = &args.on {
+        let result = tasks::measure_on(workspace, &asked, args.data_set, destination).await?;
+        let path = result_there(workspace, destination, target);
+        write(workspace, &result, &path)?;
+        return Ok(Outcome::of(result.invalid.is_empty()));
+    }
     let mut result = tasks::measure(workspace, &asked, args.data_set).await?;
     // The predictions are about the port.
     if !args.reference && exercise.is_port() {
@@ -56,6 +63,15 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
     };
     write(workspace, &result, &path)?;
     Ok(Outcome::of(result.invalid.is_empty()))
+}
+
+/// Where a result of another machine is: `results/on-raspberrypi/exercise-3.json`. The book and the report show this machine's.
+fn result_there(workspace: &Workspace, destination: &str, target: Target) -> PathBuf {
+    let folder = format!("on-{}", host::name_in(destination));
+    workspace
+        .results()
+        .join(folder)
+        .join(format!("{target}.json"))
 }
 
 /// Writes a result, shows it, and says where it is.

@@ -2,6 +2,7 @@
 
 mod bench_loop;
 mod board;
+mod build;
 mod calibrate;
 mod carry;
 mod catch_up;
@@ -100,6 +101,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             interruptible(rehearse::run(workspace, &plan, &exercises)).await
         }
         Command::Clean { image } => clean::run(workspace, image).await,
+        Command::Build(args) => interruptible(build::run(workspace, &args)).await,
         Command::Measure(MeasureArgs {
             long: Some(LongRun::Endurance(args)),
             ..

@@ -83,6 +83,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         thorough: false,
         peers: false,
         data_set: Some(DATA_SET),
+        on: None,
         reference: false,
     };
     let measured = measure::run(workspace, &args).await?;

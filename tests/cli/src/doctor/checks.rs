@@ -179,11 +179,8 @@ pub(super) fn tools(workspace: &Workspace) -> anyhow::Result<Vec<Check>> {
 /// Only exercise 10 needs it.
 pub(super) async fn web_assembly(system: &System) -> Finding {
     let name = "WebAssembly";
-    match probe::in_time(PATIENT, wasm::Compiler::find)
-        .await
-        .flatten()
-    {
-        Some(compiler) => Finding::ok(name, compiler.to_string()),
+    match probe::in_time(PATIENT, wasm::compiler).await.flatten() {
+        Some(compiler) => Finding::ok(name, wasm::in_words(&compiler)),
         None => Finding::note(
             name,
             "no compiler here can make modules; exercise 10 needs one",

@@ -2,15 +2,17 @@
 
 mod cargo;
 pub mod copies;
+pub mod cross;
 pub mod glue;
 pub mod image;
 pub mod jdk;
 pub mod launch;
 pub mod maven;
 pub mod nginx;
+pub mod other_target;
 mod part;
 mod peer;
-mod program;
+pub(crate) mod program;
 pub mod runtime;
 pub mod wasm;
 

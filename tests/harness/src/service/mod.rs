@@ -11,11 +11,11 @@ pub mod upstream;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -268,7 +268,10 @@ pub enum Stopped {
 /// A running service. Dropping it kills its whole process group.
 #[derive(Debug)]
 pub struct Service {
+    /// The process; on another machine, the `ssh` whose end is its end.
     child: Child,
+    /// What keeps it running on another machine.
+    line: Mutex<Option<ChildStdin>>,
     stop_limit: Duration,
     label: String,
     address: SocketAddr,
@@ -283,7 +286,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts the target on a free port of 127.0.0.1 and waits for its first HTTP answer.
+    /// Starts the target on a free port, of 127.0.0.1 where it runs here, and waits for its first HTTP answer.
     pub async fn start(
         workspace: &Workspace,
         launch: &Launch,
@@ -291,7 +294,7 @@ impl Service {
     ) -> Result<Service, StartError> {
         let mut attempt = 1;
         loop {
-            let address = free_address().map_err(StartError::spawn(launch))?;
+            let address = address_for(launch).map_err(StartError::spawn(launch))?;
             match Service::start_at(workspace, launch, settings, address).await {
                 Err(StartError {
                     why: NoStart::Exited(_),
@@ -349,9 +352,14 @@ impl Service {
         let log = workspace.logs().join(log);
         let mut command = command(launch, settings, address, &log)?;
         die_with_the_tool(&mut command, Signal::SIGKILL);
-        let child = command.spawn()?;
+        let mut child = command.spawn()?;
+        let mut line = child.stdin.take();
+        if let Some(line) = &mut line {
+            line.write_all(&variables_by_line(launch, settings, address))?;
+        }
         Ok(Service {
             child,
+            line: Mutex::new(line),
             stop_limit: launch.limits.stop,
             label: launch.label.clone(),
             address,
@@ -373,7 +381,7 @@ impl Service {
         &self.base_url
     }
 
-    /// Its process id, which is its process group's as well.
+    /// Its process id, which is its process group's as well. That of a service on another machine is another one there.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -438,7 +446,11 @@ impl Service {
 
     /// Asks it to stop, by SIGTERM.
     pub fn ask_to_stop(&self) {
-        let _ = killpg(self.group(), Signal::SIGTERM);
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        // On another machine, a guard sends the signal at the end of the line.
+        if line.take().is_none() {
+            let _ = killpg(self.group(), Signal::SIGTERM);
+        }
     }
 
     /// Asks it to stop, kills it when it does not within the launch's limit.
@@ -487,6 +499,18 @@ pub fn command(
     log: &Path,
 ) -> std::io::Result<Command> {
     let output = File::create(log)?;
+    if let Some(host) = &launch.on {
+        let words = std::iter::once(launch.program.as_os_str())
+            .chain(launch.args.iter().map(OsString::as_os_str))
+            .map(|word| word.to_str().ok_or(std::io::ErrorKind::InvalidInput))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut command = host.guarded(&host.pid_file(address.port()), &words);
+        command
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .process_group(0);
+        return Ok(command);
+    }
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.args)
@@ -503,14 +527,28 @@ pub fn command(
     for name in names.filter(configures) {
         command.env_remove(name);
     }
-    // A backtrace would push the message of a panic out of the lines that a learner is shown.
     command
         .env_remove("JAVA_TOOL_OPTIONS")
         .env_remove("JDK_JAVA_OPTIONS")
-        .env("RUST_BACKTRACE", "0")
-        .envs(launch.env.iter().cloned())
-        .envs(settings.environment(address));
+        .envs(variables(launch, settings, address));
     Ok(command)
+}
+
+/// What the service is told by its environment.
+fn variables(launch: &Launch, settings: &Settings, address: SocketAddr) -> Vec<(String, String)> {
+    // A backtrace would push the message of a panic out of the lines that a learner is shown.
+    let quiet = ("RUST_BACKTRACE".to_owned(), "0".to_owned());
+    let own = std::iter::once(quiet).chain(launch.env.iter().cloned());
+    own.chain(settings.environment(address)).collect()
+}
+
+/// The same for a guard on another machine: a line each, and an empty one.
+fn variables_by_line(launch: &Launch, settings: &Settings, address: SocketAddr) -> Vec<u8> {
+    let variables = variables(launch, settings, address).into_iter();
+    let lines: String = variables
+        .map(|(name, value)| format!("{name}={value}\n"))
+        .collect();
+    (lines + "\n").into_bytes()
 }
 
 /// On Linux the kernel sends the process this signal when the tool ends, even when the tool is killed and can clean nothing up.
@@ -540,6 +578,15 @@ fn die_with(parent: Pid, command: &mut Command, signal: Signal) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (parent, command, signal);
+}
+
+/// The address for a service of this launch: on this machine a free port, on another one a port that probably is.
+pub fn address_for(launch: &Launch) -> std::io::Result<SocketAddr> {
+    let here = free_address()?;
+    Ok(match &launch.on {
+        Some(host) => host.address_of(here),
+        None => here,
+    })
 }
 
 /// A port that was free a moment ago, and that nobody else in this process has been given lately: a service that is slow to

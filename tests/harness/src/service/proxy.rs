@@ -110,6 +110,11 @@ impl DatabaseProxy {
         &self.url
     }
 
+    /// The port of that URL, on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     /// Drops every connection and refuses new ones, as a stopped server does.
     pub async fn cut(&self) {
         let mut gate = self.gate.lock().await;

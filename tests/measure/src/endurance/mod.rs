@@ -325,7 +325,7 @@ impl<'a> Endurance<'a> {
         session.progress.part(&title);
         let started = block::start(session, subject).await?;
         let limits = session.plan.warm_up_of(subject.runs_as);
-        let warmed_up = block::warm_up(session, subject, &started.service, path, &limits).await?;
+        let warmed_up = block::warm_up(session, subject, &started, path, &limits).await?;
         Ok(Running {
             subject,
             started,

@@ -15,13 +15,11 @@ use crate::protocol::{front, ids};
 use crate::tools::first_answer;
 use crate::tools::oha::{Load, Order, Run};
 use workshop_base::outcome::Trouble;
-use workshop_base::process;
+use workshop_base::process::{self, Memory};
 use workshop_harness::front::Front;
-use workshop_harness::service::{self, Service, Settings, Stopped, free_address};
+use workshop_harness::service::{self, Service, Settings, Stopped, address_for};
 use workshop_results::file::BlockRecord;
 
-/// Between two looks at the number of threads.
-const SAMPLE: Duration = Duration::from_millis(200);
 /// Between two looks at the memory. Adding up a JVM's pages takes the kernel milliseconds.
 const MEMORY_SAMPLE: Duration = Duration::from_millis(500);
 /// How many of a service's last log lines an error shows.
@@ -84,7 +82,16 @@ impl Observed {
 
     /// Notes the memory of a process with those that it has started, now and at its peak.
     pub fn memory(&mut self, pid: u32, peak: impl Into<String>, share: impl Into<String>) {
-        let memory = process::tree_memory(pid);
+        self.memory_of(process::tree_memory(pid), peak, share);
+    }
+
+    /// Notes memory that was looked at, now and at its peak.
+    pub fn memory_of(
+        &mut self,
+        memory: Option<Memory>,
+        peak: impl Into<String>,
+        share: impl Into<String>,
+    ) {
         self.value(peak, memory.map(|memory| megabytes(memory.peak_kb)));
         self.value(
             share,
@@ -97,6 +104,8 @@ impl Observed {
 pub struct Started {
     /// The service.
     pub service: Service,
+    /// Its processes and those that clients reach it through, its own first, by their ids where they run.
+    pub pids: Vec<u32>,
     front: Option<Front>,
     start_up: Duration,
     cpu: Option<Duration>,
@@ -128,7 +137,7 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
     for attempt in 1.. {
         let (mut service, took) = spawn(session, subject, &settings, &path).await?;
         if let Some(start_up) = took {
-            let cpu = process::cpu(&[service.pid()]);
+            let cpu = session.kernel.cpu(&session.kernel.pids(&service));
             let front = match &subject.front {
                 Some(launch) => Some(
                     launch
@@ -138,6 +147,7 @@ pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<S
                 None => None,
             };
             return Ok(Started {
+                pids: session.kernel.pids(&service),
                 service,
                 front,
                 start_up,
@@ -167,7 +177,7 @@ async fn spawn(
     settings: &Settings,
     path: &str,
 ) -> anyhow::Result<(Service, Option<Duration>)> {
-    let address = free_address().context("no free port")?;
+    let address = address_for(&subject.launch).context("no free port")?;
     let limit = subject.launch.limits.start;
     let (path, header) = (path.to_owned(), session.header.clone());
     let cancel = Cancel::default();
@@ -207,7 +217,7 @@ pub async fn saturation(
         limits.ceiling = Duration::from_secs_f64(session.plan.finding);
     }
     let started = start(session, subject).await?;
-    let warmed_up = warm_up(session, subject, &started.service, path, &limits).await?;
+    let warmed_up = warm_up(session, subject, &started, path, &limits).await?;
     started.stop().await?;
     Ok(warmed_up.last_rate)
 }
@@ -216,12 +226,12 @@ pub async fn saturation(
 pub async fn warm_up(
     session: &Session<'_>,
     subject: &Subject,
-    service: &Service,
+    Started { service, pids, .. }: &Started,
     path: &str,
     limits: &Limits,
 ) -> anyhow::Result<WarmedUp> {
     let order = session.order(path, service, limits.window, Load::Closed);
-    let warmed_up = warmup::run(&session.oha, &order, &service.pids(), limits).await?;
+    let warmed_up = warmup::run(&session.oha, &session.kernel, &order, pids, limits).await?;
     warmed_up.map_err(|reason| {
         Trouble::new(format!(
             "{} cannot be measured: {reason}\n{}",
@@ -387,7 +397,8 @@ impl Step {
         let order = session.order(&self.path, service, self.length, self.load);
         let wants = |wanted: Reading| self.readings.iter().any(|(reading, _)| *reading == wanted);
         let database_before = session.database_time().await;
-        let seen = watched(session, &order, &service.pids(), wants(Reading::Pss)).await?;
+        let pids = session.kernel.pids(service);
+        let seen = watched(session, &order, &pids, wants(Reading::Pss)).await?;
         let database = database_before
             .zip(session.database_time().await)
             .map(|(before, after)| after.saturating_sub(before));
@@ -432,7 +443,6 @@ pub async fn run(
     session.progress.phase(&format!("{title}: starting"));
     let mut started = start(session, subject).await?;
     let service = &mut started.service;
-    let pid = service.pid();
     let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
     observed.value("start_up", Some(milliseconds(started.start_up)));
     observed.value("start_up_cpu", started.cpu.map(milliseconds));
@@ -441,18 +451,18 @@ pub async fn run(
 
     let warming = format!("{title}: warming up until steady");
     session.progress.phase(&warming);
-    let pids = service.pids();
+    let pids = started.pids.clone();
     let limits = session.plan.warm_up_of(subject.runs_as);
     let order = loads.warm_up(session, subject, service, limits.window);
-    let cpu_before = process::cpu(&pids);
-    match warmup::run(&session.oha, &order, &pids, &limits).await? {
+    let cpu_before = session.kernel.cpu(&pids);
+    match warmup::run(&session.oha, &session.kernel, &order, &pids, &limits).await? {
         Ok(warmed_up) => {
-            let cpu = since(cpu_before, process::cpu(&pids));
+            let cpu = since(cpu_before, session.kernel.cpu(&pids));
             loads
                 .put_on(session, subject, service, &mut observed, title)
                 .await?;
             after_warm_up(&mut observed, &warmed_up, cpu);
-            observed.memory(pid, "memory", "pss");
+            observed.memory_of(session.kernel.memory(&pids), "memory", "pss");
         }
         Err(reason) => {
             observed.invalid(loads.keys(subject), &reason);
@@ -527,26 +537,26 @@ pub async fn watched(
     pids: &[u32],
     look_at_memory: bool,
 ) -> anyhow::Result<Seen> {
-    let tree = process::tree(pids);
-    let threads_now = || tree.iter().map(|pid| process::threads(*pid)).sum();
-    let mut threads: Option<usize> = threads_now();
+    let kernel = &session.kernel;
+    let tree = kernel.tree(pids);
+    let mut threads = kernel.threads(&tree);
     let (mut pss_kb, mut looked) = (None, Instant::now());
-    let cpu_before = process::cpu(pids);
+    let cpu_before = kernel.cpu(pids);
     let load = session.oha.run(order);
     tokio::pin!(load);
     let run = loop {
         tokio::select! {
             run = &mut load => break run?,
-            () = tokio::time::sleep(SAMPLE) => {
-                threads = threads.max(threads_now());
+            () = tokio::time::sleep(kernel.sample()) => {
+                threads = threads.max(kernel.threads(&tree));
                 if look_at_memory && looked.elapsed() > MEMORY_SAMPLE {
-                    pss_kb = pss_kb.max(process::tree_pss_kb(pids));
+                    pss_kb = pss_kb.max(kernel.pss_kb(pids));
                     looked = Instant::now();
                 }
             }
         }
     };
-    let cpu = since(cpu_before, process::cpu(pids));
+    let cpu = since(cpu_before, kernel.cpu(pids));
     Ok(Seen {
         run,
         cpu,

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
+use crate::protocol::elsewhere;
 use crate::protocol::front::FrontLaunch;
 use crate::protocol::rows::{self, Asked, CEILING, Row, Source};
 use crate::protocol::subject::{self, Subject};
@@ -21,6 +22,7 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, BuildError, Crate, Launch, Profile};
 use workshop_harness::copies::Copy;
 use workshop_harness::nginx;
+use workshop_harness::remote::Host;
 
 /// Where the patches are, from the root of the checkout.
 const FOLDER: &str = "tests/variants";
@@ -33,11 +35,13 @@ pub struct Cast {
     pub missing: Vec<String>,
 }
 
-/// Builds the rows of what is asked for. A service beside the port that cannot be built here has no row.
+/// Builds the rows of what is asked for. A service beside the port that cannot be built here has no row. Where they run on a host,
+/// they are built for it and brought there; Kotlin has no row where there is no Java.
 pub async fn subjects(
     workspace: &Workspace,
     asked: &Asked,
     scratch: &Path,
+    host: Option<&Host>,
 ) -> anyhow::Result<Cast> {
     let catalogue = Catalogue::read(workspace)?;
     let mut built: BTreeMap<String, Launch> = BTreeMap::new();
@@ -60,7 +64,10 @@ pub async fn subjects(
                     "building {} for release",
                     paint(Style::Strong, what.as_str())
                 );
-                let launch = for_release(workspace, &catalogue, source, &what, &row).await;
+                let launch = match host.filter(|host| !host.runs_what_is_built_here()) {
+                    Some(host) => for_another(workspace, source, &row, host).await,
+                    None => for_release(workspace, &catalogue, source, &what, &row).await,
+                };
                 let launch = match launch {
                     Err(error) if row.is_a_peer() => {
                         let why = error.to_string();
@@ -84,6 +91,16 @@ pub async fn subjects(
         launch.env.extend(row.env.clone());
         let label = label(&row, source, asked, &catalogue)?;
         let mut subject = Subject::named(&id, &label, launch, scratch)?;
+        if let Some(host) = host {
+            subject = match elsewhere::bring(host, subject).await? {
+                Ok(brought) => brought,
+                Err(lack) => {
+                    println!("{}", paint(Style::Faint, format!("no row {id}: {lack}")));
+                    missing.push(format!("there is no row {id}: {lack}"));
+                    continue;
+                }
+            };
+        }
         if let Some(first) = subjects.first() {
             subject.against = row.compared_with(first.id(), asked, &catalogue)?;
         }
@@ -144,6 +161,23 @@ async fn for_release(
     }
 }
 
+/// Builds a row for a machine of another architecture. A jar is the same everywhere.
+async fn for_another(
+    workspace: &Workspace,
+    source: Source,
+    row: &Row,
+    host: &Host,
+) -> anyhow::Result<Launch> {
+    match source {
+        Source::Target(Target::Kotlin) => built(workspace, Target::Kotlin, Profile::Measure).await,
+        Source::Target(target) if row.variant.is_none() => {
+            let launch = build::cross::build(workspace, target, &host.machine).await;
+            launch.map_err(|error| does_not_build(error, target))
+        }
+        _ => anyhow::bail!("{source} is measured on machines like this one only"),
+    }
+}
+
 /// Builds a target; a learner's crate that does not compile is the learner's to fix.
 pub async fn built(
     workspace: &Workspace,
@@ -151,7 +185,12 @@ pub async fn built(
     profile: Profile,
 ) -> anyhow::Result<Launch> {
     let launch = build::build(workspace, target, profile).await;
-    launch.map_err(|error| match error {
+    launch.map_err(|error| does_not_build(error, target))
+}
+
+/// The error for people: the crate is theirs, or the build.
+pub fn does_not_build(error: BuildError, target: Target) -> anyhow::Error {
+    match error {
         BuildError::DoesNotCompile { .. } => {
             Trouble::new(format!("{error}; see the compiler's messages above"))
                 .next(format!("just check {target}"))
@@ -159,7 +198,7 @@ pub async fn built(
                 .into()
         }
         BuildError::CouldNotBuild(error) => error,
-    })
+    }
 }
 
 /// Builds the ceiling, the crate `tests/ceiling`, which does the same read with as little as possible around it.

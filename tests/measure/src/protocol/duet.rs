@@ -15,7 +15,6 @@ use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::protocol::warmup::Limits;
 use crate::tools::oha::Load;
-use workshop_base::process;
 use workshop_results::file::BlockRecord;
 
 /// The key of what duets measure.
@@ -69,7 +68,7 @@ pub async fn play(
             let side = &sides[place];
             let fresh = block::start(session, side).await?;
             let limits = limits(session, side);
-            let warm = block::warm_up(session, side, &fresh.service, path, &limits).await?;
+            let warm = block::warm_up(session, side, &fresh, path, &limits).await?;
             if block == 0 {
                 played.rate = played.rate.min((warm.last_rate * SHARE).round());
             }
@@ -145,7 +144,7 @@ async fn together(
     let spent = || {
         started
             .iter()
-            .map(|started| process::cpu(&started.service.pids()))
+            .map(|started| session.kernel.cpu(&started.pids))
     };
     let before: Vec<Option<Duration>> = spent().collect();
     let loads = shuffled(started.len()).into_iter().map(async |place| {

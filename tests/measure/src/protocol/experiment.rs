@@ -91,7 +91,7 @@ impl<'a> Experiment<'a> {
             lab,
             asked,
             session: Session::new(lab, plan, Progress::begin(expected)),
-            notes: standing_notes(&subjects, asked.mode),
+            notes: standing_notes(lab, &subjects, asked.mode),
             subjects,
             metrics: Vec::new(),
             invalid: Vec::new(),
@@ -123,8 +123,10 @@ impl<'a> Experiment<'a> {
 
     /// Shows the raw command of one load on these random paths.
     pub fn show_load_of(&self, path: &str, load: Load) {
+        let host = self.lab.host.as_ref();
+        let address = host.map_or("127.0.0.1".to_owned(), |host| host.address.to_string());
         let order = Order {
-            url: format!("http://127.0.0.1:PORT{path}"),
+            url: format!("http://{address}:PORT{path}"),
             header: self.session.header.clone(),
             call: Call::default(),
             connections: self.connections,
@@ -413,7 +415,7 @@ impl<'a> Experiment<'a> {
             target: self.asked.target.to_string(),
             mode: self.asked.mode,
             taken_at: lab::now(),
-            machine: machine::label(&manifest.machine),
+            machine: self.lab.label(&manifest.machine),
             manifest,
             sides,
             metrics: self.metrics,
@@ -502,7 +504,7 @@ fn note_on_duets(offered: &[f64], blocks: usize, alone: bool) -> Option<String> 
     ))
 }
 
-fn standing_notes(subjects: &[Subject], mode: Mode) -> Vec<String> {
+fn standing_notes(lab: &Lab<'_>, subjects: &[Subject], mode: Mode) -> Vec<String> {
     let mut notes = Vec::new();
     if mode == Mode::Quick {
         notes.push("a quick run judges CPU per request and size; the rest are values of a few short blocks, without a verdict".to_owned());
@@ -519,14 +521,24 @@ fn standing_notes(subjects: &[Subject], mode: Mode) -> Vec<String> {
     }));
     notes
         .extend(kotlin.map(|_| "the size of Kotlin is its jar's; the JVM comes on top".to_owned()));
-    notes.push(format!(
-        "load generator, services and PostgreSQL share the machine's {} cores",
-        process::cores()
-    ));
-    if !process::available() {
-        notes.push(process::NO_PROC.to_owned());
+    let machine = lab.machine();
+    match &lab.host {
+        Some(host) => {
+            let (name, cores) = (host.name(), machine.cores);
+            notes.push(format!("services and PostgreSQL share the {cores} cores of {name}; the load comes over the network from another machine, whose time on the way is in the latency"));
+            notes.push(format!("CPU, memory and threads are read on {name} once a second, by a process that takes a little of it"));
+        }
+        None => {
+            notes.push(format!(
+                "load generator, services and PostgreSQL share the machine's {} cores",
+                process::cores()
+            ));
+            if !process::available() {
+                notes.push(process::NO_PROC.to_owned());
+            }
+        }
     }
-    notes.extend(machine::warning(&machine::look()));
+    notes.extend(machine::warning(&machine));
     notes
 }
 

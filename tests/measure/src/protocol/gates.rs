@@ -87,6 +87,9 @@ pub async fn on_stages<T>(
     let mut stages = Vec::new();
     for subject in subjects {
         let proxy = DatabaseProxy::start(database_url).await?;
+        if let Some(host) = &subject.launch.on {
+            host.lend_port(proxy.port()).await?;
+        }
         let settings = Settings {
             pool_size: POOL_SIZE,
             ..Settings::new(proxy.url())

@@ -24,11 +24,12 @@ use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::Profile;
 use workshop_harness::http::Client;
+use workshop_harness::remote::Host;
 use workshop_harness::service::{Service, Settings};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{self, DataSet, Seeded};
 use workshop_postgres::find_binaries;
-use workshop_results::manifest::Manifest;
+use workshop_results::manifest::{Machine, Manifest};
 
 /// A data set of more bytes than this is not made without a question.
 const LARGE: u64 = 1_000_000_000;
@@ -43,6 +44,8 @@ pub struct Lab<'a> {
     pub seeded: Seeded,
     /// Where the data set is; it is only read.
     pub database_url: String,
+    /// The machine that the services run on, with the server; none for this one.
+    pub host: Option<Host>,
     scratch: TempDir,
 }
 
@@ -97,8 +100,36 @@ impl<'a> Lab<'a> {
             server,
             seeded,
             database_url,
+            host: None,
             scratch,
         })
+    }
+
+    /// As [`Lab::on`], on a server of another machine, where the services will run as well.
+    pub async fn there(
+        workspace: &'a Workspace,
+        server: Server,
+        data_set: DataSet,
+        host: Host,
+    ) -> anyhow::Result<Lab<'a>> {
+        let lab = Lab::on(workspace, server, data_set).await?;
+        let host = Some(host);
+        Ok(Lab { host, ..lab })
+    }
+
+    /// The machine that the services run on.
+    pub fn machine(&self) -> Machine {
+        self.host
+            .as_ref()
+            .map_or_else(machine::look, machine::look_at)
+    }
+
+    /// What a result is labelled with: that machine, and this one where it is another.
+    pub fn label(&self, machine: &Machine) -> String {
+        match self.host {
+            Some(_) => machine::label_of_both(machine, &machine::look()),
+            None => machine::label(machine),
+        }
     }
 
     /// A reader's service must answer this path, with this database, before anybody waits for its release build.
@@ -147,7 +178,7 @@ impl<'a> Lab<'a> {
 
     /// Builds those who are measured, as they would be shipped.
     pub async fn subjects(&self, asked: &Asked) -> anyhow::Result<Cast> {
-        builder::subjects(self.workspace, asked, self.scratch()).await
+        builder::subjects(self.workspace, asked, self.scratch(), self.host.as_ref()).await
     }
 
     /// The database's own statistics, where the server keeps them.
@@ -163,6 +194,11 @@ impl<'a> Lab<'a> {
 
     /// What the database reads per second without a service, by pgbench where that is here.
     pub async fn pgbench(&self, clients: u16, duration: Duration) -> Option<anyhow::Result<f64>> {
+        if self.host.is_some() {
+            return Some(Err(anyhow::anyhow!(
+                "pgbench is not asked where the database is another machine's"
+            )));
+        }
         let pgbench = find_binaries(self.workspace)
             .and_then(|binaries| binaries.has("pgbench"))
             .or_else(|| tools::look(self.workspace, "pgbench"))?;
@@ -236,7 +272,7 @@ impl<'a> Lab<'a> {
                 ":!book/reference-results",
             ])
             .map(|changes| !changes.is_empty()),
-            machine: machine::look(),
+            machine: self.machine(),
             versions,
             flags,
             database: format!("{:?}", self.server.provider()).to_lowercase(),

@@ -4,7 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use workshop_base::{probe, process};
+use workshop_harness::remote::Host;
 use workshop_results::manifest::Machine;
+
+/// Where the kernel says how the CPU's frequency is chosen, and where a board says what it is.
+const GOVERNOR: &str = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+const DEVICE_TREE_MODEL: &str = "/proc/device-tree/model";
 
 /// Looks at this machine.
 pub fn look() -> Machine {
@@ -14,9 +19,33 @@ pub fn look() -> Machine {
         cores: process::cores(),
         memory_mb: memory_mb(),
         kernel: said("uname", &["-srm"]).unwrap_or_else(|| std::env::consts::OS.to_owned()),
-        governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        governor: read(GOVERNOR),
         throttled: said("vcgencmd", &["get_throttled"]),
         virtualised: virtualised(&cpuinfo),
+    }
+}
+
+/// Looks at a machine that is connected, which has Linux.
+pub fn look_at(host: &Host) -> Machine {
+    let said = |words: &[&str]| {
+        let text = host.said(words)?;
+        let text = text.trim_end_matches('\0').trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    let read = |path: &str| said(&["cat", path]);
+    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    let cores = said(&["nproc"]).and_then(|cores| cores.parse().ok());
+    Machine {
+        cpu: model_name(&cpuinfo)
+            .or_else(|| read(DEVICE_TREE_MODEL))
+            .unwrap_or_else(|| format!("unknown {} CPU", host.machine)),
+        cores: cores.unwrap_or(1),
+        memory_mb: process::kilobytes(&meminfo, "MemTotal:").unwrap_or(0) * 1024 / 1_000_000,
+        kernel: said(&["uname", "-srm"]).unwrap_or_else(|| host.machine.clone()),
+        governor: read(GOVERNOR),
+        throttled: said(&["vcgencmd", "get_throttled"]),
+        virtualised: hypervisor(&cpuinfo).then(|| "a virtual machine".to_owned()),
     }
 }
 
@@ -42,6 +71,11 @@ pub fn label(machine: &Machine) -> String {
     label
 }
 
+/// Both machines in one line, where the services run on another one.
+pub fn label_of_both(services: &Machine, load: &Machine) -> String {
+    format!("{}; the load from {}", label(services), label(load))
+}
+
 /// What a reader must know of the machine's state: throttling spoils a measurement without a word.
 pub fn warning(machine: &Machine) -> Option<String> {
     let throttled = machine.throttled.as_deref()?.rsplit_once('=')?.1;
@@ -51,19 +85,28 @@ pub fn warning(machine: &Machine) -> Option<String> {
 }
 
 fn cpu(cpuinfo: &str) -> String {
-    let model = cpuinfo.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        (name.trim() == "model name").then(|| value.trim().to_owned())
-    });
     // ARM boards have no model name; their device tree names the board.
-    model
+    model_name(cpuinfo)
         .or_else(device_tree_model)
         .or_else(|| said("sysctl", &["-n", "machdep.cpu.brand_string"]))
         .unwrap_or_else(|| format!("unknown {} CPU", std::env::consts::ARCH))
 }
 
+fn model_name(cpuinfo: &str) -> Option<String> {
+    cpuinfo.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == "model name").then(|| value.trim().to_owned())
+    })
+}
+
+fn hypervisor(cpuinfo: &str) -> bool {
+    cpuinfo.lines().any(|line| {
+        line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
+    })
+}
+
 fn device_tree_model() -> Option<String> {
-    read("/proc/device-tree/model").map(|model| model.trim_end_matches('\0').to_owned())
+    read(DEVICE_TREE_MODEL).map(|model| model.trim_end_matches('\0').to_owned())
 }
 
 fn memory_mb() -> u64 {
@@ -89,10 +132,7 @@ fn virtualised(cpuinfo: &str) -> Option<String> {
         return Some("WSL".to_owned());
     }
     let contained = Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists();
-    let hypervisor = cpuinfo.lines().any(|line| {
-        line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
-    });
-    match (contained, hypervisor) {
+    match (contained, hypervisor(cpuinfo)) {
         (true, true) => Some("a container on a virtual machine".to_owned()),
         (true, false) => Some("a container".to_owned()),
         (false, true) => Some("a virtual machine".to_owned()),

@@ -217,6 +217,7 @@ mod tests {
             artifact: "/home/somebody/kotlin-service.jar".into(),
             parts: Vec::new(),
             calls: None,
+            on: None,
         };
         assert_eq!(
             command_line(&launch),

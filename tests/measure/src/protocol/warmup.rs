@@ -9,8 +9,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::protocol::kernel::Kernel;
 use crate::tools::oha::{Load, Oha, Order};
-use workshop_base::process;
 
 /// The share of a service's CPU time that a JVM's compilers may take once it is steady. It is a quarter while they have work,
 /// and one or two percent afterwards.
@@ -126,6 +126,7 @@ pub fn steady_after(windows: &[Window], limits: &Limits) -> Option<f64> {
 /// Puts a closed loop on the service until it is steady or the ceiling is reached.
 pub async fn run(
     oha: &Oha,
+    kernel: &Kernel,
     order: &Order,
     pids: &[u32],
     limits: &Limits,
@@ -139,8 +140,8 @@ pub async fn run(
     let mut windows: Vec<Window> = Vec::new();
     loop {
         let began_s = began.elapsed().as_secs_f64();
-        let cpu_before = process::cpu(pids);
-        let compilers_before = compilers_cpu(pids);
+        let cpu_before = kernel.cpu(pids);
+        let compilers_before = kernel.compilers_cpu(pids);
         let run = oha.run(&order).await?;
         if let Err(reason) = run.gate(&order) {
             return Ok(Err(format!("during the warm-up, {reason}")));
@@ -148,8 +149,8 @@ pub async fn run(
         let since = |before: Option<Duration>, now: Option<Duration>| {
             Some(now?.saturating_sub(before?).as_secs_f64())
         };
-        let cpu = since(cpu_before, process::cpu(pids));
-        let compilers = since(compilers_before, compilers_cpu(pids));
+        let cpu = since(cpu_before, kernel.cpu(pids));
+        let compilers = since(compilers_before, kernel.compilers_cpu(pids));
         windows.push(Window {
             began_s,
             answers: run.answers,
@@ -172,11 +173,6 @@ pub async fn run(
             }));
         }
     }
-}
-
-/// That of all of them; none where the system does not tell.
-fn compilers_cpu(pids: &[u32]) -> Option<Duration> {
-    pids.iter().map(|pid| process::compilers_cpu(*pid)).sum()
 }
 
 #[cfg(test)]

@@ -251,7 +251,14 @@ impl Books {
             ..order.clone()
         };
         // A warm-up that breaks a gate is followed by a load that does.
-        let warmed_up = warmup::run(&session.oha, &order, &service.pids(), &limits).await?;
+        let warmed_up = warmup::run(
+            &session.oha,
+            &session.kernel,
+            &order,
+            &service.pids(),
+            &limits,
+        )
+        .await?;
         if compiles && warmed_up.is_ok_and(|warmed_up| warmed_up.steady_after_s.is_none()) {
             observed.value(UNSTEADY, Some(1.0));
         }

@@ -142,6 +142,7 @@ mod tests {
             artifact: "service.jar".into(),
             parts: Vec::new(),
             calls: None,
+            on: None,
         };
         let flags = ["-Xmx48m".to_owned(), "-Xss512k".to_owned()];
         assert_eq!(

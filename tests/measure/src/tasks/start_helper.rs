@@ -209,6 +209,7 @@ mod tests {
                     start: Duration::from_secs(20),
                     stop: Duration::from_secs(5),
                 },
+                on: None,
             },
             settings: Settings::new("postgres://nobody@127.0.0.1:1/none"),
             path: "/ready".to_owned(),

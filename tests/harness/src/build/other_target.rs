@@ -1,0 +1,189 @@
+//! Compilers for other targets than this machine.
+//!
+//! A compiler needs Rust's standard library for the target. rustup brings it built; where rustup cannot bring it, the
+//! distribution's compiler builds it from its own sources first. And it needs a linker: that for modules comes with rustup's
+//! compilers, every other one is a package of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use workshop_base::probe::{self, QUICK, on_path};
+
+use super::cargo;
+
+/// The distribution's compiler.
+pub const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
+const DISTRIBUTION_CARGO: &str = "/usr/bin/cargo";
+
+/// A target, and what it takes to compile for it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its name, as rustup has it.
+    pub triple: &'static str,
+    /// The linkers that packages bring, the best one first.
+    pub linkers: &'static [&'static str],
+    /// The variable by which cargo is told of a linker.
+    pub linker_setting: &'static str,
+    /// True when the linker of rustup's compilers does as well.
+    pub takes_rusts_linker: bool,
+    /// What is built where the standard library comes from sources.
+    pub standard_library: &'static str,
+}
+
+/// A compiler for a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiler {
+    target: &'static Target,
+    library: Library,
+    /// Set where the compiler brings no linker of its own.
+    linker: Option<&'static str>,
+}
+
+/// Where the standard library for the target comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Library {
+    /// It is there, beside the compiler on the PATH.
+    Installed,
+    /// The distribution's compiler builds it.
+    FromSources,
+}
+
+/// What keeps this machine from compiling for a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lack {
+    /// Neither the compiler on the PATH nor the distribution's has a standard library for it.
+    Library,
+    /// There is nothing to link with.
+    Linker,
+}
+
+impl Compiler {
+    /// The compiler on the PATH if it has the target, else the distribution's.
+    pub fn find(target: &'static Target) -> Result<Compiler, Lack> {
+        let library = if is_installed(target.triple) {
+            Library::Installed
+        } else if has_sources(DISTRIBUTION_RUSTC) {
+            Library::FromSources
+        } else {
+            return Err(Lack::Library);
+        };
+        let brings_a_linker =
+            target.takes_rusts_linker && library == Library::Installed && brings_a_linker();
+        let linker = if brings_a_linker || std::env::var_os(target.linker_setting).is_some() {
+            None
+        } else {
+            let mut linkers = target.linkers.iter().copied();
+            let found = linkers.find(|linker| on_path(linker).is_some());
+            Some(found.ok_or(Lack::Linker)?)
+        };
+        Ok(Compiler {
+            target,
+            library,
+            linker,
+        })
+    }
+
+    /// True when it builds the standard library first.
+    pub fn builds_the_library(&self) -> bool {
+        self.library == Library::FromSources
+    }
+
+    /// Its cargo.
+    pub fn cargo(&self) -> Command {
+        let mut cargo = match self.library {
+            Library::Installed => cargo::cargo_command(),
+            Library::FromSources => {
+                let mut cargo = cargo::cargo_at(DISTRIBUTION_CARGO);
+                cargo
+                    .env("RUSTC", DISTRIBUTION_RUSTC)
+                    // To build the standard library is no stable option of cargo's yet.
+                    .env("RUSTC_BOOTSTRAP", "1")
+                    // An outer cargo names the libraries of its own compiler in it.
+                    .env_remove("LD_LIBRARY_PATH");
+                cargo
+            }
+        };
+        if let Some(linker) = self.linker {
+            cargo.env(self.target.linker_setting, linker);
+        }
+        cargo
+    }
+
+    /// What cargo is told besides what to build.
+    pub fn options<'a>(&self, what: &[&'a str]) -> Vec<&'a str> {
+        let mut options = what.to_vec();
+        options.extend(["--target", self.target.triple]);
+        if self.builds_the_library() {
+            options.extend(["-Z", self.target.standard_library]);
+        }
+        options
+    }
+}
+
+/// True when the compiler on the PATH has the standard library for the target.
+fn is_installed(triple: &str) -> bool {
+    print_of("rustc", &["--print", "target-libdir", "--target", triple])
+        .is_some_and(|folder| folder.is_dir())
+}
+
+/// True when the compiler on the PATH has a linker beside its own libraries.
+fn brings_a_linker() -> bool {
+    print_of("rustc", &["--print", "target-libdir"])
+        .and_then(|libraries| Some(libraries.parent()?.join("bin/rust-lld")))
+        .is_some_and(|linker| linker.is_file())
+}
+
+fn has_sources(rustc: &str) -> bool {
+    print_of(rustc, &["--print", "sysroot"])
+        .is_some_and(|root| root.join("lib/rustlib/src/rust/library/std").is_dir())
+}
+
+/// A path that a compiler prints about itself.
+fn print_of(rustc: &str, args: &[&str]) -> Option<PathBuf> {
+    let printed = probe::ask_and_wait(Path::new(rustc), args, QUICK);
+    printed.line().map(PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOON: Target = Target {
+        triple: "moon-unknown-none",
+        linkers: &["moon-ld"],
+        linker_setting: "CARGO_TARGET_MOON_UNKNOWN_NONE_LINKER",
+        takes_rusts_linker: true,
+        standard_library: "build-std=std,panic_abort",
+    };
+
+    #[test]
+    fn the_distributions_compiler_builds_the_standard_library_first() {
+        let compiler = Compiler {
+            target: &MOON,
+            library: Library::FromSources,
+            linker: Some("moon-ld"),
+        };
+        assert_eq!(
+            compiler.options(&["--lib"]),
+            [
+                "--lib",
+                "--target",
+                "moon-unknown-none",
+                "-Z",
+                "build-std=std,panic_abort"
+            ]
+        );
+        let cargo = compiler.cargo();
+        let mut told = cargo.get_envs();
+        let linker = told.find(|(name, _)| *name == MOON.linker_setting);
+        assert_eq!(
+            linker.and_then(|(_, value)| value),
+            Some("moon-ld".as_ref())
+        );
+    }
+
+    #[test]
+    fn a_compiler_that_is_not_there_has_nothing() {
+        assert!(!has_sources("/nowhere/rustc"));
+    }
+}

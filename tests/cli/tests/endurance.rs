@@ -12,8 +12,9 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::service::{Service, Settings};
+use workshop_measure::protocol::session;
 use workshop_measure::tasks::codes;
-use workshop_measure::tools::oha::{Load, Oha, Order};
+use workshop_measure::tools::oha::{Call, Load, Oha, Order};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{DataSet, RunDatabase};
 
@@ -130,7 +131,8 @@ async fn size_after(
     let oha = Oha::find(workspace)?;
     let order = Order {
         url: format!("{}{}", service.base_url(), codes::path(32)),
-        key: String::new(),
+        header: session::header(""),
+        call: Call::default(),
         connections: 32,
         duration: STRETCH,
         load: Load::Closed,

@@ -101,7 +101,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let decisive = subjects.iter().filter(|subject| !subject.side.peer);
     let decisive: Vec<Subject> = decisive.cloned().collect();
     experiment.decide("throughput_read_one", &ids(&decisive));
-    experiment.notes.extend(notes(&loads));
+    experiment.notes.extend(notes(&loads, &subjects));
 
     let mut result = experiment.finish().await?;
     result.manifest.data_set = "contacts".to_owned();
@@ -141,17 +141,23 @@ fn of_duets(pairs: &[Pair], subjects: &[Subject]) -> Vec<Pair> {
         .collect()
 }
 
-fn notes(loads: &Books) -> Vec<String> {
+fn notes(loads: &Books, subjects: &[Subject]) -> Vec<String> {
     let mut notes = vec![
         format!(
             "{} contacts, read at random; a hundred of them by addressbook-multiget; one of them written again and again, with the tag \
              that it has",
             book::CONTACTS
         ),
-        "each service has a database of its own on the same PostgreSQL, whose commits wait for the disk; Radicale has files, and waits for \
-         the disk as well"
+        "each service has a database of its own on the same PostgreSQL, whose commits wait for the disk"
             .to_owned(),
     ];
+    let in_files = subjects.iter().find(|subject| book::is_in_files(subject));
+    notes.extend(in_files.map(|subject| {
+        format!(
+            "{} has files instead, waits for the disk as well, and closes each connection",
+            subject.side.label
+        )
+    }));
     notes.extend(loads.published.map(|requests| {
         format!("the published number of requests: {requests} in each round that read one contact")
     }));

@@ -352,8 +352,16 @@ fn lines(title: &str, groups: &[Bars]) -> String {
         let label = figure(tick);
         drawn.text(LEFT - 4.0, y(tick) + 4.0, ("end", "chart-faint"), &label);
     }
-    for (place, label) in without_unit(&places).into_iter().enumerate() {
-        drawn.text(x(place), ground + 18.0, ("middle", "chart-plain"), label);
+    let labels = without_unit(&places);
+    let last = labels.len().saturating_sub(1);
+    let widest = labels.iter().take(last).map(|label| width_of(label));
+    let widest = widest.fold(0.0, f64::max) + 1.0;
+    // On a phone, labels of many places would touch: then there is one for every second or third, counted from the last.
+    let each = (widest / (x(1) - x(0))).ceil().max(1.0) as usize;
+    for (place, label) in labels.into_iter().enumerate() {
+        if (last - place).is_multiple_of(each) {
+            drawn.text(x(place), ground + 18.0, ("middle", "chart-plain"), label);
+        }
     }
     let mut words = Vec::new();
     let mut ends: [Vec<(f64, usize)>; 2] = Default::default();
@@ -365,7 +373,7 @@ fn lines(title: &str, groups: &[Bars]) -> String {
         let family = families.iter().position(|known| *known == family);
         let class = format!(
             "chart-line chart-line-{}",
-            family.unwrap_or_default() % 3 + 1
+            family.unwrap_or_default() % 4 + 1
         );
         let middle = NAME * number as f64 + 10.0;
         drawn.text(2.0, middle + 4.0, STRONG, &(number + 1).to_string());
@@ -623,14 +631,36 @@ mod tests {
         let drawn = lines("", &[line("a", 200.0), line("b", 190.0), line("c", 180.0)]);
         let texts = texts(&drawn);
         let lowest = texts.iter().map(|text| text.2).fold(0.0, f64::max);
-        let (mut below, above): (Vec<_>, Vec<_>) =
-            texts.into_iter().partition(|text| text.2 == lowest);
+        let (below, above): (Vec<_>, Vec<_>) = texts.into_iter().partition(|text| text.2 == lowest);
         for (_, _, y, words) in above {
             assert!(y <= lowest - 14.0, "{words} at {y}, the labels at {lowest}");
         }
-        below.sort_by(|one, other| one.0.total_cmp(&other.0));
-        for pair in below.windows(2) {
-            assert!(pair[0].1 + 1.0 < pair[1].0, "{pair:?}");
+        apart(below);
+    }
+
+    #[test]
+    fn the_labels_of_many_places_leave_some_out_instead_of_touching() {
+        let millions: Vec<String> = (1..=10)
+            .map(|tenth| format!("{:.2}", 0.3 * f64::from(tenth)))
+            .collect();
+        let values: Vec<_> = millions
+            .iter()
+            .map(|label| (label.as_str(), 7.6, ""))
+            .collect();
+        let texts = texts(&lines("", &[group("Rust", &values)]));
+        let below: Vec<_> = texts
+            .into_iter()
+            .filter(|text| millions.contains(&text.3))
+            .collect();
+        assert!(below.iter().any(|text| text.3 == "3.00"), "{below:?}");
+        apart(below);
+    }
+
+    /// Fails where two texts of one line touch.
+    fn apart(mut texts: Vec<(f64, f64, f64, String)>) {
+        texts.sort_by(|one, other| one.0.total_cmp(&other.0));
+        for pair in texts.windows(2) {
+            assert!(pair[0].1 + 1.0 <= pair[1].0, "{pair:?}");
         }
     }
 }

@@ -116,9 +116,14 @@ fn ratios(rows: &[RatioRow]) -> String {
     const NAME: f64 = 22.0;
     const LINE: f64 = 20.0;
     const GAP: f64 = 12.0;
+    const BELOW: f64 = 17.0;
     let scale = Scale::of_ratios(rows);
     let marks: usize = rows.iter().map(|row| row.marks.len()).sum();
-    let bottom = TOP + (NAME + GAP) * rows.len() as f64 + LINE * marks as f64;
+    // On a phone, what is better goes below a long name.
+    let long = |row: &RatioRow| 3.0 + width_of(&row.name) + width_of(&row.sense) > 100.0;
+    let wrapped = rows.iter().filter(|row| long(row)).count();
+    let bottom =
+        TOP + (NAME + GAP) * rows.len() as f64 + BELOW * wrapped as f64 + LINE * marks as f64;
     let mut drawn = Drawn {
         body: String::new(),
     };
@@ -144,12 +149,18 @@ fn ratios(rows: &[RatioRow]) -> String {
     }
     let mut y = TOP;
     for row in rows {
-        let (name, sense) = (escape(&row.name), escape(&row.sense));
-        let _ = writeln!(
-            drawn.body,
-            "<text x=\"3%\" y=\"{}\"><tspan class=\"chart-strong\">{name}</tspan><tspan class=\"chart-faint\">, {sense}</tspan></text>",
-            y + 14.0
-        );
+        if long(row) {
+            drawn.text(3.0, y + 14.0, STRONG, &row.name);
+            y += BELOW;
+            drawn.text(3.0, y + 14.0, FAINT, &row.sense);
+        } else {
+            let (name, sense) = (escape(&row.name), escape(&row.sense));
+            let _ = writeln!(
+                drawn.body,
+                "<text x=\"3%\" y=\"{}\"><tspan class=\"chart-strong\">{name}</tspan><tspan class=\"chart-faint\">, {sense}</tspan></text>",
+                y + 14.0
+            );
+        }
         y += NAME;
         for (whose, ratio) in &row.marks {
             let middle = y + LINE / 2.0;
@@ -618,6 +629,27 @@ mod tests {
                 assert!(start >= 0.0 && end <= 100.0, "{words}: {start} to {end}");
             }
         }
+    }
+
+    #[test]
+    fn a_long_name_leaves_what_is_better_to_the_next_line() {
+        let long = RatioRow {
+            name: "CPU per million requests, at the same rate".to_owned(),
+            sense: "less is better".to_owned(),
+            marks: Vec::new(),
+            predicted: None,
+        };
+        let drawn = texts(&ratios(&[long]));
+        let of = |words: &str| drawn.iter().find(|text| text.3 == words);
+        let (name, sense) = (
+            of("CPU per million requests, at the same rate"),
+            of("less is better"),
+        );
+        assert!(
+            name.zip(sense)
+                .is_some_and(|(name, sense)| name.2 < sense.2),
+            "{drawn:?}"
+        );
     }
 
     #[test]

@@ -23,6 +23,8 @@ use workshop_base::workspace::Workspace;
 const NOTICED: Duration = Duration::from_secs(60);
 /// How long until it is as far as that, builds included.
 const BUILT: Duration = Duration::from_secs(1200);
+/// Who runs services there.
+const USER: &str = "root";
 /// Where the service's folder is while it runs.
 const FOLDERS: &str = "/var/tmp";
 const FOLDER: &str = "kotlin-to-rust-workshop.";
@@ -54,8 +56,11 @@ impl Pi {
         let (ours, theirs) = (format!("ours{number}"), format!("pi{number}"));
         // A network that is set apart for measuring between devices.
         let network = format!("198.18.{}", number % 250);
+        let folder = tempfile::tempdir().unwrap();
+        // That user reads the keys in it.
+        fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
         let mut pi = Pi {
-            folder: tempfile::tempdir().unwrap(),
+            folder,
             address: format!("{network}.2"),
             sshd: None,
             namespace,
@@ -210,7 +215,7 @@ impl Pi {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut tool = Command::new(env!("CARGO_BIN_EXE_workshop"));
         tool.args(args)
-            .args(["--on", &format!("root@{}", self.address)])
+            .args(["--on", &format!("{USER}@{}", self.address)])
             .env("PATH", format!("{}:{path}", self.path("bin").display()))
             .stdin(Stdio::null());
         tool
@@ -225,6 +230,7 @@ impl Pi {
 
 impl Drop for Pi {
     fn drop(&mut self) {
+        let left_there = self.runs();
         self.stop_sshd();
         for pid in self.pids() {
             let folder = format!("{FOLDER}{pid}.");
@@ -244,7 +250,7 @@ impl Drop for Pi {
         }
         if std::thread::panicking() {
             let log = fs::read_to_string(self.path("sshd.log")).unwrap_or_default();
-            eprintln!("sshd's log:\n{log}");
+            eprintln!("left there: {left_there:?}; sshd's log:\n{log}");
         }
         if let Some(folder) = self.result().parent() {
             let _ = fs::remove_dir_all(folder);
@@ -267,14 +273,8 @@ fn a_measurement_on_another_machine_runs_to_its_end_and_leaves_nothing_there() {
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(result["task"], "reads");
     assert_says(result["machine"].as_str().unwrap(), &["; the load from "]);
-    for key in [
-        "throughput",
-        "cpu_per_request",
-        "memory",
-        "threads",
-        "round_trips",
-        "p99",
-    ] {
+    // A gate that a busy machine breaks takes none of these.
+    for key in ["memory", "threads", "start_up_cpu", "round_trips"] {
         let metrics = result["metrics"].as_array().unwrap().iter();
         let mut of_key = metrics.filter(|metric| metric["key"] == key);
         let values = of_key.next().unwrap_or_else(|| panic!("{key}"))["values"].clone();

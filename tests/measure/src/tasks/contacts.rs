@@ -25,14 +25,14 @@ use crate::protocol::warmup;
 use crate::tables::contacts as tables;
 use crate::tools::database;
 use crate::tools::oha::{Call, Load, Order};
+use book::CONNECTIONS;
 use course::AFTERWARDS;
 use gate::Site;
 use workshop_harness::service::Service;
 use workshop_results::file::{Mode, ResultFile};
 use workshop_results::metrics::{Definition, ROUND_TRIPS};
 
-/// The published load: so many requests at a time, and so many in all.
-const CONNECTIONS: u32 = 4;
+/// The published load: so many requests in all.
 const REQUESTS: u64 = 500_000;
 /// The longest that those may take; then the service hangs.
 const LONGEST: Duration = Duration::from_mins(30);

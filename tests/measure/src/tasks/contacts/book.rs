@@ -11,6 +11,8 @@ use workshop_harness::service::Settings;
 pub const CONTACTS: usize = 1000;
 /// How many of them are read at once.
 pub const MANY: usize = 100;
+/// The published load: so many requests at a time.
+pub const CONNECTIONS: u32 = 4;
 /// The contact that is written.
 pub const WRITTEN: usize = 0;
 /// The service whose paths are its own.

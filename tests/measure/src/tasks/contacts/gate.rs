@@ -12,7 +12,7 @@ use reqwest::Method;
 use crate::protocol::experiment::Experiment;
 use crate::protocol::gates::not_the_same;
 use crate::protocol::subject::Subject;
-use crate::tasks::contacts::{CONNECTIONS, book};
+use crate::tasks::contacts::book::{self, CONNECTIONS};
 use workshop_base::wait;
 use workshop_harness::failure::Failure;
 use workshop_harness::http::{Answer, Body, Client};

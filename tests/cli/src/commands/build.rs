@@ -43,7 +43,7 @@ async fn copy(program: &Path, destination: &str) -> anyhow::Result<()> {
     let place = format!("{destination}:");
     println!("scp {} {place}", program.display());
     let mut scp = tokio::process::Command::new("scp");
-    scp.args(["-q", "-p", "-oBatchMode=yes", "-oConnectTimeout=10"])
+    scp.args(["-p", "-oBatchMode=yes", "-oConnectTimeout=10"])
         .args(["-oServerAliveInterval=5", "-oServerAliveCountMax=3"])
         .arg(program)
         .arg(&place)

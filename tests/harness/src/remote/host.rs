@@ -161,7 +161,7 @@ impl Host {
         let name = name.with_context(|| format!("{} has no name", file.display()))?;
         let there = format!("{}/{name}", self.folder);
         let mut scp = Command::new("scp");
-        scp.args(["-q", "-p"])
+        scp.arg("-p")
             .arg(format!("-oControlPath={}", self.control.display()))
             .args(OPTIONS)
             .args(SHARED)

@@ -15,6 +15,9 @@ use workshop_base::target::Language;
 /// How many scenarios are played side by side with a JVM, which takes seconds of the processor to start.
 const JVMS: usize = 3;
 
+/// How many scenarios are played side by side on a machine whose processor is too slow for the usual number.
+const SIDE_BY_SIDE: &str = "WORKSHOP_SIDE_BY_SIDE";
+
 /// Judges a target phase by phase. `goes_on` hears of each phase as soon as its tests have ended, and says whether the next one
 /// is worth it. Services of earlier phases stop meanwhile.
 pub async fn judge_phases(
@@ -93,10 +96,11 @@ async fn play(place: Place<'_>, phase: &Phase, leaving: &mut Leaving) -> anyhow:
     }
     // The scenarios of later exercises take longest, so they begin first.
     scenarios.reverse();
-    let side_by_side = match place.launch.language {
+    let usual = match place.launch.language {
         Language::Kotlin => JVMS,
         _ => scenarios.len(),
     };
+    let side_by_side = side_by_side(std::env::var(SIDE_BY_SIDE).ok(), usual);
     // All are awaited before any may fail, so that none is left behind half-started.
     let plays = scenarios.iter().map(async |(scenario, tests)| {
         let started = Instant::now();
@@ -121,4 +125,22 @@ async fn play(place: Place<'_>, phase: &Phase, leaving: &mut Leaving) -> anyhow:
         }
     }
     Ok(report)
+}
+
+/// At least one, and no more than usual.
+fn side_by_side(wanted: Option<String>, usual: usize) -> usize {
+    let wanted = wanted.and_then(|wanted| wanted.parse().ok());
+    wanted.unwrap_or(usual).min(usual).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_machine_plays_fewer_scenarios_side_by_side_and_at_least_one() {
+        let wanted = |text: &str| side_by_side(Some(text.to_owned()), 9);
+        assert_eq!((wanted("2"), wanted("0"), wanted("20")), (2, 1, 9));
+        assert_eq!((wanted("two"), side_by_side(None, 9)), (9, 9));
+    }
 }

@@ -13,7 +13,7 @@ use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer, PATIENT, QUICK, on_path};
 use workshop_base::version::Version;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{jdk, runtime, wasm};
+use workshop_harness::build::{cross, jdk, runtime, wasm};
 use workshop_harness::service::nginx::Program;
 
 /// The oldest compiler that builds the workshop, as in the workspace's `rust-version`.
@@ -189,6 +189,38 @@ pub(super) async fn web_assembly(system: &System) -> Finding {
     }
 }
 
+/// A compiler for a Raspberry Pi. Only `just build --for pi` needs it; on a Pi itself it is the usual one, and not spoken of.
+pub(super) async fn for_a_pi(system: &System) -> Option<Finding> {
+    let name = "for a Pi";
+    let finding = match probe::in_time(PATIENT, || cross::compiler(cross::OF_A_PI)).await {
+        Some(Ok(None)) => return None,
+        Some(Ok(Some(compiler))) => {
+            let rustup = on_path("rustup").is_some();
+            Finding::ok(name, way_to_a_pi(compiler.builds_the_library(), rustup))
+        }
+        Some(Err(lack)) => {
+            let detail = format!("{}; just build --for pi needs it", first_line(&lack));
+            Finding::note(name, detail).with(system.aarch64_target())
+        }
+        None => Finding::note(name, "the compiler did not say in time what it can build"),
+    };
+    Some(finding)
+}
+
+/// How programs for a Pi come about, and the shorter way where there may be one.
+fn way_to_a_pi(builds_the_library: bool, rustup: bool) -> String {
+    match (builds_the_library, rustup) {
+        (false, _) => "the target aarch64-unknown-linux-gnu is installed".to_owned(),
+        (true, false) => "/usr/bin/rustc, which builds the standard library first".to_owned(),
+        (true, true) => "/usr/bin/rustc, which builds the standard library first; rustup target add aarch64-unknown-linux-gnu is shorter, where rustup can bring it".to_owned(),
+    }
+}
+
+fn first_line(error: &anyhow::Error) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
 /// nginx, which runs in front of both services. Only exercise 12 needs it.
 pub(super) async fn nginx(system: &System) -> Finding {
     let lack = match probe::in_time(QUICK, Program::find).await {
@@ -321,6 +353,14 @@ mod tests {
         );
         assert_eq!(judge("24.0.1").state, State::Ok);
         assert_eq!(judge("25.0.1").detail, "25.0.1 in /jdk");
+    }
+
+    #[test]
+    fn the_shorter_way_to_a_pi_is_told_where_rustup_is_and_the_target_is_not() {
+        let short = "rustup target add aarch64-unknown-linux-gnu";
+        assert!(way_to_a_pi(true, true).contains(short));
+        assert!(!way_to_a_pi(true, false).contains(short));
+        assert!(!way_to_a_pi(false, true).contains(short));
     }
 
     #[test]

@@ -20,6 +20,9 @@ const MEMORY: u64 = 2_000_000_000;
 /// Where memory is small, so much of it (bytes) and swap together lets a build end.
 const WITH_SWAP: u64 = 2_500_000_000;
 
+/// What a bigger machine does for one whose memory is small.
+const FOR_PI: &str = "just build exercise-3 --for pi, on the laptop";
+
 /// Watches that an editor, the book's server and `just watch` take together.
 const WATCHES: u64 = 8_192;
 
@@ -49,7 +52,8 @@ pub(super) async fn examine(workspace: &Workspace, system: &System) -> (Vec<Find
     let swap = meminfo("SwapTotal:");
 
     let mut findings = vec![disk(workspace)];
-    findings.extend(memory.map(|memory| judge_memory(system, memory, swap)));
+    let by_laptop = cfg!(all(target_os = "linux", target_arch = "aarch64"));
+    findings.extend(memory.map(|memory| judge_memory(system, memory, swap, by_laptop)));
     findings.extend(number("/proc/sys/fs/inotify/max_user_watches").map(|n| watches(system, n)));
     let model = read_to_string("/proc/device-tree/model").unwrap_or_default();
     if model.contains("Raspberry Pi") {
@@ -105,7 +109,8 @@ fn judge_disk(free: u64, built: bool) -> Finding {
     }
 }
 
-fn judge_memory(system: &System, memory: u64, swap: Option<u64>) -> Finding {
+/// Says what helps where memory is small; `by_laptop` where another machine can build for this one.
+fn judge_memory(system: &System, memory: u64, swap: Option<u64>, by_laptop: bool) -> Finding {
     let size = gigabytes(memory);
     if memory >= MEMORY {
         return Finding::ok("memory", size);
@@ -116,6 +121,10 @@ fn judge_memory(system: &System, memory: u64, swap: Option<u64>) -> Finding {
         detail.push_str("; 2 GB of swap help");
         let swap = "sh -c 'fallocate -l 2G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile'";
         fix.commands.extend(system.as_administrator(swap).commands);
+    }
+    if by_laptop {
+        detail.push_str("; a laptop can build for it");
+        fix.commands.push((None, FOR_PI.to_owned()));
     }
     Finding::note("memory", detail).with(fix)
 }
@@ -222,15 +231,28 @@ mod tests {
     #[test]
     fn a_machine_of_one_gigabyte_is_told_to_build_with_one_job_and_about_swap() {
         let commands = |swap| {
-            let finding = judge_memory(&System::here(), 1_000_000_000, swap);
+            let finding = judge_memory(&System::here(), 1_000_000_000, swap, false);
             assert_eq!(finding.state.word(), "note");
             finding.fix.map(|fix| fix.in_words()).unwrap_or_default()
         };
         assert!(commands(Some(0)).starts_with("export CARGO_BUILD_JOBS=1; or "));
         assert!(commands(Some(0)).contains("swapon /swapfile"));
         assert_eq!(commands(Some(2_000_000_000)), "export CARGO_BUILD_JOBS=1");
-        let big = judge_memory(&System::here(), 4_000_000_000, Some(0));
+        let big = judge_memory(&System::here(), 4_000_000_000, Some(0), true);
         assert_eq!((big.state.word(), big.detail.as_str()), ("ok", "4.0 GB"));
+    }
+
+    #[test]
+    fn a_small_board_is_told_that_a_laptop_can_build_for_it() {
+        let board = |memory| judge_memory(&System::here(), memory, Some(0), true);
+        let small = board(1_000_000_000);
+        assert!(small.detail.ends_with("a laptop can build for it"));
+        let fix = small.fix.map(|fix| fix.in_words()).unwrap_or_default();
+        assert!(
+            fix.ends_with("just build exercise-3 --for pi, on the laptop"),
+            "{fix}"
+        );
+        assert_eq!(board(4_000_000_000).fix, None);
     }
 
     #[test]

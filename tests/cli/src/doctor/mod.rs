@@ -16,9 +16,10 @@ pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
     let system = System::here();
     let tools = checks::tools(workspace)?;
     let rust = checks::rust(&system);
-    let (rust, wasm, jdk, maven, mut tools, nginx, peers, docker, binaries, (machine, about)) = tokio::join!(
+    let (rust, wasm, pi, jdk, maven, mut tools, nginx, peers, docker, binaries, (machine, about)) = tokio::join!(
         checks::ask_all(workspace, rust),
         checks::web_assembly(&system),
+        checks::for_a_pi(&system),
         checks::jdk(&system),
         checks::ask_all(workspace, vec![checks::maven(&system)]),
         checks::ask_all(workspace, tools),
@@ -30,7 +31,7 @@ pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
     );
     tools.push(nginx);
     let parts = vec![
-        ("Rust", [rust, vec![wasm]].concat()),
+        ("Rust", [rust, vec![wasm], Vec::from_iter(pi)].concat()),
         ("Kotlin", [vec![jdk], maven].concat()),
         ("Tools", tools),
         ("Beside the port", peers),

@@ -12,7 +12,8 @@ for old in "$begin".*; do
     kill -0 "${owner%.*}" || rm -rf "$old"
 done 2>/dev/null
 
-folder=$(mktemp -d "$begin.$$.XXXXXX") || exit
+folder=$begin.$$.$(date +%s)
+mkdir "$folder" || exit
 # A server of PostgreSQL that runs as another user has its data in it.
 [ "$(id -u)" != 0 ] || chmod 711 "$folder"
 

@@ -2,12 +2,14 @@
 //!
 //! cargo run --package workshop-measure --example tls -- book/reference-results/tls.toml
 
+mod published;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::Context;
-use serde::Serialize;
+use published::{Published, Row};
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -23,23 +25,6 @@ use workshop_results::shown::Cell;
 
 /// The exercise whose reference is measured.
 const EXERCISE: u8 = 8;
-
-/// A table as the book's `{{#published …}}` reads it.
-#[derive(Serialize)]
-struct Published {
-    lead: String,
-    about: String,
-    title: String,
-    corner: String,
-    columns: Vec<String>,
-    row: Vec<Row>,
-}
-
-#[derive(Serialize)]
-struct Row {
-    heading: String,
-    values: Vec<Cell>,
-}
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -61,9 +46,7 @@ async fn main() -> anyhow::Result<()> {
     if !quick {
         builds(&workspace, folder.path(), &mut published)?;
     }
-    std::fs::write(file, toml::to_string(&published)?)?;
-    println!("written to {file}");
-    Ok(())
+    published.write(Path::new(file))
 }
 
 /// The interleaved blocks and the duets.

@@ -1,11 +1,11 @@
 //! Suite `a-watt-of-requests` (exercise 17): the form `energy.toml` is filled in with what can be measured and computed with. No
-//! service is needed. What a line has to be is said where the form is read, in `workshop_measure::energy::form`.
+//! service is needed. What a line has to be is said where the form is read, in `workshop_tasks::energy::form`.
 
 use std::path::Path;
 
 use crate::predict;
 use workshop_harness::failure::Failure;
-use workshop_measure::energy::form::{self, FILE};
+use workshop_tasks::energy::form::{self, FILE};
 
 /// Its name.
 pub const SUITE: &str = "a-watt-of-requests";

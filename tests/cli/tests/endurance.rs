@@ -13,10 +13,10 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::service::{Service, Settings};
 use workshop_measure::protocol::session;
-use workshop_measure::tasks::codes;
 use workshop_measure::tools::oha::{Call, Load, Oha, Order};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{DataSet, RunDatabase};
+use workshop_tasks::codes;
 
 /// After so many calls everything is compiled, and every pool and cache has its size.
 const WARM: u64 = 10_000;

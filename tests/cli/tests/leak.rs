@@ -22,7 +22,6 @@ use workshop_base::workspace::Workspace;
 use workshop_base::{process, wait};
 use workshop_harness::build::{self, Profile};
 use workshop_harness::copies::Copy;
-use workshop_measure::endurance::{self, Endurance, Extent};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::plan::Chunks;
 use workshop_measure::protocol::subject::Subject;
@@ -30,6 +29,7 @@ use workshop_postgres::Server;
 use workshop_postgres::datasets::DataSet;
 use workshop_results::file::ResultFile;
 use workshop_results::shown::Cell;
+use workshop_tasks::endurance::{self, Endurance, Extent};
 
 /// The reference that is measured, and what its copy with a leak is called.
 const REFERENCE: Target = Target::Solution(13);

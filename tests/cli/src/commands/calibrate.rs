@@ -5,10 +5,10 @@ use crate::commands::measure;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 use workshop_measure::protocol::lab::{self, Lab};
-use workshop_measure::tasks::calibration::{self, Calibrated, Calibration};
 use workshop_measure::tools::oha::Oha;
 use workshop_results::figures::{figure, interval};
 use workshop_results::file::{CALIBRATION, Comparison, ResultFile};
+use workshop_tasks::calibration::{self, Calibrated, Calibration};
 
 /// The share that is planted where a duet is compared with turns: large, so that its ratio is sure in both.
 const LARGE: f64 = 0.2;

@@ -2,7 +2,7 @@
 
 use crate::cli::ColdStartArgs;
 use workshop_base::outcome::Outcome;
-use workshop_measure::tasks::start_helper::{self, Order};
+use workshop_tasks::start_helper::{self, Order};
 
 /// Starts, or stops what was started, or is the service that does nothing.
 pub fn run(args: &ColdStartArgs) -> anyhow::Result<Outcome> {

@@ -5,8 +5,8 @@ use crate::cli::EnduranceArgs;
 use crate::commands::{interrupted, measure};
 use workshop_base::outcome::{Interrupted, Outcome};
 use workshop_base::workspace::Workspace;
-use workshop_measure::endurance::{self, NAME, Wanted, in_full};
 use workshop_results::file::ResultFile;
+use workshop_tasks::endurance::{self, NAME, Wanted, in_full};
 
 /// Runs until it is done, a service fails, or somebody stops it. Exit 1 when a service fails, 130 when it was stopped.
 pub async fn run(workspace: &Workspace, args: &EnduranceArgs) -> anyhow::Result<Outcome> {

@@ -12,10 +12,10 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::remote::host;
 use workshop_measure::protocol::experiment::Asked;
-use workshop_measure::tasks;
 use workshop_results::file::{JudgedPrediction, Mode, ResultFile};
 use workshop_results::write::text;
 use workshop_results::{predictions, view};
+use workshop_tasks as tasks;
 
 /// The measurement of the Kotlin service alone.
 const BASELINE: &str = "baseline";

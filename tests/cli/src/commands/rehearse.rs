@@ -18,9 +18,9 @@ use workshop_base::workspace::Workspace;
 use workshop_book::plans::{Plan, Takes};
 use workshop_harness::build::{self, BuildError, Profile};
 use workshop_measure::protocol::experiment::Asked;
-use workshop_measure::tasks;
 use workshop_postgres::datasets::DataSet;
 use workshop_results::file::Mode;
+use workshop_tasks as tasks;
 
 /// What is measured here reads a million records: those of the day are seeded in seconds, the article's in minutes.
 const DATA_SET: DataSet = DataSet::Pi;

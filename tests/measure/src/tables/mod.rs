@@ -1,16 +1,6 @@
-//! What the tasks show beside their metrics. Tables of sides by metrics are data, in `tables.toml`, and drawn here; the other
-//! files have what is not of that shape.
+//! What is shown beside the metrics: tables of sides by metrics and the goals of the port are data, in `tables.toml`, and drawn here.
 
-pub mod article;
-mod by_step;
-pub mod contacts;
-pub mod endurance;
-pub mod energy;
-pub mod ladder;
-pub mod peers;
-pub mod pool;
-pub mod stall;
-pub mod waiting;
+mod goals;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +14,7 @@ use workshop_results::shown::{Cell, Column, Row, Table};
 #[derive(Deserialize)]
 struct File {
     sides: BTreeMap<String, Vec<Sheet>>,
-    goals: BTreeMap<String, Vec<article::Goal>>,
+    goals: BTreeMap<String, Vec<goals::Goal>>,
 }
 
 /// A table of sides by metrics.
@@ -60,7 +50,7 @@ pub fn declared(result: &ResultFile, subjects: &[Subject]) -> anyhow::Result<Vec
         .map(|sheet| sheet.drawn(result, subjects))
         .collect();
     if let Some(goals) = file.goals.remove(&result.task) {
-        tables.push(article::goals(result, &goals));
+        tables.push(goals::table(result, &goals));
     }
     Ok(tables)
 }

@@ -1,0 +1,287 @@
+//! The article's table (exercise 8): size, start, memory, CPU, threads and latency of the port and of Kotlin, each in several
+//! set-ups, so that a claim can rest on the best of Kotlin's; the knobs of the port one by one; and the ceiling above it.
+//!
+//! Three phases. In *the minute* the rows of the article idle together under its load, ten requests per second each: none of
+//! them takes a hundredth of the machine, and what each takes is counted by the kernel. The *rounds* saturate one row after
+//! the other. The *duets* compare CPU per request.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use futures_util::future::{join_all, try_join_all};
+
+use crate::tables::article::beside_published;
+use crate::{heap, kotlin_rows, reads};
+use workshop_base::target::Language;
+use workshop_base::{probe, process};
+use workshop_harness::container;
+use workshop_measure::protocol::block::{self, Observed, Started, per_request_us, since, watched};
+use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::metrics;
+use workshop_measure::protocol::plan::{POOL_SIZE, shuffled};
+use workshop_measure::protocol::rows::CEILING;
+use workshop_measure::protocol::session::Session;
+use workshop_measure::protocol::subject::Subject;
+use workshop_measure::tools::oha::{Load, Order};
+use workshop_results::figures::figure;
+use workshop_results::file::{BlockRecord, Mode, ResultFile};
+use workshop_results::metrics::{AT_TEN, CPU_ONCE, DATABASE};
+use workshop_results::shown::{Cell, Table};
+
+/// The article's load, in requests per second.
+const RATE: f64 = 10.0;
+/// The connections that it comes over.
+const FEW: u32 = 2;
+/// How long a service is left alone after its first answer before its memory counts as idle.
+const SETTLE: Duration = Duration::from_secs(2);
+/// The variable of a row that reads by JDBC alone.
+const REPOSITORY: &str = "RECORD_REPOSITORY";
+
+/// How often the minute is repeated, and how long it is: the article's own length, or as long as a quick look allows.
+fn minutes(mode: Mode) -> (usize, Duration) {
+    match mode {
+        Mode::Quick => (1, Duration::from_secs(10)),
+        Mode::Standard => (2, Duration::from_secs(60)),
+        Mode::Thorough => (5, Duration::from_secs(60)),
+    }
+}
+
+/// Measures the rows of the article's table.
+pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    let path = experiment.session.records();
+    experiment.show_load(&path);
+    let found = heap::search(&experiment.session, &experiment.subjects[0], asked.mode).await?;
+    let (session, subjects) = (&experiment.session, &mut experiment.subjects);
+    kotlin_rows::set_up(session, subjects, found.chosen_mb, lab.scratch()).await?;
+    experiment.same_work().await?;
+    let without_image = images(&mut experiment.subjects).await;
+    let subjects = experiment.subjects.clone();
+    let in_the_article = |subject: &&Subject| {
+        subject.runs_as == Language::Kotlin || subject.id() == asked.target.to_string()
+    };
+    let in_the_minute = |subject: &&Subject| subject.side.peer || in_the_article(subject);
+    let not_a_peer = |subject: &&Subject| !subject.side.peer;
+    let of_the_minute: Vec<Subject> = subjects.iter().filter(in_the_minute).cloned().collect();
+    // The shared rates are percentages of what Kotlin can do, and a peer may not be able to do as much.
+    let of_the_article = of_the_minute.iter().filter(not_a_peer);
+    let of_the_article: Vec<Subject> = of_the_article.cloned().collect();
+
+    let (times, length) = minutes(asked.mode);
+    let mut minute = Vec::new();
+    for time in 1..=times {
+        let part = format!("{RATE} requests per second on all rows at once, {time} of {times}");
+        experiment.session.progress.part(&part);
+        minute.extend(a_minute(&experiment.session, &of_the_minute, length, time).await?);
+    }
+    experiment.set_rates(found.saturation);
+    let mut steps = block::steps(&experiment.session.plan, &path, &experiment.rates);
+    for open in &mut steps[1..] {
+        open.only_for = Some(ids(&of_the_article));
+    }
+    let mut records = experiment.rounds(&subjects, &mut steps).await?;
+    records.iter_mut().for_each(cpu_once);
+    for record in records.iter_mut().filter(|record| record.side == CEILING) {
+        let alone = experiment.database_alone(POOL_SIZE).await;
+        record
+            .values
+            .extend(alone.map(|rate| (DATABASE.to_owned(), rate)));
+    }
+    experiment.records.clone_from(&records);
+    let pairs = pairs(&subjects);
+    experiment.duets(&pairs, &path).await?;
+    let mut definitions = reads::of_load(&experiment.session.plan)?;
+    definitions.extend(metrics::closed("article")?);
+    experiment.judge(&definitions, &records, &pairs);
+    experiment.judge(&metrics::closed("minute")?, &minute, &pairs);
+    // A peer that breaks a gate has no value; the claims do not hang on it.
+    let decisive: Vec<Subject> = subjects.iter().filter(not_a_peer).cloned().collect();
+    experiment.decide("throughput", &ids(&decisive));
+    experiment.decide(&format!("memory{AT_TEN}"), &ids(&of_the_article));
+    let reads_raw = |row: &&Subject| row.row.env.contains_key(REPOSITORY);
+    for raw in subjects.iter().filter(reads_raw) {
+        let wrong = not_raw(&experiment.round_trips, subjects[0].id(), raw.id());
+        experiment.invalid.extend(wrong);
+    }
+    experiment.notes.extend(notes(&subjects, length));
+    experiment.notes.extend(without_image);
+    experiment.records.extend(minute);
+    let mut result = experiment.finish().await?;
+    with_the_database(&mut result);
+    result.tables.push(found.trials);
+    result.tables.push(beside_published(&result));
+    Ok(result)
+}
+
+/// What the database alone does is a row above the ceiling, and a note.
+fn with_the_database(result: &mut ResultFile) {
+    let alone = |result: &ResultFile| Some(result.metric(DATABASE)?.values.first()?.value);
+    let Some(rate) = alone(result) else { return };
+    let table = |result: &mut ResultFile, id: &str, change: &dyn Fn(&mut Table)| {
+        let tables = result.tables.iter_mut();
+        tables.filter(|table| table.id == id).for_each(change);
+    };
+    table(result, "saturated", &|table| {
+        let rate = figure(rate);
+        table.notes.push(format!(
+            "pgbench alone, without a service, reads {rate} records/s"
+        ));
+    });
+    table(result, "ceiling", &|table| {
+        table.row("pgbench, no service", vec![Cell::Number(rate)]);
+        table.rows.rotate_right(1);
+    });
+}
+
+/// The article's load on all of its rows at once, on fresh processes.
+async fn a_minute(
+    session: &Session<'_>,
+    rows: &[Subject],
+    length: Duration,
+    round: usize,
+) -> anyhow::Result<Vec<BlockRecord>> {
+    // One after the other, so that no start disturbs another.
+    let mut started = Vec::new();
+    for place in shuffled(rows.len()) {
+        started.push((&rows[place], block::start(session, &rows[place]).await?));
+    }
+    tokio::time::sleep(SETTLE).await;
+    let loads = started
+        .iter()
+        .map(|(_, started)| at_ten(session, started, length));
+    let observed = try_join_all(loads).await?;
+    let records = started.iter().zip(observed).enumerate();
+    let records =
+        records.map(|(place, ((subject, _), seen))| seen.record(round, place + 1, subject.id()));
+    let records = records.collect();
+    join_all(started.into_iter().map(|(_, started)| started.stop())).await;
+    Ok(records)
+}
+
+/// The article's load on one service.
+async fn at_ten(
+    session: &Session<'_>,
+    started: &Started,
+    length: Duration,
+) -> anyhow::Result<Observed> {
+    let pid = started.service.pid();
+    let mut observed = Observed::default();
+    observed.memory(pid, "memory_at_idle", "pss_at_idle");
+    let order = Order {
+        connections: FEW,
+        ..session.order(
+            &session.records(),
+            &started.service,
+            length,
+            Load::Open(RATE),
+        )
+    };
+    let before = process::cpu(&[pid]);
+    let seen = watched(session, &order, &[pid], false).await?;
+    let after = process::cpu(&[pid]);
+    let cpu = since(before, after);
+    let (run, seconds) = (&seen.run, length.as_secs_f64());
+    let values = [
+        ("p50", run.p50_ms),
+        ("p99", run.p99_ms),
+        ("threads", seen.threads.map(|threads| threads as f64)),
+        (
+            "cpu_load",
+            cpu.map(|cpu| cpu.as_secs_f64() / seconds * 100.0),
+        ),
+        ("cpu_per_request", per_request_us(cpu, run)),
+        ("cpu_in_all", after.map(|cpu| cpu.as_secs_f64())),
+    ];
+    let keys = ["memory", "pss"]
+        .into_iter()
+        .chain(values.iter().map(|(key, _)| *key));
+    match run.gate(&order) {
+        Err(reason) => observed.invalid(keys.map(|key| format!("{key}{AT_TEN}")), &reason),
+        Ok(()) => {
+            observed.memory(pid, format!("memory{AT_TEN}"), format!("pss{AT_TEN}"));
+            for (key, value) in values {
+                observed.value(format!("{key}{AT_TEN}"), value);
+            }
+        }
+    }
+    Ok(observed)
+}
+
+/// What a service needs once: to its first answer, and to become as fast as it gets.
+fn cpu_once(record: &mut BlockRecord) {
+    let value = |key: &str| record.values.get(key).copied();
+    if let Some((start, warm_up)) = value("start_up_cpu").zip(value("warm_up_cpu")) {
+        record.values.insert(CPU_ONCE.to_owned(), start + warm_up);
+    }
+}
+
+/// Why a row of raw JDBC is none: it makes as many round trips as the service as shipped.
+fn not_raw(round_trips: &BTreeMap<String, f64>, shipped: &str, raw: &str) -> Option<String> {
+    let (of_shipped, of_raw) = (round_trips.get(shipped)?, round_trips.get(raw)?);
+    (*of_raw > of_shipped - 0.5).then(|| {
+        format!(
+            "{raw} makes {of_raw:.2} round trips per read, {shipped} makes {of_shipped:.2}: it does not read by JDBC alone"
+        )
+    })
+}
+
+fn notes(subjects: &[Subject], length: Duration) -> [String; 5] {
+    let set_ups = subjects
+        .iter()
+        .filter(|subject| subject.runs_as == Language::Kotlin && !subject.side.peer);
+    let set_ups: Vec<&str> = set_ups
+        .map(|subject| subject.side.command.as_str())
+        .collect();
+    [
+        format!(
+            "the set-ups of Kotlin: {}; a claim rests on the best of them",
+            set_ups.join(", then ")
+        ),
+        format!(
+            "the article's load, {RATE} requests per second for {} s over {FEW} connections, was on its rows at the same time: it leaves the machine nearly idle",
+            length.as_secs()
+        ),
+        "memory is the most that was ever resident; a default heap may grow to a quarter of the machine, and it takes what it may".to_owned(),
+        format!("threads follow cores, and this machine has {}", process::cores()),
+        "each knob is the reference as shipped with one thing changed".to_owned(),
+    ]
+}
+
+/// Looks up the sizes of the images, by the Docker engine; returns what has none.
+async fn images(subjects: &mut [Subject]) -> Vec<String> {
+    let mut missing = Vec::new();
+    for subject in subjects {
+        let name = format!("{}-{}", container::NAME, subject.id());
+        let inspect = ["image", "inspect", "--format", "{{.Size}}", &name];
+        let said = probe::ask("docker", &inspect, Path::new("/"), probe::PATIENT).await;
+        match said.line().and_then(|size| size.parse::<f64>().ok()) {
+            Some(bytes) => {
+                subject.constants.insert("image".to_owned(), bytes / 1e6);
+            }
+            None if subject.row.variant.is_none()
+                && subject.row.id.is_none()
+                && !subject.side.peer =>
+            {
+                missing.push(format!("there is no Docker image {name} here"));
+            }
+            None => {}
+        }
+    }
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_raw_jdbc_that_still_commits_is_no_such_row() {
+        let round_trips =
+            |raw| BTreeMap::from([("kotlin".to_owned(), 2.0), ("raw".to_owned(), raw)]);
+        assert_eq!(not_raw(&round_trips(1.01), "kotlin", "raw"), None);
+        let reason = not_raw(&round_trips(2.0), "kotlin", "raw").unwrap();
+        assert!(reason.contains("raw makes 2.00 round trips"), "{reason}");
+    }
+}

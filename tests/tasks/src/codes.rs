@@ -1,0 +1,206 @@
+//! QR codes (exercises 9 to 12): random texts of two lengths, and the gate before it: do all sides draw the same codes?
+
+use std::collections::BTreeMap;
+
+use rand::RngExt;
+
+use crate::reads;
+use workshop_base::target::Language;
+use workshop_harness::http::Answer;
+use workshop_harness::qr::{self, QrCode};
+use workshop_measure::protocol::block::{self, Reading, Step};
+use workshop_measure::protocol::experiment::{Asked, Experiment};
+use workshop_measure::protocol::gates::{self, Stage, not_the_same};
+use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::metrics;
+use workshop_measure::protocol::plan::Plan;
+use workshop_measure::protocol::subject::Subject;
+use workshop_results::metrics::{Definition, PSS_LOADED, text_end};
+use workshop_results::statistics::mean;
+
+/// The lengths of the texts in bytes: an address of a page, and the longest that is allowed.
+const LENGTHS: [usize; 2] = [32, 512];
+/// Texts of each length that are compared.
+const COMPARED: usize = 20;
+/// What ends the start of a tier.
+const FIRST_CODE: &str = "/qrcode?text=ladder";
+
+/// The mean sizes of the images in bytes, by side and by the length of their texts.
+type ImageSizes = BTreeMap<String, BTreeMap<usize, f64>>;
+
+/// Begins a measurement of answers to `/qrcode`: all sides draw the same codes.
+pub async fn begin<'a>(
+    lab: &'a Lab<'a>,
+    asked: &'a Asked,
+    plan: &str,
+) -> anyhow::Result<Experiment<'a>> {
+    let mut experiment = Experiment::begin(lab, asked, plan).await?;
+    experiment.show_load(&path(LENGTHS[0]));
+    let progress = &experiment.session.progress;
+    progress.part("the same work? codes of 40 texts read back");
+    let of: Vec<&Subject> = experiment.subjects.iter().collect();
+    let images = gates::on_stages(lab.workspace, &of, &lab.database_url, judge).await?;
+    experiment
+        .notes
+        .extend(notes_on(&images, &experiment.subjects));
+    for subject in &mut experiment.subjects {
+        let sizes = images.get(subject.id()).into_iter().flatten();
+        let sizes = sizes.map(|(length, size)| (format!("image{}", text_end(*length)), *size));
+        subject.constants.extend(sizes);
+        // A service for one route has no records.
+        let first = subject.row.tier.map(|_| FIRST_CODE.to_owned());
+        subject.first_path = first;
+    }
+    Ok(experiment)
+}
+
+/// Measures the answers, each side beside those that it is compared with.
+pub async fn compare(experiment: &mut Experiment<'_>) -> anyhow::Result<()> {
+    experiment
+        .compare(&path(LENGTHS[0]), steps, definitions)
+        .await
+}
+
+/// The loads of a block: texts of each length in a closed loop, then those of the first length at constant rates.
+fn steps(plan: &Plan, rates: &[(u32, f64)]) -> block::Steps {
+    let mut steps = block::steps(plan, &path(LENGTHS[0]), rates);
+    steps[0]
+        .readings
+        .retain(|(reading, _)| *reading != Reading::Database);
+    steps[0]
+        .readings
+        .push((Reading::Pss, PSS_LOADED.to_owned()));
+    let longer = Step {
+        path: path(LENGTHS[1]),
+        readings: vec![
+            (Reading::Rate, format!("throughput{}", text_end(LENGTHS[1]))),
+            (Reading::Threads, "threads".to_owned()),
+            (Reading::Pss, PSS_LOADED.to_owned()),
+        ],
+        ..steps[0].clone()
+    };
+    steps.insert(1, longer);
+    steps
+}
+
+fn definitions(plan: &Plan) -> anyhow::Result<Vec<Definition>> {
+    let codes = metrics::of("codes", LENGTHS.map(|length| (length, length)))?;
+    Ok(reads::of_load(plan)?.into_iter().chain(codes).collect())
+}
+
+fn notes_on(images: &ImageSizes, subjects: &[Subject]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if subjects
+        .iter()
+        .all(|subject| subject.runs_as == Language::Kotlin)
+    {
+        notes.push(
+            "both sides are the Kotlin service on the same JVM; they differ in who draws the code"
+                .to_owned(),
+        );
+    }
+    for length in LENGTHS {
+        let mut sizes: Vec<String> = subjects
+            .iter()
+            .filter_map(|subject| images.get(subject.id())?.get(&length))
+            .map(|size| format!("{size:.0}"))
+            .collect();
+        // Neighbors that draw with the same code have images of the same size.
+        sizes.dedup();
+        if sizes.len() > 1 {
+            notes.push(format!(
+                "of the same {length} bytes, the images have {} bytes: the encoders judge the masks differently, and zlib and its counterparts in Rust do not deflate alike",
+                sizes.join(" and ")
+            ));
+        }
+    }
+    notes
+}
+
+/// What is asked for: random texts of this length.
+pub fn path(length: usize) -> String {
+    // The question mark would otherwise make the e optional.
+    format!(r"/qrcode\?text=[a-z]{{{length}}}")
+}
+
+/// Random letters.
+pub fn text(length: usize) -> String {
+    let mut random = rand::rng();
+    (0..length)
+        .map(|_| char::from(random.random_range(b'a'..=b'z')))
+        .collect()
+}
+
+/// Compares the codes of every side with those of the first: the same texts must come back in codes of the same version and
+/// level, in images of the same width and depth. The mask is the encoder's choice, so the images may differ in their bytes.
+async fn judge(stages: &[Stage]) -> anyhow::Result<ImageSizes> {
+    let mut sizes: BTreeMap<String, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
+    for length in LENGTHS {
+        for _ in 0..COMPARED {
+            let text = text(length);
+            let answers = gates::ask_all(stages, &format!("/qrcode?text={text}")).await?;
+            let mut first = None;
+            for (Stage { id, .. }, answer) in stages.iter().zip(&answers) {
+                let code = code_of(answer, &text)
+                    .map_err(|wrong| not_the_same(id, format!("{id} {wrong}")))?;
+                let (drawn_by, expected) = first.get_or_insert_with(|| (id, code.clone()));
+                if code != *expected {
+                    let reason = format!(
+                        "they do not do the same work: for {text:?}, {drawn_by} drew {expected:?}, but {id} drew {code:?}"
+                    );
+                    return Err(not_the_same(id, reason));
+                }
+                let of_side = sizes.entry(id.clone()).or_default();
+                let bytes = answer.body().len() as f64;
+                of_side.entry(length).or_default().push(bytes);
+            }
+        }
+    }
+    let means = sizes.into_iter().map(|(side, lengths)| {
+        let lengths = lengths.into_iter();
+        let means = lengths.map(|(length, sizes)| (length, mean(sizes)));
+        (side, means.collect())
+    });
+    Ok(means.collect())
+}
+
+/// The code in an answer, which must hold this text.
+fn code_of(answer: &Answer, text: &str) -> Result<QrCode, String> {
+    let code = qr::code_of(answer).map_err(|failure| {
+        let (length, got) = (text.len(), failure.actual);
+        format!("answered a text of {length} bytes with {got}")
+    })?;
+    if code.text != text {
+        return Err(format!("drew {:?} for {text:?}", code.text));
+    }
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workshop_results::file::Mode;
+
+    #[test]
+    fn every_key_has_its_definition() {
+        let plan = Plan::of("codes", Mode::Standard).unwrap();
+        let defined = definitions(&plan).unwrap();
+        let steps = steps(&plan, &[(60, 100.0)]);
+        let keys = steps
+            .iter()
+            .flat_map(|step| &step.readings)
+            .map(|(_, key)| key);
+        for key in keys.filter(|key| *key != block::CPU_SATURATED) {
+            assert!(
+                defined.iter().any(|definition| definition.key == *key),
+                "{key}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_question_mark_of_the_path_is_no_part_of_the_expression() {
+        assert_eq!(path(32), r"/qrcode\?text=[a-z]{32}");
+        assert_eq!(text(512).len(), 512);
+    }
+}

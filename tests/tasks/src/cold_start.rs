@@ -1,0 +1,197 @@
+//! The cold start (exercise 2): from spawn to the first 200 of `/ready`, timed by hyperfine.
+//!
+//! hyperfine times a helper, `workshop cold-start`, that spawns the service and returns with its first 200. What the
+//! helper itself takes is measured too: as the start of a service that does nothing.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::start_helper::{Order, Seen};
+use workshop_harness::build::Launch;
+use workshop_harness::service::{self, Settings};
+use workshop_measure::protocol::block::{Observed, megabytes};
+use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::gates::{self, Stage};
+use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::metrics;
+use workshop_measure::protocol::plan::POOL_SIZE;
+use workshop_measure::protocol::session::Session;
+use workshop_measure::protocol::subject::Subject;
+use workshop_measure::tools::hyperfine::{Hyperfine, Timing};
+use workshop_results::figures::figure;
+use workshop_results::file::ResultFile;
+use workshop_results::statistics::median;
+
+/// The path that is asked for: a service that answers it has reached the database.
+const PATH: &str = "/ready";
+/// How often a start is tried whose port somebody else took.
+const PORT_ATTEMPTS: usize = 3;
+
+/// Something that is started over and over.
+struct Starter {
+    id: String,
+    timing: Timing,
+    order: Order,
+    /// Where the order is written down.
+    file: PathBuf,
+}
+
+impl Starter {
+    fn new(id: &str, launch: Launch, helper: &Path, lab: &Lab<'_>) -> anyhow::Result<Self> {
+        let file = lab.scratch().join(format!("{id}.json"));
+        let order = Order {
+            launch,
+            settings: Settings {
+                pool_size: POOL_SIZE,
+                ..Settings::new(&lab.database_url)
+            },
+            path: PATH.to_owned(),
+            seen: lab.scratch().join(format!("{id}.seen.json")),
+            log: lab.scratch().join(format!("{id}.log")),
+        };
+        order.write(&file)?;
+        let words = |stop: bool| {
+            let mut words = vec![helper.display().to_string(), "cold-start".to_owned()];
+            words.extend(stop.then(|| "--stop".to_owned()));
+            words.push(file.display().to_string());
+            words
+        };
+        Ok(Starter {
+            id: id.to_owned(),
+            timing: Timing::once(&words(false), &words(true)),
+            order,
+            file,
+        })
+    }
+
+    /// One start, timed; what the helper saw comes along.
+    async fn once(
+        &self,
+        hyperfine: &Hyperfine,
+        scratch: &Path,
+    ) -> anyhow::Result<(Duration, Seen)> {
+        let mut attempt = 1;
+        loop {
+            let times = hyperfine.times(&self.timing, scratch).await;
+            let time = times.and_then(|times| times.first().copied().context("no time"));
+            let seen = Seen::read(&self.order.seen);
+            match (time, seen) {
+                (Ok(time), Ok(seen)) => return Ok((time, seen)),
+                (Ok(_), Err(error)) => return Err(error),
+                (
+                    Err(error),
+                    Ok(Seen {
+                        trouble: Some(trouble),
+                        ..
+                    }),
+                ) => {
+                    if !service::port_was_taken(&trouble) || attempt == PORT_ATTEMPTS {
+                        return Err(error.context(trouble));
+                    }
+                    attempt += 1;
+                }
+                (Err(error), _) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Measures the cold start of a target beside Kotlin's.
+pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let hyperfine = Hyperfine::find(lab.workspace)?;
+    let helper = helper(lab.scratch())?;
+    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    let subjects = experiment.subjects.clone();
+    let starters = subjects
+        .iter()
+        .map(|subject| Starter::new(subject.id(), subject.launch.clone(), &helper, lab))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let nothing = nothing(&helper, &starters, &subjects)?;
+    let floor = Starter::new("nothing", nothing, &helper, lab)?;
+    for starter in &starters {
+        println!("the raw command:  {}", starter.timing.typed());
+    }
+    let progress = &experiment.session.progress;
+    progress.part("the same answers?");
+    let of: Vec<&Subject> = subjects.iter().collect();
+    gates::on_stages(lab.workspace, &of, &lab.database_url, same_probes).await?;
+    progress.part("one start of each, not counted: the files come into the cache");
+    for starter in starters.iter().chain([&floor]) {
+        starter.once(&hyperfine, lab.scratch()).await?;
+    }
+    let mut floors = Vec::new();
+    let block = async |_: &mut Session<'_>, subject: &Subject, _: &str| {
+        let starter = starters.iter().find(|starter| starter.id == subject.id());
+        let starter = starter.context("a side that cannot be started")?;
+        let (time, seen) = starter.once(&hyperfine, lab.scratch()).await?;
+        let (nothing, _) = floor.once(&hyperfine, lab.scratch()).await?;
+        floors.push(nothing.as_secs_f64() * 1e3);
+        Ok(observed(time, &seen, subject))
+    };
+    let records = experiment.rounds_of(&subjects, block).await?;
+    let pairs = pairs(&subjects);
+    experiment.judge(&metrics::closed("cold-start")?, &records, &pairs);
+    experiment.decide("start_up", &ids(&subjects));
+    experiment.connections = 0;
+    experiment.notes.extend(median(&floors).map(|floor| {
+        let floor = figure(floor);
+        format!("the helper with a service that does nothing takes {floor} ms (median): that much of every start-up is not the service's")
+    }));
+    let cached = "files are in the page cache: the first start after a boot takes longer";
+    experiment.notes.push(cached.to_owned());
+    experiment.finish().await
+}
+
+/// The probes of all sides say the same.
+async fn same_probes(stages: &[Stage]) -> anyhow::Result<()> {
+    for stage in stages {
+        stage.is_ready(PATH).await?;
+    }
+    for path in ["/health", PATH] {
+        gates::same_answers(stages, path).await?;
+    }
+    Ok(())
+}
+
+/// The tool itself under a name that stays, even when the tool is built again meanwhile.
+fn helper(scratch: &Path) -> anyhow::Result<PathBuf> {
+    let tool = std::env::current_exe().context("the tool cannot find its own program")?;
+    let kept = scratch.join("workshop");
+    Ok(match std::fs::hard_link(&tool, &kept) {
+        Ok(()) => kept,
+        // Another file system: then the tool as it is has to do.
+        Err(_) => tool,
+    })
+}
+
+/// A service that does nothing but answer: the floor of every measured start.
+fn nothing(helper: &Path, starters: &[Starter], subjects: &[Subject]) -> anyhow::Result<Launch> {
+    let (starter, subject) = starters
+        .iter()
+        .zip(subjects)
+        .next_back()
+        .context("there is nothing to measure")?;
+    Ok(Launch {
+        program: helper.to_path_buf(),
+        args: vec![
+            "cold-start".into(),
+            "--answer".into(),
+            (&starter.file).into(),
+        ],
+        label: "nothing".to_owned(),
+        ..subject.launch.clone()
+    })
+}
+
+fn observed(time: Duration, seen: &Seen, subject: &Subject) -> Observed {
+    let mut observed = Observed::default();
+    observed.value("start_up", Some(time.as_secs_f64() * 1e3));
+    observed.value("size", Some(subject.size as f64 / 1e6));
+    observed.value("start_up_inside", seen.ready_ms);
+    observed.value("start_up_cpu", seen.cpu_ms);
+    observed.value("memory", seen.peak_kb.map(megabytes));
+    observed.value("threads", seen.threads.map(|threads| threads as f64));
+    observed
+}

@@ -1,0 +1,456 @@
+//! An endurance run: millions of random reads in chunks, in a closed loop, each service on one process for all of them. Does its
+//! memory stay flat, do its descriptors, its threads and its latency, and is every answer a 200?
+//!
+//! Chunks take turns: one of each service, in random order, then the next of each. What slowly changes in the machine meets all of
+//! them alike, and a run that is stopped has come equally far with each. The others wait meanwhile, and an idle service takes no CPU.
+//!
+//! The [`journal`] keeps each chunk as it ends. A run that was stopped carries on from there, by new processes: the old ones are gone.
+//! So a run has *segments*, one per process and service. The slope of the memory is that within segments
+//! ([`workshop_results::growth`]); the way from the end of one to the beginning of the next is no growth and no shrinking.
+//!
+//! A JVM is given its whole heap at the start, since how much of a larger one holds objects is policy. What leaks beside the heap then
+//! shows in the slope. What leaks into it ends in an `OutOfMemoryError`, and with it in an answer that isn't a 200.
+
+pub mod chunk;
+pub mod journal;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use workshop_base::exercise::Catalogue;
+use workshop_base::outcome::Interrupted;
+use workshop_base::target::{Language, Target};
+use workshop_base::terminal::{Style, paint};
+use workshop_base::workspace::Workspace;
+use workshop_harness::build::maven::fingerprint;
+use workshop_harness::build::{Launch, Profile};
+use workshop_postgres::datasets::DataSet;
+use workshop_results::figures::{THIN, count};
+use workshop_results::file::{Mode, ResultFile};
+use workshop_results::manifest::Manifest;
+
+use crate::endurance::chunk::{Running, Went, observed};
+use crate::endurance::journal::{Conditions, Failed, Journal};
+use crate::tables;
+use workshop_measure::protocol::block;
+use workshop_measure::protocol::builder;
+use workshop_measure::protocol::experiment::{Asked, Experiment, ids, notes_on_blocks};
+use workshop_measure::protocol::lab::{self, Lab};
+use workshop_measure::protocol::machine;
+use workshop_measure::protocol::metrics;
+use workshop_measure::protocol::neighbors::Moment;
+use workshop_measure::protocol::plan::{Chunks, Plan, shuffled};
+use workshop_measure::protocol::subject::{self, Subject};
+use workshop_measure::tools;
+use workshop_measure::tools::oha::Load;
+
+/// The name of the measurement and of its files.
+pub use workshop_results::file::ENDURANCE as NAME;
+/// The exercise that it belongs to.
+const EXERCISE: u8 = 17;
+/// What a port must answer with 200 before it is worth a release build.
+const FIRST: &str = "/read/1";
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Who is measured.
+    pub targets: Vec<Target>,
+    /// The requests that each of them gets, in all.
+    pub requests: u64,
+    /// Begin another run, whatever the journal has.
+    pub anew: bool,
+    /// The data set to read from; none for the usual one.
+    pub data_set: Option<DataSet>,
+}
+
+/// How far a run goes, and where its journal is.
+#[derive(Debug, Clone)]
+pub struct Extent {
+    /// The requests that each service gets, in all.
+    pub requests: u64,
+    /// How they are cut.
+    pub chunks: Chunks,
+    /// The journal's file.
+    pub journal: PathBuf,
+    /// Begin another run, whatever the journal has.
+    pub anew: bool,
+}
+
+/// A run that came to its end, or was stopped.
+#[derive(Debug)]
+pub struct Ended {
+    /// What is known so far.
+    pub result: ResultFile,
+    /// Where it was stopped: the requests that are kept, of those that were asked for.
+    pub stopped_at: Option<(u64, u64)>,
+}
+
+/// Carries on with the run of this checkout, or begins one, until it is done or `stop` says so. Whatever way it ends, what was measured is
+/// in the journal. Conditions that differ from those of the run, a service that does not start, and a missing tool are errors; a service
+/// that fails under load makes the result invalid.
+pub async fn measure(
+    workspace: &Workspace,
+    wanted: &Wanted,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<Ended> {
+    tokio::pin!(stop);
+    let chunks = Chunks::of_the_course()?;
+    let lab = tokio::select! {
+        lab = opened(workspace, wanted.data_set) => lab?,
+        () = &mut stop => return Err(given_up()),
+    };
+    let subjects = tokio::select! {
+        subjects = subjects(&lab, &wanted.targets, &chunks.jvm) => subjects?,
+        () = &mut stop => return Err(given_up()),
+    };
+    let asked = asked(&subjects);
+    let extent = Extent {
+        requests: wanted.requests,
+        chunks,
+        journal: workspace.results().join(format!("{NAME}.jsonl")),
+        anew: wanted.anew,
+    };
+    let mut run = Endurance::begin(&lab, &asked, subjects, extent)?;
+    let stopped = tokio::select! {
+        gone = run.go_on() => gone.map(|()| false)?,
+        () = &mut stop => true,
+    };
+    let stopped_at = stopped.then(|| run.answered());
+    Ok(Ended {
+        result: run.finish().await?,
+        stopped_at,
+    })
+}
+
+fn given_up() -> anyhow::Error {
+    Interrupted::new("interrupted before the first chunk; what was started is stopped").into()
+}
+
+/// The tools are looked for first: data are seeded for minutes.
+async fn opened(workspace: &Workspace, data_set: Option<DataSet>) -> anyhow::Result<Lab<'_>> {
+    tools::find(workspace, "oha")?;
+    match data_set {
+        Some(chosen) => Lab::open(workspace, chosen).await,
+        None => Lab::open_after_asking(workspace, lab::usual_data_set()).await,
+    }
+}
+
+/// Builds the targets, as they would be shipped.
+async fn subjects(
+    lab: &Lab<'_>,
+    targets: &[Target],
+    jvm: &[String],
+) -> anyhow::Result<Vec<Subject>> {
+    let mut subjects: Vec<Subject> = Vec::new();
+    for target in targets {
+        let name = target.to_string();
+        if subjects.iter().any(|subject| subject.id() == name) {
+            continue;
+        }
+        lab.is_worth_a_release(*target, FIRST, &lab.database_url)
+            .await?;
+        println!("building {} for release", paint(Style::Strong, &name));
+        let launch = builder::built(lab.workspace, *target, Profile::Measure).await?;
+        subjects.push(subject_of(lab, *target, &name, launch, jvm)?);
+    }
+    Ok(subjects)
+}
+
+/// A built target as it is measured, by this name.
+pub fn subject_of(
+    lab: &Lab<'_>,
+    target: Target,
+    name: &str,
+    mut launch: Launch,
+    jvm: &[String],
+) -> anyhow::Result<Subject> {
+    if launch.language == Language::Kotlin {
+        subject::add_flags(&mut launch, jvm);
+    }
+    let label = match target {
+        Target::Kotlin => "Kotlin",
+        _ => name,
+    };
+    let catalogue = Catalogue::read(lab.workspace)?;
+    Ok(Subject {
+        exercise: catalogue.of(target)?.map(|exercise| exercise.number),
+        ..Subject::named(name, label, launch, lab.scratch())?
+    })
+}
+
+/// What the result says of what was asked for.
+pub fn asked(subjects: &[Subject]) -> Asked {
+    let target = subjects.first().and_then(|first| first.id().parse().ok());
+    Asked {
+        task: NAME.to_owned(),
+        exercise: EXERCISE,
+        target: target.unwrap_or(Target::Kotlin),
+        mode: Mode::Standard,
+        peers: false,
+    }
+}
+
+/// A run under way.
+pub struct Endurance<'a> {
+    experiment: Experiment<'a>,
+    journal: Journal,
+    chunks: Chunks,
+    requests: u64,
+}
+
+impl<'a> Endurance<'a> {
+    /// Carries on with the run in the journal, or begins one. Nothing is started yet.
+    pub fn begin(
+        lab: &'a Lab<'a>,
+        asked: &'a Asked,
+        subjects: Vec<Subject>,
+        extent: Extent,
+    ) -> anyhow::Result<Self> {
+        let Extent {
+            requests,
+            chunks,
+            journal,
+            anew,
+        } = extent;
+        let conditions = conditions(&lab.manifest(&subjects), &subjects)?;
+        let size = chunks.size(requests);
+        let journal = Journal::open(&journal, &lab::now(), size, &conditions, anew)?;
+        let left = left(&journal, &ids(&subjects), requests, chunks.rate);
+        let plan = Plan {
+            takes: [left.as_secs(); 3],
+            ..Plan::of(NAME, Mode::Standard)?
+        };
+        let run = Endurance {
+            experiment: Experiment::of(lab, asked, subjects, plan),
+            journal,
+            chunks,
+            requests,
+        };
+        let (answered, of) = run.answered();
+        if answered > 0 {
+            println!(
+                "{} of {} requests are there since {}; it carries on from there",
+                in_full(answered),
+                in_full(of),
+                run.journal.began.at
+            );
+        }
+        Ok(run)
+    }
+
+    /// The requests that were answered, and those that were asked for, of all services together.
+    pub fn answered(&self) -> (u64, u64) {
+        let answered = self.journal.chunks.iter().map(|chunk| chunk.requests).sum();
+        let services = self.experiment.subjects.len() as u64;
+        let chunks = self.requests.div_ceil(self.journal.began.chunk);
+        (answered, services * chunks * self.journal.began.chunk)
+    }
+
+    /// The journal so far.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Sends chunk after chunk until all are answered, or a service fails. Dropping the future ends what was started.
+    pub async fn go_on(&mut self) -> anyhow::Result<()> {
+        let subjects = self.experiment.subjects.clone();
+        let (size, longest) = (self.journal.began.chunk, self.chunks.longest);
+        let longest = Duration::from_secs_f64(longest);
+        let all = usize::try_from(self.requests.div_ceil(size))?;
+        let has = |journal: &Journal, subject: &Subject| journal.of(subject.id()).count();
+        if subjects
+            .iter()
+            .all(|subject| has(&self.journal, subject) >= all)
+        {
+            return Ok(());
+        }
+        let path = self.experiment.session.records();
+        self.experiment.show_load_of(&path, Load::Counted(size));
+        self.experiment.same_work().await?;
+        let mut running = Vec::new();
+        for subject in &subjects {
+            if has(&self.journal, subject) < all {
+                running.push(self.started(subject, &path).await?);
+            }
+        }
+        let fewest = subjects.iter().map(|subject| has(&self.journal, subject));
+        'run: for round in fewest.min().unwrap_or(0)..all {
+            let left = left(
+                &self.journal,
+                &ids(&subjects),
+                self.requests,
+                self.chunks.rate,
+            );
+            let session = &mut self.experiment.session;
+            session.progress.left(left);
+            session
+                .progress
+                .part(&format!("chunk {} of {all}", round + 1));
+            let before = Moment::now();
+            for place in shuffled(running.len()) {
+                let service = &mut running[place];
+                let id = service.subject.id();
+                if has(&self.journal, service.subject) > round {
+                    continue;
+                }
+                session
+                    .progress
+                    .phase(&format!("chunk {} of {all}, {id}", round + 1));
+                match service.chunk(session, &path, size, longest).await? {
+                    Went::Well(chunk) => self.journal.add(chunk)?,
+                    Went::Wrong(chunk, reason) => {
+                        if let Some(chunk) = chunk {
+                            self.journal.add(chunk)?;
+                        }
+                        let side = id.to_owned();
+                        self.journal.fail(Failed { side, reason })?;
+                        break 'run;
+                    }
+                }
+            }
+            session.neighbors.since(before);
+        }
+        for service in running {
+            service.started.stop().await?;
+        }
+        Ok(())
+    }
+
+    /// Starts a service and warms it up.
+    async fn started<'s>(&self, subject: &'s Subject, path: &str) -> anyhow::Result<Running<'s>> {
+        let session = &self.experiment.session;
+        let title = format!("{}: warming up until steady", subject.id());
+        session.progress.part(&title);
+        let started = block::start(session, subject).await?;
+        let limits = session.plan.warm_up_of(subject.runs_as);
+        let warmed_up = block::warm_up(session, subject, &started, path, &limits).await?;
+        Ok(Running {
+            subject,
+            started,
+            segment: self.journal.segment,
+            served: warmed_up.answers,
+        })
+    }
+
+    /// What is known so far, as a result.
+    pub async fn finish(self) -> anyhow::Result<ResultFile> {
+        let (answered, of) = self.answered();
+        let Endurance {
+            mut experiment,
+            journal,
+            chunks,
+            ..
+        } = self;
+        let mut rounds: BTreeMap<&str, usize> = BTreeMap::new();
+        let counted = journal.chunks.iter().filter(|chunk| chunk.errors == 0);
+        let records: Vec<_> = counted
+            .enumerate()
+            .map(|(place, chunk)| {
+                let round = rounds.entry(chunk.side.as_str()).or_default();
+                *round += 1;
+                observed(chunk).record(*round, place + 1, &chunk.side)
+            })
+            .collect();
+        let notes = notes_on_blocks(&records, &experiment.subjects);
+        experiment.notes.extend(notes);
+        experiment.judge(&metrics::closed(NAME)?, &records, &[]);
+        experiment.records = records;
+        if let Some(Failed { side, reason }) = &journal.failed {
+            experiment.invalid.push(format!("{side}: {reason}"));
+        } else if answered < of {
+            experiment.notes.push(format!(
+                "the run isn't done: {} of {} requests; the same command carries on from there",
+                count(answered),
+                count(of)
+            ));
+        }
+        let kotlin = experiment
+            .subjects
+            .iter()
+            .find(|subject| subject.has_a_set_heap());
+        experiment.notes.extend(kotlin.map(|kotlin| {
+            format!(
+                "a JVM takes its whole heap at the start here, by `{}`: what grows is a leak beside the heap, and a leak into it ends in an error",
+                kotlin.side.command
+            )
+        }));
+        let mut result = experiment.finish().await?;
+        NAME.clone_into(&mut result.target);
+        let seconds = journal
+            .chunks
+            .iter()
+            .map(|chunk| chunk.requests as f64 / chunk.rate);
+        result.manifest.took_s = seconds.filter(|took| took.is_finite()).sum::<f64>().round();
+        let (table, chart) = tables::endurance::drawn(&result, &journal, chunks.settles);
+        result.tables.push(table);
+        result.charts.extend(chart);
+        Ok(result)
+    }
+}
+
+/// A number for the terminal.
+pub fn in_full(number: u64) -> String {
+    count(number).replace(THIN, " ")
+}
+
+/// How long the chunks take that are still to come: each as long as the last one of its service, or by this rate while there is none.
+fn left(journal: &Journal, sides: &[String], requests: u64, rate: f64) -> Duration {
+    let seconds = sides.iter().map(|side| {
+        let sent: u64 = journal.of(side).map(|chunk| chunk.requests).sum();
+        let rate = journal.of(side).last().map_or(rate, |chunk| chunk.rate);
+        requests.saturating_sub(sent) as f64 / rate.max(1.0)
+    });
+    Duration::from_secs_f64(seconds.sum())
+}
+
+/// What has to be the same for all chunks of a run.
+fn conditions(manifest: &Manifest, subjects: &[Subject]) -> anyhow::Result<Conditions> {
+    let version = |name: &str| {
+        manifest
+            .versions
+            .get(name)
+            .map_or("unknown", String::as_str)
+    };
+    let mut conditions: Conditions = [
+        (
+            "commit",
+            manifest.commit.clone().unwrap_or_else(|| "none".to_owned()),
+        ),
+        ("machine", machine::label(&manifest.machine)),
+        (
+            "data set",
+            format!(
+                "{}, fingerprint {}",
+                manifest.data_set, manifest.fingerprint
+            ),
+        ),
+        (
+            "database",
+            format!(
+                "PostgreSQL {}, {}",
+                version("postgresql"),
+                manifest.database
+            ),
+        ),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    for subject in subjects {
+        let Launch {
+            artifact, parts, ..
+        } = &subject.launch;
+        let shipped: Vec<PathBuf> = parts.iter().chain([artifact]).cloned().collect();
+        let hash = fingerprint(&shipped)?;
+        let side = &subject.side;
+        let value = format!(
+            "{} ({}), sha256 {}",
+            side.command,
+            side.runtime,
+            &hash[..12]
+        );
+        conditions.insert(format!("program {}", side.id), value);
+    }
+    Ok(conditions)
+}

@@ -1,0 +1,307 @@
+//! The export (exercise 7): memory and time of all rows at once, at a tenth of the data and at all of it; then what a page
+//! costs by key and by OFFSET.
+//!
+//! curl is the client: it reads as fast as it gets, and keeps nothing. That both sides export the same is found out before,
+//! and an export counts only when it has as many bytes as the database says that its rows have.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use anyhow::Context;
+use sha2::{Digest, Sha256};
+use sqlx::{Connection, PgConnection};
+
+use crate::paging;
+use workshop_base::process;
+use workshop_harness::service::{Service, Stopped};
+use workshop_measure::protocol::block::{self, HUNG, Observed, Started, since};
+use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::gates::not_the_same;
+use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::metrics;
+use workshop_measure::protocol::session::{self, Session};
+use workshop_measure::protocol::subject::Subject;
+use workshop_measure::tools::curl::{Curl, Download};
+use workshop_postgres::datasets::{self, DataSet};
+use workshop_results::figures::count;
+use workshop_results::file::{Mode, ResultFile};
+use workshop_results::metrics::at_rows;
+
+/// What is asked for.
+const PATH: &str = "/records/export";
+
+/// A number of rows to export.
+#[derive(Debug, Clone)]
+struct Size {
+    set: DataSet,
+    database_url: String,
+    /// Bytes of all lines, as the database counts them.
+    bytes: u64,
+    /// How often a process exports. The last time counts: the first one warms up what is short.
+    times: usize,
+}
+
+/// Measures a target beside Kotlin.
+pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let curl = Curl::find(lab.workspace)?;
+    let sizes = sizes(lab, asked.mode).await?;
+    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    println!("the load:  curl -o /dev/null http://127.0.0.1:PORT{PATH}");
+    experiment.same_work().await?;
+    let subjects = experiment.subjects.clone();
+    let progress = &experiment.session.progress;
+    progress.part("the same export, byte for byte?");
+    let scratch = lab.scratch().join("export");
+    let mut oracle = None;
+    for subject in &subjects {
+        let session = &mut experiment.session;
+        let sum = sum(session, subject, &sizes[0], &curl, &scratch).await?;
+        let (first, expected) = oracle.get_or_insert_with(|| (subject.id(), sum.clone()));
+        if sum != *expected {
+            let id = subject.id();
+            let reason = format!(
+                "they do not do the same work: {first} exported a file with sum {expected}, but {id} one with {sum}"
+            );
+            return Err(not_the_same(id, reason));
+        }
+    }
+    let of_sizes = subjects.iter().flat_map(|subject| {
+        sizes.iter().map(|size| Subject {
+            detail: format!(": {} rows", size.set.rows()),
+            ..subject.clone()
+        })
+    });
+    let of_sizes: Vec<Subject> = of_sizes.collect();
+    let block = async |session: &mut Session<'_>, subject: &Subject, _: &str| {
+        let named = |size: &&Size| subject.detail == format!(": {} rows", size.set.rows());
+        let size = sizes.iter().find(named).context("a size without rows")?;
+        run(session, subject, size, &curl).await
+    };
+    let records = experiment.rounds_of(&of_sizes, block).await?;
+    let progress = &experiment.session.progress;
+    progress.part("a page by key and by OFFSET, first and far");
+    let mut connection = PgConnection::connect(&lab.database_url).await?;
+    let pages = paging::measure(&mut connection, lab.seeded.set.rows(), asked.mode).await?;
+    connection.close().await?;
+
+    let rows = sizes
+        .iter()
+        .map(|size| (size.set.rows(), rows_in_words(size.set.rows())));
+    experiment.judge(&metrics::of("export", rows)?, &records, &pairs(&subjects));
+    let most = sizes.last().map_or(0, |size| size.set.rows());
+    experiment.decide(&at_rows("export_time", most), &ids(&subjects));
+    experiment.notes.extend(notes_on(&sizes));
+    experiment.connections = 1;
+    let mut result = experiment.finish().await?;
+    result.tables.push(pages);
+    Ok(result)
+}
+
+/// `10 million`, `10 000`.
+fn rows_in_words(rows: u32) -> String {
+    const MILLION: u32 = 1_000_000;
+    if rows > 0 && rows.is_multiple_of(MILLION) {
+        format!("{} million", rows / MILLION)
+    } else {
+        count(u64::from(rows))
+    }
+}
+
+/// A tenth of the lab's rows and all of them; in a quick run the tenth alone.
+async fn sizes(lab: &Lab<'_>, mode: Mode) -> anyhow::Result<Vec<Size>> {
+    let all = lab.seeded.set;
+    let tenth = match all {
+        DataSet::Full => Some(DataSet::Pi),
+        DataSet::Pi | DataSet::Small => None,
+    };
+    let sets: Vec<DataSet> = match (mode, tenth) {
+        (Mode::Quick, Some(tenth)) => vec![tenth],
+        _ => tenth.into_iter().chain([all]).collect(),
+    };
+    let mut sizes = Vec::new();
+    for set in sets {
+        datasets::seed(&lab.server, lab.workspace, set).await?;
+        datasets::forget_migrations(&lab.server, set).await?;
+        let database_url = datasets::shared_url(&lab.server, set);
+        let bytes = expected_bytes(&database_url).await?;
+        sizes.push(Size {
+            set,
+            database_url,
+            bytes,
+            times: if set == DataSet::Full { 1 } else { 2 },
+        });
+    }
+    Ok(sizes)
+}
+
+/// What the export must be long: PostgreSQL writes a row as the same compact JSON.
+async fn expected_bytes(database_url: &str) -> anyhow::Result<u64> {
+    let mut connection = PgConnection::connect(database_url).await?;
+    let bytes: i64 = sqlx::query_scalar(
+        "SELECT coalesce(sum(octet_length(row_to_json(r)::text) + 1), 0)::int8 \
+         FROM (SELECT id, value, odd, divisible_by_3, visited FROM records) r",
+    )
+    .fetch_one(&mut connection)
+    .await?;
+    connection.close().await?;
+    Ok(bytes.unsigned_abs())
+}
+
+/// What a subject exports, as the sum of its bytes.
+async fn sum(
+    session: &mut Session<'_>,
+    subject: &Subject,
+    size: &Size,
+    curl: &Curl,
+    scratch: &Path,
+) -> anyhow::Result<String> {
+    let service = started(session, subject, size).await?;
+    let download = curl
+        .download(&url(&service.service), &session::key(), scratch)
+        .await?;
+    service.stop().await?;
+    gate(&download, size.bytes).map_err(|reason| not_the_same(subject.id(), reason))?;
+    let (mut hash, mut file) = (Sha256::new(), BufReader::new(File::open(scratch)?));
+    while let bytes = file.fill_buf()?
+        && !bytes.is_empty()
+    {
+        hash.update(bytes);
+        let read = bytes.len();
+        file.consume(read);
+    }
+    Ok(hex::encode(hash.finalize()))
+}
+
+/// A fresh process that reads this many rows.
+async fn started(
+    session: &mut Session<'_>,
+    subject: &Subject,
+    size: &Size,
+) -> anyhow::Result<Started> {
+    session.database_url.clone_from(&size.database_url);
+    session.data_set = size.set;
+    block::start(session, subject).await
+}
+
+fn url(service: &Service) -> String {
+    format!("{}{PATH}", service.base_url())
+}
+
+/// One block: a fresh process that exports this size, as often as the size says.
+async fn run(
+    session: &mut Session<'_>,
+    subject: &Subject,
+    size: &Size,
+    curl: &Curl,
+) -> anyhow::Result<Observed> {
+    let rows = size.set.rows();
+    let key = |name: &str| at_rows(name, rows);
+    let mut observed = Observed::default();
+    let started = started(session, subject, size).await?;
+    let pid = started.service.pid();
+    for time in 1..=size.times {
+        let cpu_before = process::cpu(&[pid]);
+        let nowhere = Path::new("/dev/null");
+        let export = curl
+            .download(&url(&started.service), &session::key(), nowhere)
+            .await?;
+        let cpu = since(cpu_before, process::cpu(&[pid]));
+        if let Err(reason) = gate(&export, size.bytes) {
+            let keys = ["export_time", "memory", "cpu_per_row", "first_byte", "pss"];
+            observed.invalid(keys.map(key), &reason);
+            break;
+        }
+        if time < size.times {
+            observed.value(key("first_export_time"), Some(export.seconds));
+            continue;
+        }
+        observed.value(key("export_time"), Some(export.seconds));
+        observed.value(key("first_byte"), Some(export.first_byte_s * 1e3));
+        observed.value(
+            key("cpu_per_row"),
+            cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / f64::from(rows)),
+        );
+    }
+    if observed.invalid.is_empty() {
+        observed.memory(pid, key("memory"), key("pss"));
+    }
+    if started.stop().await? == Stopped::Killed {
+        observed.value(HUNG, Some(1.0));
+    }
+    Ok(observed)
+}
+
+/// Why this export may not be believed.
+fn gate(export: &Download, expected_bytes: u64) -> Result<(), String> {
+    if let Some(said) = &export.broke {
+        return Err(format!("the export broke off: {said}"));
+    }
+    if export.status != 200 {
+        return Err(format!("the export had status {}, not 200", export.status));
+    }
+    if export.bytes != expected_bytes {
+        let bytes = export.bytes;
+        return Err(format!(
+            "the export had {bytes} bytes; the rows have {expected_bytes}"
+        ));
+    }
+    Ok(())
+}
+
+fn notes_on(sizes: &[Size]) -> Vec<String> {
+    let times = sizes.iter().map(|size| {
+        let which = if size.times == 1 {
+            "exported once by a fresh process, which is long enough for a JVM to compile"
+        } else {
+            "exported twice by a fresh process; the second time counts, so that a JVM has compiled"
+        };
+        format!("{} rows are {which}", size.set.rows())
+    });
+    let mut notes: Vec<String> = times.collect();
+    notes.push(
+        "memory is the most that was ever resident; the JVM's default heap may grow to a quarter of the machine, and it takes what it may".to_owned(),
+    );
+    if sizes.len() == 1 {
+        notes.push(format!(
+            "only {} rows were exported: the standard run with the data set full exports all",
+            sizes[0].set.rows()
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_export_that_is_short_or_refused_or_broken_does_not_count() {
+        let whole = || Download {
+            status: 200,
+            bytes: 107_055_563,
+            first_byte_s: 0.1,
+            seconds: 0.8,
+            broke: None,
+        };
+        let reason = |export: &Download| gate(export, 107_055_563).unwrap_err();
+        assert_eq!(gate(&whole(), 107_055_563), Ok(()));
+        let short = Download {
+            bytes: 107_055_562,
+            ..whole()
+        };
+        assert!(reason(&short).contains("107055562 bytes"));
+        assert!(
+            reason(&Download {
+                status: 503,
+                ..whole()
+            })
+            .contains("status 503")
+        );
+        let broken = Download {
+            broke: Some("transfer closed".to_owned()),
+            ..whole()
+        };
+        assert!(reason(&broken).contains("transfer closed"));
+    }
+}

@@ -1,0 +1,227 @@
+//! The measurements: one file per task, and the registry that knows them by the name in `exercise.toml`.
+//!
+//! A task says what it loads and what it varies; how that is compared is in `workshop-measure`. `tables/` is what a task
+//! shows that is not a table of sides by metrics, [`energy`] is where joules come from, and [`endurance`] takes hours and can be
+//! stopped and carried on.
+
+mod article;
+pub mod calibration;
+mod calls;
+pub mod codes;
+mod cold_start;
+mod contacts;
+pub mod endurance;
+pub mod energy;
+mod export;
+mod guard;
+mod heap;
+mod kotlin_rows;
+mod ladder;
+mod paging;
+mod peers;
+mod pool;
+mod program;
+mod reads;
+mod stall;
+pub mod start_helper;
+mod tables;
+mod waiting;
+
+use std::pin::Pin;
+
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Target;
+use workshop_base::workspace::Workspace;
+use workshop_harness::remote::{Connection, Database, Host};
+use workshop_measure::protocol::experiment::Asked;
+use workshop_measure::protocol::lab::{self, Lab};
+use workshop_measure::protocol::rows::{self, Row};
+use workshop_measure::tools;
+use workshop_postgres::datasets::{DataSet, RunDatabase};
+use workshop_results::file::{Mode, ResultFile};
+
+/// A measurement that runs to its result.
+type Running<'a> = Pin<Box<dyn Future<Output = anyhow::Result<ResultFile>> + 'a>>;
+
+/// What is known of a task before it runs.
+struct Task {
+    /// Its name in `exercise.toml`.
+    name: &'static str,
+    /// What it reads.
+    data: Data,
+    /// What a port must answer with 200 before it is worth a release build.
+    first: &'static str,
+    /// The programs that it needs.
+    tools: &'static [&'static str],
+    run: for<'a> fn(&'a Lab<'a>, &'a Asked) -> Running<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Data {
+    /// The article's records.
+    Records,
+    /// Hardly any.
+    Few,
+    /// None: each service makes tables of its own, in a database of its own.
+    Own,
+}
+use Data::{Few, Own, Records};
+
+macro_rules! tasks {
+    ($($name:literal $data:ident $first:literal $tools:expr => $run:path),+ $(,)?) => {
+        &[$(Task {
+            name: $name,
+            data: $data,
+            first: $first,
+            tools: &$tools,
+            run: |lab, asked| Box::pin($run(lab, asked)),
+        }),+]
+    };
+}
+
+const TASKS: &[Task] = tasks! {
+    "baseline" Records "/read/1" ["oha"] => reads::measure,
+    "cold-start" Few "/ready" ["hyperfine"] => cold_start::measure,
+    "reads" Records "/read/1" ["oha"] => reads::measure,
+    "guard" Records "/read/1" ["oha"] => guard::measure,
+    "stall" Records "/read/1" ["oha"] => stall::measure,
+    "pool" Records "/read/1" ["oha"] => pool::measure,
+    "export" Records "/records?limit=1" ["curl"] => export::measure,
+    "article" Records "/read/1" ["oha"] => article::measure,
+    "best" Records "/read/1" ["oha"] => reads::measure,
+    "process" Few "/qrcode?text=a" ["oha", "hyperfine"] => program::measure,
+    "module" Few "/qrcode?text=a" ["oha"] => calls::module,
+    "library" Few "/qrcode?text=a" ["oha"] => calls::library,
+    "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
+    "waiting" Records "/read/1" ["oha"] => waiting::measure,
+    "peers" Few "/read/1" [] => peers::measure,
+    "contacts" Own "/ready" ["oha"] => contacts::measure,
+    "energy" Records "/read/1" ["oha"] => energy::task::measure,
+};
+
+/// True when services beside the port are among the rows of a task.
+pub fn has_peers(task: &str) -> anyhow::Result<bool> {
+    Ok(rows::of(task, Mode::Thorough, true)?
+        .iter()
+        .any(Row::is_a_peer))
+}
+
+/// The task that is measured on another machine, and those whose exercises it belongs to: they load the same route.
+const READS: &str = "reads";
+const OF_READS: [&str; 3] = [READS, "article", "best"];
+
+/// Measures random reads of what is asked for on another machine, reached by ssh: the service and its database run there, the load
+/// comes from here. Without a data set, that of a Raspberry Pi.
+pub async fn measure_on(
+    workspace: &Workspace,
+    asked: &Asked,
+    data_set: Option<DataSet>,
+    destination: &str,
+) -> anyhow::Result<ResultFile> {
+    if !OF_READS.contains(&asked.task.as_str()) || asked.target == Target::Kotlin {
+        return Trouble::new(format!("{} is measured on this machine only", asked.target))
+            .expected("a step of the port with random reads: exercise-3, exercise-8 or exercise-13")
+            .next(format!("just measure exercise-3 --on {destination}"))
+            .err();
+    }
+    let asked = Asked {
+        task: READS.to_owned(),
+        ..asked.clone()
+    };
+    tools::find(workspace, "oha")?;
+    let mut connection = Connection::open(destination).await?;
+    let host = connection.host().clone();
+    println!(
+        "connected to {destination}: {}, {}",
+        host.machine, host.address
+    );
+    let ended = tokio::select! {
+        measured = reads_there(workspace, &asked, data_set, host.clone()) => Ok(measured),
+        lost = connection.lost() => Err(lost),
+    };
+    let measured = match ended {
+        Err(lost) => Err(lost),
+        // A service that cannot be reached is seen before ssh gives the machine up.
+        Ok(Err(error)) if !host.answers() => Err(connection.lost_or(error).await),
+        Ok(measured) => measured,
+    };
+    connection.close().await;
+    measured
+}
+
+async fn reads_there(
+    workspace: &Workspace,
+    asked: &Asked,
+    data_set: Option<DataSet>,
+    host: Host,
+) -> anyhow::Result<ResultFile> {
+    let database = Database::start(&host, workspace).await?;
+    let server = database.server.clone();
+    let data_set = data_set.unwrap_or(DataSet::Pi);
+    let lab = Lab::there(workspace, server, data_set, host).await?;
+    lab.is_worth_a_release(asked.target, "/read/1", &lab.database_url)
+        .await?;
+    println!("release builds come first; the first time they take minutes");
+    reads::measure(&lab, asked).await
+}
+
+/// Measures what is asked for. The tools are looked for first: data are seeded, and releases built, for minutes.
+pub async fn measure(
+    workspace: &Workspace,
+    asked: &Asked,
+    data_set: Option<DataSet>,
+) -> anyhow::Result<ResultFile> {
+    let task = TASKS
+        .iter()
+        .find(|task| task.name == asked.task)
+        .ok_or_else(|| {
+            let names: Vec<&str> = TASKS.iter().map(|task| task.name).collect();
+            Trouble::new(format!(
+                "exercise.toml asks for the measurement {:?}",
+                asked.task
+            ))
+            .expected(format!("one of: {}", names.join(", ")))
+        })?;
+    for tool in task.tools {
+        tools::find(workspace, tool)?;
+    }
+    let usual = match task.data {
+        Records => lab::usual_data_set(),
+        Few | Own => DataSet::Small,
+    };
+    let lab = match data_set {
+        Some(chosen) => Lab::open(workspace, chosen).await?,
+        None => Lab::open_after_asking(workspace, usual).await?,
+    };
+    match task.data {
+        Records | Few => {
+            let url = &lab.database_url;
+            lab.is_worth_a_release(asked.target, task.first, url)
+                .await?;
+        }
+        Own => {
+            let own = RunDatabase::empty(&lab.server).await?;
+            lab.is_worth_a_release(asked.target, task.first, own.url())
+                .await?;
+            own.remove().await?;
+        }
+    }
+    println!("release builds come first; the first time they take minutes");
+    (task.run)(&lab, asked).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workshop_base::exercise::Catalogue;
+
+    #[test]
+    fn every_exercise_asks_for_a_measurement_that_exists() {
+        let checkout = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        for exercise in Catalogue::read(&checkout).unwrap().iter() {
+            let task = exercise.task();
+            let known = |name| TASKS.iter().any(|task| task.name == name);
+            assert!(task.is_none_or(known), "{}: {task:?}", exercise.name());
+        }
+    }
+}

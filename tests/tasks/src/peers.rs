@@ -1,0 +1,287 @@
+//! Two thousand peers (exercise 15): what does a socket cost, how late are messages, and what is left when all have gone?
+
+use std::time::{Duration, Instant};
+
+use crate::tables::peers as tables;
+use workshop_base::{open_files, process, wait};
+use workshop_harness::service::{Service, Stopped};
+use workshop_measure::protocol::block::{self, HUNG, Observed, megabytes, since};
+use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::metrics;
+use workshop_measure::protocol::session::{Session, key};
+use workshop_measure::protocol::subject::Subject;
+use workshop_measure::protocol::warmup::{Window, steady_after};
+use workshop_measure::tools::crowd::{Crowd, Order, Report};
+use workshop_results::file::{Mode, ResultFile};
+
+/// How many messages each peer sends per second.
+const RATE: f64 = 1.0;
+/// Peers of the warm-up: each sends the next message when the last one has come back.
+const WARMING: usize = 32;
+/// The longest that a service may take to notice that all its peers have gone.
+const NOTICED_WITHIN: Duration = Duration::from_secs(30);
+/// How much later than planned the load may send, in milliseconds.
+const MAX_LATE: f64 = 20.0;
+/// Files that a service may have opened meanwhile for itself.
+const OTHER_FILES: usize = 5;
+/// How long a service has for what it does after its last socket has closed, before its threads are counted.
+const AFTERWARDS: Duration = Duration::from_secs(1);
+
+/// How many peers there are, in turn.
+fn sizes(mode: Mode) -> &'static [usize] {
+    match mode {
+        Mode::Quick => &[200, 500],
+        Mode::Standard => &[500, 1000, 2000],
+        Mode::Thorough => &[500, 1000, 2000, 10_000],
+    }
+}
+
+/// Measures a target beside Kotlin.
+pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let sizes = sizes(asked.mode);
+    let most = sizes.iter().copied().max().unwrap_or_default();
+    // Each peer is a socket in the process that plays them, and one in the service.
+    open_files::allow_sockets(most, &format!("{most} peers"))?;
+    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    println!("the load:  {most} WebSockets, each sends {RATE} message per second to another one");
+    experiment.same_work().await?;
+    let subjects = experiment.subjects.clone();
+    let block = async |session: &mut Session<'_>, subject: &Subject, title: &str| {
+        run(session, subject, sizes, title).await
+    };
+    let records = experiment.rounds_of(&subjects, block).await?;
+    let definitions = metrics::of("peers", sizes.iter().map(|size| (size, size)))?;
+    experiment.judge(&definitions, &records, &pairs(&subjects));
+    experiment.decide(&at("p99", most), &ids(&subjects));
+    experiment.connections = u32::try_from(most)?;
+    experiment.notes.push(format!(
+        "each peer sends {RATE} message per second to another one; peers, service and database share {} cores",
+        process::cores()
+    ));
+    let mut result = experiment.finish().await?;
+    let (table, charts) = tables::TABLE.drawn(&result, sizes);
+    result.tables.push(table);
+    result.charts.extend(charts);
+    Ok(result)
+}
+
+/// The key of a metric with so many peers.
+fn at(name: &str, peers: usize) -> String {
+    format!("{name}_at_{peers}_peers")
+}
+
+/// One block: a fresh service, warmed up, with more peers each time.
+async fn run(
+    session: &mut Session<'_>,
+    subject: &Subject,
+    sizes: &[usize],
+    title: &str,
+) -> anyhow::Result<Observed> {
+    let mut observed = Observed::default();
+    session.progress.phase(&format!("{title}: starting"));
+    let started = block::start(session, subject).await?;
+    let service = &started.service;
+    let mut crowd = Crowd::start(service.base_url(), &key())?;
+    session
+        .progress
+        .phase(&format!("{title}: warming up until steady"));
+    warm_up(session, subject, service, &mut crowd, &mut observed).await?;
+    let before = process::tree_pss_kb(&service.pids());
+    for peers in sizes.iter().copied() {
+        session.progress.phase(&format!("{title}: {peers} peers"));
+        let length = session.plan.open;
+        gather(service, &mut crowd, peers, length, before, &mut observed).await?;
+    }
+    drop(crowd);
+    session.progress.phase(&format!("{title}: stopping"));
+    if started.stop().await? == Stopped::Killed {
+        observed.value(HUNG, Some(1.0));
+    }
+    Ok(observed)
+}
+
+/// Has a few peers talk as fast as they can, until the service is steady or the plan has no more time for it.
+async fn warm_up(
+    session: &Session<'_>,
+    subject: &Subject,
+    service: &Service,
+    crowd: &mut Crowd,
+    observed: &mut Observed,
+) -> anyhow::Result<()> {
+    let limits = session.plan.warm_up_of(subject.runs_as);
+    let pids = service.pids();
+    crowd.order(Order::Connect(WARMING)).await?;
+    let began = Instant::now();
+    let mut windows: Vec<Window> = Vec::new();
+    let steady = loop {
+        let began_s = began.elapsed().as_secs_f64();
+        let compilers = || process::compilers_cpu(service.pid());
+        let (cpu, compiling) = (process::cpu(&pids), compilers());
+        let report = crowd
+            .order(Order::Closed(limits.window.as_secs_f64()))
+            .await?;
+        let (cpu, compiling) = (
+            since(cpu, process::cpu(&pids)),
+            since(compiling, compilers()),
+        );
+        let share = compiling
+            .zip(cpu)
+            .map(|(part, whole)| part.as_secs_f64() / whole.as_secs_f64());
+        windows.push(Window {
+            began_s,
+            answers: report.arrived,
+            p50_ms: report.p50_ms.unwrap_or_default(),
+            cpu_us: per_message(cpu, &report),
+            compiling: share,
+        });
+        let steady = steady_after(&windows, &limits);
+        if steady.is_some() || began.elapsed() >= limits.ceiling {
+            break steady;
+        }
+    };
+    observed.value("warm_up", steady);
+    if steady.is_none() {
+        observed.value(block::UNSTEADY, Some(1.0));
+    }
+    crowd.order(Order::Leave).await?;
+    Ok(())
+}
+
+/// Has so many peers connect, talk, and leave.
+async fn gather(
+    service: &Service,
+    crowd: &mut Crowd,
+    peers: usize,
+    length: f64,
+    before: Option<u64>,
+    observed: &mut Observed,
+) -> anyhow::Result<()> {
+    let pids = service.pids();
+    let files = process::open_files(service.pid());
+    let connected = crowd.order(Order::Connect(peers)).await?;
+    observed.value(at("connecting", peers), Some(connected.took_s * 1e3));
+
+    let (cpu_before, crowd_before) = (process::cpu(&pids), crowd.cpu());
+    let report = crowd.order(Order::Open(RATE, length)).await?;
+    let (cpu_after, crowd_after) = (process::cpu(&pids), crowd.cpu());
+    let share = since(crowd_before, crowd_after)
+        .map(|cpu| 100.0 * cpu.as_secs_f64() / (report.took_s * process::cores() as f64));
+    observed.value(at("load_share", peers), share);
+
+    let pss = process::tree_pss_kb(&pids);
+    let grown = pss
+        .zip(before)
+        .map(|(now, before)| now.saturating_sub(before) as f64);
+    observed.value(at("memory", peers), pss.map(megabytes));
+    observed.value(
+        at("memory_per_peer", peers),
+        grown.map(|grown| grown / peers as f64),
+    );
+    let threads = || process::threads(service.pid()).map(|threads| threads as f64);
+    observed.value(at("threads", peers), threads());
+    let of_messages = ["p50", "p99", "cpu_per_message"].map(|name| at(name, peers));
+    match gate(&report) {
+        Err(reason) => observed.invalid(of_messages, &reason),
+        Ok(()) => {
+            let cpu = per_message(since(cpu_before, cpu_after), &report);
+            let values = [report.p50_ms, report.p99_ms, cpu];
+            for (key, value) in of_messages.into_iter().zip(values) {
+                observed.value(key, value);
+            }
+        }
+    }
+
+    let left = Instant::now();
+    crowd.order(Order::Leave).await?;
+    let noticed = wait::within(NOTICED_WITHIN, async || {
+        let open = process::open_files(service.pid()).zip(files);
+        // Where the system does not tell, there is nothing to wait for.
+        open.is_none_or(|(open, files)| open <= files + OTHER_FILES)
+            .then_some(open)
+    });
+    if noticed.await.flatten().is_some() {
+        observed.value(
+            at("leaving", peers),
+            Some(left.elapsed().as_secs_f64() * 1e3),
+        );
+    }
+    tokio::time::sleep(AFTERWARDS).await;
+    observed.value(at("threads_afterwards", peers), threads());
+    Ok(())
+}
+
+fn per_message(cpu: Option<Duration>, report: &Report) -> Option<f64> {
+    let cpu = cpu.filter(|_| report.arrived > 0)?;
+    Some(cpu.as_secs_f64() * 1e6 / report.arrived as f64)
+}
+
+/// Why the figures of a load do not count.
+fn gate(report: &Report) -> Result<(), String> {
+    if report.lost > 0 {
+        return Err(format!("{} sockets ended by themselves", report.lost));
+    }
+    if report.arrived < report.sent {
+        let (arrived, sent) = (report.arrived, report.sent);
+        return Err(format!("only {arrived} of {sent} messages arrived"));
+    }
+    match report.p99_late_ms {
+        Some(late) if late > MAX_LATE => Err(format!(
+            "the load itself sent {late:.0} ms late: there were too few cores for it"
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said about each size.
+    const MEASURED: [&str; 10] = [
+        "p50",
+        "p99",
+        "cpu_per_message",
+        "memory_per_peer",
+        "memory",
+        "threads",
+        "threads_afterwards",
+        "connecting",
+        "leaving",
+        "load_share",
+    ];
+
+    #[test]
+    fn every_key_has_its_definition() {
+        let sizes = sizes(Mode::Thorough);
+        let ends = sizes.iter().map(|size| (size, size));
+        let defined = metrics::of("peers", ends).unwrap();
+        for name in MEASURED {
+            for size in sizes {
+                let key = at(name, *size);
+                assert!(defined.iter().any(|known| known.key == key), "{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_load_that_lost_something_does_not_count() {
+        let fine = Report {
+            sent: 10,
+            arrived: 10,
+            p99_late_ms: Some(1.5),
+            ..Report::default()
+        };
+        assert_eq!(gate(&fine), Ok(()));
+        for broken in [
+            Report { arrived: 9, ..fine },
+            Report { lost: 1, ..fine },
+            Report {
+                p99_late_ms: Some(200.0),
+                ..fine
+            },
+        ] {
+            assert!(gate(&broken).is_err(), "{broken:?}");
+        }
+    }
+}

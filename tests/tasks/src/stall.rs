@@ -1,0 +1,364 @@
+//! The stall (exercise 5): reads at a constant rate, well below saturation, while the database stands still for a second.
+//!
+//! Every request is recorded with the moments that it was due and sent, so one run gives the latency with and without the
+//! correction for coordinated omission.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::tables::stall::{self, Stall, Stalled};
+use workshop_harness::proxy::DatabaseProxy;
+use workshop_harness::service::Service;
+use workshop_measure::protocol::block::{Loads, Observed};
+use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::metrics::of;
+use workshop_measure::protocol::session::Session;
+use workshop_measure::protocol::subject::Subject;
+use workshop_measure::tools::oha::{Load, Order};
+use workshop_measure::tools::recording::Request;
+use workshop_results::file::{Better, BlockRecord, Comparison, ResultFile};
+use workshop_results::metrics::{self, SLOW, SLOW_MS, UNCORRECTED};
+use workshop_results::statistics::quantile;
+
+/// How long the database stands still.
+const STALL: Duration = Duration::from_secs(1);
+/// The services' `DATABASE_TIMEOUT_MS`: every request outlasts the stall, so each one is answered with its record and the
+/// latency is of the same work with both ways of counting.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// Connections of the load: few enough that those which wait out the stall are less than one request in a hundred.
+const CONNECTIONS: u32 = 16;
+/// The length of a moment of the course.
+const MOMENT: Duration = Duration::from_millis(100);
+/// The key that decides. It is not the `p99` of the reads, which nobody makes to wait for a second.
+const P99: &str = "p99_stalled";
+/// The beginnings of the keys, with the share of requests that each is the latency of.
+const PERCENTILES: [(&str, f64); 4] = [
+    ("p50_stalled", 0.5),
+    (P99, 0.99),
+    ("p999_stalled", 0.999),
+    ("slowest_stalled", 1.0),
+];
+
+/// Measures a target beside Kotlin.
+pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
+    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    println!(
+        "the load:  {CONNECTIONS} connections at a constant rate, by oha with -q RATE --latency-correction; in the middle of each run,\n           the database stands still for {} s",
+        STALL.as_secs()
+    );
+    experiment.same_work().await?;
+    let subjects = experiment.subjects.clone();
+
+    // One proxy for all blocks: only one service runs at a time, and all of them go the same way.
+    let proxy = DatabaseProxy::start(&lab.database_url).await?;
+    experiment.session.database_url = proxy.url().to_owned();
+    experiment.session.timeout = TIMEOUT;
+    experiment.connections = CONNECTIONS;
+    let path = experiment.session.records();
+    let (percent, rate) = experiment.find_rates(&path).await?[0];
+    let seconds = experiment.session.plan.open;
+    let mut loads = WithAStall {
+        proxy: &proxy,
+        path,
+        rate,
+        seen: BTreeMap::new(),
+        command: String::new(),
+    };
+    let records = experiment.rounds(&subjects, &mut loads).await?;
+    let (sides, began_s) = (ids(&subjects), begins(seconds).as_secs_f64());
+    let pairs = pairs(&subjects);
+    experiment.judge(&of("stall", [(percent, percent)])?, &records, &pairs);
+    experiment.decide(P99, &sides);
+    experiment.notes.extend(notes_on(seconds));
+    let stalled = sides.iter().filter_map(|side| {
+        let (statuses, course) = loads.seen.remove(side)?;
+        Some(Stalled {
+            side: side.clone(),
+            statuses,
+            p99: corrected_against_uncorrected(&records, side),
+            course,
+        })
+    });
+    let stalled = Stall {
+        sides: stalled.collect(),
+        command: loads.command,
+        rate,
+        seconds,
+        band: (began_s, began_s + STALL.as_secs_f64()),
+        moment_ms: MOMENT.as_secs_f64() * 1e3,
+    };
+    let mut result = experiment.finish().await?;
+    result.tables.push(stall::counted_twice(&result, &stalled));
+    result.charts.push(stall::course(&result, &stalled));
+    Ok(result)
+}
+
+/// The stall begins as long after the run's beginning as it ends before its end.
+fn begins(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds).saturating_sub(STALL) / 2
+}
+
+fn notes_on(seconds: f64) -> Vec<String> {
+    vec![
+        format!(
+            "the database's traffic goes through a proxy on this machine; {} s into each run of {} s it holds everything back for {} s, and cuts nothing",
+            begins(seconds).as_secs_f64(),
+            seconds,
+            STALL.as_secs()
+        ),
+        format!(
+            "DATABASE_TIMEOUT_MS is {} here, so that every request outlasts the stall; with the default of 1000, some are answered 503",
+            TIMEOUT.as_millis()
+        ),
+        "both ways of counting see the same requests: oha notes when each was due, sent and answered; corrected is from when it was due, uncorrected from when it was sent".to_owned(),
+    ]
+}
+
+/// A constant rate with a stall in its middle.
+struct WithAStall<'a> {
+    proxy: &'a DatabaseProxy,
+    path: String,
+    rate: f64,
+    /// What a side answered in the runs that count, and the course of one of them.
+    seen: BTreeMap<String, (BTreeMap<String, u64>, Course)>,
+    command: String,
+}
+
+/// The slowest request of each moment, by both ways of counting; none where there was no request.
+type Course = [Vec<Option<f64>>; 2];
+
+impl Loads for WithAStall<'_> {
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn keys(&self, _subject: &Subject) -> Vec<String> {
+        keys()
+    }
+
+    async fn put_on(
+        &mut self,
+        session: &mut Session<'_>,
+        subject: &Subject,
+        service: &Service,
+        observed: &mut Observed,
+        title: &str,
+    ) -> anyhow::Result<()> {
+        session.progress.phase(&format!(
+            "{title}: open loop, {:.0} requests/s, and a stall",
+            self.rate
+        ));
+        let length = Duration::from_secs_f64(session.plan.open);
+        let order = Order {
+            connections: CONNECTIONS,
+            ..session.order(&self.path, service, length, Load::Recorded(self.rate))
+        };
+        let (recorded, ()) = tokio::join!(
+            session.oha.record(&order),
+            hold_back(self.proxy, begins(session.plan.open))
+        );
+        let (run, requests) = recorded?;
+        self.command = order
+            .typed()
+            .replace(service.base_url(), "http://127.0.0.1:PORT");
+        if let Err(reason) = run.gate(&order) {
+            observed.invalid(keys(), &reason);
+            return Ok(());
+        }
+        for (key, value) in values(&requests) {
+            observed.value(key, Some(value));
+        }
+        let (statuses, seen) = self.seen.entry(subject.id().to_owned()).or_default();
+        for (status, count) in run.statuses {
+            *statuses.entry(status).or_default() += count;
+        }
+        *seen = course(&requests, length);
+        Ok(())
+    }
+}
+
+async fn hold_back(proxy: &DatabaseProxy, begins: Duration) {
+    tokio::time::sleep(begins).await;
+    proxy.stall();
+    tokio::time::sleep(STALL).await;
+    proxy.resume();
+}
+
+/// All keys that a recording speaks for.
+fn keys() -> Vec<String> {
+    let percentiles = PERCENTILES.iter().map(|(key, _)| *key);
+    percentiles
+        .chain([SLOW])
+        .flat_map(|key| [key.to_owned(), format!("{key}{UNCORRECTED}")])
+        .collect()
+}
+
+/// A way of counting.
+type Latency = fn(&Request) -> f64;
+
+/// The metrics of a recording, by both ways of counting.
+fn values(requests: &[Request]) -> Vec<(String, f64)> {
+    let mut values = Vec::new();
+    let ways: [(&str, Latency); 2] = [
+        ("", Request::corrected_ms),
+        (UNCORRECTED, Request::uncorrected_ms),
+    ];
+    for (end, latency) in ways {
+        let mut latencies: Vec<f64> = requests.iter().map(latency).collect();
+        latencies.sort_by(f64::total_cmp);
+        for (key, share) in PERCENTILES {
+            values.extend(quantile(&latencies, share).map(|value| (format!("{key}{end}"), value)));
+        }
+        let slow = latencies
+            .iter()
+            .filter(|latency| **latency > SLOW_MS)
+            .count();
+        let share = slow as f64 / latencies.len().max(1) as f64;
+        values.push((format!("{SLOW}{end}"), share * 100.0));
+    }
+    values
+}
+
+/// The slowest request of each moment, by both ways of counting.
+fn course(requests: &[Request], length: Duration) -> Course {
+    let moments = (length.as_secs_f64() / MOMENT.as_secs_f64()).round() as usize;
+    let slowest = |when: fn(&Request) -> f64, latency: Latency| {
+        let mut slowest: Vec<Option<f64>> = vec![None; moments];
+        for request in requests {
+            // The last requests are due at the very end.
+            let moment = (when(request) / MOMENT.as_secs_f64()) as usize;
+            let slot = &mut slowest[moment.min(moments - 1)];
+            *slot = Some(slot.unwrap_or_default().max(hundredths(latency(request))));
+        }
+        slowest
+    };
+    [
+        slowest(|request| request.sent_s, Request::uncorrected_ms),
+        slowest(|request| request.due_s, Request::corrected_ms),
+    ]
+}
+
+/// A chart needs no more.
+fn hundredths(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+/// How much the correction makes of a side's p99, over the blocks that count.
+fn corrected_against_uncorrected(blocks: &[BlockRecord], side: &str) -> Comparison {
+    let uncorrected = format!("{P99}{UNCORRECTED}");
+    let ratios: Vec<f64> = blocks
+        .iter()
+        .filter(|block| block.side == side)
+        .filter_map(|block| Some(block.values.get(P99)? / block.values.get(&uncorrected)?))
+        .collect();
+    metrics::compared("corrected", "uncorrected", &ratios, Better::Lower)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workshop_results::file::Verdict;
+
+    /// A thousand requests a second for eight seconds, each answered in a millisecond, but for a database that stands still
+    /// from second 3.5 to second 4.5: 32 connections wait, and the rest is sent when it is over.
+    fn stalled_run() -> Vec<Request> {
+        (0..8000)
+            .map(|number| {
+                let due_s = f64::from(number) / 1000.0;
+                let held = (3.5..4.5).contains(&due_s);
+                let waits_at_the_database = held && due_s < 3.532;
+                let sent_s = if held && !waits_at_the_database {
+                    4.5
+                } else {
+                    due_s
+                };
+                let answered_s = if held { 4.501 } else { due_s + 0.001 };
+                Request {
+                    due_s,
+                    sent_s,
+                    answered_s,
+                    status: 200,
+                }
+            })
+            .collect()
+    }
+
+    fn value(key: &str) -> f64 {
+        let values: BTreeMap<String, f64> = values(&stalled_run()).into_iter().collect();
+        values[key]
+    }
+
+    #[test]
+    fn the_same_requests_have_a_p99_of_a_second_or_of_a_millisecond() {
+        assert!(value(P99) > 900.0, "{}", value(P99));
+        assert!(
+            value("p99_stalled_uncorrected") < 2.0,
+            "{}",
+            value("p99_stalled_uncorrected")
+        );
+        assert!(
+            value("p999_stalled_uncorrected") > 900.0,
+            "32 of 8000 did wait"
+        );
+        assert!((value("slow") - 11.25).abs() < 0.1, "{}", value("slow"));
+        assert!((value("slow_uncorrected") - 0.4).abs() < 0.01);
+    }
+
+    #[test]
+    fn in_the_stall_nothing_is_sent_but_much_is_due() {
+        let [sent, due] = course(&stalled_run(), Duration::from_secs(8));
+        assert_eq!(due.len(), 80);
+        assert!(sent[35].is_some_and(|slowest| slowest > 990.0));
+        assert_eq!(sent[40], None);
+        assert!(due[40].is_some_and(|slowest| slowest > 450.0));
+        assert_eq!(due[10], Some(1.0));
+    }
+
+    #[test]
+    fn every_value_has_its_definition_and_its_place_among_the_keys() {
+        let mut defined: Vec<String> = of("stall", [(30, 30)])
+            .unwrap()
+            .into_iter()
+            .map(|definition| definition.key)
+            .collect();
+        let mut valued: Vec<String> = values(&stalled_run())
+            .into_iter()
+            .map(|(key, _)| key)
+            .collect();
+        let mut keys = keys();
+        for keys in [&mut defined, &mut valued, &mut keys] {
+            keys.sort();
+        }
+        assert_eq!(defined, valued);
+        assert_eq!(keys, valued);
+    }
+
+    #[test]
+    fn the_correction_is_a_ratio_over_the_blocks_of_one_side() {
+        let block = |round, side: &str, p99, uncorrected| BlockRecord {
+            round,
+            place: round,
+            side: side.to_owned(),
+            values: [
+                (P99.to_owned(), p99),
+                (format!("{P99}{UNCORRECTED}"), uncorrected),
+            ]
+            .into(),
+            invalid: BTreeMap::new(),
+        };
+        let blocks = [
+            block(1, "kotlin", 900.0, 3.0),
+            block(1, "rust", 900.0, 1.0),
+            block(2, "kotlin", 930.0, 3.1),
+        ];
+        let comparison = corrected_against_uncorrected(&blocks, "kotlin");
+        assert!((comparison.ratio.unwrap_or_default() - 300.0).abs() < 1e-6);
+        assert_eq!(
+            (comparison.rounds, comparison.verdict),
+            (2, Verdict::Slower)
+        );
+        let one = corrected_against_uncorrected(&blocks, "rust");
+        assert_eq!(one.verdict, Verdict::Invalid);
+    }
+}

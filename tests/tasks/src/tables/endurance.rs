@@ -1,0 +1,223 @@
+//! An endurance run: a line per service with its memory, the slope of it and what that allows to say, and a chart of the memory.
+
+use workshop_results::figures::{count, figure};
+use workshop_results::file::ResultFile;
+use workshop_results::growth::{self, COUNTS, Segment};
+use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
+use workshop_results::statistics::{mean, median};
+
+use crate::endurance::journal::{Chunk, Journal};
+use workshop_measure::protocol::block::megabytes;
+
+/// Columns with what neighbors have in common above them.
+const COLUMNS: [(&str, &str); 13] = [
+    ("", "Requests"),
+    ("", "Errors"),
+    ("Memory (MB)", "first"),
+    ("Memory (MB)", "last"),
+    ("Memory", "bytes per request"),
+    ("Memory", "verdict"),
+    ("Descriptors", "first"),
+    ("Descriptors", "last"),
+    ("Threads", "first"),
+    ("Threads", "last"),
+    ("p99 (ms)", "first tenth"),
+    ("p99 (ms)", "last tenth"),
+    ("", "Processes"),
+];
+/// The points of a line.
+const POINTS: usize = 10;
+
+/// Both, of a journal. The first `settles` requests of each process are not judged.
+pub fn drawn(result: &ResultFile, journal: &Journal, settles: u64) -> (Table, Option<Chart>) {
+    let columns = COLUMNS.map(|(group, heading)| Column {
+        group: group.to_owned(),
+        heading: heading.to_owned(),
+    });
+    let title = "Does it grow? The first and the last chunk, and the slope of the memory with its 95 % interval";
+    let mut table = Table::new("endurance", title, columns.into());
+    table.corner = "Service".to_owned();
+    let mut lines: Vec<(String, Vec<&Chunk>)> = Vec::new();
+    for side in &result.sides {
+        let chunks: Vec<&Chunk> = journal.of(&side.id).collect();
+        let failed = journal.failed.as_ref();
+        let invalid = failed.is_some_and(|failed| failed.side == side.id);
+        if let Some(cells) = cells(&chunks, settles, invalid) {
+            table.row(&side.label, cells);
+            lines.push((side.label.clone(), chunks));
+        }
+    }
+    let a_day = COUNTS * 1000.0 * 86_400.0 / 1e9;
+    table.notes = vec![
+        format!(
+            "flat: the whole interval is below {} bytes per request, which at 1000 requests per second would be {} GB in a day; grows: it is above, and the growth doesn't slow down",
+            figure(COUNTS),
+            figure(a_day)
+        ),
+        format!(
+            "each process is judged from the middle of what it served, and not before {} requests",
+            count(settles)
+        ),
+    ];
+    (table, chart(&lines))
+}
+
+fn cells(chunks: &[&Chunk], settles: u64, invalid: bool) -> Option<Vec<Cell>> {
+    let (first, last) = (chunks.first()?, chunks.last()?);
+    let tenth = chunks.len().div_ceil(10);
+    let p99 = |chunks: &[&Chunk]| -> Cell {
+        let all: Vec<f64> = chunks.iter().filter_map(|chunk| chunk.p99_ms).collect();
+        median(&all).into()
+    };
+    let sum = |of: fn(&Chunk) -> u64| Cell::Count(chunks.iter().map(|chunk| of(chunk)).sum());
+    let memory = |chunk: &Chunk| -> Cell { chunk.pss_kb.map(megabytes).into() };
+    let counted =
+        |number: Option<usize>| number.map_or(Cell::Empty, |number| Cell::Count(number as u64));
+    let judged = growth::judge(&segments(chunks), settles as f64);
+    let slope = judged.slope.map_or(Cell::Empty, |slope| Cell::Range {
+        value: slope.mean,
+        least: slope.low,
+        most: slope.high,
+    });
+    let verdict = if invalid {
+        "invalid".to_owned()
+    } else {
+        judged.growth.to_string()
+    };
+    Some(vec![
+        sum(|chunk| chunk.requests),
+        sum(|chunk| chunk.errors),
+        memory(first),
+        memory(last),
+        slope,
+        Cell::Text(verdict),
+        counted(first.descriptors),
+        counted(last.descriptors),
+        counted(first.threads),
+        counted(last.threads),
+        p99(&chunks[..tenth]),
+        p99(&chunks[chunks.len() - tenth..]),
+        Cell::Count(u64::from(processes(chunks))),
+    ])
+}
+
+/// How many processes have answered these chunks.
+fn processes(chunks: &[&Chunk]) -> u32 {
+    let mut segments: Vec<u32> = chunks.iter().map(|chunk| chunk.segment).collect();
+    segments.dedup();
+    segments.len() as u32
+}
+
+/// The memory of each process, by what it had served.
+fn segments(chunks: &[&Chunk]) -> Vec<Segment> {
+    let of_process = chunks.chunk_by(|one, next| one.segment == next.segment);
+    let point = |chunk: &&Chunk| Some((chunk.served as f64, chunk.pss_kb? as f64 * 1024.0));
+    of_process
+        .map(|chunks| chunks.iter().filter_map(point).collect())
+        .collect()
+}
+
+/// A line for each service, as far as all of them have come; each point is the mean of a tenth.
+fn chart(lines: &[(String, Vec<&Chunk>)]) -> Option<Chart> {
+    let common = lines.iter().map(|(_, chunks)| chunks.len()).min()?;
+    let points = POINTS.min(common);
+    let line = |(name, chunks): &(String, Vec<&Chunk>)| Bars {
+        name: name.clone(),
+        bars: (0..points)
+            .filter_map(|point| {
+                let (first, end) = (point * common / points, (point + 1) * common / points);
+                let memory = chunks[first..end].iter().filter_map(|chunk| chunk.pss_kb);
+                let memory: Vec<f64> = memory.map(megabytes).collect();
+                let sent: u64 = chunks[..end].iter().map(|chunk| chunk.requests).sum();
+                (!memory.is_empty()).then(|| Bar {
+                    label: figure(sent as f64 / 1e6),
+                    value: mean(memory),
+                    mark: String::new(),
+                })
+            })
+            .collect(),
+    };
+    let groups: Vec<Bars> = lines.iter().map(line).collect();
+    groups.iter().any(|group| !group.bars.is_empty()).then(|| Chart {
+        id: "memory-over-requests".to_owned(),
+        title: "Memory in MB, by millions of requests. The number of a row is at both ends of its line.".to_owned(),
+        drawing: Drawing::Lines(groups),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(number: u64, segment: u32, pss_kb: u64) -> Chunk {
+        Chunk {
+            side: "solution-3".to_owned(),
+            segment,
+            served: number * 50_000,
+            requests: 50_000,
+            pss_kb: Some(pss_kb),
+            p99_ms: Some(number as f64),
+            descriptors: Some(50),
+            threads: Some(4),
+            ..Chunk::default()
+        }
+    }
+
+    #[test]
+    fn a_row_says_first_and_last_and_what_the_slope_allows_to_say() {
+        let leaks: Vec<Chunk> = (1..=40)
+            .map(|number| chunk(number, 1, 20_000 + 50_000 * number))
+            .collect();
+        let leaks: Vec<&Chunk> = leaks.iter().collect();
+        let row = cells(&leaks, 100_000, false).unwrap();
+        assert_eq!(row[0], Cell::Count(2_000_000));
+        assert_eq!(row[5], Cell::text("grows"));
+        let Cell::Range { value, .. } = row[4] else {
+            panic!("{row:?}");
+        };
+        assert!((value - 1024.0).abs() < 1.0, "{value}");
+        assert_eq!(
+            (&row[10], &row[11]),
+            (&Cell::Number(2.5), &Cell::Number(38.5))
+        );
+        assert_eq!(row[12], Cell::Count(1));
+        assert_eq!(
+            cells(&leaks, 100_000, true).unwrap()[5],
+            Cell::text("invalid")
+        );
+        assert_eq!(cells(&[], 100_000, false), None);
+    }
+
+    #[test]
+    fn what_a_process_had_before_is_no_part_of_the_next_ones_slope() {
+        let before = (1..=20).map(|number| chunk(number, 1, 20_000));
+        let after = (1..=20).map(|number| chunk(number, 2, 90_000));
+        let chunks: Vec<Chunk> = before.chain(after).collect();
+        let chunks: Vec<&Chunk> = chunks.iter().collect();
+        let row = cells(&chunks, 100_000, false).unwrap();
+        assert_eq!(row[5], Cell::text("flat"));
+        assert_eq!(row[12], Cell::Count(2));
+    }
+
+    #[test]
+    fn lines_end_where_all_services_have_come() {
+        let long: Vec<Chunk> = (1..=41).map(|number| chunk(number, 1, 20_000)).collect();
+        let lines: [(String, Vec<&Chunk>); 2] = [
+            ("one".to_owned(), long.iter().collect()),
+            ("other".to_owned(), long[..40].iter().collect()),
+        ];
+        let Some(Chart {
+            drawing: Drawing::Lines(groups),
+            ..
+        }) = chart(&lines)
+        else {
+            panic!("no lines");
+        };
+        let labels = |group: &Bars| -> Vec<String> {
+            group.bars.iter().map(|bar| bar.label.clone()).collect()
+        };
+        assert_eq!(labels(&groups[0]), labels(&groups[1]));
+        assert_eq!(groups[0].bars.len(), 10);
+        assert_eq!(groups[0].bars[9].label, "2");
+    }
+}

@@ -1,0 +1,55 @@
+//! Exercise 12: the best tier by each figure.
+
+use workshop_measure::protocol::subject::Subject;
+use workshop_measure::tables::{heading, ratio};
+use workshop_results::file::{Metric, ResultFile};
+use workshop_results::metrics::PSS_LOADED;
+use workshop_results::shown::{Cell, Column, Table};
+
+/// What a tier can be best at. Threads and sizes are told as they are.
+const BEST: [&str; 6] = [
+    "throughput",
+    "throughput_at_512_bytes",
+    "p99",
+    "cpu_per_request",
+    PSS_LOADED,
+    "start_up",
+];
+
+/// The best tier by each figure: among those that leave the service in Kotlin, and among all. By the means alone one
+/// is always best; whether it is shown to be better than Kotlin alone is said beside.
+pub fn best(result: &ResultFile, tiers: &[Subject]) -> Table {
+    let top = tiers.iter().map(|tier| tier.row.tier).max().flatten();
+    let stays: Vec<&Subject> = tiers.iter().filter(|tier| tier.row.tier < top).collect();
+    let groups = [
+        ("The service stays in Kotlin", stays),
+        ("All tiers", tiers.iter().collect()),
+    ];
+    let columns = groups.iter().flat_map(|(group, _)| {
+        ["best", "÷ tier 0"].map(|heading| Column {
+            group: (*group).to_owned(),
+            heading: heading.to_owned(),
+        })
+    });
+    let mut table = Table::new("best", "The best tier by each figure", columns.collect());
+    table.by_name_only = true;
+    for metric in BEST.iter().filter_map(|key| result.metric(key)) {
+        let cells = groups.iter().flat_map(|(_, tiers)| {
+            let best = best_of(metric, tiers);
+            best.map_or([Cell::Empty, Cell::Empty], |best| {
+                let ground = best.against.first().map_or(best.id(), String::as_str);
+                [Cell::Text(heading(best)), ratio(metric, best.id(), ground)]
+            })
+        });
+        table.row(metric.heading(), cells.collect());
+    }
+    table
+}
+
+fn best_of<'s>(metric: &Metric, tiers: &[&'s Subject]) -> Option<&'s Subject> {
+    // The start of a row behind a front is that of its service alone: it must not win over itself.
+    let counts = |tier: &&&Subject| metric.key != "start_up" || tier.front.is_none();
+    let tiers: Vec<&Subject> = tiers.iter().filter(counts).copied().collect();
+    let best = metric.best(tiers.iter().filter_map(|tier| metric.value(tier.id())))?;
+    tiers.into_iter().find(|tier| tier.id() == best.side)
+}

@@ -39,7 +39,8 @@ pub async fn kotlin_service(workspace: &Workspace, jdk: &Jdk) -> anyhow::Result<
     let lock = project.join("target/workshop.lock");
     let _turn = Lock::take(&lock, "builds the Kotlin service").await?;
     let stamp = stamp_of(&jar);
-    let sources = fingerprint(&[project.join("pom.xml"), project.join("src/main")])?;
+    let sources = ["pom.xml", "src/main", "src/shared"].map(|path| project.join(path));
+    let sources = fingerprint(&sources)?;
     if !jar.is_file() || fs::read_to_string(&stamp).ok().as_deref() != Some(&sources) {
         package(workspace, &project, &jdk.home).await?;
         fs::write(&stamp, &sources)?;

@@ -1,71 +1,32 @@
-// The way to PostgreSQL: a pool of connections, transactions on them, and what happens while the database is away.
+// The database as the records see it: transactions of Exposed, single statements, and streams of rows, all on one pool.
 package workshop.records
 
-import com.zaxxer.hikari.HikariDataSource
-import kotlinx.coroutines.CompletableDeferred
-import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.channels.ProducerScope
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.buffer
 import kotlinx.coroutines.flow.channelFlow
-import kotlinx.coroutines.completeWith
 import kotlinx.coroutines.withContext
-import kotlinx.coroutines.withTimeoutOrNull
 import org.jetbrains.exposed.v1.core.DatabaseConfig
 import org.jetbrains.exposed.v1.core.vendors.PostgreSQLDialect
 import org.jetbrains.exposed.v1.jdbc.Database
 import org.jetbrains.exposed.v1.jdbc.JdbcTransaction
 import org.jetbrains.exposed.v1.jdbc.transactions.suspendTransaction
 import org.jetbrains.exposed.v1.jdbc.transactions.transaction
-import org.postgresql.ds.PGSimpleDataSource
-import org.slf4j.LoggerFactory
+import workshop.service.ConnectionPool
+import workshop.service.DatabaseSettings
+import workshop.service.orUnavailable
 import java.sql.Connection
 import java.sql.SQLException
-import java.sql.SQLTransientConnectionException
-import java.util.concurrent.Executors
-import java.util.concurrent.atomic.AtomicReference
-import javax.sql.DataSource
-import kotlin.math.ceil
-import kotlin.time.Duration
-import kotlin.time.DurationUnit
-import kotlin.time.TimeMark
-import kotlin.time.TimeSource.Monotonic.markNow
-
-/** The database is away, had no connection free in time, or has not got its schema yet. */
-class DatabaseUnavailable(
-    cause: Throwable? = null,
-) : Exception("the database does not answer", cause)
 
 // ANCHOR: database
 class PostgresDatabase(
-    private val settings: DatabaseSettings,
+    settings: DatabaseSettings,
 ) : AutoCloseable {
-    // ANCHOR: pool
-    private val source = RetryingDataSource(postgresDataSource(settings))
-
-    // This constructor opens nothing; the first use of the pool does. So the service starts, and tells that it lives,
-    // whether the database is there or not.
-    private val pool =
-        HikariDataSource().apply {
-            dataSource = source
-            maximumPoolSize = settings.poolSize
-            minimumIdle = settings.poolSize
-            connectionTimeout = settings.timeout.inWholeMilliseconds
-            validationTimeout = settings.timeout.inWholeMilliseconds
-            initializationFailTimeout = -1
-            // The database gives up when we do. Otherwise it would go on with queries that nobody waits for.
-            connectionInitSql = "SET statement_timeout = ${settings.timeout.inWholeMilliseconds}"
-        }
-
-    // JDBC blocks its thread, and more threads than connections would only wait for one another. Measured under load,
-    // this was about a third faster than Dispatchers.IO, with and without limitedParallelism, and than suspendTransaction.
-    private val threads =
-        Executors.newFixedThreadPool(settings.poolSize) { task -> Thread(task, "jdbc").apply { isDaemon = true } }
-    private val jdbc = threads.asCoroutineDispatcher()
+    private val pool = ConnectionPool(settings)
 
     private val exposed =
         Database.connect(
-            pool,
+            pool.connections,
             databaseConfig =
                 DatabaseConfig {
                     // Otherwise Exposed opens a connection to ask what it is talking to.
@@ -74,7 +35,6 @@ class PostgresDatabase(
                     defaultMaxAttempts = 1
                 },
         )
-    // ANCHOR_END: pool
 
     // ANCHOR: transact
     /**
@@ -82,7 +42,7 @@ class PostgresDatabase(
      * and then COMMIT.
      */
     suspend fun <T> transact(statement: JdbcTransaction.() -> T): T =
-        withinLimits { connected ->
+        pool.withinLimits { connected ->
             transaction(exposed) {
                 // Exposed takes one from the pool when it is first asked for.
                 connection
@@ -90,41 +50,10 @@ class PostgresDatabase(
                 statement()
             }
         }
+    // ANCHOR_END: transact
 
     /** Runs [statement] on a connection. Each query in it is a transaction of its own, unless it turns `autoCommit` off. */
-    suspend fun <T> withConnection(statement: Connection.() -> T): T =
-        withinLimits { connected ->
-            pool.connection.use {
-                connected()
-                it.statement()
-            }
-        }
-
-    /**
-     * Runs [work] on a thread of its own, and waits for it: so long for a connection, until [work] says that it is
-     * `connected`, and as long again for the rest.
-     *
-     * Nothing can stop a thread that waits for the database. Given up, it ends by the database's own time limit, or at the
-     * latest by the socket's.
-     */
-    private suspend fun <T> withinLimits(work: (connected: () -> Unit) -> T): T {
-        val answer = CompletableDeferred<T>()
-        val connected = AtomicReference<TimeMark>()
-        val task = threads.submit { answer.completeWith(runCatching { work { connected.set(markNow()) } }) }
-        try {
-            withTimeoutOrNull(settings.timeout) { answer.join() }
-            if (!answer.isCompleted) {
-                connected.get()?.let { withTimeoutOrNull(settings.timeout - it.elapsedNow()) { answer.join() } }
-            }
-            return if (answer.isCompleted) answer.await() else throw DatabaseUnavailable()
-        } catch (cause: SQLException) {
-            throw cause.orUnavailable()
-        } finally {
-            // Given up, it leaves the queue, or stops waiting for a connection.
-            if (!answer.isCompleted) task.cancel(true)
-        }
-    }
-    // ANCHOR_END: transact
+    suspend fun <T> withConnection(statement: Connection.() -> T): T = pool.withConnection(statement)
 
     /**
      * Runs [statement] in a transaction for whoever collects what it sends. It is at most one element ahead of the
@@ -135,103 +64,17 @@ class PostgresDatabase(
 
     /** Like [stream], with nothing around the connection. */
     fun <T> streamFromConnection(statement: suspend ProducerScope<T>.(Connection) -> Unit): Flow<T> =
-        flowFromThread { pool.connection.use { statement(it) } }
+        flowFromThread { pool.connections.connection.use { statement(it) } }
 
     private fun <T> flowFromThread(produce: suspend ProducerScope<T>.() -> Unit): Flow<T> =
         channelFlow {
             try {
-                withContext(jdbc) { this@channelFlow.produce() }
+                withContext(pool.dispatcher) { this@channelFlow.produce() }
             } catch (cause: SQLException) {
                 throw cause.orUnavailable()
             }
         }.buffer(1)
 
-    override fun close() {
-        source.giveUp()
-        pool.close()
-        jdbc.close()
-    }
+    override fun close() = pool.close()
 }
 // ANCHOR_END: database
-
-private fun SQLException.orUnavailable(): Exception = if (meansUnavailable()) DatabaseUnavailable(this) else this
-
-private fun SQLException.meansUnavailable(): Boolean =
-    generateSequence<Throwable>(this) { it.cause }.any {
-        when (it) {
-            // HikariCP had no connection in time, or was interrupted at the time limit.
-            is SQLTransientConnectionException, is InterruptedException -> true
-
-            // PostgreSQL's classes "connection exception" and "operator intervention": the server shuts down, crashed or
-            // starts, or has given up a query that took too long.
-            is SQLException -> it.sqlState.orEmpty().run { startsWith("08") || startsWith("57") }
-
-            else -> false
-        }
-    }
-
-/** pgjdbc, set up so that no step can hang: neither connecting nor waiting for an answer. */
-private fun postgresDataSource(settings: DatabaseSettings): DataSource =
-    dataSource(settings, answersWithin = settings.timeout)
-
-/** pgjdbc for the migrations, which may take longer than a request. */
-internal fun migrationDataSource(settings: DatabaseSettings): DataSource =
-    dataSource(settings, answersWithin = settings.migrationTimeout)
-
-private fun dataSource(
-    settings: DatabaseSettings,
-    answersWithin: Duration,
-): DataSource =
-    PGSimpleDataSource().apply {
-        val url = settings.url
-        serverNames = arrayOf(url.host)
-        portNumbers = intArrayOf(url.port)
-        databaseName = url.database
-        user = url.user
-        password = url.password
-        connectTimeout = settings.timeout.inSecondsRoundedUp()
-        socketTimeout = answersWithin.inSecondsRoundedUp()
-        applicationName = "kotlin-service"
-        url.options.forEach { (name, value) -> setProperty(name, value) }
-    }
-
-/** pgjdbc counts its time limits in whole seconds, and 0 is none at all. */
-private fun Duration.inSecondsRoundedUp(): Int = ceil(toDouble(DurationUnit.SECONDS)).toInt()
-
-/**
- * Tries until there is a connection.
- *
- * After a failure HikariCP waits twice as long as the time before, up to five seconds. That is how long a recovered
- * database would look dead. Waiting here instead, at a steady pace on HikariCP's one connecting thread, finds it at once.
- * Requests do not wait any longer for that: they have their own time limit.
- */
-private class RetryingDataSource(
-    private val target: DataSource,
-) : DataSource by target {
-    private val log = LoggerFactory.getLogger(PostgresDatabase::class.java)
-
-    @Volatile
-    private var givenUp = false
-
-    override fun getConnection(): Connection {
-        var failures = 0
-        while (true) {
-            try {
-                return target.connection.also { if (failures > 0) log.warn("the database answers again") }
-            } catch (cause: SQLException) {
-                if (givenUp) throw cause
-                if (failures == 0) log.warn("the database does not answer, trying on: {}", cause.message)
-                failures += 1
-                Thread.sleep(RETRY_INTERVAL_MS)
-            }
-        }
-    }
-
-    fun giveUp() {
-        givenUp = true
-    }
-
-    private companion object {
-        const val RETRY_INTERVAL_MS = 100L
-    }
-}

@@ -23,6 +23,8 @@ import kotlinx.coroutines.supervisorScope
 import kotlinx.coroutines.sync.Semaphore
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.Json
+import workshop.service.ProblemException
+import workshop.service.readOnlyPath
 import kotlin.time.Duration
 
 /** How many exports run at a time, how long one more waits for its turn, and how long each waits for its client. */

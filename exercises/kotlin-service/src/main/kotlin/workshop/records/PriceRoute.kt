@@ -6,6 +6,9 @@ import kotlinx.coroutines.async
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.Serializable
+import workshop.service.getOrHead
+import workshop.service.readOnlyPath
+import workshop.service.respondJson
 
 // ANCHOR: price
 

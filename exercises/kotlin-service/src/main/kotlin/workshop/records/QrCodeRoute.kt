@@ -6,6 +6,9 @@ import io.ktor.http.HttpStatusCode
 import io.ktor.server.request.ApplicationRequest
 import io.ktor.server.response.respondBytes
 import io.ktor.server.routing.Route
+import workshop.service.ProblemException
+import workshop.service.getOrHead
+import workshop.service.readOnlyPath
 import java.net.URLDecoder
 
 /** Bytes of UTF-8, not characters: the same number of characters takes one to four times as many bytes. */

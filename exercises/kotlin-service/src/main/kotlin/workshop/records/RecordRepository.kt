@@ -12,6 +12,7 @@ import org.jetbrains.exposed.v1.jdbc.select
 import org.jetbrains.exposed.v1.jdbc.selectAll
 import org.jetbrains.exposed.v1.jdbc.update
 import org.jetbrains.exposed.v1.jdbc.updateReturning
+import workshop.service.DatabaseUnavailable
 
 /** Every function throws [DatabaseUnavailable] when the database does not answer in time. */
 interface RecordRepository {

@@ -4,6 +4,10 @@ package workshop.records
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.routing.Route
 import kotlinx.serialization.Serializable
+import workshop.service.ProblemException
+import workshop.service.getOrHead
+import workshop.service.readOnlyPath
+import workshop.service.respondJson
 
 // ANCHOR: records
 

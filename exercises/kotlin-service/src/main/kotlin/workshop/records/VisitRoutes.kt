@@ -5,6 +5,9 @@ import io.ktor.http.HttpStatusCode
 import io.ktor.server.routing.Route
 import io.ktor.server.routing.post
 import kotlinx.serialization.Serializable
+import workshop.service.ProblemException
+import workshop.service.postOnlyPath
+import workshop.service.respondJson
 
 // ANCHOR: visit
 

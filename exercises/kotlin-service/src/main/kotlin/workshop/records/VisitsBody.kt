@@ -14,6 +14,7 @@ import tools.jackson.core.JsonToken
 import tools.jackson.core.ObjectReadContext
 import tools.jackson.core.StreamReadConstraints
 import tools.jackson.core.json.JsonFactory
+import workshop.service.ProblemException
 
 // ANCHOR: body
 

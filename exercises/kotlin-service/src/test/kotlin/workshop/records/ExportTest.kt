@@ -20,6 +20,7 @@ import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
+import workshop.service.DatabaseUnavailable
 import java.net.Socket
 import java.sql.SQLException
 import kotlin.time.Duration

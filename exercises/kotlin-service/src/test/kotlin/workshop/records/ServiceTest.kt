@@ -15,6 +15,8 @@ import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
+import workshop.service.Listener
+import workshop.service.drainOnStop
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 

@@ -11,6 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.CsvSource
 import org.junit.jupiter.params.provider.ValueSource
 import org.slf4j.event.Level
+import workshop.service.InvalidSettings
 import kotlin.time.Duration.Companion.milliseconds
 
 class SettingsTest {
@@ -87,33 +88,6 @@ class SettingsTest {
     ) {
         val settings = Settings.from(required + ("DATABASE_POOL_SIZE" to "$poolSize"))
         assertEquals(exports, settings.exportLimits.concurrent)
-    }
-
-    @Test
-    fun `the database URL is taken apart and percent-decoded`() {
-        val parsed = parse("postgresql://us%40er:p%2Fa%3As%25s+@db.example:5433/my%20records?sslmode=disable")
-        assertEquals("db.example", parsed.host)
-        assertEquals(5433, parsed.port)
-        assertEquals("my records", parsed.database)
-        assertEquals("us@er", parsed.user)
-        assertEquals("p/a:s%s+", parsed.password)
-        assertEquals(mapOf("sslmode" to "disable"), parsed.options)
-    }
-
-    @Test
-    fun `port, user and password may be missing, and a host may have an underscore`() {
-        val parsed = parse("postgres://my_db/records")
-        assertEquals("my_db", parsed.host)
-        assertEquals(5432, parsed.port)
-        assertEquals(null, parsed.user)
-        assertEquals(null, parsed.password)
-    }
-
-    @Test
-    fun `a host may be an IPv6 address`() {
-        val parsed = parse("postgres://user@[::1]:5433/records")
-        assertEquals("[::1]", parsed.host)
-        assertEquals(5433, parsed.port)
     }
 
     @ParameterizedTest
@@ -198,12 +172,6 @@ class SettingsTest {
             listOf("ADDRESS", "PORT", "API_KEYS", "DATABASE_URL", "DATABASE_POOL_SIZE"),
             invalid.complaints.map { it.substringBefore(' ') },
         )
-    }
-
-    private fun parse(text: String): DatabaseUrl {
-        val parsed = DatabaseUrl.parse(text)
-        assertNotNull(parsed)
-        return parsed!!
     }
 
     private fun complaintsAbout(variable: Pair<String, String>): List<String> =

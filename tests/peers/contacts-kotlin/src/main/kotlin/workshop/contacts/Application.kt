@@ -2,59 +2,33 @@
 package workshop.contacts
 
 import io.ktor.server.application.Application
-import io.ktor.server.application.ApplicationStopped
-import io.ktor.server.application.ServerReady
+import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
-import io.ktor.server.engine.connector
-import io.ktor.server.engine.embeddedServer
-import io.ktor.server.netty.Netty
 import io.ktor.server.routing.IgnoreTrailingSlash
 import io.ktor.server.routing.routing
-import kotlinx.coroutines.runBlocking
-import org.slf4j.LoggerFactory
-import sun.misc.Signal
-import java.io.IOException
-import java.nio.channels.UnresolvedAddressException
-import kotlin.system.exitProcess
+import workshop.service.RequestIds
+import workshop.service.RequestLog
+import workshop.service.Schema
+import workshop.service.drainOnStop
+import workshop.service.health
+import workshop.service.listen
+import workshop.service.logFrom
+import workshop.service.migrationDataSource
+import workshop.service.problems
+import workshop.service.readSettings
+import workshop.service.ready
 import kotlin.time.Duration.Companion.seconds
 
 fun main() {
-    val settings = readSettings()
+    val settings = readSettings(Settings::from)
     logFrom(settings.logLevel)
-    val schema = Schema()
+    val schema = Schema(listOf("/migrations/0001_create_the_address_books.sql"), lock = 7_263_016)
     schema.migrate(migrationDataSource(settings.database))
     val database = PostgresDatabase(settings.database)
-    val listener = Listener()
-    val server =
-        embeddedServer(
-            Netty,
-            configure = {
-                connector {
-                    host = settings.address
-                    port = settings.port
-                }
-                configureBootstrap = { handler(listener) }
-                // Milliseconds. Waiting for requests is the business of drainOnStop.
-                shutdownGracePeriod = 0
-                shutdownTimeout = 2_000
-            },
-        ) {
-            // A request may wait that long for a connection, and as long again for its queries.
-            drainOnStop(listener, atMost = settings.database.timeout * 2 + 1.seconds)
-            service(Contacts(database), schema::isUpToDate, settings.users)
-        }
-    server.monitor.subscribe(ApplicationStopped) { database.close() }
-    server.monitor.subscribe(ServerReady) {
-        val connector = runBlocking { server.engine.resolvedConnectors().single() }
-        log.info("listening on {}, port {}", connector.host, connector.port)
-    }
-    exitOnSignals()
-    try {
-        server.start(wait = true)
-    } catch (cause: IOException) {
-        refuse(settings.cannotListen(cause.message))
-    } catch (_: UnresolvedAddressException) {
-        refuse(settings.cannotListen("no such address"))
+    listen(settings.address, settings.port, stopped = database::close) { listener ->
+        // A request may wait that long for a connection, and as long again for its queries.
+        drainOnStop(listener, atMost = settings.database.timeout * 2 + 1.seconds)
+        service(Contacts(database), schema::isUpToDate, settings.users)
     }
 }
 
@@ -66,38 +40,12 @@ private fun Application.service(
 ) {
     install(RequestIds)
     install(RequestLog)
-    problems()
+    problems(ApplicationCall::problemOf) { failedPreconditions() }
     install(Authentication) { this.users = users }
     install(IgnoreTrailingSlash)
     routing {
         health()
-        ready(contacts, schemaIsUpToDate)
+        ready(contacts::ping, schemaIsUpToDate)
         addressBook(contacts)
     }
-}
-
-private val log = LoggerFactory.getLogger("workshop.contacts.start")
-
-/**
- * Makes SIGTERM and Ctrl-C a success: the JVM would exit with 128 and the number of the signal. Its shutdown hooks run all the
- * same, and one of them is Ktor's, which stops the server.
- */
-private fun exitOnSignals() {
-    listOf("TERM", "INT").forEach { name -> Signal.handle(Signal(name)) { exitProcess(0) } }
-}
-
-private fun readSettings(): Settings =
-    try {
-        Settings.from(System.getenv())
-    } catch (invalid: InvalidSettings) {
-        refuse(invalid.complaints)
-    }
-
-private fun Settings.cannotListen(reason: String?) =
-    listOf("Cannot listen on $address, port $port ($reason): set ADDRESS and PORT to a free one.")
-
-/** A wrong setting is no bug: the reader gets the sentences, not a stack trace. */
-private fun refuse(complaints: List<String>): Nothing {
-    complaints.forEach(System.err::println)
-    exitProcess(1)
 }

@@ -7,6 +7,7 @@ import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.createApplicationPlugin
 import io.ktor.server.request.path
 import io.ktor.util.AttributeKey
+import workshop.service.ProblemException
 import java.security.MessageDigest
 import java.util.Base64
 

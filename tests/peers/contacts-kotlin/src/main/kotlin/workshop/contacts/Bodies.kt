@@ -10,6 +10,7 @@ import io.ktor.server.request.contentLength
 import io.ktor.server.request.receiveChannel
 import io.ktor.utils.io.readRemaining
 import kotlinx.io.readByteArray
+import workshop.service.ProblemException
 
 private const val MAX_XML_BYTES = 65_536
 

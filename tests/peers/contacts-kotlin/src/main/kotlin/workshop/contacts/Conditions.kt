@@ -4,6 +4,7 @@ package workshop.contacts
 import io.ktor.http.HttpHeaders
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.request.ApplicationRequest
+import workshop.service.ProblemException
 
 /** Stands for every entity tag. */
 const val ANY_TAG = "*"

@@ -7,12 +7,14 @@ import io.ktor.server.response.header
 import io.ktor.server.response.respond
 import io.ktor.server.response.respondText
 import io.ktor.server.routing.Route
+import workshop.service.ProblemException
+import workshop.service.getOrHead
 
 fun noContact() = ProblemException(HttpStatusCode.NotFound, "there is no contact with this name")
 
 /** The vCard, as it was put. */
 fun Route.getContact(contacts: Contacts) {
-    onGetOrHead {
+    getOrHead {
         val name = call.contactName
         val contact = contacts.find(call.user, name) ?: throw noContact()
         call.response.header(HttpHeaders.ETag, contact.etag)

@@ -1,6 +1,8 @@
 // The contacts in the database: read, and changed only as the conditions of a request allow.
 package workshop.contacts
 
+import workshop.service.DatabaseUnavailable
+import workshop.service.ProblemException
 import java.sql.Connection
 import java.sql.ResultSet
 import java.sql.SQLException

@@ -6,6 +6,7 @@ import io.ktor.http.URLDecodeException
 import io.ktor.http.decodeURLPart
 import io.ktor.server.request.path
 import io.ktor.server.routing.RoutingCall
+import workshop.service.ProblemException
 
 const val ENTRY = "/"
 

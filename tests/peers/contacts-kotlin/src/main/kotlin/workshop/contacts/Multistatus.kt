@@ -3,6 +3,7 @@ package workshop.contacts
 
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
+import workshop.service.ProblemException
 import javax.xml.namespace.QName
 
 suspend fun ApplicationCall.respondMultistatus(content: XmlWriter.() -> Unit) =

@@ -1,28 +1,14 @@
-// Turns everything that goes wrong into an answer: a problem document (RFC 9457), or the precondition of WebDAV that fails.
+// Turns what goes wrong with the contacts into an answer: a problem document, or the precondition of WebDAV that fails.
 package workshop.contacts
 
-import io.ktor.http.ContentType
 import io.ktor.http.HttpStatusCode
-import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
-import io.ktor.server.application.install
-import io.ktor.server.plugins.BadRequestException
-import io.ktor.server.plugins.statuspages.StatusPages
-import io.ktor.server.response.respondText
-import kotlinx.coroutines.CancellationException
-import kotlinx.io.IOException
-import kotlinx.serialization.Serializable
-import kotlinx.serialization.json.Json
-import org.slf4j.LoggerFactory
+import io.ktor.server.plugins.statuspages.StatusPagesConfig
+import workshop.service.Problem
+import workshop.service.logOutage
+import workshop.service.problem
+import workshop.service.usualProblemOf
 import javax.xml.namespace.QName
-import kotlin.time.Duration.Companion.seconds
-
-/** Thrown by a route to answer [status] with [detail], a sentence for the client. Has no stack trace: it is no surprise. */
-class ProblemException(
-    val status: HttpStatusCode,
-    val detail: String,
-    vararg val headers: Pair<String, String>,
-) : RuntimeException(detail, null, false, false)
 
 /** Thrown by a route to answer [status] with the [precondition] that fails, and with the resource that it fails for. */
 class DavException(
@@ -31,86 +17,24 @@ class DavException(
     val href: String? = null,
 ) : RuntimeException(precondition.localPart, null, false, false)
 
-@Serializable
-private data class Problem(
-    val type: String,
-    val title: String,
-    val status: Int,
-    val detail: String,
-)
-
-fun Application.problems() {
-    install(StatusPages) {
-        // The client has left: there is nobody to answer.
-        exception<CancellationException> { _, cause -> throw cause }
-        exception<IOException> { _, cause -> throw cause }
-        exception<BadRequestException> { call, _ ->
-            call.respondProblem(problem(HttpStatusCode.BadRequest, "the request is malformed"))
-        }
-        exception<DavException> { call, failure -> call.respondXml(failure.status, Dav.ERROR) { failed(failure) } }
-        exception<Throwable> { call, failure ->
-            if (failure is ProblemException) {
-                failure.headers.forEach { (name, value) -> call.response.headers.append(name, value, safeOnly = false) }
-            }
-            call.respondProblem(call.problemOf(failure))
-        }
-        // Ktor's own answer when no route matches.
-        status(HttpStatusCode.NotFound) { call, status ->
-            call.respondProblem(problem(status, "there is nothing at this path"))
-        }
-    }
+/** For [workshop.service.problems]. */
+fun StatusPagesConfig.failedPreconditions() {
+    exception<DavException> { call, failure -> call.respondXml(failure.status, Dav.ERROR) { failed(failure) } }
 }
 
-/** What the client is told of a [failure]. What it cannot know is logged with the id of the request, and not told. */
-private fun ApplicationCall.problemOf(failure: Throwable): Problem =
+private fun XmlWriter.failed(failure: DavException) {
+    element(failure.precondition) { failure.href?.let { element(Dav.HREF, it) } }
+}
+
+/** What the client is told of a [failure]. */
+fun ApplicationCall.problemOf(failure: Throwable): Problem =
     when (failure) {
-        is ProblemException -> {
-            problem(failure.status, failure.detail)
-        }
-
-        is DatabaseUnavailable -> {
-            logOutage(failure)
-            problem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
-        }
-
         is DatabaseFull -> {
             logOutage(failure)
             problem(HttpStatusCode.InsufficientStorage, "the database has no room for this")
         }
 
         else -> {
-            log
-                .atError()
-                .addKeyValue("request_id", requestId)
-                .setCause(failure)
-                .log("unexpected error: {}", failure.message)
-            problem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
+            usualProblemOf(failure)
         }
     }
-
-private fun ApplicationCall.logOutage(failure: Throwable) {
-    val suppressed = outages.admit() ?: return
-    log
-        .atWarn()
-        .addKeyValue("request_id", requestId)
-        .addKeyValue("suppressed", suppressed)
-        .log(generateSequence(failure) { it.cause }.mapNotNull { it.message }.joinToString(": "))
-}
-
-/** Every request of an outage fails for the same reason, so one line per second tells enough. */
-private val outages = RateLimit(1.seconds)
-
-private val log = LoggerFactory.getLogger("workshop.contacts.problems")
-
-private fun XmlWriter.failed(failure: DavException) {
-    element(failure.precondition) { failure.href?.let { element(Dav.HREF, it) } }
-}
-
-private fun problem(
-    status: HttpStatusCode,
-    detail: String,
-) = Problem("about:blank", status.description, status.value, detail)
-
-private suspend fun ApplicationCall.respondProblem(problem: Problem) {
-    respondText(Json.encodeToString(problem), ContentType.Application.ProblemJson, HttpStatusCode.fromValue(problem.status))
-}

@@ -2,6 +2,7 @@
 package workshop.contacts
 
 import io.ktor.http.HttpStatusCode
+import workshop.service.ProblemException
 import java.io.StringReader
 import javax.xml.namespace.QName
 import javax.xml.stream.XMLInputFactory

@@ -1,5 +1,5 @@
 // How every path of the service listens and answers: its methods, and JSON.
-package workshop.records
+package workshop.service
 
 import io.ktor.http.ContentType
 import io.ktor.http.HttpHeaders
@@ -25,8 +25,8 @@ fun Route.postOnlyPath(
     build: Route.() -> Unit,
 ) = path(path, allow = "POST", build)
 
-/** Ktor by itself answers 405 only on paths without a parameter, and no `Allow`. */
-private fun Route.path(
+/** Any method without a handler is a 405. Ktor by itself answers that only on paths without a parameter, and no `Allow`. */
+fun Route.path(
     path: String,
     allow: String,
     build: Route.() -> Unit,

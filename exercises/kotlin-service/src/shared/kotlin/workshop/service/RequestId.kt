@@ -1,5 +1,5 @@
 // Gives every request an id: in the answer, and in what is logged about it, so that a user's report leads to its line.
-package workshop.contacts
+package workshop.service
 
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.createApplicationPlugin
@@ -17,6 +17,8 @@ import kotlin.time.TimeMark
 import kotlin.time.TimeSource.Monotonic.markNow
 
 private const val HEADER = "X-Request-Id"
+
+// ANCHOR: request-id
 
 /**
  * Adopts the id that the request brings, from a proxy for example, or gives it one.
@@ -45,6 +47,9 @@ private fun newId(): String =
     ThreadLocalRandom.current().run { HEX.toHexDigits(nextLong()) + HEX.toHexDigits(nextLong()) }
 
 private val HEX = HexFormat.of()
+// ANCHOR_END: request-id
+
+// ANCHOR: request-log
 
 /**
  * Logs every request. Without its query, which may hold a key.
@@ -53,7 +58,7 @@ private val HEX = HexFormat.of()
  */
 val RequestLog =
     createApplicationPlugin("RequestLog") {
-        val log = LoggerFactory.getLogger("workshop.contacts.requests")
+        val log = LoggerFactory.getLogger("workshop.service.requests")
         // Otherwise a request that is not logged would pay for it.
         if (log.isInfoEnabled) {
             on(CallSetup) { call -> call.attributes.put(STARTED_AT, markNow()) }
@@ -71,3 +76,4 @@ val RequestLog =
     }
 
 private val STARTED_AT = AttributeKey<TimeMark>("started at")
+// ANCHOR_END: request-log

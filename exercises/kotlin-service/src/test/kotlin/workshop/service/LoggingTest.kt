@@ -1,5 +1,5 @@
 // What an event looks like in the log.
-package workshop.records
+package workshop.service
 
 import ch.qos.logback.classic.Level
 import ch.qos.logback.classic.LoggerContext

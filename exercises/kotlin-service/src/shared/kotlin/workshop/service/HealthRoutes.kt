@@ -1,5 +1,5 @@
 // Answers whether the process lives, and whether it can do its work.
-package workshop.contacts
+package workshop.service
 
 import io.ktor.server.routing.Route
 import kotlinx.serialization.Serializable
@@ -9,23 +9,31 @@ private data class Status(
     val status: String,
 )
 
+// ANCHOR: health
+
 /** `/health`: the process lives. It touches no database, so that a database outage never gets the process killed. */
 fun Route.health() {
-    path("/health", "GET", "HEAD") {
-        onGetOrHead { call.respondJson(Status("ok")) }
+    readOnlyPath("/health") {
+        getOrHead {
+            call.respondJson(Status("ok"))
+        }
     }
 }
+// ANCHOR_END: health
 
-/** `/ready`: the database answers and has the schema, so a request sent here now can be served. */
+// ANCHOR: ready
+
+/** `/ready`: the database answers a [ping] and has the schema, so a request sent here now can be served. */
 fun Route.ready(
-    contacts: Contacts,
+    ping: suspend () -> Unit,
     schemaIsUpToDate: () -> Boolean,
 ) {
-    path("/ready", "GET", "HEAD") {
-        onGetOrHead {
-            contacts.ping()
+    readOnlyPath("/ready") {
+        getOrHead {
+            ping()
             if (!schemaIsUpToDate()) throw DatabaseUnavailable()
             call.respondJson(Status("ready"))
         }
     }
 }
+// ANCHOR_END: ready

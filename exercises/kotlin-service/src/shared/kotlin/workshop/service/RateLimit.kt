@@ -1,5 +1,5 @@
 // A limit for a line of the log that each request of an outage would repeat.
-package workshop.records
+package workshop.service
 
 import kotlin.time.Duration
 import kotlin.time.TimeMark

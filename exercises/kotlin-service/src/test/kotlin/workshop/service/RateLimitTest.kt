@@ -1,5 +1,5 @@
 // Tests that an outage is logged, and not once per request.
-package workshop.records
+package workshop.service
 
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull

@@ -1,5 +1,5 @@
 // The log: one JSON object a line, on standard output.
-package workshop.contacts
+package workshop.service
 
 import ch.qos.logback.classic.LoggerContext
 import ch.qos.logback.classic.spi.ILoggingEvent
@@ -10,6 +10,8 @@ import kotlinx.serialization.json.buildJsonObject
 import kotlinx.serialization.json.put
 import org.slf4j.LoggerFactory
 import org.slf4j.event.Level
+
+// ANCHOR: logging
 
 /** Sets what this service logs itself. Its libraries have to warn at least, to be heard: see `logback.xml`. */
 fun logFrom(level: Level) {
@@ -38,3 +40,4 @@ class JsonLineEncoder : EncoderBase<ILoggingEvent>() {
 
     override fun footerBytes() = byteArrayOf()
 }
+// ANCHOR_END: logging

@@ -1,5 +1,5 @@
 // Lets the requests under way finish before the service stops.
-package workshop.contacts
+package workshop.service
 
 import io.ktor.http.HttpHeaders
 import io.ktor.server.application.Application
@@ -14,6 +14,8 @@ import io.netty.channel.ChannelInboundHandlerAdapter
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.time.Duration
 import kotlin.time.TimeSource
+
+// ANCHOR: drain
 
 /**
  * Makes a stop wait for the requests under way, [atMost] this long. Meanwhile the [listener] takes no new connections, and
@@ -64,5 +66,6 @@ class Listener : ChannelInboundHandlerAdapter() {
         channel.close().sync()
     }
 }
+// ANCHOR_END: drain
 
 private const val POLL_MS = 10L

@@ -1,5 +1,5 @@
 // Brings the schema of the database up to date, in the background, as soon as the database is there.
-package workshop.contacts
+package workshop.service
 
 import org.slf4j.LoggerFactory
 import java.sql.Connection
@@ -7,34 +7,42 @@ import java.sql.SQLException
 import javax.sql.DataSource
 import kotlin.concurrent.thread
 
-/** The scripts in the resources, oldest first. Each changes nothing where it has run before. */
-private val SCRIPTS = listOf("/migrations/0001_create_the_address_books.sql")
+// ANCHOR: migrations
 
 /**
  * Runs all scripts, in one transaction. Of two services that start at the same time, one waits for the other.
  *
  * By hand, since Flyway takes 0.8 s to find out that there is nothing to do: nearly as long as this service to start.
  */
-private fun Connection.migrate() {
+private fun Connection.migrate(
+    scripts: List<String>,
+    lock: Long,
+) {
     autoCommit = false
     createStatement().use { statement ->
         // Some databases are read-only for those who do not ask otherwise.
         statement.execute("SET TRANSACTION READ WRITE")
         // When the line falls silent, the database ends the session, and with it the lock.
         statement.execute("SET LOCAL idle_in_transaction_session_timeout = '10s'")
-        statement.execute("SELECT pg_advisory_xact_lock($LOCK)")
-        SCRIPTS.forEach { statement.execute(resource(it)) }
+        statement.execute("SELECT pg_advisory_xact_lock($lock)")
+        scripts.forEach { statement.execute(resource(it)) }
     }
     commit()
 }
-
-/** Any number that nobody else locks. */
-private const val LOCK = 7_263_016
+// ANCHOR_END: migrations
 
 private fun resource(path: String): String = checkNotNull(Schema::class.java.getResource(path)) { "no resource $path" }.readText()
 
-/** The schema. It may not be up to date yet: the service does not wait for that to start. */
-class Schema {
+/**
+ * The schema. It may not be up to date yet: the service does not wait for that to start.
+ *
+ * The [scripts] are in the resources, oldest first. Each changes nothing where it has run before. The [lock] is any number
+ * that nobody else locks.
+ */
+class Schema(
+    private val scripts: List<String>,
+    private val lock: Long,
+) {
     @Volatile
     var isUpToDate = false
         private set
@@ -51,7 +59,7 @@ class Schema {
             var failures = 0
             while (!isUpToDate) {
                 try {
-                    database.connection.use { it.migrate() }
+                    database.connection.use { it.migrate(scripts, lock) }
                     isUpToDate = true
                 } catch (cause: SQLException) {
                     if (failures == 0) log.warn("the migrations have not run, trying on: {}", cause.message)

@@ -1,0 +1,56 @@
+// How to reach the database.
+package workshop.service
+
+import io.ktor.http.URLParserException
+import io.ktor.http.Url
+import kotlin.time.Duration
+
+/**
+ * How to reach the database: [poolSize] connections at most, no request waits longer than [timeout] for one, and no migration
+ * longer than [migrationTimeout] for an answer. The database lists the connections under [applicationName].
+ */
+class DatabaseSettings(
+    val applicationName: String,
+    val url: DatabaseUrl,
+    val poolSize: Int,
+    val timeout: Duration,
+    val migrationTimeout: Duration,
+)
+
+/** The parts of `postgres://user:password@host:port/database?option=value`, percent-decoded. */
+class DatabaseUrl(
+    val host: String,
+    val port: Int,
+    val database: String,
+    val user: String?,
+    val password: String?,
+    val options: Map<String, String>,
+) {
+    companion object {
+        /** What a URL has to look like, for messages. */
+        const val SHAPE = "postgres://user:password@host:port/database"
+
+        private const val DEFAULT_PORT = 5432
+        private val SCHEMES = setOf("postgres", "postgresql")
+
+        /** Null when [text] is no such URL. It needs a host: pgjdbc knows no Unix sockets. */
+        fun parse(text: String): DatabaseUrl? {
+            val url =
+                try {
+                    Url(text)
+                } catch (_: URLParserException) {
+                    return null
+                }
+            val database = url.segments.singleOrNull()
+            if (url.protocol.name !in SCHEMES || url.host.isEmpty() || database.isNullOrEmpty()) return null
+            return DatabaseUrl(
+                host = url.host,
+                port = url.specifiedPort.takeIf { it > 0 } ?: DEFAULT_PORT,
+                database = database,
+                user = url.user,
+                password = url.password,
+                options = url.parameters.entries().associate { (name, values) -> name to values.last() },
+            )
+        }
+    }
+}

@@ -15,7 +15,7 @@ macro_rules! contract_tests {
                 $($($crate::contract::ContractTest {
                     name: stringify!($test),
                     scenario: &$crate::scenarios::$scenario::SCENARIO,
-                    judge: $crate::scenarios::$scenario::test($test),
+                    judge: |scene| $crate::scenarios::$scenario::test(scene, $test),
                 },)*)*
             ]
         }

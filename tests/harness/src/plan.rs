@@ -22,7 +22,7 @@ impl Phase {
                 .tests
                 .iter()
                 .filter(|test| of_this_phase(suite.name, test))
-                .cloned()
+                .copied()
                 .collect(),
         });
         let suites: Vec<Suite> = suites.filter(|suite| !suite.tests.is_empty()).collect();

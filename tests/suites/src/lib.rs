@@ -5,26 +5,20 @@ mod faulty;
 mod part;
 mod row;
 
-use std::time::Duration;
-
-use workshop_harness::contract::{Answer, Failure, Suite};
-
-/// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
-const PATIENCE: Duration = Duration::from_secs(3);
-
-/// The contract's answer where the database is needed and does not answer.
-fn expect_no_database(answer: &Answer) -> Result<&Answer, Failure> {
-    answer.expect_problem(503, "the database does not answer")
-}
+use workshop_harness::contract::Suite;
+use workshop_harness::outage::{PATIENCE, expect_no_database};
 
 /// Declares the suites' modules, and lists them by the names that `exercise.toml` knows.
 macro_rules! suites {
     ($($name:literal => $module:ident),* $(,)?) => {
         $(mod $module;)*
 
-        /// All suites that judge a running service, in the order of the exercises.
+        /// All suites that judge a running service. The address book has a crate of its own.
         pub fn all() -> Vec<Suite> {
-            vec![$(Suite { name: $name, tests: $module::tests() }),*]
+            vec![
+                $(Suite { name: $name, tests: $module::tests() },)*
+                Suite { name: "contacts", tests: workshop_carddav::tests() },
+            ]
         }
     };
 }
@@ -40,7 +34,6 @@ suites! {
     "a-pool-that-comes-back" => a_pool_that_comes_back,
     "waiting-for-others" => waiting_for_others,
     "two-thousand-peers" => two_thousand_peers,
-    "contacts" => contacts,
     "qrcode" => qrcode,
     "qrcode-process" => qrcode_process,
     "qrcode-module" => qrcode_module,

@@ -129,22 +129,31 @@ fn write(workspace: &Workspace, path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Where the tests of the contract are.
+const SUITES: [&str; 2] = ["tests/suites/src", "tests/carddav/src"];
+
 /// Tells an editor's problem matcher where the failed tests are, one line each: `file:line: what`.
 pub fn tell_places(workspace: &Workspace, report: &Report) -> anyhow::Result<()> {
     if std::env::var_os("WORKSHOP_EDITOR").is_none() {
         return Ok(());
     }
-    let folder = Path::new("tests/suites/src");
-    let suites = files::read_tree(&workspace.root().join(folder))?;
+    let mut suites = Vec::new();
+    for folder in SUITES.map(Path::new) {
+        let files = files::read_tree(&workspace.root().join(folder))?;
+        suites.extend(
+            files
+                .into_iter()
+                .map(|(file, text)| (folder.join(file), text)),
+        );
+    }
     for judged in &report.tests {
         let Verdict::Failed { failure, .. } = &judged.verdict else {
             continue;
         };
         let wanted = format!("fn {}(", judged.test);
-        for (file, text) in &suites {
+        for (place, text) in &suites {
             let text = String::from_utf8_lossy(text);
             if let Some(line) = text.lines().position(|line| line.contains(&wanted)) {
-                let place = folder.join(file);
                 println!(
                     "{}:{}: {}: expected {}; got {}",
                     place.display(),

@@ -153,10 +153,15 @@ struct Instance(Result<(Service, Client), Failure>);
 impl Instance {
     /// Starts one on this database.
     async fn start(place: &Place<'_>, database_url: &str) -> anyhow::Result<Instance> {
-        Instance::start_with(place, stage::settings(database_url, TIMEOUT)).await
+        Instance::start_with(place, database_url, stage::settings(TIMEOUT)).await
     }
 
-    async fn start_with(place: &Place<'_>, settings: Settings) -> anyhow::Result<Instance> {
+    async fn start_with(
+        place: &Place<'_>,
+        database_url: &str,
+        mut settings: Settings,
+    ) -> anyhow::Result<Instance> {
+        settings.database_url = database_url.to_owned();
         let service = match Service::start(place.workspace, place.launch, &settings).await {
             Ok(service) => service,
             Err(error) if matches!(error.why, NoStart::Spawn(_)) => return Err(error.into_error()),
@@ -257,9 +262,9 @@ async fn watch_silenced(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
     let creating = Creating::begin(&mut holder).await?;
     let settings = Settings {
         migration_timeout: MIGRATION_TIMEOUT,
-        ..stage::settings(proxy.url(), TIMEOUT)
+        ..stage::settings(TIMEOUT)
     };
-    let instance = Instance::start_with(place, settings).await?;
+    let instance = Instance::start_with(place, proxy.url(), settings).await?;
     creating.waiting(&mut watcher, 1).await?;
     proxy.lose();
     let (health_meanwhile, ready_meanwhile) =

@@ -25,8 +25,8 @@ pub mod supplied;
 pub mod talkative;
 
 use std::any::Any;
+use std::future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use crate::build::launch::Launch;
 use crate::report::Verdict;
@@ -43,7 +43,7 @@ pub use stage::{Context, Stage};
 const LOG_LINES: usize = 8;
 
 /// One test of the contract.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct ContractTest {
     /// The sentence that it holds the service to.
     pub name: &'static str,
@@ -114,31 +114,31 @@ pub struct Played {
 }
 
 /// How a test judges what its scenario offers.
-pub type Judge = Arc<
-    dyn for<'a> Fn(&'a dyn Any) -> Pin<Box<dyn Future<Output = TestResult> + 'a>> + Send + Sync,
->;
+pub type Judge = for<'a> fn(&'a dyn Any) -> Judging<'a>;
 
-/// A test that asks what the scenario has started.
-pub fn asked<T: Any, F>(test: F) -> Judge
+/// A test at work.
+pub type Judging<'a> = Pin<Box<dyn Future<Output = TestResult> + 'a>>;
+
+/// Has a test ask what the scenario has started.
+pub fn asked<'a, T, F>(scene: &'a dyn Any, test: impl FnOnce(&'a T) -> F) -> Judging<'a>
 where
-    F: AsyncFn(&T) -> TestResult + Copy + Send + Sync + 'static,
+    T: Any,
+    F: Future<Output = TestResult> + 'a,
 {
-    Arc::new(move |scene| {
-        Box::pin(async move {
-            let scene = scene.downcast_ref().context("a test of another scenario");
-            test(scene?).await
-        })
-    })
+    match its_own(scene) {
+        Ok(scene) => Box::pin(test(scene)),
+        Err(error) => Box::pin(future::ready(Err(error))),
+    }
 }
 
-/// A test that judges what the scenario has seen.
-pub fn judged<T: Any>(test: fn(&T) -> TestResult) -> Judge {
-    Arc::new(move |scene| {
-        let scene = scene.downcast_ref().context("a test of another scenario");
-        Box::pin(std::future::ready(
-            scene.map_err(TestError::from).and_then(test),
-        ))
-    })
+/// Has a test judge what the scenario has seen.
+pub fn judged<'a, T: Any>(scene: &'a dyn Any, test: fn(&T) -> TestResult) -> Judging<'a> {
+    Box::pin(future::ready(its_own(scene).and_then(test)))
+}
+
+fn its_own<T: Any>(scene: &dyn Any) -> Result<&T, TestError> {
+    let scene = scene.downcast_ref();
+    Ok(scene.context("a test of another scenario")?)
 }
 
 /// Has the tests judge what a scenario has seen. `log` is the end of the service's log.

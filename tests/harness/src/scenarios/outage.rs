@@ -14,6 +14,9 @@ pub use super::judged as test;
 /// How soon after the database's return a service must work again.
 pub const RECOVERY_LIMIT: Duration = Duration::from_secs(5);
 
+/// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
+pub const PATIENCE: Duration = Duration::from_secs(3);
+
 /// `DATABASE_TIMEOUT_MS`: short, since a learner waits for it.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
@@ -82,6 +85,11 @@ async fn recovered(
 ) -> Result<Answer, Failure> {
     let worked_before = works(before);
     ask_until(client, path, |answer| !worked_before || works(answer)).await
+}
+
+/// The contract's answer where the database is needed and does not answer.
+pub fn expect_no_database(answer: &Answer) -> Result<&Answer, Failure> {
+    answer.expect_problem(503, "the database does not answer")
 }
 
 pub(super) fn works(answer: &Result<Answer, Failure>) -> bool {

@@ -43,12 +43,12 @@ pub static SCENARIO: Scenario = Scenario::new("partings", When::Waiting, |place,
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     open_files::allow_sockets(PEERS, &format!("{PEERS} peers"))?;
-    let settings = |database_url: &str| Settings {
+    let settings = Settings {
         peers: PeerSettings {
             ping: PING,
             ..PeerSettings::default()
         },
-        ..stage::settings(database_url, TIMEOUT)
+        ..stage::settings(TIMEOUT)
     };
     let mut launch = place.launch.clone();
     let (name, value) = SMALL_HEAP;

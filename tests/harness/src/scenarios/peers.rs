@@ -12,12 +12,12 @@ pub const PEERS: usize = 2000;
 const QUEUE: u32 = 64;
 
 pub static SCENARIO: Scenario = Scenario::new("peers", When::Waiting, |place, tests| {
-    let settings = |database_url: &str| Settings {
+    let settings = Settings {
         peers: PeerSettings {
             queue: QUEUE,
             ..PeerSettings::default()
         },
-        ..stage::settings(database_url, steady::TIMEOUT)
+        ..stage::settings(steady::TIMEOUT)
     };
     Box::pin(async move {
         open_files::allow_sockets(PEERS, &format!("{PEERS} peers"))?;

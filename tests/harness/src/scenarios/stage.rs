@@ -69,33 +69,29 @@ pub struct Stage {
     database: RunDatabase,
 }
 
-/// The settings of a service with this database and `DATABASE_TIMEOUT_MS`.
-pub fn settings(database_url: &str, timeout: Duration) -> Settings {
+/// The settings of a service with this `DATABASE_TIMEOUT_MS`, whose database the stage names.
+pub fn settings(timeout: Duration) -> Settings {
     Settings {
         pool_size: POOL_SIZE,
         timeout,
         export_timeout: EXPORT_TIMEOUT,
         api_keys: API_KEYS.map(str::to_owned).into(),
-        ..Settings::new(database_url)
+        ..Settings::new("")
     }
 }
 
 impl Place<'_> {
     /// Starts the service with this `DATABASE_TIMEOUT_MS`.
     pub async fn stage(&self, timeout: Duration) -> anyhow::Result<Stage> {
-        self.stage_with(|database_url| settings(database_url, timeout))
-            .await
+        self.stage_with(settings(timeout)).await
     }
 
-    /// Starts the service with these settings for its database.
-    pub async fn stage_with(
-        &self,
-        settings: impl FnOnce(&str) -> Settings,
-    ) -> anyhow::Result<Stage> {
+    /// Starts the service with these settings, on a database of its own.
+    pub async fn stage_with(&self, mut settings: Settings) -> anyhow::Result<Stage> {
         let database = RunDatabase::create(self.server, self.workspace, DataSet::Small).await?;
         let connection = database.connect().await?;
         let proxy = DatabaseProxy::start(database.url()).await?;
-        let settings = settings(proxy.url());
+        settings.database_url = proxy.url().to_owned();
         let service = Service::start(self.workspace, self.launch, &settings)
             .await
             .map_err(StartError::into_error)?;

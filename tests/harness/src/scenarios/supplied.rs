@@ -1,12 +1,13 @@
 //! A service that has a service of prices to ask. The tests run one after the other on it, each with an upstream that is well at
 //! its beginning.
 
+use std::any::Any;
 use std::time::Duration;
 
 use anyhow::Context as _;
 
 use super::outage::ask_until;
-use super::{Context, Judge, Scenario, When, asked, stage};
+use super::{Context, Judging, Scenario, When, asked, stage};
 use crate::request::failure::{Failure, TestResult};
 use crate::request::http::Answer;
 use crate::service::upstream::{Conduct, Upstream};
@@ -33,9 +34,9 @@ pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, |place,
             deadline: DEADLINE,
             ..PriceSettings::new(upstream.url())
         };
-        let settings = |database_url: &str| Settings {
+        let settings = Settings {
             prices: Some(prices),
-            ..stage::settings(database_url, DATABASE_TIMEOUT)
+            ..stage::settings(DATABASE_TIMEOUT)
         };
         let mut stage = place.stage_with(settings).await?;
         stage.context.upstream = Some(upstream);
@@ -47,12 +48,15 @@ pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, |place,
     })
 });
 
-/// A test that asks the service, and tells the upstream what to do.
-pub fn test<F>(test: F) -> Judge
+/// Has a test ask the service, and tell the upstream what to do.
+pub fn test<'a, F>(
+    scene: &'a dyn Any,
+    test: impl FnOnce(&'a Context, &'a Upstream) -> F + 'a,
+) -> Judging<'a>
 where
-    F: AsyncFn(&Context, &Upstream) -> TestResult + Copy + Send + Sync + 'static,
+    F: Future<Output = TestResult> + 'a,
 {
-    asked(async move |context: &Context| {
+    asked(scene, async move |context: &'a Context| {
         let upstream = context.upstream.as_ref();
         let upstream = upstream.context("a test of another scenario")?;
         upstream.conduct(Conduct::WELL);

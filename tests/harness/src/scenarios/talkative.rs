@@ -7,9 +7,9 @@ use crate::service::Settings;
 pub use super::asked as test;
 
 pub static SCENARIO: Scenario = Scenario::new("talkative", When::First, |place, tests| {
-    let settings = |database_url: &str| Settings {
+    let settings = Settings {
         log_level: "trace".to_owned(),
-        ..settings(database_url, steady::TIMEOUT)
+        ..settings(steady::TIMEOUT)
     };
     Box::pin(async move { place.stage_with(settings).await?.ask(tests).await })
 });

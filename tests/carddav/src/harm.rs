@@ -2,9 +2,9 @@
 
 use sqlx::Executor;
 
-use super::cards::{card, of_length, with};
-use super::client::{AddressBook, BOOK, element, method, prop};
-use super::multistatus::{CARDDAV, expect_rule};
+use crate::cards::{card, of_length, with};
+use crate::client::{AddressBook, BOOK, element, method, prop};
+use crate::multistatus::{CARDDAV, expect_rule};
 use workshop_harness::contract::{Context, TestResult, has_status};
 use workshop_harness::http::Body;
 
@@ -38,7 +38,15 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
     ];
     for bytes in texts.iter().map(String::as_bytes).chain(binary) {
         let content_type = Some("text/vcard");
-        let answer = ada.put_body("not-a-card.vcf", Body { content_type, bytes }).await?;
+        let answer = ada
+            .put_body(
+                "not-a-card.vcf",
+                Body {
+                    content_type,
+                    bytes,
+                },
+            )
+            .await?;
         expect_rule(&answer, 403, CARDDAV, "valid-address-data")?;
     }
     has_status(404)(&ada.get("not-a-card.vcf").await?)?;
@@ -58,10 +66,21 @@ pub async fn another_type_than_a_vcard_answers_415(context: &Context) -> TestRes
         Some("text/plain"),
         Some("text/vcard; charset=iso-8859-1"),
     ] {
-        let answer = ada.put_body("typed.vcf", Body { content_type, bytes }).await?;
+        let answer = ada
+            .put_body(
+                "typed.vcf",
+                Body {
+                    content_type,
+                    bytes,
+                },
+            )
+            .await?;
         expect_rule(&answer, 415, CARDDAV, "supported-address-data")?;
     }
-    let packed = ada.with("Content-Encoding", "gzip").put("typed.vcf", &text).await?;
+    let packed = ada
+        .with("Content-Encoding", "gzip")
+        .put("typed.vcf", &text)
+        .await?;
     packed.expect_status(415)?;
     has_status(404)(&ada.get("typed.vcf").await?)
         .map(drop)
@@ -70,7 +89,9 @@ pub async fn another_type_than_a_vcard_answers_415(context: &Context) -> TestRes
 
 pub async fn a_vcard_that_is_too_large_answers_413(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
-    ada.put("large.vcf", &of_length("large", MAX_VCARD)).await?.expect_status(201)?;
+    ada.put("large.vcf", &of_length("large", MAX_VCARD))
+        .await?
+        .expect_status(201)?;
     for length in [MAX_VCARD + 1, 10 << 20] {
         let answer = ada.put("larger.vcf", &of_length("larger", length)).await?;
         answer.expect_status(413)?;
@@ -95,7 +116,13 @@ fn billion_laughs() -> String {
 fn nested(depth: usize) -> String {
     let inside = depth - 3;
     let tags = "<a>".repeat(inside) + &"</a>".repeat(inside);
-    element("propfind", &format!("<D:prop><D:displayname/>{}</D:prop>", format_args!("<b>{tags}</b>")))
+    element(
+        "propfind",
+        &format!(
+            "<D:prop><D:displayname/>{}</D:prop>",
+            format_args!("<b>{tags}</b>")
+        ),
+    )
 }
 
 pub async fn xml_that_could_do_harm_is_refused(context: &Context) -> TestResult {
@@ -108,20 +135,28 @@ pub async fn xml_that_could_do_harm_is_refused(context: &Context) -> TestResult 
     let good = element("propfind", &prop(&["D:displayname"]));
     let cut = &good[..good.len() - 5];
     let unbound = r#"<E:propfind><E:allprop/></E:propfind>"#;
-    let documents = [&*laughs, external, plain_dtd, &deep, &very_deep, cut, unbound, "no XML", "<a/>"];
+    let documents = [
+        &*laughs, external, plain_dtd, &deep, &very_deep, cut, unbound, "no XML", "<a/>",
+    ];
     for document in documents {
         let answer = ada.propfind(BOOK, "0", Some(document)).await?;
         answer.expect_status(400)?;
     }
-    ada.propfind(BOOK, "0", Some(&nested(32))).await?.expect_status(207)?;
+    ada.propfind(BOOK, "0", Some(&nested(32)))
+        .await?
+        .expect_status(207)?;
 
     let large = |length: usize| {
         let padding = " ".repeat(length - good.len());
         good.replace("<D:prop>", &format!("{padding}<D:prop>"))
     };
-    ada.propfind(BOOK, "0", Some(&large(MAX_XML))).await?.expect_status(207)?;
+    ada.propfind(BOOK, "0", Some(&large(MAX_XML)))
+        .await?
+        .expect_status(207)?;
     for length in [MAX_XML + 1, 10 << 20] {
-        ada.propfind(BOOK, "0", Some(&large(length))).await?.expect_status(413)?;
+        ada.propfind(BOOK, "0", Some(&large(length)))
+            .await?
+            .expect_status(413)?;
     }
 
     let depth = ada.client.with("Depth", Some("0"));
@@ -135,12 +170,17 @@ pub async fn xml_that_could_do_harm_is_refused(context: &Context) -> TestResult 
         ("application/json", good.as_bytes()),
     ] {
         let content_type = Some(content_type);
-        let body = Some(Body { content_type, bytes });
+        let body = Some(Body {
+            content_type,
+            bytes,
+        });
         let answer = depth.send_body(method("PROPFIND"), BOOK, body).await?;
         answer.expect_status(415)?;
     }
     let broken = good.replace("D:displayname", "D:display\u{1}name");
-    ada.propfind(BOOK, "0", Some(&broken)).await?.expect_status(400)?;
+    ada.propfind(BOOK, "0", Some(&broken))
+        .await?
+        .expect_status(400)?;
     Ok(())
 }
 
@@ -165,15 +205,25 @@ pub async fn a_full_disk_answers_507(context: &Context) -> TestResult {
     database.execute(NOT_FULL).await?;
     for answer in [written?, created?] {
         let status = answer.status();
-        answer.expect([503, 507].contains(&status), "status 507 or 503", format!("status {status}"))?;
+        answer.expect(
+            [503, 507].contains(&status),
+            "status 507 or 503",
+            format!("status {status}"),
+        )?;
     }
     let before = ada.get("disk.vcf").await?;
-    before.expect(before.text().contains("Before"), "the contact as it was", before.text())?;
+    before.expect(
+        before.text().contains("Before"),
+        "the contact as it was",
+        before.text(),
+    )?;
     has_status(404)(&ada.get("disk-2.vcf").await?)?;
     // Nothing half written is in the book's count of changes either.
     let now = ada.token().await?;
     let got = format!("the token {now}");
     workshop_harness::contract::expect(now == token, format!("the token {token}"), got)?;
-    ada.put("disk.vcf", &card("disk", "After")).await?.expect_status(204)?;
+    ada.put("disk.vcf", &card("disk", "After"))
+        .await?
+        .expect_status(204)?;
     Ok(())
 }

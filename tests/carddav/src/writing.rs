@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use sqlx::{Connection, PgConnection, Row};
 
-use super::cards::card;
-use super::client::{AddressBook, etag, path};
-use super::multistatus::{CARDDAV, expect_rule};
+use crate::cards::card;
+use crate::client::{AddressBook, etag, path};
+use crate::multistatus::{CARDDAV, expect_rule};
 use workshop_base::wait;
-use workshop_harness::contract::{Answer, Context, Failure, TestError, TestResult, expect, has_status};
+use workshop_harness::contract::{
+    Answer, Context, Failure, TestError, TestResult, expect, has_status,
+};
 
 /// How often two write at once.
 const ROUNDS: usize = 100;
@@ -28,9 +30,17 @@ pub async fn a_put_creates_and_replaces(context: &Context) -> TestResult {
 }
 
 /// Puts a text under a condition that does not hold, and sees that nothing has changed.
-async fn expect_refused(ada: &AddressBook, header: &'static str, value: &str, name: &str) -> TestResult {
+async fn expect_refused(
+    ada: &AddressBook,
+    header: &'static str,
+    value: &str,
+    name: &str,
+) -> TestResult {
     let before = ada.get(name).await?;
-    let refused = ada.with(header, value).put(name, &card("refused", "Refused")).await?;
+    let refused = ada
+        .with(header, value)
+        .put(name, &card("refused", "Refused"))
+        .await?;
     refused.expect_status(412)?;
     let after = ada.get(name).await?;
     after.expect(
@@ -47,7 +57,10 @@ pub async fn a_put_can_name_the_tag(context: &Context) -> TestResult {
     for (header, value) in [("If-Match", "*"), ("If-Match", r#""other""#)] {
         expect_refused(&ada, header, value, name).await?;
     }
-    let created = ada.with("If-None-Match", "*").put(name, &card("tagged", "1")).await?;
+    let created = ada
+        .with("If-None-Match", "*")
+        .put(name, &card("tagged", "1"))
+        .await?;
     let first = etag(created.expect_status(201)?)?;
     let weak = format!("W/{first}");
     for (header, value) in [
@@ -61,14 +74,20 @@ pub async fn a_put_can_name_the_tag(context: &Context) -> TestResult {
         expect_refused(&ada, header, value, name).await?;
     }
     let mut tag = first.clone();
-    for (number, condition) in ["{}", r#""other", {}"#, r#""a,b",W/"c" ,{}"#, "*"].iter().enumerate() {
+    for (number, condition) in ["{}", r#""other", {}"#, r#""a,b",W/"c" ,{}"#, "*"]
+        .iter()
+        .enumerate()
+    {
         let condition = condition.replace("{}", &tag);
         let text = card("tagged", &format!("Version {number}"));
         let replaced = ada.with("If-Match", &condition).put(name, &text).await?;
         tag = etag(replaced.expect_status(204)?)?;
     }
     expect_refused(&ada, "If-Match", &first, name).await?;
-    let malformed = ada.with("If-Match", "no quotes").put(name, &card("tagged", "2")).await?;
+    let malformed = ada
+        .with("If-Match", "no quotes")
+        .put(name, &card("tagged", "2"))
+        .await?;
     malformed.expect_status(400)?;
     Ok(())
 }
@@ -97,7 +116,10 @@ async fn expect_one_winner(
     if statuses != [winner, 412] {
         return Err(Failure::new(expected, format!("{statuses:?}")));
     }
-    let tags = answers.iter().filter(|answer| answer.status() == winner).map(etag);
+    let tags = answers
+        .iter()
+        .filter(|answer| answer.status() == winner)
+        .map(etag);
     let tag = tags.collect::<Result<Vec<String>, Failure>>()?.concat();
     let there = ada.get(name).await?;
     there.expect_status(200)?.expect_header("ETag", &tag)?;
@@ -180,14 +202,23 @@ pub async fn a_delete_can_name_the_tag(context: &Context) -> TestResult {
     let old = ada.keep(name, &card("deleted", "1")).await?;
     let tag = ada.keep(name, &card("deleted", "2")).await?;
     for condition in [&*old, r#""other""#] {
-        ada.with("If-Match", condition).delete(name).await?.expect_status(412)?;
+        ada.with("If-Match", condition)
+            .delete(name)
+            .await?
+            .expect_status(412)?;
         has_status(200)(&ada.get(name).await?)?;
     }
-    ada.with("If-Match", &tag).delete(name).await?.expect_status(204)?;
+    ada.with("If-Match", &tag)
+        .delete(name)
+        .await?
+        .expect_status(204)?;
     has_status(404)(&ada.get(name).await?)?;
     has_status(404)(&ada.delete(name).await?)?;
     ada.keep(name, &card("deleted", "3")).await?;
-    ada.with("If-Match", "*").delete(name).await?.expect_status(204)?;
+    ada.with("If-Match", "*")
+        .delete(name)
+        .await?
+        .expect_status(204)?;
     ada.keep(name, &card("deleted", "4")).await?;
     ada.delete(name).await?.expect_status(204)?;
     Ok(())
@@ -199,12 +230,21 @@ pub async fn a_deleted_contact_can_be_created_again(context: &Context) -> TestRe
     let tag = ada.keep(name, &card("again", "1")).await?;
     ada.delete(name).await?.expect_status(204)?;
     // What is gone has no tag any more, and its UID is free.
-    ada.with("If-Match", &tag).put(name, &card("again", "2")).await?.expect_status(412)?;
-    ada.with("If-Match", "*").put(name, &card("again", "2")).await?.expect_status(412)?;
+    ada.with("If-Match", &tag)
+        .put(name, &card("again", "2"))
+        .await?
+        .expect_status(412)?;
+    ada.with("If-Match", "*")
+        .put(name, &card("again", "2"))
+        .await?
+        .expect_status(412)?;
     let elsewhere = ada.put("again-elsewhere.vcf", &card("again", "3")).await?;
     elsewhere.expect_status(201)?;
     let if_new = ada.with("If-None-Match", "*");
-    if_new.put(name, &card("again-2", "4")).await?.expect_status(201)?;
+    if_new
+        .put(name, &card("again-2", "4"))
+        .await?
+        .expect_status(201)?;
     has_status(200)(&ada.get(name).await?)?;
     Ok(())
 }
@@ -218,15 +258,28 @@ pub async fn a_uid_belongs_to_one_contact(context: &Context) -> TestResult {
         expect_rule(&answer, 409, CARDDAV, "no-uid-conflict")?;
         let text = answer.text();
         let holder = path("uid-1.vcf");
-        answer.expect(text.contains(&holder), format!("the path {holder}"), format!("body {text}"))?;
+        answer.expect(
+            text.contains(&holder),
+            format!("the path {holder}"),
+            format!("body {text}"),
+        )?;
     }
     has_status(404)(&ada.get("uid-3.vcf").await?)?;
     let second = ada.get("uid-2.vcf").await?;
-    second.expect(second.text().contains("Second"), "the contact as it was", second.text())?;
+    second.expect(
+        second.text().contains("Second"),
+        "the contact as it was",
+        second.text(),
+    )?;
     // The condition is judged first, and a contact may get another UID.
-    let refused = ada.with("If-None-Match", "*").put("uid-2.vcf", &card("shared", "Third")).await?;
+    let refused = ada
+        .with("If-None-Match", "*")
+        .put("uid-2.vcf", &card("shared", "Third"))
+        .await?;
     refused.expect_status(412)?;
-    ada.put("uid-2.vcf", &card("another", "Second")).await?.expect_status(204)?;
+    ada.put("uid-2.vcf", &card("another", "Second"))
+        .await?
+        .expect_status(204)?;
     // Grace has a book of her own.
     Ok(())
 }

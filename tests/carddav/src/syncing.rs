@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::try_join_all;
 use sqlx::Connection;
 
-use super::cards::card;
-use super::client::{AddressBook, BOOK, path, sync_collection};
-use super::multistatus::{DAV, Multistatus, expect_rule};
-use super::writing::until_waiting;
+use crate::cards::card;
+use crate::client::{AddressBook, BOOK, path, sync_collection};
+use crate::multistatus::{DAV, Multistatus, expect_rule};
+use crate::writing::until_waiting;
 use workshop_harness::contract::{Context, Failure, TestResult, expect};
 
 /// How many write at the same time while a client syncs, and how often each.
@@ -22,7 +22,11 @@ type Known = BTreeMap<String, String>;
 
 /// Takes over what has changed. What is told to be gone is gone; all else has a tag.
 fn take_over(known: &mut Known, changes: &Multistatus) -> Result<(), Failure> {
-    for change in changes.responses.iter().filter(|change| change.path != BOOK) {
+    for change in changes
+        .responses
+        .iter()
+        .filter(|change| change.path != BOOK)
+    {
         match change.status {
             Some(404) => {
                 known.remove(&change.path);
@@ -48,7 +52,10 @@ fn expect_told(changes: &Multistatus, expected: &[&str]) -> Result<(), Failure> 
     if told == expected {
         return Ok(());
     }
-    Err(Failure::new(format!("changes of {expected:?}"), format!("{told:?}")))
+    Err(Failure::new(
+        format!("changes of {expected:?}"),
+        format!("{told:?}"),
+    ))
 }
 
 pub async fn a_sync_tells_what_has_changed(context: &Context) -> TestResult {
@@ -66,13 +73,24 @@ pub async fn a_sync_tells_what_has_changed(context: &Context) -> TestResult {
     let mut there = Known::new();
     take_over(&mut there, &listed)?;
     expect(known == there, format!("{there:?}"), format!("{known:?}"))?;
-    let gone = all.responses.iter().find(|response| response.status == Some(404));
-    expect(gone.is_none(), "no deleted contacts in a first sync", format!("{gone:?}"))?;
+    let gone = all
+        .responses
+        .iter()
+        .find(|response| response.status == Some(404));
+    expect(
+        gone.is_none(),
+        "no deleted contacts in a first sync",
+        format!("{gone:?}"),
+    )?;
 
     let first = all.token()?;
     let none = ada.sync(&first, None).await?;
     expect_told(&none, &[])?;
-    expect(none.token()? == first, format!("the same token {first}"), none.token()?)?;
+    expect(
+        none.token()? == first,
+        format!("the same token {first}"),
+        none.token()?,
+    )?;
 
     let tag = ada.keep("sync-a.vcf", &card("sync-a", "2")).await?;
     ada.delete("sync-b.vcf").await?.expect_status(204)?;
@@ -80,24 +98,49 @@ pub async fn a_sync_tells_what_has_changed(context: &Context) -> TestResult {
     // What is refused is no change.
     let before = ada.token().await?;
     let other = ada.with("If-Match", r#""other""#);
-    other.put("sync-a.vcf", &card("sync-a", "3")).await?.expect_status(412)?;
+    other
+        .put("sync-a.vcf", &card("sync-a", "3"))
+        .await?
+        .expect_status(412)?;
     other.delete("sync-a.vcf").await?.expect_status(412)?;
     let after = ada.token().await?;
-    expect(after == before, format!("the token {before} after two refusals"), after)?;
+    expect(
+        after == before,
+        format!("the token {before} after two refusals"),
+        after,
+    )?;
     let changes = ada.sync(&first, None).await?;
     expect_told(&changes, &["sync-a.vcf", "sync-b.vcf", "sync-c.vcf"])?;
-    let etag = &changes.at(&path("sync-a.vcf"))?.property(DAV, "getetag")?.text;
+    let etag = &changes
+        .at(&path("sync-a.vcf"))?
+        .property(DAV, "getetag")?
+        .text;
     expect(*etag == tag, format!("getetag {tag}"), &**etag)?;
     let removed = changes.at(&path("sync-b.vcf"))?.status;
-    expect(removed == Some(404), "404 for a contact that was deleted", format!("{removed:?}"))?;
+    expect(
+        removed == Some(404),
+        "404 for a contact that was deleted",
+        format!("{removed:?}"),
+    )?;
     let second = changes.token()?;
-    expect(second != first, "another token after changes", "the same token")?;
+    expect(
+        second != first,
+        "another token after changes",
+        "the same token",
+    )?;
     expect_told(&ada.sync(&second, None).await?, &[])?;
     // An old token goes on being good, and the book says the same token.
-    expect_told(&ada.sync(&first, None).await?, &["sync-a.vcf", "sync-b.vcf", "sync-c.vcf"])?;
+    expect_told(
+        &ada.sync(&first, None).await?,
+        &["sync-a.vcf", "sync-b.vcf", "sync-c.vcf"],
+    )?;
     let book = ada.properties(BOOK, "0", &["D:sync-token"]).await?;
     let of_the_book = &book.at(BOOK)?.property(DAV, "sync-token")?.text;
-    expect(*of_the_book == second, format!("the sync-token {second}"), &**of_the_book)
+    expect(
+        *of_the_book == second,
+        format!("the sync-token {second}"),
+        &**of_the_book,
+    )
 }
 
 /// Syncs page by page until there is no more, and gives the last token.
@@ -113,7 +156,11 @@ async fn in_pages(
         take_over(known, &page)?;
         let more = page.at(BOOK).is_ok_and(|book| book.status == Some(507));
         let told: Vec<&str> = page.paths().filter(|path| *path != BOOK).collect();
-        let right = if more { told.len() == limit } else { told.len() <= limit };
+        let right = if more {
+            told.len() == limit
+        } else {
+            told.len() <= limit
+        };
         if !right {
             let expected = format!("pages of {limit} changes, but the last");
             return Err(Failure::new(expected, format!("{} changes", told.len())));
@@ -133,7 +180,11 @@ pub async fn a_sync_in_pages_tells_everything_once(context: &Context) -> TestRes
     let ada = AddressBook::of(&context.client);
     let start = ada.token().await?;
     for number in 0..7 {
-        ada.keep(&format!("page-{number}.vcf"), &card(&format!("page-{number}"), "1")).await?;
+        ada.keep(
+            &format!("page-{number}.vcf"),
+            &card(&format!("page-{number}"), "1"),
+        )
+        .await?;
     }
     ada.delete("page-3.vcf").await?.expect_status(204)?;
     for limit in [1, 3, 7, 100] {
@@ -141,15 +192,27 @@ pub async fn a_sync_in_pages_tells_everything_once(context: &Context) -> TestRes
         let token = in_pages(&ada, start.clone(), limit, &mut known).await?;
         let names = [0, 1, 2, 4, 5, 6].map(|number| path(&format!("page-{number}.vcf")));
         let got: Vec<&String> = known.keys().collect();
-        expect(known.keys().eq(&names), format!("{names:?} in pages of {limit}"), format!("{got:?}"))?;
+        expect(
+            known.keys().eq(&names),
+            format!("{names:?} in pages of {limit}"),
+            format!("{got:?}"),
+        )?;
         let now = ada.token().await?;
-        expect(token == now, format!("the token {now} after the last page"), token)?;
+        expect(
+            token == now,
+            format!("the token {now} after the last page"),
+            token,
+        )?;
     }
     let mut known = Known::new();
     in_pages(&ada, String::new(), 5, &mut known).await?;
     let mut all = Known::new();
     take_over(&mut all, &ada.sync("", None).await?)?;
-    expect(known == all, "the same contacts in pages as at once", format!("{} of {}", known.len(), all.len()))
+    expect(
+        known == all,
+        "the same contacts in pages as at once",
+        format!("{} of {}", known.len(), all.len()),
+    )
 }
 
 pub async fn a_token_that_was_never_given_is_refused(context: &Context) -> TestResult {
@@ -161,10 +224,16 @@ pub async fn a_token_that_was_never_given_is_refused(context: &Context) -> TestR
     let another_life = token.replace(uuid, "00000000-0000-4000-8000-000000000000");
     let future: i64 = revision.parse().unwrap_or_default();
     let graces = workshop_harness::contract::Client::clone(&context.client);
-    let graces = super::client::known_as(&graces, "grace:secret2");
+    let graces = crate::client::known_as(&graces, "grace:secret2");
     let graces = AddressBook { client: graces };
-    let of_grace = graces.properties("/addressbooks/grace/contacts/", "0", &["D:sync-token"]).await?;
-    let of_grace = of_grace.at("/addressbooks/grace/contacts/")?.property(DAV, "sync-token")?.text.clone();
+    let of_grace = graces
+        .properties("/addressbooks/grace/contacts/", "0", &["D:sync-token"])
+        .await?;
+    let of_grace = of_grace
+        .at("/addressbooks/grace/contacts/")?
+        .property(DAV, "sync-token")?
+        .text
+        .clone();
     let tokens = [
         "nonsense".to_owned(),
         revision.to_owned(),
@@ -251,7 +320,8 @@ pub async fn a_client_that_syncs_all_the_time_misses_nothing(context: &Context) 
                 continue;
             }
             let uid = format!("busy-{writer}-{}", write % 5);
-            ada.keep(&name, &card(&uid, &format!("Version {write}"))).await?;
+            ada.keep(&name, &card(&uid, &format!("Version {write}")))
+                .await?;
         }
         Ok::<(), Failure>(())
     });
@@ -278,7 +348,9 @@ pub async fn a_client_that_syncs_all_the_time_misses_nothing(context: &Context) 
     let mut all = Known::new();
     take_over(&mut all, &ada.sync("", None).await?)?;
     let missed = |one: &Known, other: &Known| -> Vec<String> {
-        let missed = one.iter().filter(|(path, tag)| other.get(*path) != Some(tag));
+        let missed = one
+            .iter()
+            .filter(|(path, tag)| other.get(*path) != Some(tag));
         missed.map(|(path, _)| path.clone()).collect()
     };
     let (lost, doubled) = (missed(&all, &known), missed(&known, &all));

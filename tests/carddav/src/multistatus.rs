@@ -84,7 +84,10 @@ impl Multistatus {
 impl Response {
     fn of(node: Node) -> Response {
         let mut response = Response {
-            path: children(node, "href").next().map(text_of).unwrap_or_default(),
+            path: children(node, "href")
+                .next()
+                .map(text_of)
+                .unwrap_or_default(),
             status: status_of(node),
             ..Response::default()
         };
@@ -111,7 +114,9 @@ impl Response {
 
     /// Whether it says that the resource does not have this property.
     pub fn lacks(&self, namespace: &str, name: &str) -> bool {
-        self.missing.iter().any(|missing| missing.is(namespace, name))
+        self.missing
+            .iter()
+            .any(|missing| missing.is(namespace, name))
     }
 }
 
@@ -121,7 +126,9 @@ impl Property {
         Property {
             namespace: node.tag_name().namespace().unwrap_or_default().to_owned(),
             name: node.tag_name().name().to_owned(),
-            elements: inside.map(|node| node.tag_name().name().to_owned()).collect(),
+            elements: inside
+                .map(|node| node.tag_name().name().to_owned())
+                .collect(),
             text: text_of(node),
         }
     }
@@ -136,7 +143,8 @@ fn children<'a, 'input: 'a>(
     node: Node<'a, 'input>,
     name: &'static str,
 ) -> impl Iterator<Item = Node<'a, 'input>> {
-    node.children().filter(move |child| child.has_tag_name((DAV, name)))
+    node.children()
+        .filter(move |child| child.has_tag_name((DAV, name)))
 }
 
 fn text_of(node: Node) -> String {
@@ -164,7 +172,8 @@ pub fn expect_rule<'a>(
     let holds = document.as_ref().is_ok_and(|document| {
         let root = document.root_element();
         let mut inside = root.children();
-        root.has_tag_name((DAV, "error")) && inside.any(|child| child.has_tag_name((namespace, rule)))
+        root.has_tag_name((DAV, "error"))
+            && inside.any(|child| child.has_tag_name((namespace, rule)))
     });
     answer.expect(holds, expected, format!("body {text}"))
 }

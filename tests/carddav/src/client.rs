@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 
-use super::multistatus::{CARDDAV, DAV, Multistatus};
+use crate::multistatus::{CARDDAV, DAV, Multistatus};
 use workshop_harness::contract::{Answer, Client, Failure};
 use workshop_harness::http::Body;
 
@@ -164,7 +164,9 @@ pub fn sync_collection(token: &str, limit: Option<usize>) -> String {
     let asked = prop(&["D:getetag"]);
     element(
         "sync-collection",
-        &format!("<D:sync-token>{token}</D:sync-token><D:sync-level>1</D:sync-level>{limit}{asked}"),
+        &format!(
+            "<D:sync-token>{token}</D:sync-token><D:sync-level>1</D:sync-level>{limit}{asked}"
+        ),
     )
 }
 

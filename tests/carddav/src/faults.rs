@@ -1,24 +1,19 @@
 //! Tests: the database goes away, and the service is killed.
 
-use std::time::Duration;
-
-use super::cards::card;
-use super::client::{AddressBook, BOOK, path};
-use super::multistatus::DAV;
-use crate::{PATIENCE, expect_no_database};
+use crate::cards::card;
+use crate::client::{AddressBook, BOOK, path};
+use crate::multistatus::DAV;
 use workshop_base::wait;
 use workshop_harness::contacts_faults::Faults;
 use workshop_harness::contract::{Answer, Failure, TestResult, expect};
-
-/// How soon after the database's return a service must work again.
-const RECOVERY_LIMIT: Duration = Duration::from_secs(5);
+use workshop_harness::outage::{PATIENCE, RECOVERY_LIMIT, expect_no_database};
 
 pub async fn without_a_database_it_answers_503(faults: &Faults) -> TestResult {
     let ada = AddressBook::of(&faults.client);
     ada.keep("outage.vcf", &card("outage", "Before")).await?;
     faults.cut().await;
     let text = card("outage", "During");
-    let sync = super::client::sync_collection("", None);
+    let sync = crate::client::sync_collection("", None);
     let (health, ready, get, put, delete, propfind, report) = tokio::join!(
         faults.client.get("/health"),
         faults.client.get("/ready"),
@@ -36,13 +31,22 @@ pub async fn without_a_database_it_answers_503(faults: &Faults) -> TestResult {
     for answer in [ready?, get?, put?, delete?, propfind?, report?] {
         expect_no_database(&answer)?;
         let took = answer.took();
-        answer.expect(took < PATIENCE, format!("an answer within {PATIENCE:?}"), format!("{took:?}"))?;
+        answer.expect(
+            took < PATIENCE,
+            format!("an answer within {PATIENCE:?}"),
+            format!("{took:?}"),
+        )?;
     }
-    let works = |answer: &Result<Answer, Failure>| answer.as_ref().is_ok_and(|got| got.status() == 200);
+    let works =
+        |answer: &Result<Answer, Failure>| answer.as_ref().is_ok_and(|got| got.status() == 200);
     let get = async || ada.get("outage.vcf").await;
     let back = wait::last_within(RECOVERY_LIMIT, get, works).await?;
     back.expect_status(200)?;
-    back.expect(back.text().contains("Before"), "the contact as it was", back.text())?;
+    back.expect(
+        back.text().contains("Before"),
+        "the contact as it was",
+        back.text(),
+    )?;
     ada.keep("outage.vcf", &card("outage", "After")).await?;
     Ok(())
 }
@@ -58,13 +62,27 @@ pub async fn a_kill_loses_neither_contacts_nor_tokens(faults: &Faults) -> TestRe
     let kept = ada.get("killed-2.vcf").await?;
     kept.expect_status(200)?.expect_header("ETag", &tag)?;
     let changes = ada.sync(&token, None).await?;
-    let changed = &changes.at(&path("killed-2.vcf"))?.property(DAV, "getetag")?.text;
+    let changed = &changes
+        .at(&path("killed-2.vcf"))?
+        .property(DAV, "getetag")?
+        .text;
     expect(*changed == tag, format!("getetag {tag}"), &**changed)?;
     let removed = changes.at(&path("killed-1.vcf"))?.status;
-    expect(removed == Some(404), "404 for the contact that was deleted", format!("{removed:?}"))?;
-    let later = ada.with("If-Match", &tag).put("killed-2.vcf", &card("killed-2", "3")).await?;
+    expect(
+        removed == Some(404),
+        "404 for the contact that was deleted",
+        format!("{removed:?}"),
+    )?;
+    let later = ada
+        .with("If-Match", &tag)
+        .put("killed-2.vcf", &card("killed-2", "3"))
+        .await?;
     later.expect_status(204)?;
     let paths = ada.sync(&changes.token()?, None).await?;
     let paths: Vec<&str> = paths.paths().collect();
-    expect(paths == [path("killed-2.vcf")], "the one change after the kill", format!("{paths:?}"))
+    expect(
+        paths == [path("killed-2.vcf")],
+        "the one change after the kill",
+        format!("{paths:?}"),
+    )
 }

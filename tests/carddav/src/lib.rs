@@ -1,5 +1,7 @@
-//! Suite `contacts` (exercise 16): an address book that clients find, read, write and keep in step with, by CardDAV. No change is
-//! lost, be it that two write at once or that a client looks in between; and nothing that a client sends does harm.
+//! The contract of the address book: the suite `contacts` of exercise 16, which any CardDAV service can be judged by.
+//!
+//! Clients find, read, write and keep in step with it. No change is lost, be it that two write at once or that a client looks in
+//! between; and nothing that a client sends does harm.
 
 mod cards;
 mod client;

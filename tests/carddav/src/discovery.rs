@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 
 use reqwest::Method;
 
-use super::cards::card;
-use super::client::{AddressBook, BOOK, element, etag, known_as, method, path};
-use super::multistatus::{CALENDAR_SERVER, CARDDAV, DAV, Multistatus, expect_rule};
+use crate::cards::card;
+use crate::client::{AddressBook, BOOK, element, etag, known_as, method, path};
+use crate::multistatus::{CALENDAR_SERVER, CARDDAV, DAV, Multistatus, expect_rule};
 use workshop_harness::contract::{Answer, Context, Failure, TestResult, expect, is_problem};
 
 pub async fn health_and_ready_need_no_password(context: &Context) -> TestResult {
     let client = context.client.without_key();
-    for (path, body) in [("/health", r#"{"status":"ok"}"#), ("/ready", r#"{"status":"ready"}"#)] {
+    for (path, body) in [
+        ("/health", r#"{"status":"ok"}"#),
+        ("/ready", r#"{"status":"ready"}"#),
+    ] {
         let answer = client.get(path).await?;
         let text = answer.text();
         answer.expect_status(200)?.expect(
@@ -25,13 +28,28 @@ pub async fn health_and_ready_need_no_password(context: &Context) -> TestResult 
 
 pub async fn a_password_is_asked_for_before_all_else(context: &Context) -> TestResult {
     let nobody = context.client.without_key();
-    let wrong = ["ada:wrong", "ada:", "ada", "nobody:secret", "grace:secret", "ada:secret2"];
+    let wrong = [
+        "ada:wrong",
+        "ada:",
+        "ada",
+        "nobody:secret",
+        "grace:secret",
+        "ada:secret2",
+    ];
     let clients = wrong.map(|credentials| known_as(&nobody, credentials));
     let bearer = nobody.with("Authorization", Some("Bearer ada:secret"));
-    let paths = ["/", "/principals/ada/", BOOK, "/nothing-here", "/addressbooks/grace/contacts/a b"];
+    let paths = [
+        "/",
+        "/principals/ada/",
+        BOOK,
+        "/nothing-here",
+        "/addressbooks/grace/contacts/a b",
+    ];
     for client in clients.iter().chain([&nobody, &bearer]) {
         for path in paths {
-            let answer = client.send(method("PROPFIND"), &path.replace(' ', "%20")).await?;
+            let answer = client
+                .send(method("PROPFIND"), &path.replace(' ', "%20"))
+                .await?;
             is_problem(401, "a name and its password are required")(&answer)?;
             let challenge = answer.header("WWW-Authenticate").unwrap_or_default();
             answer.expect(
@@ -43,7 +61,10 @@ pub async fn a_password_is_asked_for_before_all_else(context: &Context) -> TestR
     }
     // Names of schemes are the same in capitals.
     let in_capitals = nobody.with("Authorization", Some("BASIC YWRhOnNlY3JldA=="));
-    in_capitals.send(Method::OPTIONS, "/").await?.expect_status(204)?;
+    in_capitals
+        .send(Method::OPTIONS, "/")
+        .await?
+        .expect_status(204)?;
     Ok(())
 }
 
@@ -66,17 +87,28 @@ pub async fn the_paths_of_another_user_are_forbidden(context: &Context) -> TestR
     let graces = known_as(&context.client, "grace:secret2");
     let graces = AddressBook { client: graces };
     forbidden(&graces.get("ada.vcf").await?)?;
-    let own = graces.propfind("/addressbooks/grace/contacts/", "1", None).await?;
+    let own = graces
+        .propfind("/addressbooks/grace/contacts/", "1", None)
+        .await?;
     let own = Multistatus::of(&own)?;
     let of_ada = own.paths().find(|path| path.contains("ada"));
     let got = format!("{:?}", own.paths().collect::<Vec<_>>());
-    expect(of_ada.is_none(), "Grace's book without contacts of Ada", got)
+    expect(
+        of_ada.is_none(),
+        "Grace's book without contacts of Ada",
+        got,
+    )
 }
 
 pub async fn a_path_that_is_not_there_answers_404(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let nothing = is_problem(404, "there is nothing at this path");
-    let paths = ["/nothing-here", "/addressbooks/ada/others/", "/principals/", "/addressbooks/"];
+    let paths = [
+        "/nothing-here",
+        "/addressbooks/ada/others/",
+        "/principals/",
+        "/addressbooks/",
+    ];
     for path in paths {
         nothing(&ada.propfind(path, "0", None).await?)?;
     }
@@ -90,13 +122,20 @@ pub async fn a_path_that_is_not_there_answers_404(context: &Context) -> TestResu
 /// The methods in a header `Allow`.
 fn allowed(answer: &Answer) -> BTreeSet<String> {
     let header = answer.header("Allow").unwrap_or_default();
-    header.split(',').map(|method| method.trim().to_owned()).collect()
+    header
+        .split(',')
+        .map(|method| method.trim().to_owned())
+        .collect()
 }
 
 fn expect_allowed(answer: &Answer, methods: &str) -> Result<(), Failure> {
     let expected: BTreeSet<String> = methods.split(' ').map(str::to_owned).collect();
     let got = allowed(answer);
-    answer.expect(got == expected, format!("Allow: {expected:?}"), format!("Allow: {got:?}"))?;
+    answer.expect(
+        got == expected,
+        format!("Allow: {expected:?}"),
+        format!("Allow: {got:?}"),
+    )?;
     Ok(())
 }
 
@@ -144,7 +183,9 @@ pub async fn options_tell_what_the_service_can(context: &Context) -> TestResult 
         let header = answer.header("DAV").unwrap_or_default();
         let classes: Vec<&str> = header.split(',').map(str::trim).collect();
         answer.expect(
-            ["1", "3", "addressbook"].iter().all(|class| classes.contains(class)),
+            ["1", "3", "addressbook"]
+                .iter()
+                .all(|class| classes.contains(class)),
             "DAV: 1, 3, addressbook",
             format!("DAV: {header}"),
         )?;
@@ -168,18 +209,37 @@ pub async fn a_client_finds_its_address_book(context: &Context) -> TestResult {
         Ok::<String, Failure>(property.text.trim().to_owned())
     };
     let principal = one("/", "current-user-principal", DAV).await?;
-    expect(principal == "/principals/ada/", "the principal /principals/ada/", &*principal)?;
+    expect(
+        principal == "/principals/ada/",
+        "the principal /principals/ada/",
+        &*principal,
+    )?;
     let home = one(&principal, "addressbook-home-set", CARDDAV).await?;
-    expect(home == "/addressbooks/ada/", "the home /addressbooks/ada/", &*home)?;
+    expect(
+        home == "/addressbooks/ada/",
+        "the home /addressbooks/ada/",
+        &*home,
+    )?;
     // A collection is found without the slash at its end, too.
     for home in [&*home, home.trim_end_matches('/')] {
-        let books = ada.properties(home, "1", &["D:resourcetype", "D:displayname"]).await?;
-        let of_type = |response: &&super::multistatus::Response| {
+        let books = ada
+            .properties(home, "1", &["D:resourcetype", "D:displayname"])
+            .await?;
+        let of_type = |response: &&crate::multistatus::Response| {
             let kind = response.property(DAV, "resourcetype");
             kind.is_ok_and(|kind| kind.elements.iter().any(|name| name == "addressbook"))
         };
-        let books: Vec<&str> = books.responses.iter().filter(of_type).map(|book| &*book.path).collect();
-        expect(books == [BOOK], format!("one address book, {BOOK}"), format!("{books:?}"))?;
+        let books: Vec<&str> = books
+            .responses
+            .iter()
+            .filter(of_type)
+            .map(|book| &*book.path)
+            .collect();
+        expect(
+            books == [BOOK],
+            format!("one address book, {BOOK}"),
+            format!("{books:?}"),
+        )?;
     }
     Ok(())
 }
@@ -203,42 +263,92 @@ pub async fn a_propfind_answers_what_it_asks_for(context: &Context) -> TestResul
     let tag = ada.keep("propfind.vcf", &text).await?;
 
     let book = ada
-        .properties(BOOK, "0", &["D:sync-token", "S:getctag", "C:max-resource-size", "D:getetag"])
+        .properties(
+            BOOK,
+            "0",
+            &[
+                "D:sync-token",
+                "S:getctag",
+                "C:max-resource-size",
+                "D:getetag",
+            ],
+        )
         .await?;
     let paths: Vec<&str> = book.paths().collect();
-    expect(paths == [BOOK], format!("with depth 0, {BOOK} alone"), format!("{paths:?}"))?;
+    expect(
+        paths == [BOOK],
+        format!("with depth 0, {BOOK} alone"),
+        format!("{paths:?}"),
+    )?;
     let book = book.at(BOOK)?;
     let token = &book.property(DAV, "sync-token")?.text;
     let ctag = &book.property(CALENDAR_SERVER, "getctag")?.text;
     expect(token == ctag, format!("the getctag {token}"), &**ctag)?;
     let size = &book.property(CARDDAV, "max-resource-size")?.text;
     expect(size == "102400", "max-resource-size 102400", &**size)?;
-    expect(book.lacks(DAV, "getetag"), "404 for the getetag of a book", "another status")?;
+    expect(
+        book.lacks(DAV, "getetag"),
+        "404 for the getetag of a book",
+        "another status",
+    )?;
 
-    let asked = ["D:getetag", "D:getcontenttype", "D:getcontentlength", "D:getlastmodified", "D:resourcetype", "D:displayname"];
+    let asked = [
+        "D:getetag",
+        "D:getcontenttype",
+        "D:getcontentlength",
+        "D:getlastmodified",
+        "D:resourcetype",
+        "D:displayname",
+    ];
     let all = ada.properties(BOOK, "1", &asked).await?;
     all.at(BOOK)?;
     let contact = all.at(&path("propfind.vcf"))?;
-    let value = |name| contact.property(DAV, name).map(|property| property.text.clone());
-    expect(value("getetag")? == tag, format!("getetag {tag}"), value("getetag")?)?;
+    let value = |name| {
+        contact
+            .property(DAV, name)
+            .map(|property| property.text.clone())
+    };
+    expect(
+        value("getetag")? == tag,
+        format!("getetag {tag}"),
+        value("getetag")?,
+    )?;
     let length = text.len().to_string();
-    expect(value("getcontentlength")? == length, format!("getcontentlength {length}"), value("getcontentlength")?)?;
+    expect(
+        value("getcontentlength")? == length,
+        format!("getcontentlength {length}"),
+        value("getcontentlength")?,
+    )?;
     let kind = value("getcontenttype")?;
-    expect(kind.starts_with("text/vcard"), "getcontenttype text/vcard", kind)?;
+    expect(
+        kind.starts_with("text/vcard"),
+        "getcontenttype text/vcard",
+        kind,
+    )?;
     value("getlastmodified")?;
     value("resourcetype")?;
-    expect(contact.lacks(DAV, "displayname"), "404 for the displayname of a contact", "another status")?;
+    expect(
+        contact.lacks(DAV, "displayname"),
+        "404 for the displayname of a contact",
+        "another status",
+    )?;
 
     // What nobody has ever heard of, in a namespace of its own and in none.
     let unknown = element(
         "propfind",
         r#"<D:prop><x:color xmlns:x="urn:example:x"/><plain xmlns=""/><D:nonsense/></D:prop>"#,
     );
-    let answer = ada.propfind(&path("propfind.vcf"), "0", Some(&unknown)).await?;
+    let answer = ada
+        .propfind(&path("propfind.vcf"), "0", Some(&unknown))
+        .await?;
     let answer = Multistatus::of(&answer)?;
     let contact = answer.at(&path("propfind.vcf"))?;
     for (namespace, name) in [("urn:example:x", "color"), ("", "plain"), (DAV, "nonsense")] {
-        expect(contact.lacks(namespace, name), format!("404 for {name}"), format!("{contact:?}"))?;
+        expect(
+            contact.lacks(namespace, name),
+            format!("404 for {name}"),
+            format!("{contact:?}"),
+        )?;
     }
     Ok(())
 }
@@ -256,10 +366,17 @@ pub async fn all_properties_can_be_asked_for(context: &Context) -> TestResult {
         "max-resource-size",
         "getctag",
     ];
-    const OF_A_CONTACT: [&str; 5] =
-        ["getetag", "getcontenttype", "getcontentlength", "getlastmodified", "owner"];
+    const OF_A_CONTACT: [&str; 5] = [
+        "getetag",
+        "getcontenttype",
+        "getcontentlength",
+        "getlastmodified",
+        "owner",
+    ];
     let ada = AddressBook::of(&context.client);
-    let put = ada.put("allprop.vcf", &card("allprop", "All Properties")).await?;
+    let put = ada
+        .put("allprop.vcf", &card("allprop", "All Properties"))
+        .await?;
     etag(&put)?;
     let all = element("propfind", "<D:allprop/>");
     let names = element("propfind", "<D:propname/>");
@@ -280,20 +397,45 @@ pub async fn all_properties_can_be_asked_for(context: &Context) -> TestResult {
                     *name == "resourcetype" || empty != with_values
                 });
                 let kind = if with_values { "value" } else { "name" };
-                expect(told, format!("the {kind} of {name} of {path}"), format!("{found:?}"))?;
+                expect(
+                    told,
+                    format!("the {kind} of {name} of {path}"),
+                    format!("{found:?}"),
+                )?;
             }
-            let data = response.found.iter().any(|found| found.name == "address-data");
-            expect(!data, "no address-data, which is asked for by name", "address-data")?;
+            let data = response
+                .found
+                .iter()
+                .any(|found| found.name == "address-data");
+            expect(
+                !data,
+                "no address-data, which is asked for by name",
+                "address-data",
+            )?;
         }
     }
     let book = Multistatus::of(&ada.propfind(BOOK, "0", None).await?)?;
-    let privileges = &book.at(BOOK)?.property(DAV, "current-user-privilege-set")?.elements;
+    let privileges = &book
+        .at(BOOK)?
+        .property(DAV, "current-user-privilege-set")?
+        .elements;
     for privilege in ["read", "write", "bind", "unbind"] {
         let has = privileges.iter().any(|name| name == privilege);
-        expect(has, format!("the privilege {privilege}"), format!("{privileges:?}"))?;
+        expect(
+            has,
+            format!("the privilege {privilege}"),
+            format!("{privileges:?}"),
+        )?;
     }
-    let reports = &book.at(BOOK)?.property(DAV, "supported-report-set")?.elements;
-    for report in ["addressbook-multiget", "addressbook-query", "sync-collection"] {
+    let reports = &book
+        .at(BOOK)?
+        .property(DAV, "supported-report-set")?
+        .elements;
+    for report in [
+        "addressbook-multiget",
+        "addressbook-query",
+        "sync-collection",
+    ] {
         let has = reports.iter().any(|name| name == report);
         expect(has, format!("the report {report}"), format!("{reports:?}"))?;
     }

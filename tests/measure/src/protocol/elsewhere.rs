@@ -1,9 +1,16 @@
 //! What is built here, brought to the machine that it runs on.
 
+use std::time::Instant;
+
 use crate::protocol::subject::Subject;
 use workshop_base::target::Language;
 use workshop_harness::build::{Launch, jdk};
 use workshop_harness::remote::Host;
+use workshop_results::figures::figure;
+use workshop_results::statistics::median;
+
+/// How often the way there and back is timed.
+const FLOORS: usize = 5;
 
 /// The subject, ready to run there; as an inner error why it cannot.
 pub async fn bring(host: &Host, mut subject: Subject) -> anyhow::Result<Result<Subject, String>> {
@@ -21,6 +28,20 @@ pub async fn bring(host: &Host, mut subject: Subject) -> anyhow::Result<Result<S
         subject.side.runtime = version;
     }
     Ok(Ok(subject))
+}
+
+/// What a start there takes before there is a service: a note for results in which start-up is told.
+pub fn floor(host: &Host) -> Option<String> {
+    let took = (0..FLOORS).map_while(|_| {
+        let began = Instant::now();
+        host.said(&["true"])
+            .map(|_| began.elapsed().as_secs_f64() * 1e3)
+    });
+    let floor = figure(median(&took.collect::<Vec<_>>())?);
+    let name = host.name();
+    Some(format!(
+        "a command that does nothing takes {floor} ms by ssh to {name} (median of {FLOORS}): that much of every start-up is not the service's"
+    ))
 }
 
 /// A launch there: of the program that was brought, or of a JVM with the jar that was.

@@ -15,7 +15,7 @@ use crate::protocol::progress::{self, Progress};
 pub use crate::protocol::rows::Asked;
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
-use crate::protocol::{duet, gates};
+use crate::protocol::{duet, elsewhere, gates};
 use crate::tables;
 use crate::tools::database::{self, CEILING_SHARE};
 use crate::tools::oha::{Call, Load, Order};
@@ -382,6 +382,8 @@ impl<'a> Experiment<'a> {
         database::close(self.session.statements.take()).await;
         database::close(self.session.activity.take()).await;
         self.notes.extend(self.session.neighbors.note());
+        self.notes
+            .extend(self.lab.host.as_ref().and_then(elsewhere::floor));
         let mut manifest = self.lab.manifest(&self.subjects);
         manifest.connections = self.connections;
         manifest.round_trips = self.round_trips;

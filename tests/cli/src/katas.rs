@@ -12,8 +12,8 @@ use workshop_base::exercise::{Exercise, Kind};
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, originals, patches};
 use workshop_harness::build::{self, Crate};
+use workshop_harness::failure::Failure;
 use workshop_harness::report::{Report, Verdict};
-use workshop_harness::request::failure::Failure;
 
 /// How long a test may run. Each of them is done in milliseconds, unless its code never ends.
 const LIMIT: Duration = Duration::from_secs(5);

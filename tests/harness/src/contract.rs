@@ -1,9 +1,11 @@
 //! What a contract suite is made of: tests, each with the scenario that it needs.
 
 pub use crate::contract_tests;
-pub use crate::request::failure::{Failure, TestError, TestResult, expect};
-pub use crate::request::http::{Answer, Client, expect_each, has_header, has_status, is_problem};
 pub use crate::scenarios::{Context, ContractTest};
+pub use workshop_requests::failure::{Failure, TestError, TestResult, expect};
+pub use workshop_requests::http::{
+    Answer, Client, expect_each, has_header, has_status, is_problem,
+};
 
 /// Lists tests by the scenario that they need, with their functions' names as the tests' names.
 #[macro_export]

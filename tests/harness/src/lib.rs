@@ -1,22 +1,21 @@
-//! The harness: targets built and started, requests made, the database taken away and given back, failures told.
+//! The harness: targets built and started, the database taken away and given back, failures told.
 //!
-//! `build` makes a launch of a target, `service` runs it and what surrounds it, `request` asks it, and `scenarios` are what the
-//! tests of a suite need around it. `remote` is a machine that a service runs on instead of this one.
+//! `build` makes a launch of a target, `service` runs it and what surrounds it, and `scenarios` are what the tests of a suite
+//! need around it. `remote` is a machine that a service runs on instead of this one.
 
 pub mod build;
 pub mod contract;
 pub mod plan;
 pub mod remote;
 pub mod report;
-pub mod request;
 pub mod run;
 pub mod scenarios;
 pub mod service;
 
 pub use build::{copies, glue, image as container, jdk, wasm};
-pub use request::{failure, http, qr, socket};
 pub use scenarios::{
     contacts_faults, first_start, outage, own as workbench, partings, peers, restart, short_runs,
     shutdown, silence, silences, supplied,
 };
 pub use service::{front, nginx, proxy, sockets, stand_in, upstream};
+pub use workshop_requests::{failure, http, qr, socket};

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::request::failure::Failure;
 use crate::service::tail;
 use workshop_base::outcome::Outcome;
 use workshop_base::terminal::{Style, paint};
+use workshop_requests::failure::Failure;
 
 /// What a test found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -261,8 +261,8 @@ fn in_a_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Report, Verdict, shortened};
-    use crate::request::failure::Failure;
     use workshop_base::outcome::Outcome;
+    use workshop_requests::failure::Failure;
 
     fn red() -> Verdict {
         Verdict::Failed {

@@ -13,13 +13,13 @@ use anyhow::Context;
 
 use super::program;
 use crate::jdk;
-use crate::request::http::Client;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer};
 use workshop_base::target::Target;
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;
+use workshop_requests::http::Client;
 
 /// The images are called this and the target.
 pub const NAME: &str = "kotlin-to-rust-workshop";

@@ -9,10 +9,10 @@ use workshop_base::workspace::Workspace;
 use super::outage::settled;
 use super::{Place, Played, Scenario, Stage, When, verdict};
 use crate::build::launch::Launch;
-use crate::request::failure::Failure;
-use crate::request::http::Client;
 use crate::scenarios::ContractTest;
 use crate::service::Service;
+use workshop_requests::failure::Failure;
+use workshop_requests::http::Client;
 
 pub use super::asked as test;
 

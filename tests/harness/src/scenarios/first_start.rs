@@ -10,13 +10,13 @@ use tokio::time::sleep;
 use super::outage::{RECOVERY_LIMIT, ask_until, works};
 use super::stage;
 use super::{LOG_LINES, Place, Played, Scenario, When, judge_all};
-use crate::request::failure::Failure;
-use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::{NoStart, Service, Settings};
 use workshop_base::wait;
 use workshop_postgres::datasets::RunDatabase;
+use workshop_requests::failure::Failure;
+use workshop_requests::http::{Answer, Client};
 
 pub use super::judged as test;
 

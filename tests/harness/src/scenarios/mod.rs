@@ -30,12 +30,12 @@ use std::pin::Pin;
 
 use crate::build::launch::Launch;
 use crate::report::Verdict;
-use crate::request::failure::{TestError, TestResult};
 use crate::service::Stopped;
 use anyhow::Context as _;
 use tokio::task::JoinHandle;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::Server;
+use workshop_requests::failure::{TestError, TestResult};
 
 pub use stage::{Context, Stage};
 

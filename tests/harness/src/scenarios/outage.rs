@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{Place, Played, Scenario, When};
-use crate::request::failure::Failure;
-use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use workshop_base::wait;
+use workshop_requests::failure::Failure;
+use workshop_requests::http::{Answer, Client};
 
 pub use super::judged as test;
 

@@ -15,10 +15,10 @@ use super::{LOG_LINES, Place, Played, Scenario, When, verdict};
 use crate::build::copies::Copy;
 use crate::build::launch::{BuildError, Launch, Profile};
 use crate::build::{self, nginx};
-use crate::request::failure::{Failure, TestError};
-use crate::request::http::Client;
 use crate::scenarios::ContractTest;
 use crate::service::{Service, Settings};
+use workshop_requests::failure::{Failure, TestError};
+use workshop_requests::http::Client;
 
 pub use super::asked as test;
 

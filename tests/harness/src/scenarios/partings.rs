@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use super::outage::settled;
 use super::{Place, Played, Scenario, When, stage};
-use crate::request::failure::Failure;
-use crate::request::http::Client;
-use crate::request::socket::Socket;
 use crate::scenarios::ContractTest;
 use crate::service::{PeerSettings, Service, Settings};
 use workshop_base::language::Language;
 use workshop_base::{open_files, process, wait};
+use workshop_requests::failure::Failure;
+use workshop_requests::http::Client;
+use workshop_requests::socket::Socket;
 
 pub use super::judged as test;
 

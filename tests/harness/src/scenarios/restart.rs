@@ -11,11 +11,11 @@ use super::outage::works;
 use super::silence::{ANSWER_LIMIT_IN_TROUBLE, Answers, SHORT_TIMEOUT};
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, Stage, When};
-use crate::request::failure::Failure;
-use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use workshop_base::{process, wait};
+use workshop_requests::failure::Failure;
+use workshop_requests::http::{Answer, Client};
 
 pub use super::judged as test;
 

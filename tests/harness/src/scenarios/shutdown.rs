@@ -13,11 +13,11 @@ use super::outage::settled;
 use super::silence::{lock_the_records, read, read_until_all_work, wait_for_waiting};
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, Stage, When, judge_all, large};
-use crate::request::failure::Failure;
-use crate::request::http::{Answer, Client, Download};
 use crate::scenarios::ContractTest;
 use crate::service::{Service, sockets};
 use workshop_base::wait;
+use workshop_requests::failure::Failure;
+use workshop_requests::http::{Answer, Client, Download};
 
 pub use super::judged as test;
 

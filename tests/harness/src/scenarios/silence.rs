@@ -9,10 +9,10 @@ use sqlx::{Connection, Executor, Postgres, Transaction};
 use super::outage::{RECOVERY_LIMIT, works};
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, Stage, When};
-use crate::request::failure::Failure;
-use crate::request::http::{Answer, Client};
 use crate::scenarios::ContractTest;
 use workshop_base::wait;
+use workshop_requests::failure::Failure;
+use workshop_requests::http::{Answer, Client};
 
 pub use super::judged as test;
 

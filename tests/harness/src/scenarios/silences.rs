@@ -12,8 +12,8 @@ use super::outage::{settled, works};
 use super::silence::{Answers, lock_the_records, read, read_until_all_work, wait_for_waiting};
 use super::stage::database_trouble;
 use super::{Place, Played, Scenario, Stage, When};
-use crate::request::http::{Body, Client};
 use crate::scenarios::ContractTest;
+use workshop_requests::http::{Body, Client};
 
 pub use super::judged as test;
 

@@ -13,12 +13,12 @@ use workshop_postgres::datasets::{DataSet, RunDatabase};
 
 use super::{LOG_LINES, Place, Played, judge_all, outage, verdict};
 use crate::report::Verdict;
-use crate::request::failure::Failure;
-use crate::request::http::Client;
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::upstream::Upstream;
 use crate::service::{Service, Settings, StartError, Stopped};
+use workshop_requests::failure::Failure;
+use workshop_requests::http::Client;
 
 /// Few connections, so that a pool that is not kept to shows at once.
 const POOL_SIZE: u16 = 4;

@@ -8,10 +8,10 @@ use anyhow::Context as _;
 
 use super::outage::ask_until;
 use super::{Context, Judging, Scenario, When, asked, stage};
-use crate::request::failure::{Failure, TestResult};
-use crate::request::http::Answer;
 use crate::service::upstream::{Conduct, Upstream};
 use crate::service::{PriceSettings, Settings};
+use workshop_requests::failure::{Failure, TestResult};
+use workshop_requests::http::Answer;
 
 /// `DATABASE_TIMEOUT_MS`: longer than a request with a price may take.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);

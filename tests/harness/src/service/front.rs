@@ -4,10 +4,10 @@ use std::path::Path;
 
 use crate::build::Launch;
 use crate::nginx::Nginx;
-use crate::request::failure::TestError;
 use crate::service::{Service, Settings};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
+use workshop_requests::failure::TestError;
 
 /// What runs in front of a service, and beside it.
 pub struct Front {

@@ -17,8 +17,8 @@ use workshop_base::outcome::Trouble;
 use workshop_base::{files, scratch, wait};
 
 use super::{die_with_the_tool, free_address};
-use crate::request::failure::{Failure, TestError};
-use crate::request::http::Client;
+use workshop_requests::failure::{Failure, TestError};
+use workshop_requests::http::Client;
 
 pub use crate::build::nginx::{FOLDER, Lack, Program};
 

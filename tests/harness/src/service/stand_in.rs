@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::request::failure::{Failure, TestError};
+use workshop_requests::failure::{Failure, TestError};
 
 /// The longest that a test waits for a request to arrive.
 const PATIENCE: Duration = Duration::from_secs(5);

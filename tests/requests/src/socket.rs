@@ -10,8 +10,8 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::request::failure::{Failure, TestResult};
-use crate::request::http::{Answer, Client, Upgraded};
+use crate::failure::{Failure, TestResult};
+use crate::http::{Answer, Client, Upgraded};
 use workshop_base::wait;
 
 pub use tokio_tungstenite::tungstenite::protocol::Message;

@@ -2,8 +2,8 @@
 
 use std::io::Cursor;
 
-use crate::request::failure::Failure;
-use crate::request::http::Answer;
+use crate::failure::Failure;
+use crate::http::Answer;
 
 /// What an image says of the code in it, and of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

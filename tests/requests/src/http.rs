@@ -9,7 +9,7 @@ use reqwest::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::request::failure::{Failure, TestResult};
+use crate::failure::{Failure, TestResult};
 
 /// The longest that a test waits for a whole answer.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);

@@ -1,31 +1,13 @@
 """Starts the service."""
 
-import sys
+from serving import start
 
-import uvicorn
-
-from .settings import InvalidSettings, Settings
+from .settings import Settings
 
 
 def main() -> None:
-    try:
-        settings = Settings.from_environment()
-    except InvalidSettings as wrong:
-        # No bug: the reader gets a sentence, not a stack trace.
-        sys.exit(str(wrong))
-    uvicorn.run(
-        "contacts.service:service",
-        factory=True,
-        host=settings.address,
-        port=settings.port,
-        loop="uvloop",
-        http="httptools",
-        ws="none",
-        log_level=settings.log_level,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=3,
-    )
+    settings = start.read(Settings.from_environment)
+    start.serve("contacts.service:service", settings.address, settings.port, settings.log_level, http="httptools")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import logging
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import asyncpg
 
@@ -17,27 +18,10 @@ _log = logging.getLogger("uvicorn.error")
 _OUTAGE = re.compile("53300|55000|57014|42P01|08|28|3D|57P")
 _PAUSE = 0.5
 
-# Each statement changes nothing where it has run before. Of two services that start at the same time, one waits for the other.
-_SCHEMA = """
-SELECT pg_advisory_xact_lock(7263016);
-CREATE TABLE IF NOT EXISTS books (
-    owner text PRIMARY KEY,
-    life uuid NOT NULL DEFAULT gen_random_uuid(),
-    revision bigint NOT NULL DEFAULT 0
-);
-CREATE TABLE IF NOT EXISTS contacts (
-    owner text NOT NULL REFERENCES books,
-    name text NOT NULL,
-    uid text NOT NULL,
-    etag text NOT NULL,
-    revision bigint NOT NULL,
-    changed timestamptz NOT NULL,
-    vcard text,
-    PRIMARY KEY (owner, name)
-);
-CREATE UNIQUE INDEX IF NOT EXISTS contacts_uid ON contacts (owner, uid) WHERE vcard IS NOT NULL;
-CREATE INDEX IF NOT EXISTS contacts_revision ON contacts (owner, revision);
-"""
+# The tables of the service in Kotlin. Each statement changes nothing where it has run before.
+_SCHEMA = Path(__file__).parents[2] / "contacts-kotlin/src/main/resources/migrations/0001_create_the_address_books.sql"
+# Of two services that start at the same time, one waits for the other.
+_LOCK = "SELECT pg_advisory_xact_lock(7263016)"
 
 
 class DatabaseUnavailable(Exception):
@@ -103,7 +87,8 @@ class Database:
                     connection = await asyncpg.connect(self._settings.database_url)
                     try:
                         async with connection.transaction():
-                            await connection.execute(_SCHEMA)
+                            await connection.execute(_LOCK)
+                            await connection.execute(_SCHEMA.read_text())
                     finally:
                         await connection.close()
                 self.is_up_to_date = True

@@ -5,11 +5,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from serving.settings import InvalidSettings, database_url, log_level, number
+
 _NAME = re.compile("[a-z0-9-]{1,32}")
-
-
-class InvalidSettings(Exception):
-    """A variable that stops the start, as one sentence for the person who set it."""
 
 
 @dataclass(frozen=True)
@@ -29,29 +27,14 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
         return cls(
             address=environment.get("ADDRESS", "127.0.0.1"),
-            port=_number(environment, "PORT", 8080, range(65_536)),
-            pool_size=_number(environment, "DATABASE_POOL_SIZE", 10, range(1, 1_001)),
-            database_timeout=_number(environment, "DATABASE_TIMEOUT_MS", 1_000, range(250, 3_600_001)) / 1_000,
-            migration_timeout=_number(environment, "MIGRATION_TIMEOUT_MS", 600_000, range(250, 3_600_001)) / 1_000,
-            log_level=_log_level(environment),
+            port=number(environment, "PORT", 8080, range(65_536)),
+            pool_size=number(environment, "DATABASE_POOL_SIZE", 10, range(1, 1_001)),
+            database_timeout=number(environment, "DATABASE_TIMEOUT_MS", 1_000, range(250, 3_600_001)) / 1_000,
+            migration_timeout=number(environment, "MIGRATION_TIMEOUT_MS", 600_000, range(250, 3_600_001)) / 1_000,
+            log_level=log_level(environment),
             users=_users(environment),
-            database_url=_database_url(environment),
+            database_url=database_url(environment),
         )
-
-
-def _number(environment: Mapping[str, str], name: str, default: int, allowed: range) -> int:
-    text = environment.get(name)
-    if text is None:
-        return default
-    if not text.isdecimal() or int(text) not in allowed:
-        least, most = allowed[0], allowed[-1]
-        raise InvalidSettings(f'{name} must be a whole number from {least} to {most}, but is "{text}".')
-    return int(text)
-
-
-def _log_level(environment: Mapping[str, str]) -> str:
-    level = environment.get("LOG_LEVEL", "warn").lower()
-    return {"warn": "warning"}.get(level, level)
 
 
 def _users(environment: Mapping[str, str]) -> dict[str, str]:
@@ -62,10 +45,3 @@ def _users(environment: Mapping[str, str]) -> dict[str, str]:
         # The sentence does not repeat what is read here: it is secret.
         raise InvalidSettings("CONTACTS_USERS must be name:password,name:password (names of a-z, 0-9 and hyphens, each once).")
     return users
-
-
-def _database_url(environment: Mapping[str, str]) -> str:
-    url = environment.get("DATABASE_URL", "")
-    if not url.startswith(("postgres://", "postgresql://")):
-        raise InvalidSettings("DATABASE_URL must be of the shape postgres://user:password@host:port/database.")
-    return url

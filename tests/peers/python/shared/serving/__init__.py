@@ -1,0 +1,1 @@
+"""What the services in Python have in common: reading settings, and starting."""

@@ -55,6 +55,9 @@ pub struct Peer {
     pub ships: Vec<String>,
     /// The suites that judge it.
     pub suites: Vec<String>,
+    /// The tests of these suites that judge it, where it keeps a part of them only. Empty: all.
+    #[serde(default)]
+    pub tests: Vec<String>,
     /// How it can be set up, each under the name of a target.
     pub targets: BTreeMap<String, SetUp>,
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use sqlx::{Connection, PgConnection, Row};
 
 use crate::cards::card;
-use crate::client::{AddressBook, etag, path};
-use crate::multistatus::{CARDDAV, expect_rule};
+use crate::client::{AddressBook, card_element, etag, path, prop};
+use crate::multistatus::{CARDDAV, Multistatus, expect_rule};
 use workshop_base::wait;
 use workshop_harness::contract::{
     Answer, Context, Failure, TestError, TestResult, expect, has_status,
@@ -224,11 +224,27 @@ pub async fn a_delete_can_name_the_tag(context: &Context) -> TestResult {
     Ok(())
 }
 
+/// A client that asks for many contacts is told that this one is not there.
+async fn expect_missing(ada: &AddressBook, name: &str) -> TestResult {
+    let path = path(name);
+    let href = format!("{}<D:href>{path}</D:href>", prop(&["D:getetag"]));
+    let answer = ada
+        .report(&card_element("addressbook-multiget", &href))
+        .await?;
+    let status = Multistatus::of(&answer)?.at(&path)?.status;
+    expect(
+        status == Some(404),
+        format!("404 for {path}"),
+        format!("{status:?}"),
+    )
+}
+
 pub async fn a_deleted_contact_can_be_created_again(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let name = "again.vcf";
     let tag = ada.keep(name, &card("again", "1")).await?;
     ada.delete(name).await?.expect_status(204)?;
+    expect_missing(&ada, name).await?;
     // What is gone has no tag any more, and its UID is free.
     ada.with("If-Match", &tag)
         .put(name, &card("again", "2"))

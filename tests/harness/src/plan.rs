@@ -40,7 +40,7 @@ impl Phase {
     }
 
     /// The tests of this phase that are among these.
-    pub(crate) fn some(&self, tests: &[String]) -> Option<Phase> {
+    pub fn some(&self, tests: &[String]) -> Option<Phase> {
         Phase::of(&self.suites, |_, test| {
             tests.iter().any(|name| name == test.name)
         })

@@ -213,7 +213,14 @@ pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::
 pub fn phases_of_peer(name: &str) -> anyhow::Result<Vec<Phase>> {
     let (_, peer, set_up) = peer::named(name).context("there is no such peer")?;
     let suites: Vec<&str> = peer.suites(set_up).iter().map(String::as_str).collect();
-    plan::phases(workshop_suites::all(), &suites, &suites)
+    let phases = plan::phases(workshop_suites::all(), &suites, &suites)?;
+    if peer.tests.is_empty() {
+        return Ok(phases);
+    }
+    Ok(phases
+        .iter()
+        .filter_map(|phase| phase.some(&peer.tests))
+        .collect())
 }
 
 /// Judges what needs no service: a form, or all katas.
@@ -308,4 +315,23 @@ fn next_step(catalogue: &Catalogue, target: Target, report: &Report) -> String {
         _ => format!("just run {target} to try the request by hand"),
     };
     format!("next: {}", paint(Style::Strong, next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_names_tests_is_judged_by_each_of_them() {
+        for peer in peer::all().iter().filter(|peer| !peer.tests.is_empty()) {
+            for name in peer.targets.keys() {
+                let phases = phases_of_peer(name).unwrap_or_default();
+                let judging: Vec<&str> = phases
+                    .iter()
+                    .flat_map(|phase| phase.tests().map(|test| test.name))
+                    .collect();
+                assert_eq!(judging, peer.tests, "{name}");
+            }
+        }
+    }
 }

@@ -16,37 +16,13 @@ mod writing;
 
 use workshop_harness::contract::contract_tests;
 
-use discovery::{
-    a_client_finds_its_address_book, a_password_is_asked_for_before_all_else,
-    a_path_that_is_not_there_answers_404, a_propfind_answers_what_it_asks_for,
-    a_propfind_needs_a_finite_depth, a_wrong_method_is_told_the_right_ones,
-    all_properties_can_be_asked_for, health_and_ready_need_no_password,
-    options_tell_what_the_service_can, the_paths_of_another_user_are_forbidden,
-};
-use faults::{a_kill_loses_neither_contacts_nor_tokens, without_a_database_it_answers_503};
-use harm::{
-    a_full_disk_answers_507, a_vcard_that_is_too_large_answers_413,
-    another_type_than_a_vcard_answers_415, what_is_no_vcard_is_refused,
-    xml_that_could_do_harm_is_refused,
-};
-use reading::{
-    a_client_that_has_it_already_is_told_so, a_contact_comes_back_byte_for_byte,
-    a_contact_needs_a_usable_name,
-};
-use reports::{
-    a_multiget_answers_every_path, a_query_finds_by_text, a_query_says_when_there_is_more,
-    an_unknown_report_or_filter_is_refused,
-};
-use syncing::{
-    a_change_that_is_committed_late_is_not_missed, a_client_that_syncs_all_the_time_misses_nothing,
-    a_sync_in_pages_tells_everything_once, a_sync_tells_what_has_changed,
-    a_token_that_was_never_given_is_refused,
-};
-use writing::{
-    a_delete_can_name_the_tag, a_deleted_contact_can_be_created_again, a_put_can_name_the_tag,
-    a_put_creates_and_replaces, a_uid_belongs_to_one_contact, of_two_that_create_one_does,
-    of_two_writers_with_the_same_tag_one_wins, two_writers_that_wait_for_each_other_lose_nothing,
-};
+use discovery::*;
+use faults::*;
+use harm::*;
+use reading::*;
+use reports::*;
+use syncing::*;
+use writing::*;
 
 contract_tests! {
     contacts: [

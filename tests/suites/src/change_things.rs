@@ -14,7 +14,7 @@ use workshop_base::wait;
 use workshop_harness::contract::{
     Answer, Context, Failure, TestResult, contract_tests, expect, expect_each, has_status,
 };
-use workshop_harness::first_start::{FirstStart, SCHEMA};
+use workshop_harness::first_start::{FirstStart, Hindered, SCHEMA};
 use workshop_harness::http::Body;
 
 contract_tests! {
@@ -478,47 +478,43 @@ async fn many_visits_at_once_are_all_or_nothing(context: &Context) -> TestResult
     )
 }
 
+fn expect_alive_and_not_ready(service: &Hindered) -> TestResult {
+    expect_each([&service.health_meanwhile], has_status(200))?;
+    expect_each([&service.ready_meanwhile], crate::expect_no_database)
+}
+
+fn expect_ready_soon_after(service: &Hindered, what: &str) -> TestResult {
+    let (limit, took) = (READY_LIMIT, service.took);
+    expect_each([&service.ready], |answer| {
+        answer.expect_status(200)?.expect(
+            took <= limit,
+            format!("ready {} s after {what}", limit.as_secs()),
+            format!("ready after {:.1} s", took.as_secs_f64()),
+        )
+    })
+}
+
 fn a_service_without_a_database_is_alive_and_not_ready(watched: &FirstStart) -> TestResult {
-    let alone = &watched.alone;
-    expect_each([&alone.health_without], has_status(200))?;
-    expect_each([&alone.ready_without], crate::expect_no_database)
+    expect_alive_and_not_ready(&watched.alone)
 }
 
 fn it_is_ready_soon_after_its_database_has_come(watched: &FirstStart) -> TestResult {
-    let (limit, took) = (READY_LIMIT, watched.alone.took);
-    expect_each([&watched.alone.ready], |answer| {
-        answer.expect_status(200)?.expect(
-            took <= limit,
-            format!("ready {} s after the database has come", limit.as_secs()),
-            format!("ready after {:.1} s", took.as_secs_f64()),
-        )
-    })
+    expect_ready_soon_after(&watched.alone, "the database has come")
 }
 
 fn a_migration_that_fails_is_tried_again_until_it_works(watched: &FirstStart) -> TestResult {
-    let failing = &watched.failing;
-    expect_each([&failing.health_meanwhile], has_status(200))?;
-    expect_each([&failing.ready_meanwhile], crate::expect_no_database)?;
+    expect_alive_and_not_ready(&watched.failing)?;
     expect(
-        failing.logged,
+        watched.logged,
         "a line of the log that says which table the migration could not create",
         "none",
     )?;
-    let (limit, took) = (READY_LIMIT, failing.took);
-    expect_each([&failing.ready], |answer| {
-        answer.expect_status(200)?.expect(
-            took <= limit,
-            format!("ready {} s after the migration can run", limit.as_secs()),
-            format!("ready after {:.1} s", took.as_secs_f64()),
-        )
-    })
+    expect_ready_soon_after(&watched.failing, "the migration can run")
 }
 
 fn a_migration_whose_line_falls_silent_is_tried_again(watched: &FirstStart) -> TestResult {
-    let silenced = &watched.silenced;
-    expect_each([&silenced.health_meanwhile], has_status(200))?;
-    expect_each([&silenced.ready_meanwhile], crate::expect_no_database)?;
-    expect_each([&silenced.ready], has_status(200))
+    expect_alive_and_not_ready(&watched.silenced)?;
+    expect_each([&watched.silenced.ready], has_status(200))
 }
 
 fn services_that_wait_for_a_migration_are_alive_and_not_ready(watched: &FirstStart) -> TestResult {

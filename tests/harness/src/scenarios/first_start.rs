@@ -45,11 +45,12 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         on_an_empty_database(place, watch_silenced),
         on_an_empty_database(place, watch_together),
     );
-    let (alone, failing, silenced, together) = (alone?, failing?, silenced?, together?);
+    let (alone, (failing, logged), silenced, together) = (alone?, failing?, silenced?, together?);
     let log = [&*alone.log, &failing.log, &silenced.log, &together.log].join("\n");
     let seen = FirstStart {
         alone,
         failing,
+        logged,
         silenced,
         together,
     };
@@ -63,56 +64,28 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
 #[derive(Debug)]
 pub struct FirstStart {
     /// The one that was started without a database.
-    pub alone: Alone,
+    pub alone: Hindered,
     /// The one whose migrations fail at first.
-    pub failing: Failing,
-    /// The one whose line falls silent while it migrates.
-    pub silenced: Silenced,
+    pub failing: Hindered,
+    /// Whether the log of that one has named the table that could not be created.
+    pub logged: bool,
+    /// The one whose line falls silent while it migrates: its connection is lost without a word, and new ones work.
+    pub silenced: Hindered,
     /// The two that were started at the same time.
     pub together: Together,
 }
 
-/// An instance that starts, and then its database comes.
+/// An instance that cannot migrate, until what is in its way is gone.
 #[derive(Debug)]
-pub struct Alone {
-    /// `GET /health` while there was no database.
-    pub health_without: Result<Answer, Failure>,
-    /// `GET /ready` while there was no database.
-    pub ready_without: Result<Answer, Failure>,
-    /// `GET /ready` once it was there: the first 200, or the last answer before the limit.
-    pub ready: Result<Answer, Failure>,
-    /// From the database's coming to that answer.
-    pub took: Duration,
-    /// The end of its log.
-    log: String,
-}
-
-/// An instance whose migrations fail, until what is in their way is gone.
-#[derive(Debug)]
-pub struct Failing {
-    /// `GET /health` while they failed.
+pub struct Hindered {
+    /// `GET /health` while it was in the way.
     pub health_meanwhile: Result<Answer, Failure>,
-    /// `GET /ready` while they failed.
+    /// `GET /ready` while it was in the way.
     pub ready_meanwhile: Result<Answer, Failure>,
     /// `GET /ready` once it was gone: the first 200, or the last answer before the limit.
     pub ready: Result<Answer, Failure>,
     /// From then to that answer.
     pub took: Duration,
-    /// Whether the log has named the table that could not be created.
-    pub logged: bool,
-    /// The end of its log.
-    log: String,
-}
-
-/// An instance whose line falls silent while it migrates: its connection is lost without a word, and new ones work.
-#[derive(Debug)]
-pub struct Silenced {
-    /// `GET /health` when the line had fallen silent.
-    pub health_meanwhile: Result<Answer, Failure>,
-    /// `GET /ready` at that time.
-    pub ready_meanwhile: Result<Answer, Failure>,
-    /// `GET /ready`: the first 200, or the last answer before the limit.
-    pub ready: Result<Answer, Failure>,
     /// The end of its log.
     log: String,
 }
@@ -197,6 +170,26 @@ impl Instance {
         }
     }
 
+    /// Asks it while something is in its way, until that is gone and it is ready, and stops it.
+    async fn hindered(
+        self,
+        gone: impl Future<Output = sqlx::Result<()>>,
+    ) -> anyhow::Result<Hindered> {
+        let (health_meanwhile, ready_meanwhile) =
+            tokio::join!(self.get("/health"), self.get("/ready"));
+        gone.await?;
+        let possible = Instant::now();
+        let ready = self.ready().await;
+        let took = possible.elapsed();
+        Ok(Hindered {
+            health_meanwhile,
+            ready_meanwhile,
+            ready,
+            took,
+            log: self.stop().await,
+        })
+    }
+
     /// Stops it, and gives the end of its log.
     async fn stop(self) -> String {
         let log = self.log();
@@ -208,46 +201,29 @@ impl Instance {
     }
 }
 
-async fn watch_alone(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Alone> {
+async fn watch_alone(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Hindered> {
     let proxy = DatabaseProxy::start(database.url()).await?;
     proxy.cut().await;
     let instance = Instance::start(place, proxy.url()).await?;
-    let (health_without, ready_without) =
-        tokio::join!(instance.get("/health"), instance.get("/ready"));
-    proxy.restore().await;
-    let restored = Instant::now();
-    let ready = instance.ready().await;
-    let took = restored.elapsed();
-    Ok(Alone {
-        health_without,
-        ready_without,
-        ready,
-        took,
-        log: instance.stop().await,
-    })
+    let restored = async {
+        proxy.restore().await;
+        Ok(())
+    };
+    instance.hindered(restored).await
 }
 
-async fn watch_failing(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Failing> {
+async fn watch_failing(
+    place: &Place<'_>,
+    database: &RunDatabase,
+) -> anyhow::Result<(Hindered, bool)> {
     let mut own = database.connect().await?;
     // Each table has a type of its name, so there can be no other.
     own.execute("CREATE TYPE records AS ENUM ()").await?;
     let instance = Instance::start(place, database.url()).await?;
     let logged = async || names_the_table(&instance.log());
     let logged = wait::last_within(RECOVERY_LIMIT, logged, |logged| *logged).await;
-    let (health_meanwhile, ready_meanwhile) =
-        tokio::join!(instance.get("/health"), instance.get("/ready"));
-    own.execute("DROP TYPE records").await?;
-    let possible = Instant::now();
-    let ready = instance.ready().await;
-    let took = possible.elapsed();
-    Ok(Failing {
-        health_meanwhile,
-        ready_meanwhile,
-        ready,
-        took,
-        logged,
-        log: instance.stop().await,
-    })
+    let dropped = async { own.execute("DROP TYPE records").await.map(drop) };
+    Ok((instance.hindered(dropped).await?, logged))
 }
 
 /// Whether `records` is in this log, in whatever quotes PostgreSQL's language has, and not as part of a path, a module or a package.
@@ -256,7 +232,7 @@ fn names_the_table(log: &str) -> bool {
     found.any(|(at, _)| !log[..at].ends_with(['/', ':', '.', '_']))
 }
 
-async fn watch_silenced(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Silenced> {
+async fn watch_silenced(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Hindered> {
     let proxy = DatabaseProxy::start(database.url()).await?;
     let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
     let creating = Creating::begin(&mut holder).await?;
@@ -267,16 +243,7 @@ async fn watch_silenced(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
     let instance = Instance::start_with(place, proxy.url(), settings).await?;
     creating.waiting(&mut watcher, 1).await?;
     proxy.lose();
-    let (health_meanwhile, ready_meanwhile) =
-        tokio::join!(instance.get("/health"), instance.get("/ready"));
-    creating.rollback().await?;
-    let ready = instance.ready().await;
-    Ok(Silenced {
-        health_meanwhile,
-        ready_meanwhile,
-        ready,
-        log: instance.stop().await,
-    })
+    instance.hindered(creating.rollback()).await
 }
 
 async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Together> {

@@ -9,9 +9,7 @@ use tokio::sync::watch;
 
 use super::outage::works;
 use super::silence::{ANSWER_LIMIT_IN_TROUBLE, Answers, SHORT_TIMEOUT};
-use super::stage::database_trouble;
-use super::{Place, Played, Scenario, Stage, When};
-use crate::scenarios::ContractTest;
+use super::{Scenario, Stage, When};
 use crate::service::proxy::DatabaseProxy;
 use workshop_base::{process, wait};
 use workshop_requests::failure::Failure;
@@ -27,15 +25,8 @@ pub const RECOVERY_LIMIT: Duration = Duration::from_secs(8);
 const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 
 pub static SCENARIO: Scenario = Scenario::new("restart", When::Waiting, |place, tests| {
-    Box::pin(play(place, tests))
+    Box::pin(place.watched(SHORT_TIMEOUT, Restart::watch, tests))
 });
-
-async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    let stage = place.stage(SHORT_TIMEOUT).await?;
-    let restart = Restart::watch(&stage).await;
-    let restart = restart.map_err(|error| database_trouble(error.into()))?;
-    stage.judged(&restart, tests).await
-}
 
 /// Ends the service's sessions as a server does that stops, and then is not there: the proxy's port refuses connections.
 async fn stop_the_database(stage: &Stage) -> sqlx::Result<()> {

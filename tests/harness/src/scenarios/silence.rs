@@ -7,9 +7,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor, Postgres, Transaction};
 
 use super::outage::{RECOVERY_LIMIT, works};
-use super::stage::database_trouble;
-use super::{Place, Played, Scenario, Stage, When};
-use crate::scenarios::ContractTest;
+use super::{Scenario, Stage, When};
 use workshop_base::wait;
 use workshop_requests::failure::Failure;
 use workshop_requests::http::{Answer, Client};
@@ -26,15 +24,8 @@ pub const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
 pub const ANSWER_LIMIT_IN_TROUBLE: Duration = Duration::from_millis(2 * 400 + 3000);
 
 pub static SCENARIO: Scenario = Scenario::new("silence", When::Waiting, |place, tests| {
-    Box::pin(play(place, tests))
+    Box::pin(place.watched(SHORT_TIMEOUT, Silence::watch, tests))
 });
-
-async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    let stage = place.stage(SHORT_TIMEOUT).await?;
-    let silence = Silence::watch(&stage).await;
-    let silence = silence.map_err(|error| database_trouble(error.into()))?;
-    stage.judged(&silence, tests).await
-}
 
 /// The answers to reads that were sent at the same time: of the ids 1, 2, 3, …
 pub type Answers = Vec<Result<Answer, Failure>>;

@@ -10,9 +10,7 @@ use workshop_base::wait;
 
 use super::outage::{settled, works};
 use super::silence::{Answers, lock_the_records, read, read_until_all_work, wait_for_waiting};
-use super::stage::database_trouble;
-use super::{Place, Played, Scenario, Stage, When};
-use crate::scenarios::ContractTest;
+use super::{Scenario, Stage, When};
 use workshop_requests::http::{Body, Client};
 
 pub use super::judged as test;
@@ -33,15 +31,8 @@ const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 const OTHER_PATHS: [&str; 3] = ["/ready", "/records?limit=10", "/records/export"];
 
 pub static SCENARIO: Scenario = Scenario::new("silences", When::Waiting, |place, tests| {
-    Box::pin(play(place, tests))
+    Box::pin(place.watched(TIMEOUT, Silences::watch, tests))
 });
-
-async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    let stage = place.stage(TIMEOUT).await?;
-    let silences = Silences::watch(&stage).await;
-    let silences = silences.map_err(|error| database_trouble(error.into()))?;
-    stage.judged(&silences, tests).await
-}
 
 /// What a service did while its line fell silent again and again, and afterwards.
 #[derive(Debug)]

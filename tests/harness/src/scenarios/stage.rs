@@ -86,6 +86,19 @@ impl Place<'_> {
         self.stage_with(settings(timeout)).await
     }
 
+    /// Starts the service with this `DATABASE_TIMEOUT_MS`, watches it, and has the tests judge what was seen.
+    pub async fn watched<T: Any>(
+        &self,
+        timeout: Duration,
+        watch: impl AsyncFnOnce(&Stage) -> sqlx::Result<T>,
+        tests: &[&ContractTest],
+    ) -> anyhow::Result<Played> {
+        let stage = self.stage(timeout).await?;
+        let seen = watch(&stage).await;
+        let seen = seen.map_err(|error| database_trouble(error.into()))?;
+        stage.judged(&seen, tests).await
+    }
+
     /// Starts the service with these settings, on a database of its own.
     pub async fn stage_with(&self, mut settings: Settings) -> anyhow::Result<Stage> {
         let database = RunDatabase::create(self.server, self.workspace, DataSet::Small).await?;

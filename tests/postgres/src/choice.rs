@@ -5,6 +5,8 @@
 
 use std::path::PathBuf;
 
+use futures_util::future::LocalBoxFuture;
+
 use crate::server::Server;
 use crate::settings::{Provider, Settings};
 use crate::url;
@@ -20,21 +22,26 @@ pub fn file(workspace: &Workspace) -> PathBuf {
 
 impl Server {
     /// The server of this checkout: found running, restarted, or made.
-    pub async fn ensure(workspace: &Workspace) -> anyhow::Result<Server> {
-        Self::ensure_with(workspace, &Settings::from_env()?).await
+    pub fn ensure<'f>(workspace: &'f Workspace) -> LocalBoxFuture<'f, anyhow::Result<Server>> {
+        Box::pin(async move { Self::ensure_with(workspace, &Settings::from_env()?).await })
     }
 
     /// As [`Server::ensure`], with settings from elsewhere than the environment.
-    pub async fn ensure_with(workspace: &Workspace, settings: &Settings) -> anyhow::Result<Server> {
-        let _turn = turn(workspace).await?;
-        match (settings.provider, &settings.url) {
-            (Some(Provider::Url) | None, Some(url)) => url::ensure(url, workspace).await,
-            (Some(Provider::Docker), _) => docker::ensure(settings, workspace).await,
-            (Some(Provider::Embedded | Provider::Url), _) => {
-                embedded::ensure(settings, workspace).await
+    pub fn ensure_with<'f>(
+        workspace: &'f Workspace,
+        settings: &'f Settings,
+    ) -> LocalBoxFuture<'f, anyhow::Result<Server>> {
+        Box::pin(async move {
+            let _turn = turn(workspace).await?;
+            match (settings.provider, &settings.url) {
+                (Some(Provider::Url) | None, Some(url)) => url::ensure(url, workspace).await,
+                (Some(Provider::Docker), _) => docker::ensure(settings, workspace).await,
+                (Some(Provider::Embedded | Provider::Url), _) => {
+                    embedded::ensure(settings, workspace).await
+                }
+                (None, None) => first_that_can(workspace, settings).await,
             }
-            (None, None) => first_that_can(workspace, settings).await,
-        }
+        })
     }
 }
 

@@ -1,6 +1,8 @@
 //! A server of ours on another machine, whose port is one of this machine's as well: somebody else starts it, and keeps the tunnel
 //! between the two ports.
 
+use futures_util::future::LocalBoxFuture;
+
 use workshop_base::outcome::Trouble;
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;
@@ -52,23 +54,29 @@ impl Elsewhere {
     }
 
     /// The server, once it answers at the end of the tunnel; `place` is where it runs, for people.
-    pub async fn server(&self, workspace: &Workspace, place: &str) -> anyhow::Result<Server> {
-        let address = Address::ours("127.0.0.1", self.port, USER, &self.password)?;
-        let url = address.maintenance_url();
-        let what = format!("the database on {place}");
-        let connected = wait::within_saying(START_LIMIT, &what, async || {
-            connection::connect(&url).await.ok()
-        });
-        let Some(mut connection) = connected.await else {
-            return Trouble::new(format!("the database on {place} does not answer"))
-                .expected("PostgreSQL at the other end of a tunnel through ssh")
-                .next("run it again")
-                .err();
-        };
-        let facts = connection::facts(&mut connection).await?;
-        let found = (connection, facts);
-        let server = Server::found(Provider::Url, workspace, address, found, Files::OutOfSight);
-        Ok(server.await.noted(format!("through ssh from {place}")))
+    pub fn server<'f>(
+        &'f self,
+        workspace: &'f Workspace,
+        place: &'f str,
+    ) -> LocalBoxFuture<'f, anyhow::Result<Server>> {
+        Box::pin(async move {
+            let address = Address::ours("127.0.0.1", self.port, USER, &self.password)?;
+            let url = address.maintenance_url();
+            let what = format!("the database on {place}");
+            let connected = wait::within_saying(START_LIMIT, &what, async || {
+                connection::connect(&url).await.ok()
+            });
+            let Some(mut connection) = connected.await else {
+                return Trouble::new(format!("the database on {place} does not answer"))
+                    .expected("PostgreSQL at the other end of a tunnel through ssh")
+                    .next("run it again")
+                    .err();
+            };
+            let facts = connection::facts(&mut connection).await?;
+            let found = (connection, facts);
+            let server = Server::found(Provider::Url, workspace, address, found, Files::OutOfSight);
+            Ok(server.await.noted(format!("through ssh from {place}")))
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use futures_util::future::BoxFuture;
 use sqlx::PgConnection;
 
 use crate::connection::{self, Address, Facts};
@@ -126,18 +127,22 @@ impl Server {
     }
 
     /// A connection to one of its databases.
-    pub async fn connect(&self, database: &str) -> anyhow::Result<PgConnection> {
-        let place = self.address.place();
-        connection::connect(&self.url(database))
-            .await
-            .with_context(|| format!("cannot connect to the database {database} on {place}"))
+    pub fn connect<'f>(&'f self, database: &'f str) -> BoxFuture<'f, anyhow::Result<PgConnection>> {
+        Box::pin(async move {
+            let place = self.address.place();
+            connection::connect(&self.url(database))
+                .await
+                .with_context(|| format!("cannot connect to the database {database} on {place}"))
+        })
     }
 
     /// A connection to the database that is there anyway.
-    pub async fn connect_for_maintenance(&self) -> anyhow::Result<PgConnection> {
-        connection::connect(&self.maintenance_url())
-            .await
-            .with_context(|| format!("cannot connect to {:?}", self.address))
+    pub fn connect_for_maintenance<'f>(&'f self) -> BoxFuture<'f, anyhow::Result<PgConnection>> {
+        Box::pin(async move {
+            connection::connect(&self.maintenance_url())
+                .await
+                .with_context(|| format!("cannot connect to {:?}", self.address))
+        })
     }
 
     /// The bytes free on the disk that holds the databases; `None` when that cannot be known (the provider `url`).

@@ -32,7 +32,7 @@ type ImageSizes = BTreeMap<String, BTreeMap<usize, f64>>;
 pub async fn begin<'a>(
     lab: &'a Lab<'a>,
     asked: &'a Asked,
-    plan: &str,
+    plan: &'a str,
 ) -> anyhow::Result<Experiment<'a>> {
     let mut experiment = Experiment::begin(lab, asked, plan).await?;
     experiment.show_load(&path(LENGTHS[0]));

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context;
+use async_trait::async_trait;
 
 use crate::tables::contacts as tables;
 use book::CONNECTIONS;
@@ -272,6 +273,7 @@ impl Books {
     }
 }
 
+#[async_trait(?Send)]
 impl Loads for Books {
     fn path(&self) -> &str {
         "/"

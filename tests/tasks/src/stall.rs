@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use crate::tables::stall::{self, Stall, Stalled};
 use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::Service;
@@ -128,6 +130,7 @@ struct WithAStall<'a> {
 /// The slowest request of each moment, by both ways of counting; none where there was no request.
 type Course = [Vec<Option<f64>>; 2];
 
+#[async_trait(?Send)]
 impl Loads for WithAStall<'_> {
     fn path(&self) -> &str {
         &self.path

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use crate::tables::waiting as tables;
 use workshop_base::outcome::Trouble;
 use workshop_base::{open_files, process};
@@ -157,6 +159,7 @@ fn key(name: &str, delay: u64) -> String {
     format!("{name}_at_{delay}_ms")
 }
 
+#[async_trait(?Send)]
 impl Loads for Delays {
     fn path(&self) -> &str {
         &self.path

@@ -16,6 +16,7 @@ pub(crate) mod program;
 pub mod runtime;
 pub mod wasm;
 
+use futures_util::future::LocalBoxFuture;
 use workshop_base::calls::Calls;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
@@ -26,46 +27,51 @@ pub use cargo::{cargo, cargo_command, tests};
 pub use launch::*;
 
 /// Builds a target, printing what the compiler prints.
-pub async fn build(
-    workspace: &Workspace,
+pub fn build<'f>(
+    workspace: &'f Workspace,
     target: Target,
     profile: Profile,
-) -> Result<Launch, BuildError> {
-    match target {
-        Target::Kotlin => Ok(maven::kotlin(workspace, profile).await?),
-        Target::Peer(name) => Ok(peer::build(workspace, name, profile).await?),
-        Target::Exercise(number) | Target::Solution(number) => {
-            let catalogue = Catalogue::read(workspace)?;
-            let exercise = catalogue.get(number)?;
-            if !exercise.is_crate() {
-                let trouble = Trouble::new(format!(
-                    "{target} isn't a service, so there is nothing to build"
-                ));
-                return Err(BuildError::CouldNotBuild(
-                    trouble.next(format!("just check {target}")).into(),
-                ));
+) -> LocalBoxFuture<'f, Result<Launch, BuildError>> {
+    Box::pin(async move {
+        match target {
+            Target::Kotlin => Ok(maven::kotlin(workspace, profile).await?),
+            Target::Peer(name) => Ok(peer::build(workspace, name, profile).await?),
+            Target::Exercise(number) | Target::Solution(number) => {
+                let catalogue = Catalogue::read(workspace)?;
+                let exercise = catalogue.get(number)?;
+                if !exercise.is_crate() {
+                    let trouble = Trouble::new(format!(
+                        "{target} isn't a service, so there is nothing to build"
+                    ));
+                    return Err(BuildError::CouldNotBuild(
+                        trouble.next(format!("just check {target}")).into(),
+                    ));
+                }
+                let krate = Crate::of(workspace, exercise, target);
+                launch(workspace, exercise.calls(), &krate, profile).await
             }
-            let krate = Crate::of(workspace, exercise, target);
-            launch(workspace, exercise.calls(), &krate, profile).await
         }
-    }
+    })
 }
 
 /// Builds the service that a crate is, or the Kotlin service that calls it.
-pub async fn launch(
-    workspace: &Workspace,
+pub fn launch<'f>(
+    workspace: &'f Workspace,
     calls: Option<Calls>,
-    krate: &Crate,
+    krate: &'f Crate,
     profile: Profile,
-) -> Result<Launch, BuildError> {
-    match calls {
-        None => {
-            if krate.folder.join(nginx::FOLDER).is_dir() {
-                // Found now, the lack costs nobody a build.
-                nginx::Program::find().map_err(|lack| anyhow::Error::new(Trouble::from(lack)))?;
+) -> LocalBoxFuture<'f, Result<Launch, BuildError>> {
+    Box::pin(async move {
+        match calls {
+            None => {
+                if krate.folder.join(nginx::FOLDER).is_dir() {
+                    // Found now, the lack costs nobody a build.
+                    nginx::Program::find()
+                        .map_err(|lack| anyhow::Error::new(Trouble::from(lack)))?;
+                }
+                cargo(workspace, krate, profile).await
             }
-            cargo(workspace, krate, profile).await
+            Some(calls) => glue::build(workspace, calls, krate, profile).await,
         }
-        Some(calls) => glue::build(workspace, calls, krate, profile).await,
-    }
+    })
 }

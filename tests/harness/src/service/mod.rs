@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpid, getppid};
 use serde::{Deserialize, Serialize};
@@ -287,54 +288,60 @@ pub struct Service {
 
 impl Service {
     /// Starts the target on a free port, of 127.0.0.1 where it runs here, and waits for its first HTTP answer.
-    pub async fn start(
-        workspace: &Workspace,
-        launch: &Launch,
-        settings: &Settings,
-    ) -> Result<Service, StartError> {
-        let mut attempt = 1;
-        loop {
-            let address = address_for(launch).map_err(StartError::spawn(launch))?;
-            match Service::start_at(workspace, launch, settings, address).await {
-                Err(StartError {
-                    why: NoStart::Exited(_),
-                    log,
-                    ..
-                }) if attempt < PORT_ATTEMPTS && port_was_taken(&log) => attempt += 1,
-                result => return result,
+    pub fn start<'f>(
+        workspace: &'f Workspace,
+        launch: &'f Launch,
+        settings: &'f Settings,
+    ) -> BoxFuture<'f, Result<Service, StartError>> {
+        Box::pin(async move {
+            let mut attempt = 1;
+            loop {
+                let address = address_for(launch).map_err(StartError::spawn(launch))?;
+                match Service::start_at(workspace, launch, settings, address).await {
+                    Err(StartError {
+                        why: NoStart::Exited(_),
+                        log,
+                        ..
+                    }) if attempt < PORT_ATTEMPTS && port_was_taken(&log) => attempt += 1,
+                    result => return result,
+                }
             }
-        }
+        })
     }
 
     /// Starts the target on this address and waits for its first HTTP answer.
-    pub async fn start_at(
-        workspace: &Workspace,
-        launch: &Launch,
-        settings: &Settings,
+    pub fn start_at<'f>(
+        workspace: &'f Workspace,
+        launch: &'f Launch,
+        settings: &'f Settings,
         address: SocketAddr,
-    ) -> Result<Service, StartError> {
-        let service = Service::spawn(workspace, launch, settings, address);
-        let mut service = service.map_err(StartError::spawn(launch))?;
-        let (port, waited) = (address.port(), launch.limits.start);
-        let started = Instant::now();
-        let why = loop {
-            if let Some(status) = service.exited() {
-                break NoStart::Exited(in_words(status));
-            }
-            match first_answer(address).await {
-                Some(bytes) if bytes.starts_with(b"HTTP/") => return Ok(service),
-                Some(bytes) => {
-                    let sent = String::from_utf8_lossy(&bytes).into_owned();
-                    break NoStart::NotHttp { port, sent };
+    ) -> BoxFuture<'f, Result<Service, StartError>> {
+        Box::pin(async move {
+            let service = Service::spawn(workspace, launch, settings, address);
+            let mut service = service.map_err(StartError::spawn(launch))?;
+            let (port, waited) = (address.port(), launch.limits.start);
+            let started = Instant::now();
+            let why = loop {
+                if let Some(status) = service.exited() {
+                    break NoStart::Exited(in_words(status));
                 }
-                None if started.elapsed() > waited => break NoStart::NeverReady { port, waited },
-                None => tokio::time::sleep(POLL).await,
-            }
-        };
-        Err(StartError {
-            label: launch.label.clone(),
-            why,
-            log: service.log_tail(LOG_LINES),
+                match first_answer(address).await {
+                    Some(bytes) if bytes.starts_with(b"HTTP/") => return Ok(service),
+                    Some(bytes) => {
+                        let sent = String::from_utf8_lossy(&bytes).into_owned();
+                        break NoStart::NotHttp { port, sent };
+                    }
+                    None if started.elapsed() > waited => {
+                        break NoStart::NeverReady { port, waited };
+                    }
+                    None => tokio::time::sleep(POLL).await,
+                }
+            };
+            Err(StartError {
+                label: launch.label.clone(),
+                why,
+                log: service.log_tail(LOG_LINES),
+            })
         })
     }
 

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use async_trait::async_trait;
+use futures_util::future::LocalBoxFuture;
 
 use crate::protocol::plan::{HEADLINE_RATE, Plan};
 use crate::protocol::session::Session;
@@ -122,52 +124,57 @@ impl Started {
 }
 
 /// Starts a fresh process and waits for its first answer: a record, where the subject asks for nothing else.
-pub async fn start(session: &Session<'_>, subject: &Subject) -> anyhow::Result<Started> {
-    let tls_url = session.tls_url.as_ref().filter(|_| subject.row.tls);
-    let own_url = subject.database_url.as_ref().or(tls_url);
-    let settings = Settings {
-        pool_size: subject.pool_size,
-        timeout: session.timeout,
-        prices: session.prices.clone(),
-        ..Settings::new(own_url.unwrap_or(&session.database_url))
-    };
-    let record = || format!("/read/{}", ids::of(session.data_set).first);
-    let path = subject.first_path.clone().unwrap_or_else(record);
-    let limit = subject.launch.limits.start;
-    for attempt in 1.. {
-        let (mut service, took) = spawn(session, subject, &settings, &path).await?;
-        if let Some(start_up) = took {
-            let cpu = session.kernel.cpu(&session.kernel.pids(&service));
-            let front = match &subject.front {
-                Some(launch) => Some(
-                    launch
-                        .start(session.workspace, &settings, &mut service)
-                        .await?,
-                ),
-                None => None,
-            };
-            return Ok(Started {
-                pids: session.kernel.pids(&service),
-                service,
-                front,
-                start_up,
-                cpu,
-            });
+pub fn start<'f>(
+    session: &'f Session<'_>,
+    subject: &'f Subject,
+) -> LocalBoxFuture<'f, anyhow::Result<Started>> {
+    Box::pin(async move {
+        let tls_url = session.tls_url.as_ref().filter(|_| subject.row.tls);
+        let own_url = subject.database_url.as_ref().or(tls_url);
+        let settings = Settings {
+            pool_size: subject.pool_size,
+            timeout: session.timeout,
+            prices: session.prices.clone(),
+            ..Settings::new(own_url.unwrap_or(&session.database_url))
+        };
+        let record = || format!("/read/{}", ids::of(session.data_set).first);
+        let path = subject.first_path.clone().unwrap_or_else(record);
+        let limit = subject.launch.limits.start;
+        for attempt in 1.. {
+            let (mut service, took) = spawn(session, subject, &settings, &path).await?;
+            if let Some(start_up) = took {
+                let cpu = session.kernel.cpu(&session.kernel.pids(&service));
+                let front = match &subject.front {
+                    Some(launch) => Some(
+                        launch
+                            .start(session.workspace, &settings, &mut service)
+                            .await?,
+                    ),
+                    None => None,
+                };
+                return Ok(Started {
+                    pids: session.kernel.pids(&service),
+                    service,
+                    front,
+                    start_up,
+                    cpu,
+                });
+            }
+            let log = service.log_tail(LOG_LINES);
+            let lost_its_port = service.exited().is_some() && service::port_was_taken(&log);
+            if !lost_its_port || attempt == PORT_ATTEMPTS {
+                return Err(Trouble::new(format!(
+                    "{} did not give its first answer within {} s; its log ends with\n{log}",
+                    subject.id(),
+                    limit.as_secs(),
+                ))
+                .expected(format!("200 from GET {path}"))
+                .next(format!("just check {}", subject.id()))
+                .into());
+            }
         }
-        let log = service.log_tail(LOG_LINES);
-        let lost_its_port = service.exited().is_some() && service::port_was_taken(&log);
-        if !lost_its_port || attempt == PORT_ATTEMPTS {
-            return Err(Trouble::new(format!(
-                "{} did not give its first answer within {} s; its log ends with\n{log}",
-                subject.id(),
-                limit.as_secs(),
-            ))
-            .expected(format!("200 from GET {path}"))
-            .next(format!("just check {}", subject.id()))
-            .into());
-        }
-    }
-    unreachable!("the last attempt returns")
+        unreachable!("the last attempt returns")
+    })
 }
 
 /// Spawns the service on a free port; how long its first answer took, if there was one.
@@ -223,29 +230,32 @@ pub async fn saturation(
 }
 
 /// Warms a service up; a broken gate is an error.
-pub async fn warm_up(
-    session: &Session<'_>,
-    subject: &Subject,
-    Started { service, pids, .. }: &Started,
-    path: &str,
-    limits: &Limits,
-) -> anyhow::Result<WarmedUp> {
-    let order = session.order(path, service, limits.window, Load::Closed);
-    let warmed_up = warmup::run(&session.oha, &session.kernel, &order, pids, limits).await?;
-    warmed_up.map_err(|reason| {
-        Trouble::new(format!(
-            "{} cannot be measured: {reason}\n{}",
-            subject.id(),
-            service.log_tail(LOG_LINES)
-        ))
-        .expected("status 200 for every request")
-        .next(format!("just check {}", subject.id()))
-        .failed()
-        .into()
+pub fn warm_up<'f>(
+    session: &'f Session<'_>,
+    subject: &'f Subject,
+    Started { service, pids, .. }: &'f Started,
+    path: &'f str,
+    limits: &'f Limits,
+) -> LocalBoxFuture<'f, anyhow::Result<WarmedUp>> {
+    Box::pin(async move {
+        let order = session.order(path, service, limits.window, Load::Closed);
+        let warmed_up = warmup::run(&session.oha, &session.kernel, &order, pids, limits).await?;
+        warmed_up.map_err(|reason| {
+            Trouble::new(format!(
+                "{} cannot be measured: {reason}\n{}",
+                subject.id(),
+                service.log_tail(LOG_LINES)
+            ))
+            .expected("status 200 for every request")
+            .next(format!("just check {}", subject.id()))
+            .failed()
+            .into()
+        })
     })
 }
 
 /// What a task puts on a warm service, and what it notes of it.
+#[async_trait(?Send)]
 pub trait Loads {
     /// The random paths that a service is warmed up with.
     fn path(&self) -> &str;
@@ -265,14 +275,14 @@ pub trait Loads {
     fn keys(&self, subject: &Subject) -> Vec<String>;
 
     /// Puts the loads on a service, one after the other. A broken gate is no error: it makes metrics invalid.
-    fn put_on(
+    async fn put_on(
         &mut self,
         session: &mut Session<'_>,
         subject: &Subject,
         service: &Service,
         observed: &mut Observed,
         title: &str,
-    ) -> impl Future<Output = anyhow::Result<()>>;
+    ) -> anyhow::Result<()>;
 }
 
 /// What can be read off a load.
@@ -352,6 +362,7 @@ pub fn p99_at(percent: u32) -> String {
     }
 }
 
+#[async_trait(?Send)]
 impl Loads for Steps {
     fn path(&self) -> &str {
         self.first().map_or("/health", |step| &step.path)
@@ -433,58 +444,60 @@ impl Step {
 }
 
 /// Runs a block. A broken gate is no error: it makes metrics of the block invalid.
-pub async fn run(
-    session: &mut Session<'_>,
-    subject: &Subject,
-    loads: &mut impl Loads,
-    title: &str,
-) -> anyhow::Result<Observed> {
-    let mut observed = Observed::default();
-    session.progress.phase(&format!("{title}: starting"));
-    let mut started = start(session, subject).await?;
-    let service = &mut started.service;
-    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-    observed.value("start_up", Some(milliseconds(started.start_up)));
-    observed.value("start_up_cpu", started.cpu.map(milliseconds));
-    observed.value("size", Some(subject.size as f64 / 1e6));
-    observed.values.extend(subject.constants.clone());
+pub fn run<'f>(
+    session: &'f mut Session<'_>,
+    subject: &'f Subject,
+    loads: &'f mut dyn Loads,
+    title: &'f str,
+) -> LocalBoxFuture<'f, anyhow::Result<Observed>> {
+    Box::pin(async move {
+        let mut observed = Observed::default();
+        session.progress.phase(&format!("{title}: starting"));
+        let mut started = start(session, subject).await?;
+        let service = &mut started.service;
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        observed.value("start_up", Some(milliseconds(started.start_up)));
+        observed.value("start_up_cpu", started.cpu.map(milliseconds));
+        observed.value("size", Some(subject.size as f64 / 1e6));
+        observed.values.extend(subject.constants.clone());
 
-    let warming = format!("{title}: warming up until steady");
-    session.progress.phase(&warming);
-    let pids = started.pids.clone();
-    let limits = session.plan.warm_up_of(subject.runs_as);
-    let order = loads.warm_up(session, subject, service, limits.window);
-    let cpu_before = session.kernel.cpu(&pids);
-    match warmup::run(&session.oha, &session.kernel, &order, &pids, &limits).await? {
-        Ok(warmed_up) => {
-            let cpu = since(cpu_before, session.kernel.cpu(&pids));
-            loads
-                .put_on(session, subject, service, &mut observed, title)
-                .await?;
-            after_warm_up(&mut observed, &warmed_up, cpu);
-            observed.memory_of(session.kernel.memory(&pids), "memory", "pss");
+        let warming = format!("{title}: warming up until steady");
+        session.progress.phase(&warming);
+        let pids = started.pids.clone();
+        let limits = session.plan.warm_up_of(subject.runs_as);
+        let order = loads.warm_up(session, subject, service, limits.window);
+        let cpu_before = session.kernel.cpu(&pids);
+        match warmup::run(&session.oha, &session.kernel, &order, &pids, &limits).await? {
+            Ok(warmed_up) => {
+                let cpu = since(cpu_before, session.kernel.cpu(&pids));
+                loads
+                    .put_on(session, subject, service, &mut observed, title)
+                    .await?;
+                after_warm_up(&mut observed, &warmed_up, cpu);
+                observed.memory_of(session.kernel.memory(&pids), "memory", "pss");
+            }
+            Err(reason) => {
+                observed.invalid(loads.keys(subject), &reason);
+                observed.invalid(["memory", "pss"], &reason);
+            }
         }
-        Err(reason) => {
-            observed.invalid(loads.keys(subject), &reason);
-            observed.invalid(["memory", "pss"], &reason);
+        if let Some(status) = service.exited() {
+            return Err(Trouble::new(format!(
+                "{} ended under load ({status}); its log ends with\n{}",
+                subject.id(),
+                service.log_tail(LOG_LINES)
+            ))
+            .expected("a service that keeps answering")
+            .next(format!("just check {}", subject.id()))
+            .failed()
+            .into());
         }
-    }
-    if let Some(status) = service.exited() {
-        return Err(Trouble::new(format!(
-            "{} ended under load ({status}); its log ends with\n{}",
-            subject.id(),
-            service.log_tail(LOG_LINES)
-        ))
-        .expected("a service that keeps answering")
-        .next(format!("just check {}", subject.id()))
-        .failed()
-        .into());
-    }
-    session.progress.phase(&format!("{title}: stopping"));
-    if started.stop().await? == Stopped::Killed {
-        observed.value(HUNG, Some(1.0));
-    }
-    Ok(observed)
+        session.progress.phase(&format!("{title}: stopping"));
+        if started.stop().await? == Stopped::Killed {
+            observed.value(HUNG, Some(1.0));
+        }
+        Ok(observed)
+    })
 }
 
 /// What the warm-up cost, once it is known what a request costs.
@@ -531,37 +544,39 @@ impl Seen {
 }
 
 /// Runs a load with an eye on the processes.
-pub async fn watched(
-    session: &Session<'_>,
-    order: &Order,
-    pids: &[u32],
+pub fn watched<'f>(
+    session: &'f Session<'_>,
+    order: &'f Order,
+    pids: &'f [u32],
     look_at_memory: bool,
-) -> anyhow::Result<Seen> {
-    let kernel = &session.kernel;
-    let tree = kernel.tree(pids);
-    let mut threads = kernel.threads(&tree);
-    let (mut pss_kb, mut looked) = (None, Instant::now());
-    let cpu_before = kernel.cpu(pids);
-    let load = session.oha.run(order);
-    tokio::pin!(load);
-    let run = loop {
-        tokio::select! {
-            run = &mut load => break run?,
-            () = tokio::time::sleep(kernel.sample()) => {
-                threads = threads.max(kernel.threads(&tree));
-                if look_at_memory && looked.elapsed() > MEMORY_SAMPLE {
-                    pss_kb = pss_kb.max(kernel.pss_kb(pids));
-                    looked = Instant::now();
+) -> LocalBoxFuture<'f, anyhow::Result<Seen>> {
+    Box::pin(async move {
+        let kernel = &session.kernel;
+        let tree = kernel.tree(pids);
+        let mut threads = kernel.threads(&tree);
+        let (mut pss_kb, mut looked) = (None, Instant::now());
+        let cpu_before = kernel.cpu(pids);
+        let load = session.oha.run(order);
+        tokio::pin!(load);
+        let run = loop {
+            tokio::select! {
+                run = &mut load => break run?,
+                () = tokio::time::sleep(kernel.sample()) => {
+                    threads = threads.max(kernel.threads(&tree));
+                    if look_at_memory && looked.elapsed() > MEMORY_SAMPLE {
+                        pss_kb = pss_kb.max(kernel.pss_kb(pids));
+                        looked = Instant::now();
+                    }
                 }
             }
-        }
-    };
-    let cpu = since(cpu_before, kernel.cpu(pids));
-    Ok(Seen {
-        run,
-        cpu,
-        threads,
-        pss_kb,
+        };
+        let cpu = since(cpu_before, kernel.cpu(pids));
+        Ok(Seen {
+            run,
+            cpu,
+            threads,
+            pss_kb,
+        })
     })
 }
 

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use futures_util::future::LocalBoxFuture;
+
 use crate::protocol::block::{self, GENERATOR_SHARE, HUNG, Loads, Observed, Steps, UNSTEADY};
 use crate::protocol::lab::{self, Lab};
 use crate::protocol::machine;
@@ -59,12 +61,18 @@ pub struct Experiment<'a> {
 
 impl<'a> Experiment<'a> {
     /// Builds the task's rows, says what is about to happen, and begins, by the plan of this name.
-    pub async fn begin(lab: &'a Lab<'a>, asked: &'a Asked, plan: &str) -> anyhow::Result<Self> {
-        let cast = lab.subjects(asked).await?;
-        let plan = Plan::of(plan, asked.mode)?;
-        let mut experiment = Experiment::of(lab, asked, cast.subjects, plan);
-        experiment.notes.extend(cast.missing);
-        Ok(experiment)
+    pub fn begin(
+        lab: &'a Lab<'a>,
+        asked: &'a Asked,
+        plan: &'a str,
+    ) -> LocalBoxFuture<'a, anyhow::Result<Self>> {
+        Box::pin(async move {
+            let cast = lab.subjects(asked).await?;
+            let plan = Plan::of(plan, asked.mode)?;
+            let mut experiment = Experiment::of(lab, asked, cast.subjects, plan);
+            experiment.notes.extend(cast.missing);
+            Ok(experiment)
+        })
     }
 
     /// The same with subjects that are built, and a plan that is made.
@@ -137,34 +145,41 @@ impl<'a> Experiment<'a> {
     }
 
     /// The gate: all subjects do the same work as the first of them.
-    pub async fn same_work(&mut self) -> anyhow::Result<()> {
-        self.session
-            .progress
-            .part("the same work? 200 records, failures, round trips");
-        let (url, set) = (&self.lab.database_url, self.lab.seeded.set);
-        let subjects: Vec<&Subject> = self.subjects.iter().collect();
-        let same = gates::same_work(self.lab.workspace, &subjects, url, set).await?;
-        for subject in &mut self.subjects {
-            let round_trips = same.round_trips.get(subject.id()).copied();
-            subject
-                .constants
-                .extend(round_trips.map(|count| (ROUND_TRIPS.to_owned(), count)));
-        }
-        self.round_trips.extend(same.round_trips);
-        self.notes.extend(same.declared);
-        Ok(())
+    pub fn same_work<'f>(&'f mut self) -> LocalBoxFuture<'f, anyhow::Result<()>> {
+        Box::pin(async move {
+            self.session
+                .progress
+                .part("the same work? 200 records, failures, round trips");
+            let (url, set) = (&self.lab.database_url, self.lab.seeded.set);
+            let subjects: Vec<&Subject> = self.subjects.iter().collect();
+            let same = gates::same_work(self.lab.workspace, &subjects, url, set).await?;
+            for subject in &mut self.subjects {
+                let round_trips = same.round_trips.get(subject.id()).copied();
+                subject
+                    .constants
+                    .extend(round_trips.map(|count| (ROUND_TRIPS.to_owned(), count)));
+            }
+            self.round_trips.extend(same.round_trips);
+            self.notes.extend(same.declared);
+            Ok(())
+        })
     }
 
     /// Finds the shared rates: percentages of the slower side's saturation.
-    pub async fn find_rates(&mut self, path: &str) -> anyhow::Result<Vec<(u32, f64)>> {
-        let mut slowest = f64::INFINITY;
-        for subject in &self.subjects {
-            let progress = &self.session.progress;
-            progress.part(&format!("{}: finding its saturation", subject.id()));
-            slowest = slowest.min(block::saturation(&self.session, subject, path).await?);
-        }
-        self.set_rates(slowest);
-        Ok(self.rates.clone())
+    pub fn find_rates<'f>(
+        &'f mut self,
+        path: &'f str,
+    ) -> LocalBoxFuture<'f, anyhow::Result<Vec<(u32, f64)>>> {
+        Box::pin(async move {
+            let mut slowest = f64::INFINITY;
+            for subject in &self.subjects {
+                let progress = &self.session.progress;
+                progress.part(&format!("{}: finding its saturation", subject.id()));
+                slowest = slowest.min(block::saturation(&self.session, subject, path).await?);
+            }
+            self.set_rates(slowest);
+            Ok(self.rates.clone())
+        })
     }
 
     /// The shared rates of a saturation that is known.
@@ -174,15 +189,17 @@ impl<'a> Experiment<'a> {
     }
 
     /// Runs the plan's rounds with these loads: a block of every subject in each, in random order.
-    pub async fn rounds(
-        &mut self,
-        subjects: &[Subject],
-        loads: &mut impl Loads,
-    ) -> anyhow::Result<Vec<BlockRecord>> {
-        let block = async |session: &mut Session<'_>, subject: &Subject, title: &str| {
-            block::run(session, subject, loads, title).await
-        };
-        self.rounds_of(subjects, block).await
+    pub fn rounds<'f>(
+        &'f mut self,
+        subjects: &'f [Subject],
+        loads: &'f mut dyn Loads,
+    ) -> LocalBoxFuture<'f, anyhow::Result<Vec<BlockRecord>>> {
+        Box::pin(async move {
+            let block = async |session: &mut Session<'_>, subject: &Subject, title: &str| {
+                block::run(session, subject, loads, title).await
+            };
+            self.rounds_of(subjects, block).await
+        })
     }
 
     /// The same with blocks of another kind.
@@ -214,59 +231,67 @@ impl<'a> Experiment<'a> {
 
     /// Plays a duet of each pair: the judge of CPU per request. With one subject and no pair, it is a solo. Returns the lowest rate
     /// that was offered.
-    pub async fn duets(&mut self, pairs: &[Pair], path: &str) -> anyhow::Result<f64> {
-        let blocks = self.session.plan.duets;
-        if blocks == 0 {
-            return Ok(self.session.duet_rate);
-        }
-        let mut definitions = crate::protocol::metrics::closed("load")?;
-        definitions.retain(|definition| definition.key == duet::CPU);
-        let earlier = self
-            .metrics
-            .extract_if(.., |metric| metric.key == duet::CPU);
-        let mut comparisons: Vec<Comparison> =
-            earlier.flat_map(|metric| metric.comparisons).collect();
-        let mut offered = Vec::new();
-        let known = self.subjects.clone();
-        // One subject by itself plays solo.
-        let casts = match pairs {
-            [] => vec![(known.clone(), None)],
-            pairs => pairs
-                .iter()
-                .map(|pair| (cast(&known, pair), Some(pair)))
-                .collect(),
-        };
-        for (cast, pair) in casts {
-            let earlier = self.duets.iter().map(|record| record.round).max();
-            let first_round = earlier.unwrap_or(0) + 1;
-            let played = duet::play(&mut self.session, &cast, path, first_round).await?;
-            let pair: Vec<Pair> = pair.into_iter().cloned().collect();
-            let (sides, needed) = (ids(&cast), needed(blocks));
-            let judged = metrics::from_blocks(&definitions, &played.records, &sides, &pair, needed);
-            let mut judged: Vec<Comparison> = judged
-                .into_iter()
-                .flat_map(|metric| metric.comparisons)
-                .collect();
-            for jvm in &played.unsteady {
-                self.notes.push(format!("{jvm} still got faster when its duet began, so its CPU per request is less in the long run"));
-                if self.asked.mode == Mode::Quick {
-                    judged
-                        .iter_mut()
-                        .for_each(|pair| pair.verdict = Verdict::NotJudged);
-                }
+    pub fn duets<'f>(
+        &'f mut self,
+        pairs: &'f [Pair],
+        path: &'f str,
+    ) -> LocalBoxFuture<'f, anyhow::Result<f64>> {
+        Box::pin(async move {
+            let blocks = self.session.plan.duets;
+            if blocks == 0 {
+                return Ok(self.session.duet_rate);
             }
-            comparisons.extend(judged);
-            offered.push(played.rate);
-            self.duets.extend(played.records);
-        }
-        let mut all = metrics::from_blocks(&definitions, &self.duets, &ids(&self.subjects), &[], 0);
-        if let Some(whole) = all.first_mut() {
-            whole.comparisons = comparisons;
-        }
-        self.metrics.extend(all);
-        self.notes
-            .extend(note_on_duets(&offered, blocks, pairs.is_empty()));
-        Ok(offered.into_iter().fold(self.session.duet_rate, f64::min))
+            let mut definitions = crate::protocol::metrics::closed("load")?;
+            definitions.retain(|definition| definition.key == duet::CPU);
+            let earlier = self
+                .metrics
+                .extract_if(.., |metric| metric.key == duet::CPU);
+            let mut comparisons: Vec<Comparison> =
+                earlier.flat_map(|metric| metric.comparisons).collect();
+            let mut offered = Vec::new();
+            let known = self.subjects.clone();
+            // One subject by itself plays solo.
+            let casts = match pairs {
+                [] => vec![(known.clone(), None)],
+                pairs => pairs
+                    .iter()
+                    .map(|pair| (cast(&known, pair), Some(pair)))
+                    .collect(),
+            };
+            for (cast, pair) in casts {
+                let earlier = self.duets.iter().map(|record| record.round).max();
+                let first_round = earlier.unwrap_or(0) + 1;
+                let played = duet::play(&mut self.session, &cast, path, first_round).await?;
+                let pair: Vec<Pair> = pair.into_iter().cloned().collect();
+                let (sides, needed) = (ids(&cast), needed(blocks));
+                let judged =
+                    metrics::from_blocks(&definitions, &played.records, &sides, &pair, needed);
+                let mut judged: Vec<Comparison> = judged
+                    .into_iter()
+                    .flat_map(|metric| metric.comparisons)
+                    .collect();
+                for jvm in &played.unsteady {
+                    self.notes.push(format!("{jvm} still got faster when its duet began, so its CPU per request is less in the long run"));
+                    if self.asked.mode == Mode::Quick {
+                        judged
+                            .iter_mut()
+                            .for_each(|pair| pair.verdict = Verdict::NotJudged);
+                    }
+                }
+                comparisons.extend(judged);
+                offered.push(played.rate);
+                self.duets.extend(played.records);
+            }
+            let mut all =
+                metrics::from_blocks(&definitions, &self.duets, &ids(&self.subjects), &[], 0);
+            if let Some(whole) = all.first_mut() {
+                whole.comparisons = comparisons;
+            }
+            self.metrics.extend(all);
+            self.notes
+                .extend(note_on_duets(&offered, blocks, pairs.is_empty()));
+            Ok(offered.into_iter().fold(self.session.duet_rate, f64::min))
+        })
     }
 
     /// Turns blocks into metrics with verdicts. A quick run's rounds are too few for one: they have values and ratios only.
@@ -333,25 +358,27 @@ impl<'a> Experiment<'a> {
     }
 
     /// The database alone, by pgbench with so many clients; none where there is no pgbench, which a note says.
-    pub async fn database_alone(&mut self, clients: u16) -> Option<f64> {
-        let length = Duration::from_secs_f64(self.session.plan.database);
-        if length.is_zero() {
-            return None;
-        }
-        let progress = &self.session.progress;
-        progress.part(&format!(
-            "the database alone, by pgbench with {clients} clients"
-        ));
-        let missing = match self.lab.pgbench(clients, length).await {
-            Some(Ok(rate)) => return Some(rate),
-            Some(Err(error)) => error.to_string(),
-            None => "there is no pgbench on this machine".to_owned(),
-        };
-        let note = format!("what the database does alone is unknown: {missing}");
-        if !self.notes.contains(&note) {
-            self.notes.push(note);
-        }
-        None
+    pub fn database_alone<'f>(&'f mut self, clients: u16) -> LocalBoxFuture<'f, Option<f64>> {
+        Box::pin(async move {
+            let length = Duration::from_secs_f64(self.session.plan.database);
+            if length.is_zero() {
+                return None;
+            }
+            let progress = &self.session.progress;
+            progress.part(&format!(
+                "the database alone, by pgbench with {clients} clients"
+            ));
+            let missing = match self.lab.pgbench(clients, length).await {
+                Some(Ok(rate)) => return Some(rate),
+                Some(Err(error)) => error.to_string(),
+                None => "there is no pgbench on this machine".to_owned(),
+            };
+            let note = format!("what the database does alone is unknown: {missing}");
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+            None
+        })
     }
 
     /// Says where a service's throughput is the database's rather than its own.
@@ -377,59 +404,61 @@ impl<'a> Experiment<'a> {
     }
 
     /// The result, with the tables that its task declares.
-    pub async fn finish(mut self) -> anyhow::Result<ResultFile> {
-        let took = self.session.progress.gone();
-        database::close(self.session.statements.take()).await;
-        database::close(self.session.activity.take()).await;
-        self.notes.extend(self.session.neighbors.note());
-        self.notes
-            .extend(self.lab.host.as_ref().and_then(elsewhere::floor));
-        let mut manifest = self.lab.manifest(&self.subjects);
-        manifest.connections = self.connections;
-        manifest.round_trips = self.round_trips;
-        manifest.rates = self
-            .rates
-            .iter()
-            .map(|(percent, rate)| (percent.to_string(), *rate))
-            .collect();
-        manifest.order = self
-            .records
-            .iter()
-            .map(|record| record.side.clone())
-            .collect();
-        manifest.blocks = self
-            .records
-            .iter()
-            .map(|record| record.round)
-            .max()
-            .unwrap_or(0);
-        manifest.took_s = took.as_secs_f64().round();
-        let mut sides = Vec::new();
-        for subject in &self.subjects {
-            if !sides.contains(&subject.side) {
-                sides.push(subject.side.clone());
+    pub fn finish(mut self) -> LocalBoxFuture<'a, anyhow::Result<ResultFile>> {
+        Box::pin(async move {
+            let took = self.session.progress.gone();
+            database::close(self.session.statements.take()).await;
+            database::close(self.session.activity.take()).await;
+            self.notes.extend(self.session.neighbors.note());
+            self.notes
+                .extend(self.lab.host.as_ref().and_then(elsewhere::floor));
+            let mut manifest = self.lab.manifest(&self.subjects);
+            manifest.connections = self.connections;
+            manifest.round_trips = self.round_trips;
+            manifest.rates = self
+                .rates
+                .iter()
+                .map(|(percent, rate)| (percent.to_string(), *rate))
+                .collect();
+            manifest.order = self
+                .records
+                .iter()
+                .map(|record| record.side.clone())
+                .collect();
+            manifest.blocks = self
+                .records
+                .iter()
+                .map(|record| record.round)
+                .max()
+                .unwrap_or(0);
+            manifest.took_s = took.as_secs_f64().round();
+            let mut sides = Vec::new();
+            for subject in &self.subjects {
+                if !sides.contains(&subject.side) {
+                    sides.push(subject.side.clone());
+                }
             }
-        }
-        let mut result = ResultFile {
-            schema: SCHEMA,
-            task: self.asked.task.clone(),
-            exercise: format!("exercise-{}", self.asked.exercise),
-            target: self.asked.target.to_string(),
-            mode: self.asked.mode,
-            taken_at: lab::now(),
-            machine: self.lab.label(&manifest.machine),
-            manifest,
-            sides,
-            metrics: self.metrics,
-            predictions: Vec::new(),
-            notes: self.notes,
-            invalid: self.invalid,
-            blocks: self.records.into_iter().chain(self.duets).collect(),
-            tables: Vec::new(),
-            charts: Vec::new(),
-        };
-        result.tables = tables::declared(&result, &self.subjects)?;
-        Ok(result)
+            let mut result = ResultFile {
+                schema: SCHEMA,
+                task: self.asked.task.clone(),
+                exercise: format!("exercise-{}", self.asked.exercise),
+                target: self.asked.target.to_string(),
+                mode: self.asked.mode,
+                taken_at: lab::now(),
+                machine: self.lab.label(&manifest.machine),
+                manifest,
+                sides,
+                metrics: self.metrics,
+                predictions: Vec::new(),
+                notes: self.notes,
+                invalid: self.invalid,
+                blocks: self.records.into_iter().chain(self.duets).collect(),
+                tables: Vec::new(),
+                charts: Vec::new(),
+            };
+            result.tables = tables::declared(&result, &self.subjects)?;
+            Ok(result)
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
+use futures_util::future::LocalBoxFuture;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
@@ -60,61 +61,72 @@ pub fn usual_data_set() -> DataSet {
 
 impl<'a> Lab<'a> {
     /// Sees to the server and the data.
-    pub async fn open(workspace: &'a Workspace, data_set: DataSet) -> anyhow::Result<Lab<'a>> {
-        let server = Server::ensure(workspace).await?;
-        Lab::on(workspace, server, data_set).await
+    pub fn open(
+        workspace: &'a Workspace,
+        data_set: DataSet,
+    ) -> LocalBoxFuture<'a, anyhow::Result<Lab<'a>>> {
+        Box::pin(async move {
+            let server = Server::ensure(workspace).await?;
+            Lab::on(workspace, server, data_set).await
+        })
     }
 
     /// As [`Lab::open`]; but a data set that takes gigabytes and isn't there yet is made only when somebody agrees.
-    pub async fn open_after_asking(
+    pub fn open_after_asking(
         workspace: &'a Workspace,
         data_set: DataSet,
-    ) -> anyhow::Result<Lab<'a>> {
-        let server = Server::ensure(workspace).await?;
-        let url = datasets::shared_url(&server, data_set);
-        let large = datasets::needed(data_set) > LARGE;
-        if large && PgConnection::connect(&url).await.is_err() {
-            agreed(data_set)?;
-        }
-        Lab::on(workspace, server, data_set).await
+    ) -> LocalBoxFuture<'a, anyhow::Result<Lab<'a>>> {
+        Box::pin(async move {
+            let server = Server::ensure(workspace).await?;
+            let url = datasets::shared_url(&server, data_set);
+            let large = datasets::needed(data_set) > LARGE;
+            if large && PgConnection::connect(&url).await.is_err() {
+                agreed(data_set)?;
+            }
+            Lab::on(workspace, server, data_set).await
+        })
     }
 
     /// As [`Lab::open`], on this server.
-    pub async fn on(
+    pub fn on(
         workspace: &'a Workspace,
         server: Server,
         data_set: DataSet,
-    ) -> anyhow::Result<Lab<'a>> {
-        let seeded = datasets::seed(&server, workspace, data_set).await?;
-        println!("data set {data_set} on {}", server.describe());
-        datasets::forget_migrations(&server, data_set).await?;
-        let database_url = datasets::shared_url(&server, data_set);
-        let folder = workspace.state().join("measure");
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
-        let scratch = tempfile::Builder::new()
-            .prefix(&scratch::owned("run"))
-            .tempdir_in(&folder)?;
-        Ok(Lab {
-            workspace,
-            server,
-            seeded,
-            database_url,
-            host: None,
-            scratch,
+    ) -> LocalBoxFuture<'a, anyhow::Result<Lab<'a>>> {
+        Box::pin(async move {
+            let seeded = datasets::seed(&server, workspace, data_set).await?;
+            println!("data set {data_set} on {}", server.describe());
+            datasets::forget_migrations(&server, data_set).await?;
+            let database_url = datasets::shared_url(&server, data_set);
+            let folder = workspace.state().join("measure");
+            std::fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot make {}", folder.display()))?;
+            let scratch = tempfile::Builder::new()
+                .prefix(&scratch::owned("run"))
+                .tempdir_in(&folder)?;
+            Ok(Lab {
+                workspace,
+                server,
+                seeded,
+                database_url,
+                host: None,
+                scratch,
+            })
         })
     }
 
     /// As [`Lab::on`], on a server of another machine, where the services will run as well.
-    pub async fn there(
+    pub fn there(
         workspace: &'a Workspace,
         server: Server,
         data_set: DataSet,
         host: Host,
-    ) -> anyhow::Result<Lab<'a>> {
-        let lab = Lab::on(workspace, server, data_set).await?;
-        let host = Some(host);
-        Ok(Lab { host, ..lab })
+    ) -> LocalBoxFuture<'a, anyhow::Result<Lab<'a>>> {
+        Box::pin(async move {
+            let lab = Lab::on(workspace, server, data_set).await?;
+            let host = Some(host);
+            Ok(Lab { host, ..lab })
+        })
     }
 
     /// The machine that the services run on.
@@ -133,41 +145,43 @@ impl<'a> Lab<'a> {
     }
 
     /// A reader's service must answer this path, with this database, before anybody waits for its release build.
-    pub async fn is_worth_a_release(
-        &self,
+    pub fn is_worth_a_release<'f>(
+        &'f self,
         target: Target,
-        path: &str,
-        database_url: &str,
-    ) -> anyhow::Result<()> {
-        let Target::Exercise(number) = target else {
-            return Ok(());
-        };
-        if !Catalogue::read(self.workspace)?.get(number)?.is_crate() {
-            return Ok(());
-        }
-        let launch = builder::built(self.workspace, target, Profile::Check).await?;
-        let settings = Settings::new(database_url);
-        let service = Service::start(self.workspace, &launch, &settings)
-            .await
-            .map_err(|error| {
-                error
-                    .trouble()
+        path: &'f str,
+        database_url: &'f str,
+    ) -> LocalBoxFuture<'f, anyhow::Result<()>> {
+        Box::pin(async move {
+            let Target::Exercise(number) = target else {
+                return Ok(());
+            };
+            if !Catalogue::read(self.workspace)?.get(number)?.is_crate() {
+                return Ok(());
+            }
+            let launch = builder::built(self.workspace, target, Profile::Check).await?;
+            let settings = Settings::new(database_url);
+            let service = Service::start(self.workspace, &launch, &settings)
+                .await
+                .map_err(|error| {
+                    error
+                        .trouble()
+                        .next(format!("just check {target}"))
+                        .failed()
+                })?;
+            let key = settings.api_keys.first().map(String::as_str);
+            let client = Client::new(service.base_url(), key)?;
+            let answered = gates::await_200(&client, &target.to_string(), path).await;
+            drop(client);
+            service.stop().await;
+            answered.map_err(|reason| {
+                Trouble::new(format!("{target} isn't ready to be measured: {reason}"))
+                    .expected(format!(
+                        "200 from GET {path}; the release build would take minutes"
+                    ))
                     .next(format!("just check {target}"))
                     .failed()
-            })?;
-        let key = settings.api_keys.first().map(String::as_str);
-        let client = Client::new(service.base_url(), key)?;
-        let answered = gates::await_200(&client, &target.to_string(), path).await;
-        drop(client);
-        service.stop().await;
-        answered.map_err(|reason| {
-            Trouble::new(format!("{target} isn't ready to be measured: {reason}"))
-                .expected(format!(
-                    "200 from GET {path}; the release build would take minutes"
-                ))
-                .next(format!("just check {target}"))
-                .failed()
-                .into()
+                    .into()
+            })
         })
     }
 
@@ -177,8 +191,10 @@ impl<'a> Lab<'a> {
     }
 
     /// Builds those who are measured, as they would be shipped.
-    pub async fn subjects(&self, asked: &Asked) -> anyhow::Result<Cast> {
-        builder::subjects(self.workspace, asked, self.scratch(), self.host.as_ref()).await
+    pub fn subjects<'f>(&'f self, asked: &'f Asked) -> LocalBoxFuture<'f, anyhow::Result<Cast>> {
+        Box::pin(async move {
+            builder::subjects(self.workspace, asked, self.scratch(), self.host.as_ref()).await
+        })
     }
 
     /// The database's own statistics, where the server keeps them.

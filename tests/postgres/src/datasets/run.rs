@@ -1,6 +1,7 @@
 //! A run's own database: a copy of a data set that may be altered, gone afterwards.
 
 use anyhow::Context;
+use futures_util::future::LocalBoxFuture;
 use sqlx::PgConnection;
 
 use crate::connection::{close, code};
@@ -25,29 +26,31 @@ pub struct RunDatabase {
 
 impl RunDatabase {
     /// Makes the copy, and seeds the data set first when it is not there. Also drops copies that killed runs left.
-    pub async fn create(
-        server: &Server,
-        workspace: &Workspace,
+    pub fn create<'f>(
+        server: &'f Server,
+        workspace: &'f Workspace,
         set: DataSet,
-    ) -> anyhow::Result<Self> {
-        let names = Names::of(server.checkout());
-        let source = match set {
-            DataSet::Small => names.template(set),
-            DataSet::Pi | DataSet::Full => names.shared(set),
-        };
-        let run = RunDatabase::claim(server, &names)?;
-        let mut connection = server.connect_for_maintenance().await?;
-        databases::sweep(server, &mut connection, |name| names.is_passing(name)).await?;
-        if let Err(error) = seed::copy(&mut connection, &source, &run.name).await {
-            if !is_missing(&error) {
-                return Err(error);
+    ) -> LocalBoxFuture<'f, anyhow::Result<Self>> {
+        Box::pin(async move {
+            let names = Names::of(server.checkout());
+            let source = match set {
+                DataSet::Small => names.template(set),
+                DataSet::Pi | DataSet::Full => names.shared(set),
+            };
+            let run = RunDatabase::claim(server, &names)?;
+            let mut connection = server.connect_for_maintenance().await?;
+            databases::sweep(server, &mut connection, |name| names.is_passing(name)).await?;
+            if let Err(error) = seed::copy(&mut connection, &source, &run.name).await {
+                if !is_missing(&error) {
+                    return Err(error);
+                }
+                seed::seed(server, workspace, set).await?;
+                seed::copy(&mut connection, &source, &run.name).await?;
             }
-            seed::seed(server, workspace, set).await?;
-            seed::copy(&mut connection, &source, &run.name).await?;
-        }
-        run.answer_before_the_disk_does(&mut connection).await?;
-        close(connection).await;
-        Ok(run)
+            run.answer_before_the_disk_does(&mut connection).await?;
+            close(connection).await;
+            Ok(run)
+        })
     }
 
     /// Makes a database without any table.
@@ -60,12 +63,14 @@ impl RunDatabase {
     }
 
     /// The same for a measurement that writes: a commit is on the disk when it returns.
-    pub async fn durable(server: &Server) -> anyhow::Result<Self> {
-        let run = RunDatabase::claim(server, &Names::of(server.checkout()))?;
-        let mut connection = server.connect_for_maintenance().await?;
-        seed::copy(&mut connection, "template0", &run.name).await?;
-        close(connection).await;
-        Ok(run)
+    pub fn durable<'f>(server: &'f Server) -> LocalBoxFuture<'f, anyhow::Result<Self>> {
+        Box::pin(async move {
+            let run = RunDatabase::claim(server, &Names::of(server.checkout()))?;
+            let mut connection = server.connect_for_maintenance().await?;
+            seed::copy(&mut connection, "template0", &run.name).await?;
+            close(connection).await;
+            Ok(run)
+        })
     }
 
     /// Lets commits in this database return before they are on the disk: the tests look at what a service does, not at the disk

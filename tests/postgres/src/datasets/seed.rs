@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use futures_util::future::LocalBoxFuture;
 use sqlx::PgConnection;
 
 use crate::connection::{close, code};
@@ -69,29 +70,31 @@ pub async fn forget_migrations(server: &Server, set: DataSet) -> anyhow::Result<
     Ok(())
 }
 
-async fn find_or_make(
-    server: &Server,
-    workspace: &Workspace,
+fn find_or_make<'f>(
+    server: &'f Server,
+    workspace: &'f Workspace,
     set: DataSet,
     again: bool,
-) -> anyhow::Result<Seeded> {
-    let start = Instant::now();
-    let turn = workspace.state().join(format!("seed-{set}.lock"));
-    let _turn = Lock::take(&turn, &format!("seeds {set}")).await?;
-    let mut seeding = Seeding {
-        server,
-        maintenance: server.connect_for_maintenance().await?,
-        names: Names::of(server.checkout()),
-        set,
-    };
-    let fresh = seeding.find_or_make(again).await?;
-    close(seeding.maintenance).await;
-    Ok(Seeded {
-        set,
-        rows: set.rows(),
-        fingerprint: records::fingerprint(set).to_owned(),
-        fresh,
-        took: start.elapsed(),
+) -> LocalBoxFuture<'f, anyhow::Result<Seeded>> {
+    Box::pin(async move {
+        let start = Instant::now();
+        let turn = workspace.state().join(format!("seed-{set}.lock"));
+        let _turn = Lock::take(&turn, &format!("seeds {set}")).await?;
+        let mut seeding = Seeding {
+            server,
+            maintenance: server.connect_for_maintenance().await?,
+            names: Names::of(server.checkout()),
+            set,
+        };
+        let fresh = seeding.find_or_make(again).await?;
+        close(seeding.maintenance).await;
+        Ok(Seeded {
+            set,
+            rows: set.rows(),
+            fingerprint: records::fingerprint(set).to_owned(),
+            fresh,
+            took: start.elapsed(),
+        })
     })
 }
 

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use crate::energy::find::{self, Places};
 use crate::energy::form::{self, Form};
 use crate::energy::interval::Energy;
@@ -147,6 +149,7 @@ impl Powered {
     }
 }
 
+#[async_trait(?Send)]
 impl Loads for Powered {
     fn path(&self) -> &str {
         &self.path

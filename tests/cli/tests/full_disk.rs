@@ -12,11 +12,15 @@ use std::process::Command;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use rand::SeedableRng;
+use rand::distr::{Alphanumeric, Distribution};
+use rand::rngs::SmallRng;
 use reqwest::{Method, Response, StatusCode};
 use sqlx::{AssertSqlSafe, PgConnection, Row};
 use tokio::sync::Mutex;
 use workshop_base::peer;
 use workshop_base::target::Target;
+use workshop_base::wait;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::service::{Service, Settings};
@@ -27,9 +31,8 @@ use workshop_postgres::{Provider, Server};
 const MEGABYTES: u32 = 32;
 /// The book of Ada.
 const BOOK: &str = "/addressbooks/ada/contacts/";
-/// How often a service is asked whether it is ready, and how long it gets in between.
-const ATTEMPTS: usize = 200;
-const PAUSE: Duration = Duration::from_millis(50);
+/// How long a service may take to make its tables.
+const READY: Duration = Duration::from_secs(10);
 
 /// Two of them would share the name of the tablespace.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
@@ -116,15 +119,8 @@ async fn play(workspace: &Workspace, target: Target, url: &str, disk: &SmallDisk
 
 /// A vCard of nearly the largest size. It has to be stored as it is, since no compression makes it smaller.
 fn card(uid: &str, seed: u64) -> String {
-    let mut state = seed;
-    let letters = (0..100_000).map(|_| {
-        // Numerical Recipes' generator: its upper bits are as good as random.
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        char::from(b'0' + (state >> 58) as u8)
-    });
-    let note: String = letters.filter(|letter| letter.is_alphanumeric()).collect();
+    let letters = Alphanumeric.sample_iter(SmallRng::seed_from_u64(seed));
+    let note: String = letters.take(98_000).map(char::from).collect();
     format!(
         "BEGIN:VCARD\r\nVERSION:4.0\r\nUID:{uid}\r\nFN:Version {seed}\r\nNOTE:{note}\r\nEND:VCARD\r\n"
     )
@@ -152,14 +148,11 @@ impl Ada {
 
     /// Waits for the tables.
     async fn is_ready(&self) {
-        for _ in 0..ATTEMPTS {
+        let ready = wait::within(READY, async || {
             let answer = self.ask("GET", "/ready", ("text/plain", "")).await;
-            if answer.status() == StatusCode::OK {
-                return;
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
-        panic!("the service is not ready");
+            (answer.status() == StatusCode::OK).then_some(())
+        });
+        ready.await.expect("the service is ready");
     }
 
     async fn put(&self, name: &str, card: &str) -> StatusCode {

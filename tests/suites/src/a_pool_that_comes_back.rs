@@ -10,7 +10,8 @@ use workshop_base::wait;
 use crate::expect_no_database;
 use crate::row::Row;
 use workshop_harness::contract::{
-    Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each, has_status,
+    Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
+    has_status,
 };
 use workshop_harness::silence::Answers;
 use workshop_harness::silences::{RECOVERY_LIMIT, Silences};

@@ -73,10 +73,12 @@ async fn a_message_arrives_at_the_peer_it_is_for(context: &Context) -> TestResul
     let mut cleo = enter(context, "cleo").await?;
     ada.say(json!({"to": "ben", "text": "for Ben"})).await?;
     ben.expect_text(delivered("ada", "for Ben")).await?;
-    ben.say(json!({"to": "cleo", "text": "for Cleo", "ignored": 1})).await?;
+    ben.say(json!({"to": "cleo", "text": "for Cleo", "ignored": 1}))
+        .await?;
     // What was for Ben has not come before.
     cleo.expect_text(delivered("ben", "for Cleo")).await?;
-    cleo.say(json!({"to": "cleo", "text": "for myself"})).await?;
+    cleo.say(json!({"to": "cleo", "text": "for myself"}))
+        .await?;
     cleo.expect_text(delivered("cleo", "for myself")).await
 }
 
@@ -93,7 +95,9 @@ async fn a_message_to_all_arrives_at_all_others(context: &Context) -> TestResult
         listener.expect_text(delivered("speaker", "two")).await?;
     }
     // Its own messages have not come back before.
-    speaker.say(json!({"to": "speaker", "text": "last"})).await?;
+    speaker
+        .say(json!({"to": "speaker", "text": "last"}))
+        .await?;
     speaker.expect_text(delivered("speaker", "last")).await
 }
 
@@ -109,13 +113,17 @@ async fn the_key_and_the_name_are_judged_before_the_upgrade(context: &Context) -
     let no_name = "name must be 1 to 32 letters, digits, hyphens and underscores";
     sockets.each(paths, is_problem(400, no_name)).await?;
     let posted = sockets.send(Method::POST, "/peers/dora").await?;
-    posted.expect_status(405)?.expect_header("Allow", "GET, HEAD")?;
+    posted
+        .expect_status(405)?
+        .expect_header("Allow", "GET, HEAD")?;
     for name in ["x".repeat(32), "A-b_9".to_owned()] {
         enter(context, &name).await?;
     }
     // A browser cannot set headers for a WebSocket: there the key is in the query.
     let without_header = context.client.without_key();
-    without_header.socket("/peers/dora?api_key=valid_key").await?;
+    without_header
+        .socket("/peers/dora?api_key=valid_key")
+        .await?;
     Ok(())
 }
 
@@ -145,7 +153,9 @@ async fn a_name_is_given_once(context: &Context) -> TestResult {
     for _ in 0..2 {
         in_use(&context.client.for_sockets().get("/peers/fay").await?)?;
     }
-    first.say(json!({"to": "fay", "text": "still here"})).await?;
+    first
+        .say(json!({"to": "fay", "text": "still here"}))
+        .await?;
     first.expect_text(delivered("fay", "still here")).await?;
 
     let at_once = join_all((0..20).map(|_| context.client.open("/peers/all-at-once"))).await;
@@ -176,7 +186,8 @@ async fn a_name_is_free_when_its_peer_has_left(context: &Context) -> TestResult 
 async fn a_peer_that_is_not_there_is_named_to_the_sender(context: &Context) -> TestResult {
     let mut ida = enter(context, "ida").await?;
     for name in ["jim", "no name", "", "\"ä\""] {
-        ida.say(json!({"to": name, "text": "Are you there?"})).await?;
+        ida.say(json!({"to": name, "text": "Are you there?"}))
+            .await?;
         ida.expect_text(nobody(name)).await?;
     }
     ida.say(json!({"to": "ida", "text": "I am"})).await?;
@@ -218,12 +229,19 @@ async fn what_is_no_message_is_answered_and_ends_nothing(context: &Context) -> T
 async fn a_text_arrives_as_it_was_sent(context: &Context) -> TestResult {
     let mut lea = enter(context, "lea").await?;
     let controls: String = (0..0x20_u8).map(char::from).collect();
-    let texts = ["", "Grüße 🦀", "\"quoted\" \\ /", "\u{7f}\u{2028}\u{feff}", &controls];
+    let texts = [
+        "",
+        "Grüße 🦀",
+        "\"quoted\" \\ /",
+        "\u{7f}\u{2028}\u{feff}",
+        &controls,
+    ];
     for text in texts {
         lea.say(json!({"to": "lea", "text": text})).await?;
         match lea.next().await? {
             // How a text is escaped is each implementation's own matter.
-            Event::Text(json) if serde_json::from_str(&json).ok() == Some(delivered("lea", text)) => {}
+            Event::Text(json)
+                if serde_json::from_str(&json).ok() == Some(delivered("lea", text)) => {}
             other => {
                 let expected = delivered("lea", text).to_string();
                 return Err(lea.failure(expected, other.to_string()).into());
@@ -267,9 +285,14 @@ async fn closes_with(
     wrong(&mut peer).await?;
     peer.expect(&Event::Close(Some(code))).await?;
     peer.end().await?;
-    context.client.socket_again(&format!("/peers/{name}")).await?;
+    context
+        .client
+        .socket_again(&format!("/peers/{name}"))
+        .await?;
     let itself = format!("{name}-witness");
-    witness.say(json!({"to": itself, "text": "still here"})).await?;
+    witness
+        .say(json!({"to": itself, "text": "still here"}))
+        .await?;
     witness.expect_text(delivered(&itself, "still here")).await
 }
 
@@ -327,7 +350,10 @@ impl Sender {
         let Sender { name, socket, idle } = self;
         socket.say(json!({"to": idle, "text": ""})).await?;
         socket.say(json!({"to": name, "text": "go on"})).await?;
-        let (go_on, gone) = (delivered(name, "go on").to_string(), nobody(idle).to_string());
+        let (go_on, gone) = (
+            delivered(name, "go on").to_string(),
+            nobody(idle).to_string(),
+        );
         let mut misses_it = false;
         loop {
             match socket.next().await? {
@@ -350,7 +376,10 @@ impl Sender {
             }
         }
         let expected = "a peer that does not read, removed when its inbox is full";
-        let got = format!("it is still there, with {} MB of messages that it has not read", TOO_MUCH >> 20);
+        let got = format!(
+            "it is still there, with {} MB of messages that it has not read",
+            TOO_MUCH >> 20
+        );
         Err(self.socket.failure(expected, got).into())
     }
 
@@ -380,9 +409,7 @@ async fn a_peer_that_does_not_read_is_removed(context: &Context) -> TestResult {
     )
 }
 
-async fn a_broadcast_does_not_wait_for_a_peer_that_does_not_read(
-    context: &Context,
-) -> TestResult {
+async fn a_broadcast_does_not_wait_for_a_peer_that_does_not_read(context: &Context) -> TestResult {
     let _idle = enter(context, "idle-in-the-crowd").await?;
     let mut olaf = Sender::enter(context, "olaf", "idle-in-the-crowd").await?;
     let mut reader = enter(context, "reader").await?;
@@ -416,9 +443,9 @@ async fn two_thousand_peers_connect_at_once(context: &Context) -> TestResult {
     let paths = (0..PEERS).map(|peer| format!("/peers/peer-{peer}"));
     let sockets = paths.map(async |path| client.socket(&path).await);
     let mut sockets = try_join_all(sockets).await?;
-    let (speaker, listeners) = sockets.split_first_mut().ok_or_else(|| {
-        Failure::new(format!("{PEERS} sockets"), "none")
-    })?;
+    let (speaker, listeners) = sockets
+        .split_first_mut()
+        .ok_or_else(|| Failure::new(format!("{PEERS} sockets"), "none"))?;
     speaker.say(json!({"text": "Hello, all of you."})).await?;
     let hello = delivered("peer-0", "Hello, all of you.");
     for listener in listeners {
@@ -437,7 +464,11 @@ fn memory_after_ten_rounds_of_peers_is_what_it_was_after_two(seen: &Partings) ->
     };
     expect(
         last <= first + seen.growth,
-        format!("at most {} MB more than the {} MB after two rounds", seen.growth >> 10, first >> 10),
+        format!(
+            "at most {} MB more than the {} MB after two rounds",
+            seen.growth >> 10,
+            first >> 10
+        ),
         format!("{} MB after ten", last >> 10),
     )
 }

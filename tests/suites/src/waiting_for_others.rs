@@ -9,8 +9,8 @@ use tokio::time::timeout;
 
 use crate::row::Row;
 use workshop_harness::contract::{
-    Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each, has_status,
-    is_problem,
+    Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
+    has_status, is_problem,
 };
 use workshop_harness::silence::{lock_the_records, wait_for_waiting};
 use workshop_harness::supplied::{LIMIT, TIMEOUT};
@@ -92,7 +92,10 @@ async fn a_record_comes_with_its_price(context: &Context, upstream: &Upstream) -
     let calls = upstream.counts().calls - before;
     expect(
         calls == asked.len() + 1,
-        format!("one call to the upstream per request, {} in all", asked.len() + 1),
+        format!(
+            "one call to the upstream per request, {} in all",
+            asked.len() + 1
+        ),
         format!("{calls} calls"),
     )
 }
@@ -114,7 +117,9 @@ async fn the_key_and_the_id_are_judged_before_anybody_is_asked(
     let paths = texts.map(|text| format!("/price/{text}"));
     client.each(paths, no_id).await?;
     let posted = client.send(Method::POST, "/price/1").await?;
-    posted.expect_status(405)?.expect_header("Allow", "GET, HEAD")?;
+    posted
+        .expect_status(405)?
+        .expect_header("Allow", "GET, HEAD")?;
     let calls = upstream.counts().calls - before;
     expect(
         calls == 0,
@@ -174,7 +179,9 @@ async fn connections_to_the_upstream_are_used_again(
     let (opened, calls) = (after.opened - before.opened, after.calls - before.calls);
     expect(
         opened <= FEW,
-        format!("at most {FEW} new connections to the upstream for {IN_A_ROW} requests, one after the other"),
+        format!(
+            "at most {FEW} new connections to the upstream for {IN_A_ROW} requests, one after the other"
+        ),
         format!("{opened} connections for {calls} calls"),
     )
 }
@@ -186,7 +193,11 @@ async fn connections_that_the_upstream_closed_while_idle_cost_no_request(
     expect_each(&ask_for_prices(context, 1).await, has_status(200))?;
     upstream.close_idle();
     // A pool may notice it only when it lends them again.
-    let _ = timeout(Duration::from_secs(1), upstream.until(|counts| counts.open == 0)).await;
+    let _ = timeout(
+        Duration::from_secs(1),
+        upstream.until(|counts| counts.open == 0),
+    )
+    .await;
     expect_each(&ask_for_prices(context, 1).await, has_status(200))
 }
 
@@ -316,7 +327,10 @@ async fn an_upstream_that_is_gone_answers_502_until_it_is_back(
 async fn a_call_is_made_once(context: &Context, upstream: &Upstream) -> TestResult {
     let failures = [
         ("a connection that ends without an answer", Conduct::HangsUp),
-        ("a 503", Conduct::Says(upstream::answer("503 Service Unavailable", ""))),
+        (
+            "a 503",
+            Conduct::Says(upstream::answer("503 Service Unavailable", "")),
+        ),
     ];
     for (what, conduct) in failures {
         let before = upstream.counts().calls;

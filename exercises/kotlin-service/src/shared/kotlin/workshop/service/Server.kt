@@ -60,7 +60,6 @@ fun listen(
         refuse(cannotListen(address, port, "no such address"))
     }
 }
-// ANCHOR_END: server
 
 /** What [from] reads in the environment. A wrong variable ends the program. */
 fun <T> readSettings(from: (Map<String, String>) -> T): T =
@@ -75,6 +74,7 @@ fun refuse(complaints: List<String>): Nothing {
     complaints.forEach(System.err::println)
     exitProcess(1)
 }
+// ANCHOR_END: server
 
 private val log = LoggerFactory.getLogger("workshop.service.start")
 

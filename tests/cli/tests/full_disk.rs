@@ -50,7 +50,7 @@ async fn the_kotlin_service_loses_nothing_on_a_full_disk() {
     loses_nothing_on_a_full_disk(Target::Peer(name)).await;
 }
 
-/// Has the service keep its address books on a small disk. Whatever becomes of it, no mount and no tablespace is left.
+/// Has the service keep its address books on a small disk. No mount and no tablespace is left, even where a test of it fails.
 async fn loses_nothing_on_a_full_disk(target: Target) {
     let _turn = ONE_AT_A_TIME.lock().await;
     let workspace = Workspace::find().unwrap();

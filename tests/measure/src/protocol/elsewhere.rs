@@ -9,7 +9,7 @@ use workshop_harness::remote::Host;
 use workshop_results::figures::figure;
 use workshop_results::statistics::median;
 
-/// How often the way there and back is timed.
+/// How often the round trip is timed.
 const FLOORS: usize = 5;
 
 /// The subject, ready to run there; as an inner error why it cannot.
@@ -30,7 +30,8 @@ pub async fn bring(host: &Host, mut subject: Subject) -> anyhow::Result<Result<S
     Ok(Ok(subject))
 }
 
-/// What a start there takes before there is a service: a note for results in which start-up is told.
+/// How long a command takes there that does nothing, since each start of a service takes as long: a note for every result of that
+/// machine.
 pub fn floor(host: &Host) -> Option<String> {
     let took = (0..FLOORS).map_while(|_| {
         let began = Instant::now();

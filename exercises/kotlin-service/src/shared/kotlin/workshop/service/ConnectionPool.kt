@@ -27,6 +27,8 @@ class DatabaseUnavailable(
 ) : Exception("the database does not answer", cause)
 
 // ANCHOR: connection-pool
+
+/** Connections to PostgreSQL, and as many threads to use them on: JDBC blocks the thread that calls it. */
 class ConnectionPool(
     private val settings: DatabaseSettings,
 ) : AutoCloseable {

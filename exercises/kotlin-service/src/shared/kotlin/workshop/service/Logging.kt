@@ -1,4 +1,4 @@
-// The log: one JSON object a line, on standard output.
+// The log: one JSON object per line, on standard output.
 package workshop.service
 
 import ch.qos.logback.classic.LoggerContext

@@ -102,6 +102,7 @@ private val outages = RateLimit(1.seconds)
 
 private val log = LoggerFactory.getLogger("workshop.service.problems")
 
+/** A problem of no type of its own: its [status] says what it is, and [detail] what is wrong with this request. */
 fun problem(
     status: HttpStatusCode,
     detail: String,

@@ -17,7 +17,7 @@ class DavException(
     val href: String? = null,
 ) : RuntimeException(precondition.localPart, null, false, false)
 
-/** For [workshop.service.problems]. */
+/** Answers with the precondition that fails, which no problem document can name: for [workshop.service.problems]. */
 fun StatusPagesConfig.failedPreconditions() {
     exception<DavException> { call, failure -> call.respondXml(failure.status, Dav.ERROR) { failed(failure) } }
 }

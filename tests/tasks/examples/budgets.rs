@@ -1,4 +1,4 @@
-//! What a small machine is enough for: the steps of the course, from nothing, in a group of processes with little memory.
+//! What a small machine is enough for: the steps of the course, from nothing, in a control group (cgroup) with little memory.
 //!
 //! cargo run --package workshop-tasks --example budgets -- book/reference-results/budgets.toml [1x1 1x2 2x2 4x2]
 //!
@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// How long a killed process may take to be gone.
 const GONE: Duration = Duration::from_secs(20);
 
-/// Where kernels have groups of processes.
+/// Where the kernel has its control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
 /// Who runs a step.
@@ -120,7 +120,7 @@ impl Size {
 }
 
 /// What came of a step.
-enum Came {
+enum Outcome {
     /// It ended well after this time; its processes had so much memory (bytes) at the most.
     Ended(Duration, u64),
     /// The kernel killed one of its processes, since the group had no memory left.
@@ -152,9 +152,11 @@ async fn main() -> anyhow::Result<()> {
             came = checkout.take(&group, size) => came,
             _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
         };
-        checkout.clean(&group).await?;
+        // What still runs is killed, even where the server can't be stopped.
+        let cleaned = checkout.clean(&group).await;
         group.end().await?;
         taken.push(came?);
+        cleaned?;
         table(&workspace, &sizes[..=number], &taken)
             .await?
             .write(Path::new(file))?;
@@ -214,30 +216,30 @@ impl Checkout {
         command
     }
 
-    async fn take(&self, group: &Group, size: &Size) -> anyhow::Result<Vec<Came>> {
+    async fn take(&self, group: &Group, size: &Size) -> anyhow::Result<Vec<Outcome>> {
         let mut taken = Vec::new();
         for step in &STEPS {
             println!("{}: {}", size.words(), step.heading);
             let came = self.take_one(group, size, step).await?;
             match &came {
-                Came::Ended(took, memory) => println!(
+                Outcome::Ended(took, memory) => println!(
                     "  {:.0} s, {:.0} MB",
                     took.as_secs_f64(),
                     *memory as f64 / 1e6
                 ),
-                Came::Killed => println!("  killed"),
-                Came::Impossible => println!("  not tried: the tool isn't built"),
+                Outcome::Killed => println!("  killed"),
+                Outcome::Impossible => println!("  not tried: the tool isn't built"),
             }
             taken.push(came);
         }
         Ok(taken)
     }
 
-    async fn take_one(&self, group: &Group, size: &Size, step: &Step) -> anyhow::Result<Came> {
+    async fn take_one(&self, group: &Group, size: &Size, step: &Step) -> anyhow::Result<Outcome> {
         let program = match step.program {
             Program::Cargo => PathBuf::from("cargo"),
             Program::Workshop if self.tool().is_file() => self.tool(),
-            Program::Workshop => return Ok(Came::Impossible),
+            Program::Workshop => return Ok(Outcome::Impossible),
         };
         let log = self.folder.path().join("log");
         let output = fs::File::create(&log)?;
@@ -258,10 +260,10 @@ impl Checkout {
             }
         };
         if status.success() {
-            return Ok(Came::Ended(began.elapsed(), most));
+            return Ok(Outcome::Ended(began.elapsed(), most));
         }
         if group.kills()? > before {
-            return Ok(Came::Killed);
+            return Ok(Outcome::Killed);
         }
         eprint!("{}", fs::read_to_string(&log)?);
         anyhow::bail!("{} failed, and not for lack of memory", step.heading)
@@ -282,10 +284,10 @@ impl Checkout {
     }
 }
 
-/// A group of processes that has little memory, and no swap.
+/// A control group: processes that together have little memory, and no swap.
 struct Group {
     folder: PathBuf,
-    /// The names that this kernel's version of groups has for what is looked at.
+    /// What the files are called in this kernel's version of control groups.
     names: &'static Names,
 }
 
@@ -401,7 +403,7 @@ impl Drop for Group {
 async fn table(
     workspace: &Workspace,
     sizes: &[Size],
-    taken: &[Vec<Came>],
+    taken: &[Vec<Outcome>],
 ) -> anyhow::Result<Published> {
     let said = async |program: &str, arguments: &[&str]| -> anyhow::Result<String> {
         let output = Command::new(program)
@@ -417,12 +419,12 @@ async fn table(
     let row = STEPS.iter().enumerate().map(|(number, step)| {
         let came = || taken.iter().map(|taken| &taken[number]);
         let seconds = came().map(|came| match came {
-            Came::Ended(took, _) => Cell::Number(took.as_secs_f64()),
-            Came::Killed => Cell::text("killed"),
-            Came::Impossible => Cell::text(""),
+            Outcome::Ended(took, _) => Cell::Number(took.as_secs_f64()),
+            Outcome::Killed => Cell::text("killed"),
+            Outcome::Impossible => Cell::text(""),
         });
         let most = came().filter_map(|came| match came {
-            Came::Ended(_, memory) => Some(*memory),
+            Outcome::Ended(_, memory) => Some(*memory),
             _ => None,
         });
         let most = most.max().map(|bytes| Cell::Number(bytes as f64 / 1e6));

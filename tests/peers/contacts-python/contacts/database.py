@@ -19,7 +19,9 @@ _OUTAGE = re.compile("53300|55000|57014|42P01|08|28|3D|57P")
 _PAUSE = 0.5
 
 # The tables of the service in Kotlin. Each statement changes nothing where it has run before.
-_SCHEMA = Path(__file__).parents[2] / "contacts-kotlin/src/main/resources/migrations/0001_create_the_address_books.sql"
+_SCRIPT = Path(__file__).parents[2] / "contacts-kotlin/src/main/resources/migrations/0001_create_the_address_books.sql"
+# Read at the start: a missing file is not taken for a database that is away, which is tried again and again.
+_SCHEMA = _SCRIPT.read_text()
 # Of two services that start at the same time, one waits for the other.
 _LOCK = "SELECT pg_advisory_xact_lock(7263016)"
 
@@ -88,7 +90,7 @@ class Database:
                     try:
                         async with connection.transaction():
                             await connection.execute(_LOCK)
-                            await connection.execute(_SCHEMA.read_text())
+                            await connection.execute(_SCHEMA)
                     finally:
                         await connection.close()
                 self.is_up_to_date = True

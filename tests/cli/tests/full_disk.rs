@@ -68,17 +68,23 @@ async fn loses_nothing_on_a_full_disk(target: Target) {
     let database = RunDatabase::empty(&server).await.unwrap();
     let (name, url) = (database.name(), database.url());
     let move_there = format!("ALTER DATABASE \"{name}\" SET TABLESPACE {space}");
-    execute(&mut connection, move_there).await;
 
-    let play = play(&workspace, target, url, &disk);
-    let played = AssertUnwindSafe(play).catch_unwind().await;
+    let played = AssertUnwindSafe(async {
+        execute(&mut connection, move_there).await;
+        play(&workspace, target, url, &disk).await;
+    });
+    let played = played.catch_unwind().await;
 
-    database.remove().await.unwrap();
-    execute(&mut connection, format!("DROP TABLESPACE {space}")).await;
+    // Whatever becomes of one of these, the other is tried, and what the test has found is told first.
+    let removed = database.remove().await;
+    let drop_space = AssertSqlSafe(format!("DROP TABLESPACE {space}"));
+    let dropped = sqlx::raw_sql(drop_space).execute(&mut connection).await;
     drop(disk);
     if let Err(panic) = played {
         resume_unwind(panic);
     }
+    removed.unwrap();
+    dropped.unwrap();
 }
 
 async fn play(workspace: &Workspace, target: Target, url: &str, disk: &SmallDisk) {

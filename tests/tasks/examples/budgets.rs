@@ -197,6 +197,11 @@ impl Checkout {
 
     /// A command in this checkout, and in the group.
     fn command(&self, group: &Group, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut path = self.root.join(".workshop/tools/bin").into_os_string();
+        if let Some(rest) = std::env::var_os("PATH") {
+            path.push(":");
+            path.push(rest);
+        }
         let mut command = Command::new("sh");
         command
             .args(["-c", "echo $$ >\"$0\" && exec \"$@\""])
@@ -204,6 +209,7 @@ impl Checkout {
             .arg(program)
             .current_dir(&self.root)
             .env("WORKSHOP_POSTGRES", "embedded")
+            .env("PATH", path)
             .stdin(Stdio::null())
             .kill_on_drop(true);
         // What an outer cargo says about its own package and its own target directory isn't for this one.
@@ -366,18 +372,19 @@ impl Group {
 
     /// Kills what still runs in it, such as the compilers of an interrupted build, and waits until they are gone.
     async fn end(&self) -> anyhow::Result<()> {
-        let members = || fs::read_to_string(self.folder.join("cgroup.procs"));
-        for pid in members()?.lines() {
+        let gone = async || self.kill_members().transpose();
+        let ended = wait::within(GONE, gone).await.transpose()?;
+        ended.context("a killed process of the group doesn't end")
+    }
+
+    /// Kills its processes, which may have started others since they were last looked at; `Some` when none is left.
+    fn kill_members(&self) -> anyhow::Result<Option<()>> {
+        let members = fs::read_to_string(self.folder.join("cgroup.procs"))?;
+        for pid in members.lines() {
             // One that has ended by itself meanwhile is what is wanted.
             let _ = kill(Pid::from_raw(pid.parse()?), Signal::SIGKILL);
         }
-        let gone = async || {
-            members()
-                .map(|pids| pids.is_empty().then_some(()))
-                .transpose()
-        };
-        let ended = wait::within(GONE, gone).await.transpose()?;
-        ended.context("a killed process of the group doesn't end")
+        Ok(members.is_empty().then_some(()))
     }
 
     fn number(&self, file: &str, name: &str) -> anyhow::Result<u64> {

@@ -9,8 +9,8 @@ use workshop_harness::remote::Host;
 use workshop_results::figures::figure;
 use workshop_results::statistics::median;
 
-/// How often the round trip is timed.
-const FLOORS: usize = 5;
+/// How many commands are timed.
+const ROUND_TRIPS: usize = 5;
 
 /// The subject, ready to run there; as an inner error why it cannot.
 pub async fn bring(host: &Host, mut subject: Subject) -> anyhow::Result<Result<Subject, String>> {
@@ -30,18 +30,18 @@ pub async fn bring(host: &Host, mut subject: Subject) -> anyhow::Result<Result<S
     Ok(Ok(subject))
 }
 
-/// How long a command takes there that does nothing, since each start of a service takes as long: a note for every result of that
-/// machine.
-pub fn floor(host: &Host) -> Option<String> {
-    let took = (0..FLOORS).map_while(|_| {
+/// How long a command takes there that does nothing: a note for results that tell a start-up, which takes as long before there is a
+/// service.
+pub fn round_trip(host: &Host) -> Option<String> {
+    let took = (0..ROUND_TRIPS).map(|_| {
         let began = Instant::now();
-        host.said(&["true"])
-            .map(|_| began.elapsed().as_secs_f64() * 1e3)
+        host.said(&["true"])?;
+        Some(began.elapsed().as_secs_f64() * 1e3)
     });
-    let floor = figure(median(&took.collect::<Vec<_>>())?);
-    let name = host.name();
+    let took: Vec<f64> = took.collect::<Option<_>>()?;
+    let (round_trip, name) = (figure(median(&took)?), host.name());
     Some(format!(
-        "a command that does nothing takes {floor} ms by ssh to {name} (median of {FLOORS}): that much of every start-up is not the service's"
+        "a command that does nothing takes {round_trip} ms by ssh to {name} (median of {ROUND_TRIPS}): that much of every start-up is not the service's"
     ))
 }
 

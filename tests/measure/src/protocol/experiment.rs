@@ -410,8 +410,10 @@ impl<'a> Experiment<'a> {
             database::close(self.session.statements.take()).await;
             database::close(self.session.activity.take()).await;
             self.notes.extend(self.session.neighbors.note());
-            self.notes
-                .extend(self.lab.host.as_ref().and_then(elsewhere::floor));
+            if self.metrics.iter().any(|metric| metric.key == "start_up") {
+                let host = self.lab.host.as_ref();
+                self.notes.extend(host.and_then(elsewhere::round_trip));
+            }
             let mut manifest = self.lab.manifest(&self.subjects);
             manifest.connections = self.connections;
             manifest.round_trips = self.round_trips;

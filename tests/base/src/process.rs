@@ -175,6 +175,27 @@ pub fn meminfo(name: &str) -> Option<u64> {
     Some(kilobytes(&table, name)? * 1024)
 }
 
+/// Memory that this process may have, in bytes: the machine's, or less where a control group (cgroup) limits it.
+pub fn memory_limit() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = groups.lines().filter_map(group_limit);
+    meminfo("MemTotal:").into_iter().chain(limits).min()
+}
+
+/// The limit of a group, or of one that it is in, by its line in `/proc/self/cgroup`: `0::/a/b`, or `9:memory:/a/b` in version 1.
+fn group_limit(line: &str) -> Option<u64> {
+    let (_, group) = line.split_once(':')?;
+    let (folder, file) = match group.split_once(':')?.0 {
+        "" => ("/sys/fs/cgroup", "memory.max"),
+        "memory" => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        _ => return None,
+    };
+    let path = Path::new(group.split_once(":/")?.1);
+    let limit = |group| fs::read_to_string(Path::new(folder).join(group).join(file)).ok();
+    let limits = path.ancestors().filter_map(limit);
+    limits.filter_map(|text| text.trim().parse().ok()).min()
+}
+
 /// Threads of a process.
 pub fn threads(pid: u32) -> Option<usize> {
     fs::read_dir(format!("/proc/{pid}/task"))

@@ -3,12 +3,12 @@
 //! Clients find, read, write and keep in step with it. No change is lost, be it that two write at once or that a client looks in
 //! between; and nothing that a client sends does harm.
 
-mod cards;
-mod client;
+pub mod cards;
+pub mod client;
 mod discovery;
 mod faults;
 mod harm;
-mod multistatus;
+pub mod multistatus;
 mod reading;
 mod reports;
 mod syncing;

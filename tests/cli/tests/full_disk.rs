@@ -15,22 +15,22 @@ use futures_util::FutureExt;
 use rand::SeedableRng;
 use rand::distr::{Alphanumeric, Distribution};
 use rand::rngs::SmallRng;
-use reqwest::{Method, Response, StatusCode};
 use sqlx::{AssertSqlSafe, PgConnection, Row};
 use tokio::sync::Mutex;
 use workshop_base::peer;
 use workshop_base::target::Target;
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;
+use workshop_carddav::cards;
+use workshop_carddav::client::AddressBook;
 use workshop_harness::build::{self, Profile};
+use workshop_harness::contract::Client;
 use workshop_harness::service::{Service, Settings};
 use workshop_postgres::datasets::RunDatabase;
 use workshop_postgres::{Provider, Server};
 
 /// A database without any row takes 8 MB.
 const MEGABYTES: u32 = 32;
-/// The book of Ada.
-const BOOK: &str = "/addressbooks/ada/contacts/";
 /// How long a service may take to make its tables.
 const READY: Duration = Duration::from_secs(10);
 
@@ -93,93 +93,49 @@ async fn play(workspace: &Workspace, target: Target, url: &str, disk: &SmallDisk
         .unwrap();
     let service = Service::start(workspace, &launch, &Settings::new(url)).await;
     let service = service.unwrap_or_else(|error| panic!("{}", error.trouble()));
-    let ada = Ada {
-        base: service.base_url().to_owned(),
-        http: reqwest::Client::builder().no_proxy().build().unwrap(),
+    let client = Client::new(service.base_url(), None).unwrap();
+    let ready = wait::within(READY, async || {
+        let answer = client.get("/ready").await.unwrap();
+        (answer.status() == 200).then_some(())
+    });
+    ready.await.expect("the service is ready");
+    let ada = AddressBook::of(&client);
+    let put = async |name, card: &str| ada.put(name, card).await.unwrap().status();
+    let get = async |name| {
+        let answer = ada.get(name).await.unwrap();
+        (answer.status(), answer.text().into_owned())
     };
-    ada.is_ready().await;
-    let before = card("kept", 1);
-    assert_eq!(ada.put("kept.vcf", &before).await, StatusCode::CREATED);
-    let token = ada.token().await;
+
+    let before = large_card("kept", 1);
+    assert_eq!(put("kept.vcf", &before).await, 201);
+    let token = ada.token().await.unwrap();
 
     disk.fill();
     for (name, uid) in [("kept.vcf", "kept"), ("lost.vcf", "lost")] {
-        let status = ada.put(name, &card(uid, 2)).await;
-        assert!([503, 507].contains(&status.as_u16()), "{name}: {status}");
+        let status = put(name, &large_card(uid, 2)).await;
+        assert!([503, 507].contains(&status), "{name}: {status}");
     }
     // Reading takes no room, and nothing half written is in the book or in its count of changes.
-    assert_eq!(ada.get("kept.vcf").await, (StatusCode::OK, before));
-    assert_eq!(ada.get("lost.vcf").await.0, StatusCode::NOT_FOUND);
-    assert_eq!(ada.token().await, token);
+    assert_eq!(get("kept.vcf").await, (200, before));
+    assert_eq!(get("lost.vcf").await.0, 404);
+    assert_eq!(ada.token().await.unwrap(), token);
 
     disk.make_room();
-    let after = card("kept", 3);
-    assert_eq!(ada.put("kept.vcf", &after).await, StatusCode::NO_CONTENT);
-    assert_eq!(ada.get("kept.vcf").await, (StatusCode::OK, after));
-    let late = card("lost", 4);
-    assert_eq!(ada.put("lost.vcf", &late).await, StatusCode::CREATED);
-    assert_eq!(ada.get("lost.vcf").await, (StatusCode::OK, late));
-    assert_ne!(ada.token().await, token);
+    let after = large_card("kept", 3);
+    assert_eq!(put("kept.vcf", &after).await, 204);
+    assert_eq!(get("kept.vcf").await, (200, after));
+    let late = large_card("lost", 4);
+    assert_eq!(put("lost.vcf", &late).await, 201);
+    assert_eq!(get("lost.vcf").await, (200, late));
+    assert_ne!(ada.token().await.unwrap(), token);
     service.stop().await;
 }
 
 /// A vCard of nearly the largest size. It has to be stored as it is, since no compression makes it smaller.
-fn card(uid: &str, seed: u64) -> String {
+fn large_card(uid: &str, seed: u64) -> String {
     let letters = Alphanumeric.sample_iter(SmallRng::seed_from_u64(seed));
     let note: String = letters.take(98_000).map(char::from).collect();
-    format!(
-        "BEGIN:VCARD\r\nVERSION:4.0\r\nUID:{uid}\r\nFN:Version {seed}\r\nNOTE:{note}\r\nEND:VCARD\r\n"
-    )
-}
-
-/// Ada, who keeps her contacts there.
-struct Ada {
-    base: String,
-    http: reqwest::Client,
-}
-
-impl Ada {
-    async fn ask(&self, method: &str, path: &str, (kind, body): (&str, &str)) -> Response {
-        let method = Method::from_bytes(method.as_bytes()).unwrap();
-        self.http
-            .request(method, format!("{}{path}", self.base))
-            .basic_auth("ada", Some("secret"))
-            .header("Content-Type", kind)
-            .header("Depth", "0")
-            .body(body.to_owned())
-            .send()
-            .await
-            .unwrap()
-    }
-
-    /// Waits for the tables.
-    async fn is_ready(&self) {
-        let ready = wait::within(READY, async || {
-            let answer = self.ask("GET", "/ready", ("text/plain", "")).await;
-            (answer.status() == StatusCode::OK).then_some(())
-        });
-        ready.await.expect("the service is ready");
-    }
-
-    async fn put(&self, name: &str, card: &str) -> StatusCode {
-        let path = format!("{BOOK}{name}");
-        let answer = self.ask("PUT", &path, ("text/vcard; charset=utf-8", card));
-        answer.await.status()
-    }
-
-    async fn get(&self, name: &str) -> (StatusCode, String) {
-        let path = format!("{BOOK}{name}");
-        let answer = self.ask("GET", &path, ("text/plain", "")).await;
-        (answer.status(), answer.text().await.unwrap())
-    }
-
-    /// What the book answers for its sync token.
-    async fn token(&self) -> String {
-        let body = r#"<D:propfind xmlns:D="DAV:"><D:prop><D:sync-token/></D:prop></D:propfind>"#;
-        let answer = self.ask("PROPFIND", BOOK, ("application/xml", body)).await;
-        assert_eq!(answer.status(), StatusCode::MULTI_STATUS);
-        answer.text().await.unwrap()
-    }
+    cards::with(uid, &format!("Version {seed}"), &format!("NOTE:{note}\r\n"))
 }
 
 /// A file system in memory, of [`MEGABYTES`].

@@ -10,10 +10,14 @@ use crate::service::Stopped;
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
+use workshop_base::process::memory_limit;
 use workshop_base::target::Language;
 
 /// How many scenarios are played side by side with a JVM, which takes seconds of the processor to start.
 const JVMS: usize = 3;
+
+/// With less memory than this (bytes), they are played one after the other: a JVM takes up to 200 MB.
+const MEMORY_FOR_JVMS: u64 = 1_500_000_000;
 
 /// How many scenarios are played side by side on a machine whose processor is too slow for the usual number.
 const SIDE_BY_SIDE: &str = "WORKSHOP_SIDE_BY_SIDE";
@@ -97,6 +101,7 @@ async fn play(place: Place<'_>, phase: &Phase, leaving: &mut Leaving) -> anyhow:
     // The scenarios of later exercises take longest, so they begin first.
     scenarios.reverse();
     let usual = match place.launch.language {
+        Language::Kotlin if memory_limit().is_some_and(|bytes| bytes < MEMORY_FOR_JVMS) => 1,
         Language::Kotlin => JVMS,
         _ => scenarios.len(),
     };

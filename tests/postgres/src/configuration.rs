@@ -4,7 +4,7 @@ use workshop_base::process;
 
 /// The settings of a server on this machine, name and value.
 pub(crate) fn parameters(statements: bool) -> Vec<(&'static str, String)> {
-    parameters_with(process::meminfo("MemTotal:"), statements)
+    parameters_with(process::memory_limit(), statements)
 }
 
 /// The settings of a server on a machine with so many bytes of memory.

@@ -197,7 +197,10 @@ impl Checkout {
 
     /// A command in this checkout, and in the group.
     fn command(&self, group: &Group, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut path = self.root.join(".workshop/tools/bin").into_os_string();
+        let mut path = Workspace::at(&self.root)
+            .tools()
+            .join("bin")
+            .into_os_string();
         if let Some(rest) = std::env::var_os("PATH") {
             path.push(":");
             path.push(rest);
@@ -269,6 +272,7 @@ impl Checkout {
             return Ok(Outcome::Ended(began.elapsed(), most));
         }
         if group.kills()? > before {
+            eprint!("{}", fs::read_to_string(&log)?);
             return Ok(Outcome::Killed);
         }
         eprint!("{}", fs::read_to_string(&log)?);
@@ -450,7 +454,10 @@ async fn table(
             machine::label(&machine::look()),
             jiff::Zoned::now().date(),
         ),
-        title: "What a small machine is enough for".to_owned(),
+        title: match sizes {
+            [size] => format!("What {} GB is enough for", size.gigabytes),
+            _ => "What a small machine is enough for".to_owned(),
+        },
         corner: "Step".to_owned(),
         columns: seconds.chain(["Memory (MB)".to_owned()]).collect(),
         row: row.collect(),

@@ -7,7 +7,7 @@ use crate::doctor::report::Finding;
 use workshop_base::files;
 use workshop_base::fix::{Fix, System};
 use workshop_base::probe::{self, QUICK};
-use workshop_base::process::{cores, meminfo};
+use workshop_base::process::{cores, meminfo, memory_limit};
 use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::{DataSet, needed};
 
@@ -46,9 +46,7 @@ pub(super) async fn examine(workspace: &Workspace, system: &System) -> (Vec<Find
         ask("sysctl", &["-n", "hw.memsize"]),
         ask("vcgencmd", &["get_throttled"]),
     );
-    let limit = number("/sys/fs/cgroup/memory.max").unwrap_or(u64::MAX);
-    let memory = meminfo("MemTotal:").or_else(|| mac_memory?.parse().ok());
-    let memory = memory.map(|bytes| bytes.min(limit));
+    let memory = memory_limit().or_else(|| mac_memory?.parse().ok());
     let swap = meminfo("SwapTotal:");
 
     let mut findings = vec![disk(workspace)];

@@ -153,7 +153,10 @@ impl SmallDisk {
         mount.args(["-t", "tmpfs", "-o", &options, "workshop-disk"]);
         let disk = SmallDisk(folder);
         let mounted = mount.arg(&disk.0).status().unwrap();
-        assert!(mounted.success(), "this test mounts a file system as root");
+        assert!(
+            mounted.success(),
+            "this test mounts a file system: it has to be root, and a container needs CAP_SYS_ADMIN"
+        );
         disk
     }
 

@@ -250,6 +250,15 @@ mod tests {
         }
     }
 
+    /// A thousand requests for 90 J, of which 40 J are idle. Each takes 30 µs of CPU in the service and 20 µs in the rest.
+    fn at_rate(database_us: Option<f64>) -> Observed {
+        let mut observed = Observed::default();
+        let used = Ok(joules(90.0));
+        let cpu = [Some(30.0), database_us, Some(20.0)];
+        powered(Ok(joules(40.0))).note_energy(&mut observed, "at_rate", used, cpu, 1000);
+        observed
+    }
+
     #[test]
     fn every_key_has_its_definition() {
         let defined = metrics::of("energy", ENDS).unwrap();
@@ -264,15 +273,7 @@ mod tests {
 
     #[test]
     fn energy_is_what_is_above_idle_and_shared_out_by_cpu_time() {
-        let mut observed = Observed::default();
-        let cpu = [Some(30.0), Some(50.0), Some(20.0)];
-        powered(Ok(joules(40.0))).note_energy(
-            &mut observed,
-            "at_rate",
-            Ok(joules(90.0)),
-            cpu,
-            1000,
-        );
+        let observed = at_rate(Some(50.0));
         let value = |key: &str| observed.values[key];
         assert_eq!(value("power_at_rate"), 9.0);
         assert!((value("energy_at_rate") - 50.0).abs() < 1e-9);
@@ -282,15 +283,7 @@ mod tests {
 
     #[test]
     fn without_the_databases_cpu_nothing_is_shared_out() {
-        let mut observed = Observed::default();
-        let cpu = [Some(30.0), None, Some(20.0)];
-        powered(Ok(joules(40.0))).note_energy(
-            &mut observed,
-            "at_rate",
-            Ok(joules(90.0)),
-            cpu,
-            1000,
-        );
+        let observed = at_rate(None);
         assert!(observed.values.contains_key("energy_at_rate"));
         assert!(!observed.values.contains_key("service_energy_at_rate"));
     }

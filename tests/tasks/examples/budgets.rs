@@ -2,7 +2,7 @@
 //!
 //! cargo run --package workshop-tasks --example budgets -- book/reference-results/budgets.toml [1x1 1x2 2x2 4x2]
 //!
-//! `1x2` is 1 GB of memory and two jobs of cargo's at the same time. It takes root, a memory cgroup, and ten minutes each. The table
+//! `1x2` is 1 GB of memory and two jobs of cargo's at the same time. It takes root, a memory cgroup, and twenty minutes each. The table
 //! is written after each of them.
 
 mod published;

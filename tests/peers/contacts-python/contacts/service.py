@@ -166,7 +166,7 @@ def _is_utf8_of(request: Request, media_types: set[str]) -> bool:
 async def _body(request: Request, most: int) -> bytes:
     """The body, of which no more is read than may be there."""
     if request.headers.get("Content-Encoding", "identity") != "identity":
-        raise HTTPException(415, "nobody unpacks what comes packed")
+        raise HTTPException(415, "a compressed body is not accepted")
     chunks, length = [], 0
     async for chunk in request.stream():
         chunks.append(chunk)

@@ -56,8 +56,8 @@ class PostgresDatabase(
     suspend fun <T> withConnection(statement: Connection.() -> T): T = pool.withConnection(statement)
 
     /**
-     * Runs [statement] in a transaction for whoever collects what it sends. It is at most one element ahead of the
-     * collector, and holds no thread while it waits for him.
+     * Runs [statement] in a transaction, as a flow of what it sends. It is at most one element ahead of the collector, and
+     * holds no thread while it waits.
      */
     fun <T> stream(statement: suspend ProducerScope<T>.() -> Unit): Flow<T> =
         flowFromThread { suspendTransaction(exposed) { this@flowFromThread.statement() } }

@@ -36,7 +36,7 @@ class ExportLimits(
 
 // ANCHOR: export
 
-/** `/records/export`: every record on a line of its own, for whoever has one of the [apiKeys]. */
+/** `/records/export`: every record on a line of its own. A request needs one of the [apiKeys]. */
 fun Route.export(
     records: RecordRepository,
     limits: ExportLimits,

@@ -42,7 +42,7 @@ private const val FRAMES = 4
 
 // ANCHOR: peers
 
-/** `/peers/{name}`: a WebSocket to all other peers, for whoever has one of the [apiKeys]. */
+/** `/peers/{name}`: a WebSocket to all other peers. A request needs one of the [apiKeys]. */
 fun Route.peers(
     room: Room,
     apiKeys: List<String>,

@@ -12,7 +12,7 @@ import workshop.service.respondJson
 
 // ANCHOR: price
 
-/** `/price/{id}`: the record with this id and its price in cents, for whoever has one of the [apiKeys]. */
+/** `/price/{id}`: the record with this id and its price in cents. A request needs one of the [apiKeys]. */
 fun Route.price(
     records: RecordRepository,
     prices: Prices,

@@ -11,7 +11,7 @@ import workshop.service.respondJson
 
 // ANCHOR: read
 
-/** `/read/{id}`: the record with this id, for whoever has one of the [apiKeys]. */
+/** `/read/{id}`: the record with this id. A request needs one of the [apiKeys]. */
 fun Route.read(
     records: RecordRepository,
     apiKeys: List<String>,

@@ -11,7 +11,7 @@ import workshop.service.respondJson
 
 // ANCHOR: records
 
-/** `/records`: up to `limit` records whose ids come after `after`, for whoever has one of the [apiKeys]. */
+/** `/records`: up to `limit` records whose ids come after `after`. A request needs one of the [apiKeys]. */
 fun Route.records(
     records: RecordRepository,
     apiKeys: List<String>,

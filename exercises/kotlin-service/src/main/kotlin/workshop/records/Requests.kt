@@ -44,7 +44,7 @@ private val KnownMethods =
 /** The first parameter of this name. Ktor's own look-up takes `Name` for `name`. */
 internal fun ApplicationRequest.queryParameter(name: String): String? = encodedQueryParameter(name)?.decodeLeniently()
 
-/** The same as it stands in the query. */
+/** The same, still encoded as in the query. */
 internal fun ApplicationRequest.encodedQueryParameter(name: String): String? =
     queryString()
         .splitToSequence('&')
@@ -90,6 +90,6 @@ private object UnusualRequests : ChannelInboundHandlerAdapter() {
 /** A percent sign without two hexadecimal digits. */
 internal val STRAY_PERCENT = Regex("%(?![0-9A-Fa-f]{2})")
 
-/** What Ktor sees in its place. This is no UTF-8: so whoever needs what it stands in can still see that it is broken. */
+/** What Ktor sees instead. It decodes to bytes that are not UTF-8, so the route that needs the value still sees that it is broken. */
 private const val BROKEN = "%25%FF"
 // ANCHOR_END: requests

@@ -23,7 +23,7 @@ class UpstreamAnswer(
 
 /** The service of prices. */
 fun interface Upstream {
-    /** Asks once. Cancelled, it closes the connection: the upstream learns that nobody waits any more. */
+    /** Asks once. Cancelled, it closes the connection: the upstream learns that its answer is not wanted any more. */
     suspend fun get(path: String): UpstreamAnswer
 }
 

@@ -22,7 +22,7 @@ class ZxingQrCodes : QrCodes {
         }
 }
 
-/** A character for each byte of UTF-8: ZXing writes characters as ISO 8859-1, and `?` for all that it does not have. */
+/** A character for each byte of UTF-8: ZXing writes characters as ISO 8859-1, and `?` for every other one. */
 private fun String.asBytes() = String(encodeToByteArray(), Charsets.ISO_8859_1)
 
 private fun ByteMatrix.toPng(): ByteArray {

@@ -71,7 +71,7 @@ private suspend fun ApplicationCall.receivePropfind(): Propfind {
     return Propfind(wanted, isDeep)
 }
 
-/** Whoever says nothing asks for everything, however deep it is. That is refused. */
+/** Without a `Depth`, a request asks for everything, however deep it is. That is refused. */
 private fun ApplicationCall.isDeep(): Boolean =
     when (request.headers[HttpHeaders.Depth]?.trim()?.lowercase()) {
         "0" -> false

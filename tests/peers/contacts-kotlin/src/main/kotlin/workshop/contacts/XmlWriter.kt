@@ -62,7 +62,7 @@ class XmlWriter(
         value: String,
     ) = writer.writeAttribute(name, value)
 
-    /** A line break as a vCard has it, CR LF, would be LF for whoever reads it. So a CR is written as a reference. */
+    /** A parser would read the line break of a vCard, CR LF, as LF. So a CR is written as a reference. */
     fun text(text: String) {
         text.split('\r').forEachIndexed { index, part ->
             if (index > 0) writer.writeEntityRef("#13")

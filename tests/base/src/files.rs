@@ -89,7 +89,7 @@ pub fn differing<C: PartialEq>(
         .collect()
 }
 
-/// Writes a file beside its place, makes it durable and moves it there: whoever reads the path, also after a crash or
+/// Writes a file beside its place, makes it durable and moves it there: a reader of the path, also after a crash or
 /// a power cut, finds the old content or the new one, nothing between. Missing folders are made.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -155,7 +155,7 @@ pub fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Removes a file, or a folder with all that is in it; no error when there is none.
+/// Removes a file, or a folder with everything in it; no error when there is none.
 pub fn remove(path: &Path) -> anyhow::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(data) if data.is_dir() => fs::remove_dir_all(path),

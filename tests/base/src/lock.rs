@@ -24,7 +24,7 @@ impl Lock {
         // On a thread of its own: the runtime would wait for one of its threads at the end of an interrupted command.
         let (sender, locked) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {
-            // Nobody waits anymore when the command was interrupted.
+            // The receiver is gone when the command was interrupted.
             let _ = sender.send(file.lock().map(|()| Lock::held(file)));
         });
         locked

@@ -88,7 +88,7 @@ pub async fn ask(
 async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
-        // Nobody needs more than a page of it; what was read before an error counts.
+        // A page of it is enough; what was read before an error counts.
         let _ = pipe.take(64 * 1024).read_to_end(&mut bytes).await;
     }
     String::from_utf8_lossy(&bytes).into_owned()
@@ -114,7 +114,7 @@ pub async fn in_time<T: Send + 'static>(
 ) -> Option<T> {
     let (sender, result) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
-        // Nobody waits anymore when the time is up.
+        // The receiver is gone when the time is up.
         let _ = sender.send(work());
     });
     tokio::time::timeout(limit, result).await.ok()?.ok()

@@ -158,7 +158,7 @@ pub fn tree(pids: &[u32]) -> Vec<u32> {
     descendants(pids, &all()).into_iter().collect()
 }
 
-/// Memory of a process and of all that it has started, added up. Of descendants the kernel may hide, or lose, some.
+/// Memory of a process and of everything it has started, added up. Of descendants the kernel may hide, or lose, some.
 pub fn tree_memory(pid: u32) -> Option<Memory> {
     let mut sum = memory(pid)?;
     for below in tree(&[pid]).into_iter().filter(|below| *below != pid) {

@@ -49,7 +49,7 @@ pub fn sweep_checkout(workspace: &Workspace) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Copies of crates have fixed names, so that cargo knows them again; whoever builds one holds its lock file.
+/// Copies of crates have fixed names, so that cargo knows them again; a build of one holds its lock file.
 fn copies_that_nobody_builds(workspace: &Workspace) -> Vec<PathBuf> {
     let entries = fs::read_dir(workspace.state().join("copies"));
     let entries = entries.into_iter().flatten().flatten();

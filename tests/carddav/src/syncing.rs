@@ -65,7 +65,7 @@ pub async fn a_sync_tells_what_has_changed(context: &Context) -> TestResult {
     }
     ada.delete("sync-c.vcf").await?.expect_status(204)?;
 
-    // Who knows nothing is told of all that is there, and need not hear of what is gone.
+    // A client that knows nothing is told what is there, and not what is gone.
     let all = ada.sync("", None).await?;
     let listed = ada.properties(BOOK, "1", &["D:getetag"]).await?;
     let mut known = Known::new();

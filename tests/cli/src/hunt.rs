@@ -43,7 +43,7 @@ pub struct Hunt {
     mistake: String,
     /// What the mistake is, in sentences.
     pub answer: String,
-    /// When the time is up; none where nobody counts it.
+    /// When the time is up; none without a limit.
     #[serde(default)]
     ends: Option<Timestamp>,
     /// The files as they were planted.
@@ -68,7 +68,7 @@ impl Hunt {
         })
     }
 
-    /// How much time is left; none where nobody counts it.
+    /// How much time is left; none without a limit.
     pub fn clock(&self) -> Option<String> {
         let left = self.ends?.duration_since(Timestamp::now()).as_secs();
         let (minutes, seconds) = (left.unsigned_abs() / 60, left.unsigned_abs() % 60);

@@ -18,7 +18,7 @@ use workshop_harness::report::{Report, Verdict};
 /// How long a test may run. Each of them is done in milliseconds, unless its code never ends.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Runs a program with 2 GB of memory at most, so that a loop which collects something forever harms nobody.
+/// Runs a program with 2 GB of memory at most, so that a loop which collects something forever does no harm.
 const WITHIN_MEMORY: &str = "ulimit -v 2097152 2>/dev/null; exec \"$0\" \"$@\"";
 
 /// The katas of one exercise, as the course ships them.

@@ -60,7 +60,7 @@ pub async fn judge_once(place: Place<'_>, phase: &Phase) -> anyhow::Result<Repor
 
 type Leaving = Vec<JoinHandle<anyhow::Result<Stopped>>>;
 
-/// Held for reading by whoever judges: several targets may be judged side by side. Held for writing by what is judged again.
+/// Held for reading while a target is judged: several may be, side by side. Held for writing by what is judged again.
 static JUDGING: RwLock<()> = RwLock::const_new(());
 
 /// A test that rests on time limits can be red on a machine that is busy with something else: where no other test is red, those

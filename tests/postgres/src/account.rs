@@ -61,7 +61,7 @@ impl Account {
         Ok(())
     }
 
-    /// Gives a folder and all that is in it to this user.
+    /// Gives a folder and everything in it to this user.
     pub(crate) fn own_all(&self, path: &Path) -> anyhow::Result<()> {
         for entry in WalkDir::new(path) {
             self.own(entry?.path())?;

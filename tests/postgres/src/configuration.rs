@@ -27,7 +27,7 @@ pub(crate) fn parameters_with(
         ("maintenance_work_mem", "128MB".to_owned()),
         ("wal_level", "minimal".to_owned()),
         ("max_wal_senders", "0".to_owned()),
-        // A checkpoint in the middle of a block would be counted against whoever is measured then.
+        // A checkpoint in the middle of a block would be counted against the service that is measured then.
         ("max_wal_size", "2GB".to_owned()),
         ("checkpoint_timeout", "15min".to_owned()),
     ];

@@ -1,6 +1,6 @@
-//! The databases of one checkout on its server: who uses them, and the broom for those that nobody does.
+//! The databases of one checkout on its server: who uses them, and the removal of those that are left over.
 //!
-//! Every name begins with `workshop_<checkout>_`; nothing else is ever dropped. Whoever builds a data set or runs on a
+//! Every name begins with `workshop_<checkout>_`; nothing else is ever dropped. A process that builds a data set or runs on a
 //! copy holds a lock file of the database's name, which the kernel lets go of when the process ends. So a server may stop and
 //! start again below a run, and a database whose lock can be taken is a leftover.
 
@@ -54,12 +54,12 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // Names are never given twice, so nobody waits for this file.
+        // Names are never given twice, so nothing waits for this file.
         let _ = files::remove(&self.path);
     }
 }
 
-/// Drops those of our databases that nobody uses and that are left over, as `is_leftover` says of a name.
+/// Drops our databases that are not in use and that are left over, as `is_leftover` says of a name.
 pub(crate) async fn sweep(
     server: &Server,
     connection: &mut PgConnection,

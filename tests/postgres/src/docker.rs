@@ -93,7 +93,7 @@ async fn image(settings: &Settings) -> anyhow::Result<String> {
 
 /// Starts the container and waits for an answer; the inner error is a server that does not stay up.
 async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<Result<Server, Trouble>> {
-    // On this machine nobody but its users may reach the server; a remote engine must publish to us.
+    // On this machine only its users may reach the server; a remote engine must publish to us.
     let local = is_local().await;
     let (container, password) = container(workspace, image, local).await?;
     // Another port after each start.

@@ -51,7 +51,7 @@ pub(crate) fn home(
         }
     }
     if let Err(error) = std::fs::DirBuilder::new().mode(0o700).create(&home) {
-        // Of a first start that was interrupted; nobody else can have put anything into it.
+        // Of a first start that was interrupted; only that can have put anything into it.
         if error.kind() != std::io::ErrorKind::AlreadyExists || !is_mine_and_empty(&home, account) {
             return Trouble::new(format!("cannot make {}: {error}", home.display()))
                 .expected("a new folder, or the one that this user made before")

@@ -16,7 +16,7 @@ use workshop_base::wait;
 /// How long the server may take to notice its new settings.
 const NOTICED: Duration = Duration::from_secs(10);
 
-/// A certificate that nobody has signed but its own key: who trusts it trusts this server and no other.
+/// A self-signed certificate: a client that trusts it trusts this server and no other.
 pub struct Certificate {
     /// The certificate's file, for `sslrootcert`.
     pub file: PathBuf,
@@ -67,7 +67,7 @@ impl Certificate {
 
 impl Server {
     /// Makes the server speak TLS from now on, with a certificate of its own, which is kept below this folder as well. That is
-    /// for servers of one's own: whoever asks for no `sslmode` may get TLS then.
+    /// for servers of one's own: a client that sets no `sslmode` may get TLS then.
     pub async fn speak_tls(&self, folder: &Path) -> anyhow::Result<Certificate> {
         let certificate = Certificate::make(self.host(), folder)?;
         let mut connection = self.connect_for_maintenance().await?;

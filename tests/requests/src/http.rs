@@ -375,7 +375,7 @@ impl Download {
         }
     }
 
-    /// Reads all that is left, and keeps the last line of it: the whole may be more than anybody wants in memory.
+    /// Reads all that is left, and keeps the last line of it: the whole may be too much for memory.
     pub async fn rest(mut self) -> Result<Rest, Failure> {
         let mut dropped = 0;
         loop {

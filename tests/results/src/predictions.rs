@@ -94,7 +94,7 @@ pub fn judged_by(predictions: &[Prediction], result: &ResultFile) -> Vec<JudgedP
     judged
 }
 
-/// Compares predictions with the ratios of two sides; metrics that were not measured or are invalid judge nobody.
+/// Compares predictions with the ratios of two sides; metrics that were not measured or are invalid are left out.
 fn judge(
     predictions: &[Prediction],
     metrics: &[Metric],

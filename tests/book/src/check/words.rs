@@ -20,7 +20,7 @@ const REGISTRIES: [&[&str]; 12] = [
     &["sonatype", "org"],
 ];
 
-/// Folders at the root of some machine, by name, since no path of one stands in this file either.
+/// Folders at the root of some machine, by name, since this file may not contain such a path either.
 const MACHINE: [&str; 5] = ["work", "root", "tmp", "home", "Users"];
 
 /// The faults in this text.

@@ -38,7 +38,7 @@ pub async fn run(workspace: &Workspace, args: &BuildArgs) -> anyhow::Result<Outc
     Ok(Outcome::Passed)
 }
 
-/// Copies the program into a home folder. Nobody is asked for a password.
+/// Copies the program into a home folder. It never asks for a password.
 async fn copy(program: &Path, destination: &str) -> anyhow::Result<()> {
     let place = format!("{destination}:");
     println!("scp {} {place}", program.display());

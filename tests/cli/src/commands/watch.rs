@@ -148,7 +148,7 @@ impl Changes {
     fn below(folder: &Path) -> anyhow::Result<Self> {
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
         let tell = move |event: notify::Result<notify::Event>| {
-            // Cargo reading the files is an event too. Nobody listens when the command is ending.
+            // Cargo reading the files is an event too. The receiver is gone when the command is ending.
             if !event.is_ok_and(|event| event.kind.is_access()) {
                 let _ = sender.send(());
             }

@@ -232,7 +232,7 @@ pub(super) async fn nginx(system: &System) -> Finding {
         .with(system.install(&fix::NGINX))
 }
 
-/// What the services beside the port need. Nobody has to have it.
+/// What the services beside the port need. All of it is optional.
 pub(super) async fn peers() -> Vec<Finding> {
     let needed = runtime::of_peers().into_iter();
     let looking = needed.map(async |(program, oldest, targets)| {

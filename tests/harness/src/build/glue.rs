@@ -176,7 +176,7 @@ fn complaints(said: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Best effort: what cannot be removed is in nobody's way.
+/// Best effort: what cannot be removed is in the way of nothing.
 fn remove_the_oldest(kept: &Path) {
     let mut folders: Vec<(SystemTime, PathBuf)> = fs::read_dir(kept)
         .into_iter()

@@ -23,7 +23,7 @@ use workshop_requests::http::Client;
 
 /// The images are called this and the target.
 pub const NAME: &str = "kotlin-to-rust-workshop";
-/// How the last stage names what the first has made, and what stands in its place here.
+/// How the last stage names what the first has made, and what replaces it here.
 const FROM_THE_FIRST_STAGE: (&str, &str) = ("--from=build /image", "image");
 /// The port inside the container, and its place outside: any free one of this machine.
 const PORT_INSIDE: &str = "8080";
@@ -136,7 +136,7 @@ struct Container {
 
 impl Container {
     async fn start(image: &str) -> anyhow::Result<Container> {
-        // Nobody is there: the service is alive without a database.
+        // No server answers there: the service is alive without a database.
         let settings = "DATABASE_URL=postgres://nobody:nothing@localhost/nowhere";
         let run = [
             "run",

@@ -65,7 +65,7 @@ pub fn launch<'f>(
         match calls {
             None => {
                 if krate.folder.join(nginx::FOLDER).is_dir() {
-                    // Found now, the lack costs nobody a build.
+                    // Found now, it does not cost a build first.
                     nginx::Program::find()
                         .map_err(|lack| anyhow::Error::new(Trouble::from(lack)))?;
                 }

@@ -38,7 +38,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects with `user@host`, or a name of the user's ssh configuration. Keys must be in place: nobody is asked for a password.
+    /// Connects with `user@host`, or a name of the user's ssh configuration. Keys must be in place: ssh never asks for a password.
     pub async fn open(destination: &str) -> anyhow::Result<Connection> {
         let control = scratch::folder()?;
         let socket = control.path().join("ssh");

@@ -15,7 +15,7 @@ use crate::build::program::{self, Program};
 
 const GUARD: &str = include_str!("guard.sh");
 
-/// A machine that is connected. It is data only: whoever holds the [`Connection`](super::Connection) keeps it connected.
+/// A machine that is connected. It is data only: the [`Connection`](super::Connection) keeps it connected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// As it was typed: `pi@raspberrypi`.
@@ -32,7 +32,7 @@ pub struct Host {
 
 /// What every `ssh` is told.
 pub(super) const OPTIONS: [&str; 8] = [
-    // Nobody is there to type a password.
+    // It must never ask for a password.
     "-oBatchMode=yes",
     "-oConnectTimeout=10",
     // Fifteen seconds of silence end the connection.

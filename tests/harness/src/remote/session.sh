@@ -24,7 +24,7 @@ running() {
 }
 end() {
     trap '' HUP INT TERM PIPE
-    # The second signal is for the database: with the first one it waits until nobody is connected.
+    # The second signal is for the database: with the first one it waits until every client has disconnected.
     stop TERM
     stop INT
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do

@@ -276,7 +276,7 @@ async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
     })
 }
 
-/// A table `records` that is not committed yet: whoever creates it as well has to wait.
+/// A table `records` that is not committed yet: another session that creates it has to wait.
 struct Creating<'c> {
     transaction: Transaction<'c, Postgres>,
     pid: i32,

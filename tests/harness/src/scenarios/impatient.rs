@@ -7,7 +7,7 @@ use super::{Scenario, When};
 pub use super::asked as test;
 
 /// `DATABASE_TIMEOUT_MS`: shorter than a connection may be idle and still be lent without a question. A request that is given up
-/// then leaves a connection that nobody would ask.
+/// then leaves a connection that no query would use.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
 pub static SCENARIO: Scenario = Scenario::new("impatient", When::Waiting, |place, tests| {

@@ -109,7 +109,7 @@ pub struct Place<'a> {
 pub struct Played {
     /// One verdict per test, in their order.
     pub verdicts: Vec<Verdict>,
-    /// Services that were told to stop. Nobody has to wait for them before the next tests.
+    /// Services that were told to stop. The next tests don't have to wait for them.
     pub leaving: Vec<JoinHandle<anyhow::Result<Stopped>>>,
 }
 

@@ -14,7 +14,7 @@ use workshop_requests::http::{Answer, Client};
 
 pub use super::judged as test;
 
-/// How long the database may still work on a query that nobody waits for any more.
+/// How long the database may still work on a query whose client has given up.
 const ABANDONED_LIMIT: Duration = Duration::from_secs(3);
 
 /// `DATABASE_TIMEOUT_MS` of services that wait for it several times: no longer than opening a connection takes on a busy machine.

@@ -574,7 +574,7 @@ fn die_with(parent: Pid, command: &mut Command, signal: Signal) {
         unsafe {
             command.pre_exec(move || {
                 nix::sys::prctl::set_pdeathsig(signal)?;
-                // Whoever has lost its parent before that line would never be told.
+                // A process that lost its parent before that line would never be told.
                 if getppid() == parent {
                     Ok(())
                 } else {

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 /// What the proxy asks the system to hold for it on each way, in bytes. Left alone, a system lets the buffers of a fast connection
-/// grow to megabytes: they would hide from the database that nobody takes its rows.
+/// grow to megabytes: they would hide from the database that its rows are not read.
 const BUFFER: u32 = 128 * 1024;
 /// Connections that may wait to be accepted.
 const BACKLOG: u32 = 1024;

@@ -107,7 +107,7 @@ async fn serve(
                 return Ok(());
             }
         }
-        // Nobody listens at the end of a test.
+        // The receiver is gone at the end of a test.
         let _ = heard.send(head);
         may_answer.wait_for(|may| *may).await?;
         let answer = format!(

@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 /// How many connections may wait to be accepted: thousands of callers come at once.
 const BACKLOG: u32 = 4096;
-/// A body that nobody wants, in bytes.
+/// A body that is far too large, in bytes.
 pub const FLOOD: u64 = 100_000_000;
 /// Between two bytes of an answer that drips.
 const DRIP: Duration = Duration::from_millis(100);
@@ -330,7 +330,7 @@ impl Desk {
         Ok(false)
     }
 
-    /// A number from 0 to 1 that nobody can foretell.
+    /// A random number from 0 to 1.
     fn share(&self, of: impl Hash) -> f64 {
         self.random.hash_one(of) as f64 / u64::MAX as f64
     }

@@ -203,7 +203,7 @@ async fn spawn(
         .context("the wait for the first answer was cut short")
 }
 
-/// Tells the blocking wait that nobody waits for it any more.
+/// Tells the blocking wait that its result is not needed any more.
 #[derive(Default)]
 struct Cancel(Arc<AtomicBool>);
 

@@ -27,7 +27,7 @@ impl Moment {
         })
     }
 
-    /// The CPU time of what belongs to the measurement: the tool, all that it has started, and PostgreSQL.
+    /// The CPU time of what belongs to the measurement: the tool, everything it has started, and PostgreSQL.
     fn ours(&self) -> Duration {
         let tree = process::descendants(&[std::process::id()], &self.processes);
         let ours = self

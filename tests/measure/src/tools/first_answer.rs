@@ -12,7 +12,7 @@ const POLL: Duration = Duration::from_micros(500);
 const ATTEMPT: Duration = Duration::from_secs(2);
 
 /// Asks for a path until it answers 200, and tells how long that took since `spawned`. None after the limit, or as soon
-/// as `alive` says that nobody is there to answer.
+/// as `alive` says that the service has ended.
 ///
 /// This blocks the thread.
 pub fn first_200(

@@ -23,7 +23,7 @@ impl Names {
         format!("{}{set}_{}", self.prefix, records::edition(set))
     }
 
-    /// The database that copies are made from; nobody connects to it, so copying never has to wait.
+    /// The database that copies are made from; no service connects to it, so copying never has to wait.
     pub(super) fn template(&self, set: DataSet) -> String {
         format!("{}_template", self.shared(set))
     }

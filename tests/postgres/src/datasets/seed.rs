@@ -122,7 +122,7 @@ impl Seeding<'_> {
             room::check(server, set).await?;
             self.make().await?;
         }
-        // Copies are made from a database that nobody reads, so that they never wait for a reader. Only of the small one:
+        // Copies are made from a database that is only copied, so that they never wait for a reader. Only of the small one:
         // a second `full` would cost another gigabyte.
         if set == DataSet::Small {
             self.make_template().await?;

@@ -60,7 +60,7 @@ fn verdict(ratio: &Ratio) -> String {
     }
 }
 
-/// True for what stands at the right of its column.
+/// True for what is aligned to the right of its column.
 fn is_number(cell: &Cell) -> bool {
     !matches!(cell, Cell::Text(_))
 }

@@ -116,7 +116,7 @@ pub enum Command {
     Verify {
         /// exercise-N or all
         target: String,
-        /// Leave out what `cargo test` has just judged: the references and the Kotlin service
+        /// Leave out what `just test` has just done: lints, and judging the references and the Kotlin service
         #[arg(long)]
         after_tests: bool,
     },

@@ -2,11 +2,13 @@
 //! caught by what its file names and has a hint, the Kotlin service keeps the whole contract, and the files fit together.
 
 use std::path::Path;
+use std::pin::pin;
 use std::process::{Output, Stdio};
 use std::time::Instant;
 
 use anyhow::Context;
-use futures_util::future::OptionFuture;
+use futures_util::{StreamExt, stream};
+use tokio::sync::Mutex;
 
 use crate::commands::check;
 use crate::katas::Katas;
@@ -29,16 +31,23 @@ use workshop_postgres::Server;
 /// Fewer planted mistakes do not show that the tests can fail.
 const FEWEST_MISTAKES: usize = 2;
 
-/// Verifies one exercise, or all. After the tests the references and the Kotlin service are not judged once more.
+/// How many mistakes are in work at the same time: cargo builds one while others are judged.
+const SIDE_BY_SIDE: usize = 3;
+
+/// Verifies one exercise, or all. After the tests nothing is linted once more, and neither the references nor the Kotlin service is
+/// judged once more.
 pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let exercises = chosen(&catalogue, which)?;
     let server = Server::ensure(workspace).await?;
     println!("on {}", server.describe());
-    let mut gate = Gate {
+    let judge = Judge {
         workspace,
         server: &server,
         catalogue: &catalogue,
+    };
+    let mut gate = Gate {
+        judge,
         after_tests,
         passed: 0,
         failed: 0,
@@ -52,7 +61,7 @@ pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyho
     }
     println!("{}", paint(Style::Strong, "kotlin and the book"));
     if !after_tests {
-        let report = gate.judged(Target::Kotlin, None).await;
+        let report = judge.target(Target::Kotlin, None).await;
         gate.hold(
             "the Kotlin service keeps the whole contract",
             faults_of(report, green_faults)?,
@@ -85,13 +94,8 @@ fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a E
         .err()
 }
 
-/// A mistake, and the crate with it: where that is, and how it is started; or why it does not compile.
-type Planted<'a> = (&'a Mistake, anyhow::Result<(Copy, Launch)>);
-
 struct Gate<'a> {
-    workspace: &'a Workspace,
-    server: &'a Server,
-    catalogue: &'a Catalogue,
+    judge: Judge<'a>,
     after_tests: bool,
     passed: usize,
     failed: usize,
@@ -117,41 +121,43 @@ impl Gate<'_> {
         self.took("files");
         let starter = Target::Exercise(exercise.number);
         let reference = Target::Solution(exercise.number);
-        if exercise.is_rust() {
+        let judge = self.judge;
+        if exercise.is_rust() && !self.after_tests {
             let packages = [starter, reference].map(|target| target.to_string());
             self.hold(
                 "starter and reference are formatted",
-                formatting_faults(self.workspace, &packages)?,
+                formatting_faults(judge.workspace, &packages)?,
             );
             self.hold(
                 "starter and reference compile without warnings, clippy's included",
-                clippy_faults(self.workspace, &packages)?,
+                clippy_faults(judge.workspace, &packages)?,
             );
             self.took("lints");
         }
-        let report = self.judged(starter, Some(exercise)).await;
+        if !self.after_tests || !exercise.is_crate() {
+            let report = judge.target(reference, Some(exercise)).await;
+            self.hold("the reference is green", faults_of(report, green_faults)?);
+            self.took("references");
+        }
+        // A red starter mostly waits for time limits.
+        let starter = judge.target(starter, Some(exercise));
+        let (report, mistakes) = tokio::join!(starter, self.mistakes(exercise));
+        mistakes?;
         self.hold(
             "the starter is red exactly as declared",
             faults_of(report, |report| red_faults(exercise, report))?,
         );
-        self.took("starters");
-        if !self.after_tests || !exercise.is_crate() {
-            let report = self.judged(reference, Some(exercise)).await;
-            self.hold("the reference is green", faults_of(report, green_faults)?);
-            self.took("references");
-        }
-        match exercise.kind {
-            Kind::Crate => self.mistakes(exercise).await?,
-            Kind::Katas => self.mistakes_in_katas(exercise).await?,
-            Kind::Form => {}
-        }
-        self.took("mistakes");
+        self.took("starters and mistakes");
         Ok(())
     }
 
     /// What can be said without building anything.
     fn files(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        let workspace = self.workspace;
+        let Judge {
+            workspace,
+            catalogue,
+            ..
+        } = self.judge;
         let reference = originals::reference(workspace, exercise)?;
         let starter = originals::in_place(workspace, exercise)?;
         self.hold(
@@ -164,12 +170,12 @@ impl Gate<'_> {
         );
         self.hold(
             "every change is carried to what grows from it",
-            chain::not_carried(workspace, self.catalogue, exercise)?,
+            chain::not_carried(workspace, catalogue, exercise)?,
         );
         if let Some(grows_from) = &exercise.grows_from {
             self.hold(
                 "the starter is the reference before it, but for edit and given",
-                chain::unannounced(workspace, self.catalogue, exercise, grows_from)?,
+                chain::unannounced(workspace, catalogue, exercise, grows_from)?,
             );
         }
         let hints = hints::of(workspace, exercise)?;
@@ -186,49 +192,41 @@ impl Gate<'_> {
         self.since = Instant::now();
     }
 
-    async fn judged(&self, target: Target, exercise: Option<&Exercise>) -> anyhow::Result<Report> {
-        if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
-            return check::judge_alone(self.workspace, alone, target).await;
-        }
-        let launch = build::build(self.workspace, target, Profile::Check).await?;
-        check::judge_launch(self.place(&launch), self.catalogue, exercise).await
-    }
-
-    fn place<'a>(&'a self, launch: &'a Launch) -> Place<'a> {
-        Place {
-            workspace: self.workspace,
-            server: self.server,
-            launch,
-        }
-    }
-
-    /// Judges each mistake while the next one is built. They are built in two places in turn, so that cargo compiles what differs
-    /// from the last but one.
     async fn mistakes(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        let mistakes = Mistake::all(&exercise.solution(self.workspace))?;
+        match exercise.kind {
+            Kind::Crate => self.mistakes_in_crate(exercise).await,
+            Kind::Katas => self.mistakes_in_katas(exercise).await,
+            Kind::Form => Ok(()),
+        }
+    }
+
+    async fn mistakes_in_crate(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+        let judge = self.judge;
+        let mistakes = Mistake::all(&exercise.solution(judge.workspace))?;
         let count = mistakes.len();
         let few = format!("{count} found, {FEWEST_MISTAKES} expected");
         let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
         self.hold("there are planted mistakes", few.into_iter().collect());
-        let mut built = None;
-        for place in 0..=count {
-            let next = mistakes.get(place);
-            let build = next.map(|mistake| self.planted(exercise, mistake, place % 2));
-            let judge = built
-                .take()
-                .map(|planted| self.judged_mistake(exercise, planted));
-            let (next, judged) = tokio::join!(OptionFuture::from(build), OptionFuture::from(judge));
-            if let Some((mistake, report)) = judged {
-                self.caught(exercise, mistake, report)?;
-            }
-            built = next;
+        let building = Mutex::new(());
+        let judged = mistakes.iter().enumerate().map(async |(number, mistake)| {
+            let built = {
+                let _turn = building.lock().await;
+                judge
+                    .planted(exercise, mistake, number % SIDE_BY_SIDE)
+                    .await
+            };
+            (mistake, judge.mistake(exercise, mistake, built).await)
+        });
+        let mut judged = pin!(stream::iter(judged).buffered(SIDE_BY_SIDE));
+        while let Some((mistake, report)) = judged.next().await {
+            self.caught(exercise, mistake, report)?;
         }
         Ok(())
     }
 
     /// Plants each mistake in its kata.
     async fn mistakes_in_katas(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        let workspace = self.workspace;
+        let workspace = self.judge.workspace;
         let solution = exercise.solution(workspace);
         let katas = Katas::of(workspace, exercise)?;
         for mistake in Mistake::all(&solution)? {
@@ -247,7 +245,7 @@ impl Gate<'_> {
         report: anyhow::Result<Report>,
     ) -> anyhow::Result<()> {
         let check = check::outcome_of(Target::Solution(exercise.number), report)?;
-        let hints = hints::of(self.workspace, exercise)?;
+        let hints = hints::of(self.judge.workspace, exercise)?;
         let caught_by = &mistake.caught_by;
         let mut faults = Vec::new();
         if !check.faults.iter().any(|fault| fault.name == *caught_by) {
@@ -267,48 +265,70 @@ impl Gate<'_> {
         self.hold(&what, faults);
         Ok(())
     }
+}
 
-    async fn planted<'m>(
-        &self,
+/// Has targets and mistakes built and judged.
+#[derive(Clone, Copy)]
+struct Judge<'a> {
+    workspace: &'a Workspace,
+    server: &'a Server,
+    catalogue: &'a Catalogue,
+}
+
+impl Judge<'_> {
+    async fn target(self, target: Target, exercise: Option<&Exercise>) -> anyhow::Result<Report> {
+        if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
+            return check::judge_alone(self.workspace, alone, target).await;
+        }
+        let launch = build::build(self.workspace, target, Profile::Check).await?;
+        check::judge_launch(self.place(&launch), self.catalogue, exercise).await
+    }
+
+    fn place<'l>(&'l self, launch: &'l Launch) -> Place<'l> {
+        Place {
+            workspace: self.workspace,
+            server: self.server,
+            launch,
+        }
+    }
+
+    /// The reference with a mistake, in one of the few places that cargo knows again, and how it is started.
+    async fn planted(
+        self,
         exercise: &Exercise,
-        mistake: &'m Mistake,
+        mistake: &Mistake,
         place: usize,
-    ) -> Planted<'m> {
+    ) -> anyhow::Result<(Copy, Launch)> {
         let package = format!("mistake-{}-{place}", exercise.number);
         let solution = exercise.solution(self.workspace);
-        let built = async {
-            let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
-                .await
-                .with_context(|| format!("mistake {}", mistake.slug))?;
-            let calls = exercise.calls();
-            let launch = build::launch(self.workspace, calls, copy.krate(), Profile::Check).await?;
-            Ok((copy, launch))
-        };
-        (mistake, built.await)
+        let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
+            .await
+            .with_context(|| format!("mistake {}", mistake.slug))?;
+        let calls = exercise.calls();
+        let launch = build::launch(self.workspace, calls, copy.krate(), Profile::Check).await?;
+        Ok((copy, launch))
     }
 
     /// What the one test says that a mistake names; of one that doesn't compile or start, what a check says of that.
-    async fn judged_mistake<'m>(
-        &self,
+    async fn mistake(
+        self,
         exercise: &Exercise,
-        (mistake, built): Planted<'m>,
-    ) -> (&'m Mistake, anyhow::Result<Report>) {
-        let report = async {
-            let (_copy, launch) = built?;
-            let suites = self.catalogue.suites_for(exercise);
-            let any = exercise.red.first().unwrap_or(&mistake.caught_by);
-            let test = match mistake.is_caught_by_a_test() {
-                true => &mistake.caught_by,
-                false => any,
-            };
-            let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
-            let phase = phase.with_context(|| {
-                let slug = &mistake.slug;
-                format!("mistake {slug}: no suite of the exercise has the test {test}")
-            })?;
-            judge_once(self.place(&launch), &phase).await
+        mistake: &Mistake,
+        built: anyhow::Result<(Copy, Launch)>,
+    ) -> anyhow::Result<Report> {
+        let (_copy, launch) = built?;
+        let suites = self.catalogue.suites_for(exercise);
+        let any = exercise.red.first().unwrap_or(&mistake.caught_by);
+        let test = match mistake.is_caught_by_a_test() {
+            true => &mistake.caught_by,
+            false => any,
         };
-        (mistake, report.await)
+        let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
+        let phase = phase.with_context(|| {
+            let slug = &mistake.slug;
+            format!("mistake {slug}: no suite of the exercise has the test {test}")
+        })?;
+        judge_once(self.place(&launch), &phase).await
     }
 }
 

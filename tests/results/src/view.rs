@@ -115,7 +115,10 @@ pub fn provenance(result: &ResultFile) -> String {
     } else {
         ""
     };
-    parts.push(format!("{blocks} block{plural}{per_side}"));
+    // Duets and chunks have blocks of their own, which the notes tell.
+    if blocks > 0 {
+        parts.push(format!("{blocks} block{plural}{per_side}"));
+    }
     let rows = count(manifest.rows);
     parts.push(format!("data set {} ({rows} rows)", manifest.data_set));
     if result.mode == Mode::Quick {

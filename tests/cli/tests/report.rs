@@ -44,7 +44,10 @@ fn reads() -> ResultFile {
     result.taken_at = "2025-11-21T09:30:00Z".to_owned();
     result.manifest.commit = Some("abc1234".to_owned());
     result.manifest.dirty = Some(false);
+    result.notes.clear();
+    result.manifest.versions.remove("course");
     result.metrics.retain(|metric| metric.key == "throughput");
+    result.metrics[0].values[0].value = 10_500.0;
     for comparison in &mut result.metrics[0].comparisons {
         *comparison = Comparison {
             ratio: Some(1.5),

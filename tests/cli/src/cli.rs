@@ -166,7 +166,7 @@ pub struct RunArgs {
     /// exercise-N, solution-N, kotlin or hunt
     pub target: Subject,
     /// The port to listen on; 8080 when it is free, else any that is
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,
     /// As it would be shipped: cargo's release profile (Kotlin always runs so here)
     #[arg(long)]

@@ -8,7 +8,7 @@ use workshop_base::target::Language;
 use workshop_measure::protocol::block::start;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
-use workshop_measure::protocol::warmup::{self, Limits};
+use workshop_measure::protocol::warmup;
 use workshop_measure::tools::oha::Load;
 use workshop_results::figures::figure;
 use workshop_results::file::Mode;
@@ -136,10 +136,7 @@ async fn trial(
         Ok(started) => started,
         Err(_) => return Ok(Err("it did not start".to_owned())),
     };
-    let limits = Limits {
-        ceiling: Duration::from_secs_f64(session.plan.finding),
-        ..session.plan.warm_up_of(Language::Kotlin)
-    };
+    let limits = session.plan.warm_up_of(Language::Kotlin);
     let path = session.records();
     let order_for = |length, load| session.order(&path, &started.service, length, load);
     let order = order_for(limits.window, Load::Closed);

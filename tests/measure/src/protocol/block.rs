@@ -219,10 +219,7 @@ pub async fn saturation(
     subject: &Subject,
     path: &str,
 ) -> anyhow::Result<f64> {
-    let mut limits = session.plan.warm_up_of(subject.runs_as);
-    if subject.runs_as.compiles_under_load() {
-        limits.ceiling = Duration::from_secs_f64(session.plan.finding);
-    }
+    let limits = session.plan.warm_up_of(subject.runs_as);
     let started = start(session, subject).await?;
     let warmed_up = warm_up(session, subject, &started, path, &limits).await?;
     started.stop().await?;

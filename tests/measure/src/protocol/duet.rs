@@ -31,7 +31,7 @@ const NATIVE_BLOCKS: usize = 2;
 const JVM_BLOCKS: usize = 8;
 
 /// The shortest ceiling of a JVM's warm-up before a duet, in any mode: what still compiles would be compared otherwise.
-const JVM_WARM_UP: Duration = Duration::from_secs(18);
+const JVM_WARM_UP: Duration = Duration::from_secs(45);
 
 /// A duet that was played.
 #[derive(Debug, Default)]

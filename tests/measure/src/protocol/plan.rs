@@ -34,7 +34,6 @@ pub struct Plan {
     pub rounds: usize,
     pub warm_up: f64,
     pub floor: u64,
-    pub finding: f64,
     pub saturation: f64,
     pub open: f64,
     pub rates: Vec<u32>,
@@ -107,7 +106,6 @@ impl Plan {
         self.rounds = times(self.rounds, factors.rounds);
         self.duets = times(self.duets, factors.duets);
         self.warm_up *= factors.warm_up;
-        self.finding *= factors.warm_up;
         self.saturation *= factors.seconds;
         self.open *= factors.seconds;
         self.database *= factors.seconds;

@@ -137,9 +137,9 @@ pub async fn run(
         ..order.clone()
     };
     let began = Instant::now();
+    let mut began_s = 0.0;
     let mut windows: Vec<Window> = Vec::new();
     loop {
-        let began_s = began.elapsed().as_secs_f64();
         let cpu_before = kernel.cpu(pids);
         let compilers_before = kernel.compilers_cpu(pids);
         let run = oha.run(&order).await?;
@@ -172,6 +172,7 @@ pub async fn run(
                 last_rate: run.rate,
             }));
         }
+        began_s = took.as_secs_f64();
     }
 }
 

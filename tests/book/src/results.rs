@@ -411,4 +411,66 @@ mod tests {
         assert!(ratio("start_up", service) < 0.05, "milliseconds");
         assert!(ratio("pss_at_load", service) < 0.1, "a few percent");
     }
+
+    /// The last sections of the page about the ceiling are prose about values, too.
+    #[test]
+    fn the_ceilings_page_says_what_the_committed_values_show() {
+        let result = committed("exercise-13");
+        let port = "solution-13";
+        let best = |key: &str, sides: [&str; 2]| {
+            let metric = result.metric(key).unwrap();
+            let values = sides.iter().filter_map(|side| metric.value(side));
+            metric.best(values).unwrap().side.clone()
+        };
+        let raw_jdbc = ["kotlin-jdbc", "kotlin-jdbc-tuned"];
+        let against_the_best = |key: &str| {
+            let metric = result.metric(key).unwrap();
+            let comparison = metric.comparison(port, &best(key, raw_jdbc));
+            comparison.unwrap().clone()
+        };
+        let cpu = against_the_best("cpu_per_request");
+        assert!(
+            (0.5..0.6).contains(&cpu.ratio.unwrap()),
+            "a little more than half"
+        );
+        let throughput = against_the_best("throughput");
+        assert_eq!(throughput.verdict, Verdict::NoDifferenceShown);
+        assert!(
+            throughput.high.unwrap() / throughput.low.unwrap() > 1.2,
+            "wide"
+        );
+        let goals = result.tables.iter().find(|table| table.id == "goals");
+        let missed = |cell: &&Cell| **cell == Cell::text("not reached");
+        let cells = goals.unwrap().rows.iter().flat_map(|row| &row.cells);
+        assert_eq!(cells.filter(missed).count(), 3);
+        let ceiling = result.metric("cpu_per_request").unwrap();
+        let ceiling = ceiling.comparison(port, "ceiling").unwrap();
+        assert!(
+            (1.2..1.35).contains(&ceiling.ratio.unwrap()),
+            "a quarter more"
+        );
+
+        let under_full_load = |side: &str| {
+            let blocks = result.blocks.iter().filter(|block| block.side == side);
+            let values = blocks.filter_map(|block| block.values.get("cpu_per_request_saturated"));
+            let values: Vec<f64> = values.copied().collect();
+            workshop_results::statistics::median(&values).unwrap()
+        };
+        let at_a_fixed_rate = result.metric("cpu_per_request").unwrap();
+        let mut shares: Vec<(f64, &str)> = at_a_fixed_rate
+            .values
+            .iter()
+            .map(|fixed| {
+                (
+                    under_full_load(&fixed.side) / fixed.value,
+                    fixed.side.as_str(),
+                )
+            })
+            .collect();
+        shares.sort_by(|one, other| one.0.total_cmp(&other.0));
+        assert!(shares.iter().all(|(share, _)| *share < 1.0), "{shares:?}");
+        for (_, gains_the_most) in &shares[..2] {
+            assert!(raw_jdbc.contains(gains_the_most), "{shares:?}");
+        }
+    }
 }

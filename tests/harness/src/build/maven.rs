@@ -70,6 +70,8 @@ async fn package(workspace: &Workspace, project: &Path, java_home: &Path) -> any
     eprintln!(
         "building the Kotlin service with Maven (the first time it also brings its libraries) …"
     );
+    // Kotlin's compiler would find the classes of the sources before, and take them for part of the new ones.
+    files::remove(&project.join("target/classes"))?;
     let mut args = workspace.maven_options();
     args.extend(["-DskipTests".to_owned(), "package".to_owned()]);
     let output = maven(project, java_home, &args).await?;

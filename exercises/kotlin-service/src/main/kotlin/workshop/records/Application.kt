@@ -51,12 +51,12 @@ fun serve(qrCodes: QrCodes) {
             responseWriteTimeoutSeconds = settings.exportLimits.clientTimeout.inWholeSeconds.toInt() + 60
         },
         stopped = database::close,
-    ) { listener ->
+    ) { connections ->
         // A request may wait that long for a connection, and as long again for its query; one with a price until its deadline.
         val longestRequest = maxOf(settings.database.timeout * 2, settings.prices?.deadline ?: Duration.ZERO)
         val room = Room(settings.peers)
         monitor.subscribe(ApplicationStopPreparing) { room.close() }
-        drainOnStop(listener, atMost = longestRequest + 1.seconds)
+        drainOnStop(connections, atMost = longestRequest + 1.seconds)
         val prices = settings.prices?.let { Prices(upstream(it), it) }
         service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes, prices, room)
     }

@@ -18,17 +18,17 @@ import kotlin.system.exitProcess
 // ANCHOR: server
 
 /**
- * Listens on [address] and [port] until it is told to stop, and calls [stopped] then. The [service] is given the listener, for
- * [drainOnStop].
+ * Listens on [address] and [port] until it is told to stop, and calls [stopped] then. The [service] is given its connections,
+ * for [drainOnStop].
  */
 fun listen(
     address: String,
     port: Int,
     configure: NettyApplicationEngine.Configuration.() -> Unit = {},
     stopped: () -> Unit,
-    service: Application.(Listener) -> Unit,
+    service: Application.(Connections) -> Unit,
 ) {
-    val listener = Listener()
+    val connections = Connections()
     val server =
         embeddedServer(
             Netty,
@@ -37,14 +37,14 @@ fun listen(
                     host = address
                     this.port = port
                 }
-                configureBootstrap = { handler(listener) }
                 // Milliseconds. Waiting for requests is the business of drainOnStop.
                 shutdownGracePeriod = 0
                 shutdownTimeout = 2_000
                 configure()
+                track(connections)
             },
         ) {
-            service(listener)
+            service(connections)
         }
     server.monitor.subscribe(ApplicationStopped) { stopped() }
     server.monitor.subscribe(ServerReady) {

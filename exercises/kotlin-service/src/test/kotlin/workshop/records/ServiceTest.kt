@@ -15,8 +15,9 @@ import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
-import workshop.service.Listener
+import workshop.service.Connections
 import workshop.service.drainOnStop
+import workshop.service.track
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
@@ -95,7 +96,7 @@ fun testEngine(
     clientTimeout: Duration = 1.seconds,
     configure: ServerBootstrap.() -> Unit = {},
 ): EmbeddedServer<*, *> {
-    val listener = Listener()
+    val connections = Connections()
     return embeddedServer(
         Netty,
         configure = {
@@ -105,13 +106,11 @@ fun testEngine(
             }
             shutdownGracePeriod = 0
             acceptUnusualRequests()
-            configureBootstrap = {
-                handler(listener)
-                configure()
-            }
+            configureBootstrap = configure
+            track(connections)
         },
     ) {
-        drainOnStop(listener, atMost = 10.seconds)
+        drainOnStop(connections, atMost = 10.seconds)
         service(records, { true }, ExportLimits(concurrent = 1, 1.seconds, clientTimeout), listOf("valid_key", "100%"))
     }
 }

@@ -25,9 +25,9 @@ fun main() {
     val schema = Schema(listOf("/migrations/0001_create_the_address_books.sql"), lock = 7_263_016)
     schema.migrate(migrationDataSource(settings.database))
     val database = PostgresDatabase(settings.database)
-    listen(settings.address, settings.port, stopped = database::close) { listener ->
+    listen(settings.address, settings.port, stopped = database::close) { connections ->
         // A request may wait that long for a connection, and as long again for its queries.
-        drainOnStop(listener, atMost = settings.database.timeout * 2 + 1.seconds)
+        drainOnStop(connections, atMost = settings.database.timeout * 2 + 1.seconds)
         service(Contacts(database), schema::isUpToDate, settings.users)
     }
 }

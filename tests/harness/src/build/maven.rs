@@ -70,8 +70,7 @@ async fn package(workspace: &Workspace, project: &Path, java_home: &Path) -> any
     eprintln!(
         "building the Kotlin service with Maven (the first time it also brings its libraries) …"
     );
-    // Kotlin's compiler would find the classes of the sources before, and take them for part of the new ones.
-    files::remove(&project.join("target/classes"))?;
+    remove_classes(project)?;
     let mut args = workspace.maven_options();
     args.extend(["-DskipTests".to_owned(), "package".to_owned()]);
     let output = maven(project, java_home, &args).await?;
@@ -83,6 +82,11 @@ async fn package(workspace: &Workspace, project: &Path, java_home: &Path) -> any
         return Err(trouble.into());
     }
     Ok(())
+}
+
+/// Removes what was compiled from earlier sources: Kotlin's compiler would take it for part of the new ones.
+pub fn remove_classes(project: &Path) -> anyhow::Result<()> {
+    files::remove(&project.join("target/classes"))
 }
 
 /// Runs Maven in a project and hands over what it printed.

@@ -122,6 +122,7 @@ impl Place<'_> {
             "building tests/peers/{} (the first time it also brings its libraries) …",
             peer.folder
         );
+        maven::remove_classes(&self.folder)?;
         for command in &peer.build {
             let words: Vec<String> = command.iter().map(|word| self.filled(word)).collect();
             self.run(&words).await?;

@@ -46,6 +46,11 @@ impl Phase {
         })
     }
 
+    /// Whether one of its tests runs then.
+    pub fn has(&self, when: When) -> bool {
+        self.tests().any(|test| test.scenario.when == when)
+    }
+
     /// Every test of the phase.
     pub fn tests(&self) -> impl Iterator<Item = &ContractTest> {
         self.suites.iter().flat_map(|suite| &suite.tests)

@@ -16,6 +16,9 @@ use workshop_base::target::Language;
 /// How many scenarios are played side by side with a JVM, which takes seconds of the processor to start.
 const JVMS: usize = 3;
 
+/// How many scenarios are played side by side when they are judged again: all of them at once may have been too much.
+const AGAIN: usize = 3;
+
 /// With less memory than this (bytes), they are played one after the other: a JVM takes up to 200 MB.
 const MEMORY_FOR_JVMS: u64 = 1_500_000_000;
 
@@ -51,7 +54,7 @@ pub async fn judge_phases(
 pub async fn judge_once(place: Place<'_>, phase: &Phase) -> anyhow::Result<Report> {
     let _beside_others = JUDGING.read().await;
     let mut leaving = Vec::new();
-    let report = play(place, phase, &mut leaving).await?;
+    let report = play(place, phase, usize::MAX, &mut leaving).await?;
     for service in leaving {
         service.await??;
     }
@@ -63,8 +66,9 @@ type Leaving = Vec<JoinHandle<anyhow::Result<Stopped>>>;
 /// Held for reading while a target is judged: several may be, side by side. Held for writing by what is judged again.
 static JUDGING: RwLock<()> = RwLock::const_new(());
 
-/// A test that rests on time limits can be red on a machine that is busy with something else: where no other test is red, those
-/// are judged a second time, when no other target of this process is being judged. The report says so.
+/// A test that rests on time limits can be red on a machine that is busy, and so can one that is played beside such tests: those
+/// are judged a second time, when no other target of this process is being judged. The report says so. In a phase of questions,
+/// red is red at once: a learner waits for it.
 async fn judge_twice(
     place: Place<'_>,
     phase: &Phase,
@@ -72,24 +76,26 @@ async fn judge_twice(
 ) -> anyhow::Result<Report> {
     let report = {
         let _beside_others = JUDGING.read().await;
-        play(place, phase, leaving).await?
+        play(place, phase, usize::MAX, leaving).await?
     };
-    let failed = report.failed();
-    let sure = phase.tests().any(|test| {
-        test.scenario.when == When::First && failed.iter().any(|failed| failed == test.name)
-    });
-    match phase.some(&failed) {
-        Some(red) if !sure => {
+    let waits = phase.has(When::Waiting);
+    match phase.some(&report.failed()) {
+        Some(red) if waits || !red.has(When::First) => {
             let _alone = JUDGING.write().await;
-            let again = play(place, &red, leaving).await?;
+            let again = play(place, &red, AGAIN, leaving).await?;
             Ok(report.judged_again(again))
         }
         _ => Ok(report),
     }
 }
 
-/// Plays the scenarios that the phase needs, side by side, and reports in the order of the suites.
-async fn play(place: Place<'_>, phase: &Phase, leaving: &mut Leaving) -> anyhow::Result<Report> {
+/// Plays the scenarios that the phase needs, side by side as far as allowed, and reports in the order of the suites.
+async fn play(
+    place: Place<'_>,
+    phase: &Phase,
+    at_most: usize,
+    leaving: &mut Leaving,
+) -> anyhow::Result<Report> {
     let mut scenarios: Vec<(&Scenario, Vec<&ContractTest>)> = Vec::new();
     for test in phase.tests() {
         let mut known = scenarios.iter_mut();
@@ -105,7 +111,7 @@ async fn play(place: Place<'_>, phase: &Phase, leaving: &mut Leaving) -> anyhow:
         Language::Kotlin => JVMS,
         _ => scenarios.len(),
     };
-    let side_by_side = side_by_side(std::env::var(SIDE_BY_SIDE).ok(), usual);
+    let side_by_side = side_by_side(std::env::var(SIDE_BY_SIDE).ok(), usual.min(at_most));
     // All are awaited before any may fail, so that none is left behind half-started.
     let plays = scenarios.iter().map(async |(scenario, tests)| {
         let started = Instant::now();

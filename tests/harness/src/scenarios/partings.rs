@@ -61,8 +61,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     // What it answers then, the tests will see.
     let _ = settled(&stage.context.client, "/ready").await;
     let client = stage.context.client.clone();
-    let memory = come_and_go(&stage.service, &client).await;
-    let silent = silent_peer(&client).await;
+    let (memory, silent) = tokio::join!(come_and_go(&stage.service, &client), silent_peer(&client));
     let stop = Stop::watch(&mut stage.service, &client).await;
     let growth = match launch.language {
         Language::Kotlin => GROWTH_OF_A_JVM,

@@ -397,7 +397,9 @@ impl Download {
     /// Waits for some bytes; false at the end of the body.
     async fn more(&mut self) -> Result<bool, Failure> {
         let chunk = within(self.limit, &self.curl, self.response.chunk()).await?;
-        self.unread.extend(chunk.iter().flatten());
+        if let Some(chunk) = &chunk {
+            self.unread.extend_from_slice(chunk);
+        }
         Ok(chunk.is_some())
     }
 }

@@ -30,9 +30,6 @@ const NATIVE_BLOCKS: usize = 2;
 /// The same for a JVM, whose warm-up takes longer than the blocks.
 const JVM_BLOCKS: usize = 8;
 
-/// The shortest ceiling of a JVM's warm-up before a duet, in any mode: what still compiles would be compared otherwise.
-const JVM_WARM_UP: Duration = Duration::from_secs(45);
-
 /// A duet that was played.
 #[derive(Debug, Default)]
 pub struct Played {
@@ -127,10 +124,10 @@ fn per_sitting(sides: &[Subject]) -> usize {
 fn limits(session: &Session<'_>, side: &Subject) -> Limits {
     let limits = session.plan.warm_up_of(side.runs_as);
     if side.runs_as.compiles_under_load() {
-        let ceiling = limits.ceiling.max(JVM_WARM_UP);
-        return Limits { ceiling, ..limits };
+        limits
+    } else {
+        limits.one_window()
     }
-    limits.one_window()
 }
 
 /// One block: the same rate for all of them, and what each spends on it. Whose generator starts first is chance.

@@ -73,7 +73,6 @@ impl Chunks {
 struct Factors {
     rounds: f64,
     seconds: f64,
-    warm_up: f64,
     duets: f64,
 }
 
@@ -105,7 +104,6 @@ impl Plan {
         let times = |count: usize, factor: f64| (count as f64 * factor).ceil() as usize;
         self.rounds = times(self.rounds, factors.rounds);
         self.duets = times(self.duets, factors.duets);
-        self.warm_up *= factors.warm_up;
         self.saturation *= factors.seconds;
         self.open *= factors.seconds;
         self.database *= factors.seconds;

@@ -141,7 +141,7 @@ test: tool (bring "mdbook" "oha")
 # What another provider of PostgreSQL can break: the contract, the server itself, seeding, faults
 [group('authors')]
 test-provider: tool
-    @./justw --part "contract, other provider" cargo test --package workshop --test contract
+    @./justw --part "contract, other provider" env WORKSHOP_CONTRACT=last-states cargo test --package workshop --test contract
     @./justw --part "server, seeding, faults, other provider" cargo test --package workshop-postgres --package workshop --test server --test seeding --test database --test faults
 
 # What is wrong in the book: includes, links, minutes, images, what it loads; with file and line

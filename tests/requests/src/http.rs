@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use reqwest::{Method, StatusCode};
+use reqwest::{Method, StatusCode, Upgraded};
 use serde::Serialize;
 use serde_json::json;
 
@@ -141,35 +141,6 @@ impl Client {
         self.send_body(Method::POST, path, Some(body)).await
     }
 
-    /// Sends a GET that asks for an upgrade, and gives the connection, or the answer of a service that does not upgrade it.
-    pub async fn upgrade(&self, path: &str) -> Result<Upgraded, Failure> {
-        let (request, curl) = self.request(Method::GET, path, None);
-        let sent = Instant::now();
-        let upgraded = async {
-            let response = request.send().await?;
-            if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-                let headers = response.headers().clone();
-                let connection = response.upgrade().await?;
-                return Ok(Ok((headers, connection)));
-            }
-            read_body(response).await.map(Err)
-        };
-        match within::<_, Broken>(self.limit, &curl, upgraded).await? {
-            Ok((headers, connection)) => Ok(Upgraded::Yes {
-                curl,
-                headers,
-                connection,
-            }),
-            Err((status, headers, body)) => Ok(Upgraded::No(Answer {
-                curl,
-                status,
-                headers,
-                body,
-                took: sent.elapsed(),
-            })),
-        }
-    }
-
     /// Sends a request of any method, with a body or without one, and reads the whole answer.
     pub async fn send_body(
         &self,
@@ -177,16 +148,38 @@ impl Client {
         path: &str,
         body: Option<Body<'_>>,
     ) -> Result<Answer, Failure> {
+        let (answer, _) = self.exchange(method, path, body).await?;
+        Ok(answer)
+    }
+
+    /// The same, and the connection where the service has upgraded it.
+    pub(crate) async fn exchange(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body<'_>>,
+    ) -> Result<(Answer, Option<Upgraded>), Failure> {
         let (request, curl) = self.request(method, path, body);
         let sent = Instant::now();
-        let (status, headers, body) = within(self.limit, &curl, read(request)).await?;
-        Ok(Answer {
+        let answered = async {
+            let response = request.send().await?;
+            let (status, headers) = (response.status(), response.headers().clone());
+            let (body, upgraded) = match status {
+                StatusCode::SWITCHING_PROTOCOLS => (Vec::new(), Some(response.upgrade().await?)),
+                _ => (read_body(response).await?, None),
+            };
+            Ok((status.as_u16(), headers, body, upgraded))
+        };
+        let (status, headers, body, upgraded) =
+            within::<_, Broken>(self.limit, &curl, answered).await?;
+        let answer = Answer {
             curl,
             status,
             headers,
             body,
             took: sent.elapsed(),
-        })
+        };
+        Ok((answer, upgraded))
     }
 
     /// The request, and the same as a curl line.
@@ -216,22 +209,6 @@ impl Client {
         }
         (request, format!("{curl} '{url}'"))
     }
-}
-
-/// What comes of a request for an upgrade.
-#[derive(Debug)]
-pub enum Upgraded {
-    /// The service has answered 101, and this is the connection from there on.
-    Yes {
-        /// The request as a curl line.
-        curl: String,
-        /// The headers of the answer.
-        headers: HeaderMap,
-        /// What the two sides say from now on.
-        connection: reqwest::Upgraded,
-    },
-    /// It has answered something else.
-    No(Answer),
 }
 
 /// The body of a request.
@@ -290,13 +267,8 @@ async fn within<T, E: Into<Broken>>(
     Err(failure.of(curl))
 }
 
-async fn read(request: reqwest::RequestBuilder) -> Result<(u16, HeaderMap, Vec<u8>), Broken> {
-    read_body(request.send().await?).await
-}
-
-async fn read_body(mut response: reqwest::Response) -> Result<(u16, HeaderMap, Vec<u8>), Broken> {
+async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, Broken> {
     let status = response.status().as_u16();
-    let headers = response.headers().clone();
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         body.extend_from_slice(&chunk);
@@ -306,7 +278,7 @@ async fn read_body(mut response: reqwest::Response) -> Result<(u16, HeaderMap, V
             )));
         }
     }
-    Ok((status, headers, body))
+    Ok(body)
 }
 
 /// What has come instead of an answer, in words.
@@ -407,7 +379,8 @@ impl Download {
 /// A whole answer, with the request that it answers.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    curl: String,
+    /// The request, as a curl line.
+    pub(crate) curl: String,
     status: u16,
     headers: HeaderMap,
     body: Vec<u8>,

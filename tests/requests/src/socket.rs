@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
+use reqwest::Method;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
@@ -11,7 +12,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::failure::{Failure, TestResult};
-use crate::http::{Answer, Client, Upgraded};
+use crate::http::{Answer, Client};
 use workshop_base::wait;
 
 pub use tokio_tungstenite::tungstenite::protocol::Message;
@@ -86,22 +87,16 @@ impl Client {
 
     /// Asks for a WebSocket at this path.
     pub async fn open(&self, path: &str) -> Result<Opened, Failure> {
-        let (curl, headers, connection) = match self.for_sockets().upgrade(path).await? {
-            Upgraded::No(answer) => return Ok(Opened::Refused(answer)),
-            Upgraded::Yes {
-                curl,
-                headers,
-                connection,
-            } => (curl, headers, connection),
+        let (answer, connection) = self.for_sockets().exchange(Method::GET, path, None).await?;
+        let Some(connection) = connection else {
+            return Ok(Opened::Refused(answer));
         };
-        let accepted = headers.get("Sec-WebSocket-Accept");
-        let expected = derive_accept_key(KEY.as_bytes());
-        if accepted.is_none_or(|accepted| accepted.as_bytes() != expected.as_bytes()) {
-            let expected = format!("header Sec-WebSocket-Accept: {expected}");
-            return Err(Failure::new(expected, format!("{accepted:?}")).of(curl));
-        }
+        answer.expect_header("Sec-WebSocket-Accept", &derive_accept_key(KEY.as_bytes()))?;
         let stream = WebSocketStream::from_raw_socket(connection, Role::Client, None).await;
-        Ok(Opened::Socket(Socket { curl, stream }))
+        Ok(Opened::Socket(Socket {
+            curl: answer.curl,
+            stream,
+        }))
     }
 
     /// Opens a WebSocket under a name whose peer has left, as soon as the service has noticed.
@@ -110,37 +105,33 @@ impl Client {
             Ok(Opened::Refused(answer)) if answer.status() == IN_USE => None,
             opened => Some(opened),
         });
-        match opened.await {
-            Some(Ok(Opened::Socket(socket))) => Ok(socket),
-            Some(Ok(Opened::Refused(answer))) => Err(not_upgraded(&answer)),
-            Some(Err(failure)) => Err(failure),
-            None => {
-                let seconds = NOTICED_WITHIN.as_secs();
-                let expected =
-                    format!("a name that is free within {seconds} s after its peer has left");
-                Err(Failure::new(
-                    expected,
-                    format!("{IN_USE}, and that peer gets its messages"),
-                )
-                .of(path))
-            }
+        if let Some(opened) = opened.await {
+            return opened?.into_socket();
         }
+        let seconds = NOTICED_WITHIN.as_secs();
+        Err(Failure::new(
+            format!("a name that is free within {seconds} s after its peer has left"),
+            format!("{IN_USE}, and that peer gets its messages"),
+        )
+        .of(path))
     }
 
     /// Opens a WebSocket at this path, which has to work.
     pub async fn socket(&self, path: &str) -> Result<Socket, Failure> {
-        match self.open(path).await? {
-            Opened::Socket(socket) => Ok(socket),
-            Opened::Refused(answer) => Err(not_upgraded(&answer)),
-        }
+        self.open(path).await?.into_socket()
     }
 }
 
-fn not_upgraded(answer: &Answer) -> Failure {
-    answer.failure(
-        "status 101, the upgrade to a WebSocket",
-        format!("status {}, body {}", answer.status(), answer.text()),
-    )
+impl Opened {
+    fn into_socket(self) -> Result<Socket, Failure> {
+        match self {
+            Opened::Socket(socket) => Ok(socket),
+            Opened::Refused(answer) => Err(answer.failure(
+                "status 101, the upgrade to a WebSocket",
+                format!("status {}, body {}", answer.status(), answer.text()),
+            )),
+        }
+    }
 }
 
 impl Socket {
@@ -170,8 +161,8 @@ impl Socket {
             connection.write_all(bytes).await?;
             connection.flush().await
         };
-        let sent = sent.await;
-        sent.map_err(|error| self.failure("a service that takes bytes", error.to_string()))
+        sent.await
+            .map_err(|error| self.failure("a service that takes bytes", error.to_string()))
     }
 
     /// The next thing that comes.
@@ -187,7 +178,7 @@ impl Socket {
 
     async fn event(&mut self) -> Event {
         loop {
-            let event = match self.stream.next().await {
+            return match self.stream.next().await {
                 Some(Ok(Message::Ping(_) | Message::Frame(_))) => continue,
                 Some(Ok(Message::Pong(bytes))) => Event::Pong(bytes),
                 Some(Ok(Message::Text(text))) => Event::Text(text),
@@ -197,7 +188,6 @@ impl Socket {
                 }
                 Some(Err(_)) | None => Event::End,
             };
-            return event;
         }
     }
 

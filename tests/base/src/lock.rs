@@ -16,41 +16,46 @@ impl Lock {
     /// Takes the lock file `path`, which is made when it is missing and stays. Waits for a command that holds it, and says so:
     /// "waiting for another command, which `does` …".
     pub async fn take(path: &Path, does: &str) -> anyhow::Result<Lock> {
-        let file = open(path)?;
-        if try_lock(&file, path)? {
-            return Ok(Lock::held(file));
+        if let Some(lock) = Lock::try_take(path)? {
+            return Ok(lock);
         }
-        say(path, does);
         // On a thread of its own: the runtime would wait for one of its threads at the end of an interrupted command.
+        let (path, does) = (path.to_owned(), does.to_owned());
         let (sender, locked) = tokio::sync::oneshot::channel();
         std::thread::spawn(move || {
             // The receiver is gone when the command was interrupted.
-            let _ = sender.send(file.lock().map(|()| Lock::held(file)));
+            let _ = sender.send(Lock::take_blocking(&path, &does));
         });
-        locked
-            .await?
-            .with_context(|| format!("cannot lock {}", path.display()))
+        locked.await?
     }
 
     /// [`Lock::take`] for code that isn't async.
     pub fn take_blocking(path: &Path, does: &str) -> anyhow::Result<Lock> {
-        let file = open(path)?;
-        if !try_lock(&file, path)? {
-            say(path, does);
-            file.lock()
-                .with_context(|| format!("cannot lock {}", path.display()))?;
+        if let Some(lock) = Lock::try_take(path)? {
+            return Ok(lock);
         }
+        // This very process may be the one that holds it.
+        if !is_ours(path) {
+            eprintln!("waiting for another command, which {does}");
+        }
+        let file = open(path)?;
+        let locked = file.lock();
+        locked.with_context(|| format!("cannot lock {}", path.display()))?;
         Ok(Lock::held(file))
     }
 
     /// Takes the lock file; `None` when somebody else holds it.
     pub fn try_take(path: &Path) -> anyhow::Result<Option<Lock>> {
         let file = open(path)?;
-        Ok(try_lock(&file, path)?.then(|| Lock::held(file)))
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock::held(file))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("cannot lock {}", path.display()))
+            }
+        }
     }
-}
 
-impl Lock {
     /// A lock file names its holder.
     fn held(mut file: File) -> Lock {
         // Without the name somebody who waits is told of another command, and that is all.
@@ -58,13 +63,6 @@ impl Lock {
             .set_len(0)
             .and_then(|()| write!(file, "{}", std::process::id()));
         Lock { _file: file }
-    }
-}
-
-/// Says that another command is waited for, unless this one itself holds the lock.
-fn say(path: &Path, does: &str) {
-    if !is_ours(path) {
-        eprintln!("waiting for another command, which {does}");
     }
 }
 
@@ -82,16 +80,6 @@ fn open(path: &Path) -> anyhow::Result<File> {
         .write(true)
         .open(path)
         .with_context(|| format!("cannot open {}", path.display()))
-}
-
-fn try_lock(file: &File, path: &Path) -> anyhow::Result<bool> {
-    match file.try_lock() {
-        Ok(()) => Ok(true),
-        Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("cannot lock {}", path.display()))
-        }
-    }
 }
 
 #[cfg(test)]

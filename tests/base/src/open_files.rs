@@ -7,14 +7,10 @@ use crate::outcome::Trouble;
 /// What a process has open besides the sockets that it is there for.
 const OTHERS: u64 = 500;
 
-/// Lets this process, and what it starts from now on, have this many sockets open. Fails as [`allow`] does.
-pub fn allow_sockets(sockets: usize, purpose: &str) -> anyhow::Result<()> {
-    allow(sockets as u64 + OTHERS, purpose)
-}
-
-/// Lets this process, and what it starts from now on, have this many files open, for `purpose` ("3000 clients"). Fails with the
+/// Lets this process, and what it starts from now on, have this many sockets open, for `purpose` ("3000 clients"). Fails with the
 /// command that raises the limit where the system allows fewer.
-pub fn allow(needed: u64, purpose: &str) -> anyhow::Result<()> {
+pub fn allow_sockets(sockets: usize, purpose: &str) -> anyhow::Result<()> {
+    let needed = sockets as u64 + OTHERS;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft >= needed {
         return Ok(());

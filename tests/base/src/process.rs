@@ -148,8 +148,7 @@ pub fn memory(pid: u32) -> Option<Memory> {
 pub fn tree_pss_kb(pids: &[u32]) -> Option<u64> {
     let pss_kb = |pid: u32| memory(pid)?.pss_kb;
     let own: u64 = pids.iter().map(|pid| pss_kb(*pid)).sum::<Option<u64>>()?;
-    let tree = descendants(pids, &all());
-    let others = tree.into_iter().filter(|pid| !pids.contains(pid));
+    let others = tree(pids).into_iter().filter(|pid| !pids.contains(pid));
     Some(own + others.filter_map(pss_kb).sum::<u64>())
 }
 
@@ -198,16 +197,17 @@ fn group_limit(line: &str) -> Option<u64> {
 
 /// Threads of a process.
 pub fn threads(pid: u32) -> Option<usize> {
-    fs::read_dir(format!("/proc/{pid}/task"))
-        .ok()
-        .map(Iterator::count)
+    entries(pid, "task")
 }
 
 /// Open file descriptors of a process, sockets included.
 pub fn open_files(pid: u32) -> Option<usize> {
-    fs::read_dir(format!("/proc/{pid}/fd"))
-        .ok()
-        .map(Iterator::count)
+    entries(pid, "fd")
+}
+
+fn entries(pid: u32, folder: &str) -> Option<usize> {
+    let entries = fs::read_dir(format!("/proc/{pid}/{folder}")).ok()?;
+    Some(entries.count())
 }
 
 /// The children of a process, those included that have ended and that it has not taken notice of.

@@ -1,6 +1,7 @@
 //! Temporary files and their owners. A tool that is killed cannot remove its own files, so their names hold its process id, and
 //! the next command removes what belongs to processes that have ended; so does `just clean`.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,43 +33,25 @@ pub fn sweep_checkout(workspace: &Workspace) -> Vec<PathBuf> {
         below("measure"),
         below("state"),
     ];
-    let entries = places
+    let is_left = |path: &PathBuf| {
+        name(path)
+            .split('.')
+            .find_map(leading_id)
+            .is_some_and(has_ended)
+    };
+    let left = places
         .iter()
-        .flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten());
-    let left = entries.filter(|entry| {
-        let name = entry.file_name();
-        let owner = name
-            .to_str()
-            .and_then(|name| name.split('.').find_map(leading_id));
-        owner.is_some_and(has_ended)
-    });
-    let copies = copies_that_nobody_builds(workspace);
-    left.map(|entry| entry.path())
-        .chain(copies)
+        .flat_map(|place| entries(place))
+        .filter(is_left);
+    // Copies of crates have fixed names, so that cargo knows them again; a build of one holds its lock file.
+    let is_built = |path: &PathBuf| {
+        let lock = Lock::try_take(&path.with_added_extension("lock"));
+        !matches!(lock, Ok(Some(_)))
+    };
+    let copies = entries(&below("copies")).filter(|path| path.is_dir() && !is_built(path));
+    left.chain(copies)
         .filter(|path| files::remove(path).is_ok())
         .collect()
-}
-
-/// Copies of crates have fixed names, so that cargo knows them again; a build of one holds its lock file.
-fn copies_that_nobody_builds(workspace: &Workspace) -> Vec<PathBuf> {
-    let entries = fs::read_dir(workspace.state().join("copies"));
-    let entries = entries.into_iter().flatten().flatten();
-    let folders = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir());
-    folders
-        .filter(|path| {
-            matches!(
-                Lock::try_take(&path.with_added_extension("lock")),
-                Ok(Some(_))
-            )
-        })
-        .collect()
-}
-
-/// The process id that a part of a name begins with: `1234-0`.
-fn leading_id(part: &str) -> Option<i32> {
-    part.split_once('-')?.0.parse().ok()
 }
 
 /// A folder of this process outside the checkout, where other users' processes get at it; it goes when it is dropped.
@@ -90,20 +73,30 @@ fn folder_in(place: &Path, owner: u32) -> anyhow::Result<TempDir> {
 }
 
 fn sweep_in(place: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(place).into_iter().flatten().flatten();
-    let left = entries.filter(|entry| {
-        let owner = entry.file_name().to_str().and_then(owner);
-        owner.is_some_and(has_ended) && entry.file_type().is_ok_and(|kind| kind.is_dir())
-    });
+    let is_left = |path: &PathBuf| {
+        let owner = name(path).strip_prefix(PREFIX).and_then(leading_id);
+        owner.is_some_and(has_ended) && path.is_dir() && !path.is_symlink()
+    };
     // Another user's folder stays: it is not ours to remove.
-    left.map(|entry| entry.path())
+    entries(place)
+        .filter(is_left)
         .filter(|path| fs::remove_dir_all(path).is_ok())
         .collect()
 }
 
-/// The process id in a folder's name.
-fn owner(name: &str) -> Option<i32> {
-    leading_id(name.strip_prefix(PREFIX)?)
+/// What is in a folder; nothing where there is none.
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(OsStr::to_str).unwrap_or_default()
+}
+
+/// The process id that a part of a name begins with: `1234-0`.
+fn leading_id(part: &str) -> Option<i32> {
+    part.split_once('-')?.0.parse().ok()
 }
 
 fn has_ended(process: i32) -> bool {

@@ -61,11 +61,6 @@ impl Workspace {
         self.root.join("exercises/kotlin-service")
     }
 
-    /// One folder per data set: migrations and description.
-    pub fn datasets(&self) -> PathBuf {
-        self.root.join("datasets")
-    }
-
     /// The book's source.
     pub fn book(&self) -> PathBuf {
         self.root.join("book")

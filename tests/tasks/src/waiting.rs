@@ -58,8 +58,8 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         rate,
     } = extent(asked.mode);
     // Each client is a connection in the generator and in the service, and each of its calls is one in the service and in the
-    // upstream, which is this process.
-    open_files::allow(2 * u64::from(clients) + 1000, &format!("{clients} clients"))?;
+    // upstream, which is this process. Some of them may be closing still.
+    open_files::allow_sockets(2 * clients as usize + 500, &format!("{clients} clients"))?;
     check_ports(clients)?;
 
     let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;

@@ -32,7 +32,7 @@ use workshop_harness::http::Client;
 use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::{Service, Settings};
 use workshop_postgres::Server;
-use workshop_postgres::datasets::{DataSet, RunDatabase};
+use workshop_postgres::datasets::RunDatabase;
 
 /// How long it lasts where nothing is said.
 const HOUR: u64 = 3600;
@@ -258,7 +258,7 @@ async fn drill(target: Target) -> anyhow::Result<()> {
         "no fault of this name is possible here"
     );
     let server = checkout.server().await;
-    let database = RunDatabase::create(&server, &workspace, DataSet::Small).await?;
+    let database = RunDatabase::create(&server).await?;
     let proxy = DatabaseProxy::start(database.url()).await?;
     let settings = Settings::new(proxy.url());
     let service = Service::start(&workspace, &launch, &settings)

@@ -15,7 +15,7 @@ use workshop_harness::service::{Service, Settings};
 use workshop_measure::protocol::session;
 use workshop_measure::tools::oha::{Call, Load, Oha, Order};
 use workshop_postgres::Server;
-use workshop_postgres::datasets::{DataSet, RunDatabase};
+use workshop_postgres::datasets::RunDatabase;
 use workshop_tasks::codes;
 
 /// After so many calls everything is compiled, and every pool and cache has its size.
@@ -87,7 +87,7 @@ async fn does_not_grow(target: Target) -> anyhow::Result<()> {
     let _turn = ONE_AT_A_TIME.lock().await;
     let workspace = Workspace::find()?;
     let server = Server::ensure(&workspace).await?;
-    let database = RunDatabase::create(&server, &workspace, DataSet::Small).await?;
+    let database = RunDatabase::create(&server).await?;
     let sizes = sizes(&workspace, target, database.url()).await;
     database.remove().await?;
     let (warm, later) = sizes?;

@@ -18,7 +18,7 @@ use workshop_harness::copies::Copy;
 use workshop_harness::http::Client;
 use workshop_harness::service::{NoStart, Service, Settings};
 use workshop_postgres::Certificate;
-use workshop_postgres::datasets::{DataSet, RunDatabase};
+use workshop_postgres::datasets::RunDatabase;
 
 /// Switches the port's feature on.
 const BUILT_WITH_TLS: &str = include_str!("../../variants/tls.patch");
@@ -76,7 +76,7 @@ async fn trusts_what_it_is_told_to_trust(workspace: &Workspace, launch: &Launch)
         .file;
     let another = Certificate::make("127.0.0.1", &folder.join("another"));
     let another = another.unwrap().file;
-    let database = RunDatabase::create(&server, &checkout.workspace, DataSet::Small);
+    let database = RunDatabase::create(&server);
     let database = database.await.unwrap();
     let verified = |certificate: &Path| {
         let certificate = certificate.display();

@@ -1,5 +1,6 @@
 //! PostgreSQL's programs on this machine: found where systems keep them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,25 +22,16 @@ pub struct Binaries {
 impl Binaries {
     /// The newest of the system's: the folder that `pg_config` names, Debian's, Homebrew's and Fedora's folders, PATH.
     pub(crate) fn system() -> Option<Binaries> {
-        let mut found: Vec<Binaries> = Vec::new();
-        for folder in system_folders() {
-            // A link on the PATH leads to the folder that the other programs and the libraries are next to.
-            let Ok(postgres) = folder.join("postgres").canonicalize() else {
-                continue;
-            };
-            let Some(bin) = postgres.parent() else {
-                continue;
-            };
-            if found.iter().any(|binaries| binaries.bin == bin) {
-                continue;
-            }
-            if let Some(binaries) = Self::at(bin, BinariesFrom::System) {
-                found.push(binaries);
-            }
-        }
-        found
-            .into_iter()
-            .max_by(|one, other| (one.major, &one.version).cmp(&(other.major, &other.version)))
+        // A link on the PATH leads to the folder that the other programs and the libraries are next to.
+        let real = |folder: PathBuf| {
+            let postgres = folder.join("postgres").canonicalize().ok()?;
+            Some(postgres.parent()?.to_path_buf())
+        };
+        let folders: BTreeSet<PathBuf> = system_folders().into_iter().filter_map(real).collect();
+        let found = folders
+            .iter()
+            .filter_map(|bin| Self::at(bin, BinariesFrom::System));
+        found.max_by_key(|binaries| (binaries.major, binaries.version.clone()))
     }
 
     /// The programs in this folder, when `postgres`, `initdb` and `pg_ctl` are there and not too old: a package of

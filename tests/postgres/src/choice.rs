@@ -75,5 +75,5 @@ async fn first_that_can(workspace: &Workspace, settings: &Settings) -> anyhow::R
             }
         },
     };
-    Ok(embedded::ensure(settings, workspace).await?.noted(why))
+    Ok(embedded::ensure(settings, workspace).await?.noted(&why))
 }

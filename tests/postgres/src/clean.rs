@@ -56,7 +56,7 @@ pub async fn clean(workspace: &Workspace, with_image: bool) -> anyhow::Result<Cl
     }
     for name in images {
         if with_image {
-            engine::remove_image(&name).await?;
+            engine::docker(&["image", "rm", &name]).await?;
             removed.push(format!("the image {name}"));
         } else {
             let how = "for all checkouts: just clean --image removes it";

@@ -1,7 +1,7 @@
 //! A PostgreSQL server of our own: its folder with the data, the log and what the tool keeps about it (`server.toml`); made,
 //! started, found running and ended.
 
-use std::io::Write;
+use std::cmp::Reverse;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,17 +14,16 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
-use crate::account::Account;
 use crate::binaries::Binaries;
-use crate::connection::{Address, Facts, START_LIMIT};
-use crate::identity;
+use crate::connection::{Address, START_LIMIT, USER};
 use crate::settings::BinariesFrom;
-use crate::{configuration, connection};
+use crate::{account, configuration, connection, identity};
 use workshop_base::outcome::{Trouble, last_lines};
+use workshop_base::process::memory_limit;
 use workshop_base::{files, wait};
 
-/// The superuser of the cluster.
-pub(crate) const USER: &str = "workshop";
+/// The file with what the tool keeps about a cluster.
+const KEPT: &str = "server.toml";
 
 /// How many other ports are tried: a free one can be taken by somebody else before PostgreSQL has it.
 const PORTS: u32 = 4;
@@ -32,57 +31,63 @@ const PORTS: u32 = 4;
 /// How long the processes of a killed server may hold on to its shared memory.
 const LINGER: Duration = Duration::from_secs(15);
 
-/// What the tool keeps about a server that it made.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Kept {
+/// A server's folder, and what the tool keeps about it.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    folder: PathBuf,
+    kept: Kept,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
     /// The port of the last start.
     port: u16,
     /// The password of [`USER`].
     password: String,
     /// The folder of the programs.
-    pub bin: PathBuf,
-}
-
-impl Kept {
-    pub(crate) fn address(&self) -> anyhow::Result<Address> {
-        Address::ours("127.0.0.1", self.port, USER, &self.password)
-    }
-}
-
-/// A server's folder.
-#[derive(Debug, Clone)]
-pub(crate) struct Cluster {
-    pub folder: PathBuf,
-    pub account: Account,
+    bin: PathBuf,
 }
 
 /// The clusters in a home, the one that was started last first.
-pub(crate) fn clusters(home: &Path, account: &Account) -> Vec<Cluster> {
+pub(crate) fn clusters(home: &Path) -> Vec<Cluster> {
     let entries = std::fs::read_dir(home).into_iter().flatten().flatten();
-    let mut folders: Vec<_> = entries
+    let mut found: Vec<_> = entries
         .filter_map(|entry| {
-            let kept = entry.path().join("server.toml").metadata().ok()?;
-            Some((kept.modified().ok()?, entry.path()))
+            let cluster = Cluster::at(entry.path())?;
+            let started = cluster.folder.join(KEPT).metadata().ok()?.modified();
+            Some((started.ok()?, cluster))
         })
         .collect();
-    folders.sort();
-    let newest_first = folders.into_iter().rev();
-    newest_first
-        .map(|(_, folder)| Cluster {
-            folder,
-            account: account.clone(),
-        })
-        .collect()
+    found.sort_by_key(|(started, _)| Reverse(*started));
+    found.into_iter().map(|(_, cluster)| cluster).collect()
 }
 
 impl Cluster {
-    /// True when its programs came as this beginning of its folder's name says.
-    pub(crate) fn is_of(&self, prefix: &str) -> bool {
-        let name = self.folder.file_name().unwrap_or_default();
-        name.to_string_lossy().starts_with(prefix)
+    /// The cluster in this folder, when it was made to its end.
+    pub(crate) fn at(folder: PathBuf) -> Option<Cluster> {
+        let text = std::fs::read_to_string(folder.join(KEPT)).ok()?;
+        let kept = toml::from_str(&text).ok()?;
+        let whole = folder.join("data/PG_VERSION").is_file();
+        whole.then_some(Cluster { folder, kept })
     }
 
-    pub(crate) fn data(&self) -> PathBuf {
+    /// True when its programs are still there, and came as this beginning of its folder's name says.
+    pub(crate) fn is_of(&self, prefix: &str) -> bool {
+        let name = self.folder.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with(prefix) && self.kept.bin.join("postgres").is_file()
+    }
+
+    /// The same data with programs that have moved.
+    pub(crate) fn with(mut self, binaries: Binaries) -> Cluster {
+        self.kept.bin = binaries.bin;
+        self
+    }
+
+    pub(crate) fn address(&self) -> anyhow::Result<Address> {
+        Address::ours("127.0.0.1", self.kept.port, &self.kept.password)
+    }
+
+    fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
@@ -90,105 +95,79 @@ impl Cluster {
         self.folder.join("log")
     }
 
-    /// What is kept of a cluster that was made to its end.
-    pub(crate) fn kept(&self) -> Option<Kept> {
-        let text = std::fs::read_to_string(self.folder.join("server.toml")).ok()?;
-        self.data()
-            .join("PG_VERSION")
-            .is_file()
-            .then(|| toml::from_str(&text).ok())
-            .flatten()
+    /// Only the user who runs the server can enter its folder.
+    fn keep(&self) -> anyhow::Result<()> {
+        let text = toml::to_string(&self.kept)?;
+        files::write_atomically(&self.folder.join(KEPT), text.as_bytes())
     }
 
-    /// Writes `server.toml`. Only the user who runs the server can enter its folder.
-    pub(crate) fn keep(&self, kept: &Kept) -> anyhow::Result<()> {
-        files::write_atomically(
-            &self.folder.join("server.toml"),
-            toml::to_string(kept)?.as_bytes(),
-        )
-    }
-
-    /// Makes the cluster with `initdb`: made aside and renamed, so that half a cluster never counts.
-    pub(crate) async fn make(&self, binaries: &Binaries) -> anyhow::Result<Kept> {
-        eprintln!(
-            "making an embedded PostgreSQL {} in {}",
-            binaries.version,
-            self.folder.display()
-        );
-        let aside = self.folder.join("data.new");
-        files::remove(&aside)?;
-        files::remove(&self.data())?;
-        std::fs::create_dir_all(&self.folder)
-            .with_context(|| format!("cannot make {}", self.folder.display()))?;
-        std::fs::set_permissions(&self.folder, std::fs::Permissions::from_mode(0o700))?;
-        self.account.own(&self.folder)?;
+    /// Makes a cluster in this folder with `initdb`: made aside and renamed, so that half a cluster never counts.
+    pub(crate) async fn make(folder: PathBuf, binaries: Binaries) -> anyhow::Result<Cluster> {
+        let (version, place) = (&binaries.version, folder.display());
+        eprintln!("making an embedded PostgreSQL {version} in {place}");
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {place}"))?;
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700))?;
+        account::own(&folder)?;
         let kept = Kept {
             port: free_port()?,
             password: identity::password(),
-            bin: binaries.bin.clone(),
+            bin: binaries.bin,
         };
-        let secret = self.folder.join("password.new");
+        let cluster = Cluster { folder, kept };
+        let (folder, kept) = (&cluster.folder, &cluster.kept);
+        let (aside, secret) = (folder.join("data.new"), folder.join("password.new"));
+        files::remove(&aside)?;
+        files::remove(&cluster.data())?;
         std::fs::write(&secret, &kept.password)?;
-        self.account.own(&secret)?;
-        let mut command = self
-            .account
-            .command(binaries.bin.join("initdb"), &self.folder);
+        account::own(&secret)?;
+        let initdb = kept.bin.join("initdb");
+        let mut command = account::command(&initdb, folder);
         command
-            .args([
-                "--encoding=UTF8",
-                "--locale=C",
-                "--auth=scram-sha-256",
-                "--username",
-                USER,
-                "--pwfile",
-            ])
+            .args(["--encoding=UTF8", "--locale=C", "--auth=scram-sha-256"])
+            .args(["--username", USER, "--pwfile"])
             .arg(&secret)
             .arg("--pgdata")
             .arg(&aside);
         let output = tokio::process::Command::from(command).output().await;
         std::fs::remove_file(&secret)?;
-        let output = output
-            .with_context(|| format!("cannot run {}", binaries.bin.join("initdb").display()))?;
+        let output = output.with_context(|| format!("cannot run {}", initdb.display()))?;
         if !output.status.success() {
             let said = last_lines(&String::from_utf8_lossy(&output.stderr));
             return Trouble::new(format!("initdb failed:{said}"))
                 .expected(format!("a new cluster in {}", aside.display()))
                 .next("free some disk space, or name another folder in WORKSHOP_DATA_DIR; just doctor shows more").err();
         }
-        // Ours comes last, so that it wins.
-        let main = aside.join("postgresql.conf");
-        std::fs::OpenOptions::new()
-            .append(true)
-            .open(&main)?
-            .write_all(b"\ninclude = 'workshop.conf'\n")?;
-        std::fs::rename(&aside, self.data())
-            .with_context(|| format!("cannot make {}", self.data().display()))?;
-        Ok(kept)
+        std::fs::rename(&aside, cluster.data())
+            .with_context(|| format!("cannot make {}", cluster.data().display()))?;
+        cluster.keep()?;
+        Ok(cluster)
     }
 
     /// A connection to the server, when it runs and is this cluster's and no other that took its port.
-    async fn answers(&self, kept: &Kept) -> Option<(PgConnection, Facts)> {
-        let url = kept.address().ok()?.maintenance_url();
+    async fn answers(&self) -> Option<PgConnection> {
+        let url = self.address().ok()?.maintenance_url();
         let mut connection = connection::connect(&url).await.ok()?;
-        let facts = connection::facts(&mut connection).await.ok()?;
-        let folder = facts.data_directory.as_ref()?;
-        let same = Path::new(folder).canonicalize().ok()? == self.data().canonicalize().ok()?;
-        same.then_some((connection, facts))
+        let folder: String = sqlx::query_scalar("SHOW data_directory")
+            .fetch_one(&mut connection)
+            .await
+            .ok()?;
+        let same = Path::new(&folder).canonicalize().ok()? == self.data().canonicalize().ok()?;
+        same.then_some(connection)
     }
 
     /// Finds the server running, waits for one that is just starting or recovering from a crash, or starts it; also one that was
     /// just shutting down.
-    pub(crate) async fn start(&self, kept: &mut Kept) -> anyhow::Result<(PgConnection, Facts)> {
+    pub(crate) async fn start(&mut self) -> anyhow::Result<PgConnection> {
         let begin = Instant::now();
         let mut ports = 0;
         let found = wait::within_saying(START_LIMIT, "the database", async || {
-            if let Some(found) = self.answers(kept).await {
+            if let Some(found) = self.answers().await {
                 return Some(Ok(found));
             }
             if self.running().is_some() {
                 return None;
             }
-            match self.launch(kept).await {
+            match self.launch().await {
                 Ok(true) => return None,
                 Ok(false) => {}
                 Err(error) => return Some(Err(error)),
@@ -196,7 +175,7 @@ impl Cluster {
             let log = self.said();
             if log.contains("could not create any TCP/IP sockets") && ports < PORTS {
                 ports += 1;
-                kept.port = free_port().unwrap_or(kept.port);
+                self.kept.port = free_port().unwrap_or(self.kept.port);
             } else if !log.contains("shared memory block") || begin.elapsed() > LINGER {
                 return Some(Err(self.trouble()));
             }
@@ -206,17 +185,24 @@ impl Cluster {
     }
 
     /// Has `pg_ctl` start the server, which lives on when the tool ends; true when it has started.
-    async fn launch(&self, kept: &Kept) -> anyhow::Result<bool> {
+    async fn launch(&self) -> anyhow::Result<bool> {
         // PostgreSQL removes the lock file of a server that was killed, unless another program has the process id by now.
         files::remove(&self.data().join("postmaster.pid"))?;
         // There is none before the first start.
         let _ = std::fs::rename(self.log(), self.folder.join("log.before"));
-        self.configure(kept)?;
-        let pg_ctl = kept.bin.join("pg_ctl");
-        let mut command = self.account.command(&pg_ctl, &self.folder);
+        let binaries = Binaries::at(&self.kept.bin, BinariesFrom::System);
+        let statements = binaries.is_some_and(|binaries| binaries.can_count_statements());
+        let settings = configuration::at_port(self.kept.port, memory_limit(), statements);
+        let settings: Vec<String> = settings
+            .map(|(name, value)| format!("-c {name}='{value}'"))
+            .collect();
+        let pg_ctl = self.kept.bin.join("pg_ctl");
+        let mut command = account::command(&pg_ctl, &self.folder);
         command
             .args(["start", "--silent", "--wait", "--timeout"])
             .arg(START_LIMIT.as_secs().to_string())
+            .arg("--options")
+            .arg(settings.join(" "))
             .arg("--pgdata")
             .arg(self.data())
             .arg("--log")
@@ -227,7 +213,7 @@ impl Cluster {
         let status = tokio::process::Command::from(command).status().await;
         let status = status.with_context(|| format!("cannot run {}", pg_ctl.display()))?;
         if status.success() {
-            self.keep(kept)?;
+            self.keep()?;
         }
         Ok(status.success())
     }
@@ -238,35 +224,36 @@ impl Cluster {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Writes `workshop.conf`, anew at each start.
-    fn configure(&self, kept: &Kept) -> anyhow::Result<()> {
-        let binaries = Binaries::at(&kept.bin, BinariesFrom::System);
-        let mut text =
-            String::from("# Written by the workshop's tool at each start; changes are lost.\n");
-        let mut set = |name: &str, value: &str| {
-            text.push_str(&format!("{name} = '{}'\n", value.replace('\'', "''")))
-        };
-        set("listen_addresses", "127.0.0.1");
-        set("port", &kept.port.to_string());
-        set("unix_socket_directories", "");
-        for (name, value) in
-            configuration::parameters(binaries.is_some_and(|b| b.can_count_statements()))
-        {
-            set(name, &value);
-        }
-        let path = self.data().join("workshop.conf");
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        self.account.own(&path)
-    }
-
     /// The id of the server's process, if it runs: a `postmaster.pid` alone proves nothing after a crash.
-    pub(crate) fn running(&self) -> Option<Pid> {
+    fn running(&self) -> Option<Pid> {
         let text = std::fs::read_to_string(self.data().join("postmaster.pid")).ok()?;
         let pid: i32 = text.lines().next()?.trim().parse().ok()?;
         let command = command_line(pid)?;
         let data = self.data();
         (command.contains("postgres") && command.contains(&*data.to_string_lossy()))
             .then(|| Pid::from_raw(pid))
+    }
+
+    /// Ends the server, if it runs: at once, since its data go as well, then harder. Gives the process that it was.
+    pub(crate) async fn end(&self) -> anyhow::Result<Option<Pid>> {
+        let Some(pid) = self.running() else {
+            return Ok(None);
+        };
+        for (signal, patience) in [(Signal::SIGQUIT, 10), (Signal::SIGKILL, 5)] {
+            match kill(pid, signal) {
+                Err(Errno::ESRCH) => return Ok(Some(pid)),
+                other => other.with_context(|| format!("cannot end process {pid}"))?,
+            }
+            let gone = async || command_line(pid.as_raw()).is_none().then_some(pid);
+            let ended = wait::within(Duration::from_secs(patience), gone).await;
+            if ended.is_some() {
+                return Ok(ended);
+            }
+        }
+        Trouble::new(format!("process {pid} does not end"))
+            .expected("the embedded PostgreSQL to stop")
+            .next(format!("kill -9 {pid}, then just clean again"))
+            .err()
     }
 
     /// Why the server does not run: the end of its log.
@@ -302,27 +289,6 @@ fn command_line(pid: i32) -> Option<String> {
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Ends a server: as the signal asks for, then harder.
-pub(crate) async fn end(pid: Pid, signal: Signal) -> anyhow::Result<()> {
-    for (signal, patience) in [(signal, 10), (Signal::SIGKILL, 5)] {
-        match kill(pid, signal) {
-            Err(Errno::ESRCH) => return Ok(()),
-            other => other.with_context(|| format!("cannot end process {pid}"))?,
-        }
-        let gone = async || command_line(pid.as_raw()).is_none().then_some(());
-        if wait::within(Duration::from_secs(patience), gone)
-            .await
-            .is_some()
-        {
-            return Ok(());
-        }
-    }
-    Trouble::new(format!("process {pid} does not end"))
-        .expected("the embedded PostgreSQL to stop")
-        .next(format!("kill -9 {pid}, then just clean again"))
-        .err()
-}
-
 /// A port that is free now. PostgreSQL knows no port 0, so this is a guess that may lose a race.
 fn free_port() -> anyhow::Result<u16> {
     let listener =
@@ -339,7 +305,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let cluster = Cluster {
             folder: folder.path().to_path_buf(),
-            account: Account::pick(),
+            kept: Kept {
+                port: 5432,
+                password: String::new(),
+                bin: PathBuf::new(),
+            },
         };
         std::fs::create_dir(cluster.data()).expect("a folder");
         let lock = cluster.data().join("postmaster.pid");

@@ -1,21 +1,11 @@
-//! How the servers that we start are set up: the same for the embedded one and the container.
+//! How the servers that we start are set up: the same for the embedded one, the container, and one on another machine.
 
-use workshop_base::process;
-
-/// The settings of a server on this machine, name and value.
-pub(crate) fn parameters(statements: bool) -> Vec<(&'static str, String)> {
-    parameters_with(process::memory_limit(), statements)
-}
-
-/// The settings of a server on a machine with so many bytes of memory.
+/// The settings of a server on a machine with so many bytes of memory, name and value.
 ///
 /// Durability stays as PostgreSQL ships it (`fsync`, `synchronous_commit`, `full_page_writes`), since a measurement on
 /// a server that may lose data says nothing. `wal_level = minimal` changes no promise on a server without replicas,
 /// and spares bulk loads the log. `statements` loads `pg_stat_statements`.
-pub(crate) fn parameters_with(
-    memory: Option<u64>,
-    statements: bool,
-) -> Vec<(&'static str, String)> {
+pub(crate) fn parameters(memory: Option<u64>, statements: bool) -> Vec<(&'static str, String)> {
     let shared_buffers = match memory {
         Some(bytes) if bytes >= 4 << 30 => "512MB",
         Some(bytes) if bytes >= 2 << 30 => "256MB",
@@ -35,4 +25,18 @@ pub(crate) fn parameters_with(
         parameters.push(("shared_preload_libraries", "pg_stat_statements".to_owned()));
     }
     parameters
+}
+
+/// The same for a server that listens on this port of its own machine, and nowhere else.
+pub(crate) fn at_port(
+    port: u16,
+    memory: Option<u64>,
+    statements: bool,
+) -> impl Iterator<Item = (&'static str, String)> {
+    let own = [
+        ("listen_addresses", "127.0.0.1".to_owned()),
+        ("port", port.to_string()),
+        ("unix_socket_directories", String::new()),
+    ];
+    own.into_iter().chain(parameters(memory, statements))
 }

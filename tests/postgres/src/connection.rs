@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::Context;
 use reqwest::Url;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, PgConnection};
 
-use workshop_base::outcome::Trouble;
-
 /// The oldest major version that the course runs on: `bit_xor` and `DROP DATABASE … WITH (FORCE)` are there from it on.
 pub(crate) const OLDEST_MAJOR: u32 = 14;
+
+/// The superuser of the servers that we start.
+pub(crate) const USER: &str = "workshop";
 
 /// How long one attempt to connect may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
@@ -56,14 +56,9 @@ impl Address {
     }
 
     /// The address of a server that we have started.
-    pub(crate) fn ours(
-        host: &str,
-        port: u16,
-        user: &str,
-        password: &str,
-    ) -> anyhow::Result<Address> {
+    pub(crate) fn ours(host: &str, port: u16, password: &str) -> anyhow::Result<Address> {
         Address::parse(&format!(
-            "postgres://{user}:{password}@{host}:{port}/postgres"
+            "postgres://{USER}:{password}@{host}:{port}/postgres"
         ))
         .map_err(|why| anyhow::anyhow!("the address of the server on {host} {why}"))
     }
@@ -139,60 +134,6 @@ pub(crate) fn code(error: &sqlx::Error) -> Option<Cow<'_, str>> {
     error.as_database_error()?.code()
 }
 
-/// What a server says of itself.
-#[derive(Debug, Clone)]
-pub(crate) struct Facts {
-    /// `15.18`.
-    pub version: String,
-    /// The folder of its data, where it tells (superusers and members of `pg_read_all_settings`).
-    pub data_directory: Option<String>,
-    /// True when it preloads `pg_stat_statements`.
-    pub statements: bool,
-}
-
-/// Asks a server who it is, and refuses one that is too old.
-pub(crate) async fn facts(connection: &mut PgConnection) -> anyhow::Result<Facts> {
-    let (version, number, data_directory, preloaded): (String, String, Option<String>, Option<String>) =
-        sqlx::query_as(
-            "SELECT split_part(current_setting('server_version'), ' ', 1),
-                    current_setting('server_version_num'),
-                    CASE WHEN pg_has_role('pg_read_all_settings', 'MEMBER') THEN current_setting('data_directory') END,
-                    CASE WHEN pg_has_role('pg_read_all_settings', 'MEMBER')
-                         THEN current_setting('shared_preload_libraries') END",
-        )
-        .fetch_one(connection)
-        .await
-        .context("the database does not say which version it is")?;
-    let major = number.parse::<u32>().unwrap_or_default() / 10_000;
-    if major < OLDEST_MAJOR {
-        return Trouble::new(format!("the database is PostgreSQL {version}"))
-            .expected(format!("version {OLDEST_MAJOR} or later"))
-            .next("name another server or image, or unset WORKSHOP_POSTGRES")
-            .err();
-    }
-    let statements = preloaded.is_some_and(|list| list.contains("pg_stat_statements"));
-    Ok(Facts {
-        version,
-        data_directory,
-        statements,
-    })
-}
-
-/// Makes the view of `pg_stat_statements` available in the connection's database; false when that is not possible.
-pub(crate) async fn count_statements(connection: &mut PgConnection) -> bool {
-    let there = sqlx::query_scalar::<_, bool>(
-        "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_stat_statements')",
-    )
-    .fetch_one(&mut *connection)
-    .await
-    .unwrap_or(false);
-    there
-        || sqlx::raw_sql("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
-            .execute(connection)
-            .await
-            .is_ok()
-}
-
 /// What the server said, without the place in its source that said it.
 pub(crate) fn words(error: &sqlx::Error) -> String {
     match error {
@@ -251,7 +192,7 @@ mod tests {
 
     #[test]
     fn an_address_can_be_printed_without_its_password() {
-        let address = Address::ours("127.0.0.1", 5432, "workshop", "secret").expect("an address");
+        let address = Address::ours("127.0.0.1", 5432, "secret").expect("an address");
         assert_eq!(format!("{address:?}"), "workshop@127.0.0.1:5432/postgres");
     }
 }

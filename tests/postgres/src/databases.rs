@@ -1,22 +1,19 @@
-//! The databases of one checkout on its server: who uses them, and the removal of those that are left over.
+//! The databases of one checkout on its server: their names, who uses them, and the removal of those that are left over.
 //!
-//! Every name begins with `workshop_<checkout>_`; nothing else is ever dropped. A process that builds a data set or runs on a
-//! copy holds a lock file of the database's name, which the kernel lets go of when the process ends. So a server may stop and
-//! start again below a run, and a database whose lock can be taken is a leftover.
+//! Every name begins with `workshop_<checkout>_`; nothing else is ever dropped. A process that builds a data set or has a
+//! database for a run holds a lock file of the database's name, which the kernel lets go of when the process ends. So a server may
+//! stop and start again below a run, and a database whose lock can be taken is a leftover.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
 use sqlx::{AssertSqlSafe, PgConnection};
 
+use crate::datasets::set::DataSet;
+use crate::identity;
 use crate::server::Server;
 use workshop_base::files;
 use workshop_base::lock::Lock;
-
-/// What the names of a checkout's databases begin with.
-pub(crate) fn prefix(checkout: &str) -> String {
-    format!("workshop_{checkout}_")
-}
 
 /// A checkout's databases on the server. Owned by this role, too: a name alone is no proof on a server that others use.
 async fn present(connection: &mut PgConnection, checkout: &str) -> anyhow::Result<Vec<String>> {
@@ -25,7 +22,7 @@ async fn present(connection: &mut PgConnection, checkout: &str) -> anyhow::Resul
          WHERE starts_with(datname, $1) AND pg_get_userbyid(datdba) = current_user
          ORDER BY datname",
     )
-    .bind(prefix(checkout))
+    .bind(identity::database_prefix(checkout))
     .fetch_all(connection)
     .await
     .context("cannot list the databases")
@@ -34,21 +31,33 @@ async fn present(connection: &mut PgConnection, checkout: &str) -> anyhow::Resul
 /// A held claim on the name of a database; let go when dropped, and by the kernel when the tool dies.
 #[derive(Debug)]
 pub(crate) struct Claim {
+    name: String,
     path: PathBuf,
     _lock: Lock,
 }
 
 impl Claim {
-    /// Claims a name, before there is a database of it.
-    pub(crate) fn take(server: &Server, name: &str) -> anyhow::Result<Claim> {
-        Claim::attempt(server, name)?
+    /// Claims a new name, before there is a database of it. The name says what it is for.
+    pub(crate) fn new(server: &Server, purpose: &str) -> anyhow::Result<Claim> {
+        let prefix = identity::database_prefix(server.checkout());
+        let name = format!("{prefix}{purpose}_{:016x}", rand::random::<u64>());
+        Claim::attempt(server, name.clone())?
             .with_context(|| format!("another command uses the database {name}"))
     }
 
-    fn attempt(server: &Server, name: &str) -> anyhow::Result<Option<Claim>> {
-        let path = server.claim(name);
+    fn attempt(server: &Server, name: String) -> anyhow::Result<Option<Claim>> {
+        let path = server.claim(&name);
         let lock = Lock::try_take(&path)?;
-        Ok(lock.map(|lock| Claim { path, _lock: lock }))
+        Ok(lock.map(|lock| Claim {
+            name,
+            path,
+            _lock: lock,
+        }))
+    }
+
+    /// The name of the database.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 }
 
@@ -59,18 +68,17 @@ impl Drop for Claim {
     }
 }
 
-/// Drops our databases that are not in use and that are left over, as `is_leftover` says of a name.
-pub(crate) async fn sweep(
-    server: &Server,
-    connection: &mut PgConnection,
-    is_leftover: impl Fn(&str) -> bool,
-) -> anyhow::Result<()> {
-    for name in present(connection, server.checkout()).await? {
+/// Drops what nobody needs of a checkout's databases: those that killed commands left behind, and data sets in a form that this
+/// version of the tool does not make.
+pub(crate) async fn sweep(server: &Server, connection: &mut PgConnection) -> anyhow::Result<()> {
+    let checkout = server.checkout();
+    let kept = DataSet::ALL.map(|set| set.database(checkout));
+    let mut names = present(connection, checkout).await?;
+    names.retain(|name| !kept.contains(name));
+    for name in names {
         // Locks that cannot be taken, or that this file system does not have, are taken for held.
-        if is_leftover(&name)
-            && let Ok(Some(_claim)) = Claim::attempt(server, &name)
-        {
-            drop_database(connection, &name).await?;
+        if let Ok(Some(claim)) = Claim::attempt(server, name) {
+            drop_database(connection, claim.name()).await?;
         }
     }
     Ok(())
@@ -88,23 +96,18 @@ pub(crate) async fn drop_all(
     Ok(present)
 }
 
-/// Drops one database and ends the sessions in it; no error when it is gone already.
-pub(crate) async fn drop_database(connection: &mut PgConnection, name: &str) -> anyhow::Result<()> {
-    execute(
-        connection,
-        format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)"),
-    )
-    .await
-    .with_context(|| format!("cannot drop the database {name}"))
+/// Makes a database without any table. PostgreSQL connects nobody to `template0`, so no reader of it is in the way.
+pub(crate) async fn create(connection: &mut PgConnection, name: &str) -> anyhow::Result<()> {
+    let sql = format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'");
+    let created = execute(connection, sql).await;
+    created.with_context(|| format!("cannot make the database {name}"))
 }
 
-/// True when there is a database of this name.
-pub(crate) async fn exists(connection: &mut PgConnection, name: &str) -> anyhow::Result<bool> {
-    sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)")
-        .bind(name)
-        .fetch_one(connection)
-        .await
-        .context("cannot list the databases")
+/// Drops one database and ends the sessions in it; no error when it is gone already.
+pub(crate) async fn drop_database(connection: &mut PgConnection, name: &str) -> anyhow::Result<()> {
+    let sql = format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)");
+    let dropped = execute(connection, sql).await;
+    dropped.with_context(|| format!("cannot drop the database {name}"))
 }
 
 /// Runs a statement whose names are ours: letters, digits and underscores.

@@ -8,19 +8,16 @@ use testcontainers::bollard::models::PortBinding;
 use testcontainers::core::ContainerPort;
 use testcontainers::core::client::ClientError;
 use testcontainers::runners::AsyncRunner;
-use testcontainers::{
-    ContainerAsync, ContainerRequest, GenericImage, ImageExt, ReuseDirective, TestcontainersError,
-};
+use testcontainers::{GenericImage, ImageExt, ReuseDirective, TestcontainersError};
 
-use crate::connection::{Address, START_LIMIT};
-use crate::engine;
-use crate::engine::{OFFICIAL, docker, look};
-use crate::identity;
-use crate::identity::{checkout_id, short_hash};
+use crate::connection::{Address, START_LIMIT, USER};
+use crate::engine::{self, OFFICIAL, docker, look};
+use crate::identity::{self, checkout_id, short_hash};
 use crate::server::{Files, Server};
 use crate::settings::{Provider, Settings};
 use crate::{configuration, connection};
 use workshop_base::outcome::{Trouble, last_lines};
+use workshop_base::process::memory_limit;
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, wait};
 
@@ -28,10 +25,7 @@ use workshop_base::{files, wait};
 const LABEL: &str = "workshop.checkout";
 
 /// The label of an image that says whether its server has `pg_stat_statements`.
-pub(crate) const STATEMENTS: &str = "workshop.statements";
-
-/// The superuser of the server in the container.
-const USER: &str = "workshop";
+const STATEMENTS: &str = "workshop.statements";
 
 /// The server's port inside the container.
 const PORT: ContainerPort = ContainerPort::Tcp(5432);
@@ -50,13 +44,40 @@ pub(crate) fn note(workspace: &Workspace) -> PathBuf {
 /// The server in this checkout's container.
 pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow::Result<Server> {
     engine::answers().await?;
-    let image = image(settings).await?;
+    let asked = settings.image.as_deref();
+    let image = engine::image_here(asked).await?.unwrap_or_else(|| {
+        let image = asked.unwrap_or(OFFICIAL);
+        // By testcontainers.
+        eprintln!("pulling the image {image}");
+        image.to_owned()
+    });
     files::write_atomically(&note(workspace), format!("{image}\n").as_bytes())?;
-    // A container that was just being stopped is stopped by the second time, and starts again.
-    match start(workspace, &image).await? {
-        Ok(server) => Ok(server),
-        Err(_) => start(workspace, &image).await?.map_err(Into::into),
-    }
+    let (mut id, mut address) = start(workspace, &image).await?;
+    let (mut last, mut restarted) = (String::new(), false);
+    // Log lines are no sign of readiness: an image that is already initialized prints others than a new one.
+    let answer = wait::within_saying(START_LIMIT, "the database", async || {
+        match connection::connect(&address.maintenance_url()).await {
+            Err(error) if !connection::is_refusal(&error) => last = connection::words(&error),
+            result => return Some(result.context("the database refuses the tool")),
+        }
+        match look(&["inspect", "--format", "{{.State.Running}}", &id]).await {
+            Ok(running) if running.as_deref() == Some("true") => return None,
+            Ok(_) if restarted => return Some(Err(died(&image, &id).await.into())),
+            Ok(_) => restarted = true,
+            Err(error) => return Some(Err(error)),
+        }
+        // One that was just being stopped starts again.
+        match start(workspace, &image).await {
+            Ok(started) => (id, address) = started,
+            Err(error) => return Some(Err(error)),
+        }
+        None
+    });
+    let answer = answer.await;
+    let connection = answer.unwrap_or_else(|| Err(silent(&last).into()))?;
+    let files = Files::Container(id);
+    let server = Server::found(Provider::Docker, workspace, address, connection, files).await?;
+    Ok(server.noted(&format!("image {image}")))
 }
 
 /// Removes this checkout's containers with their volumes; one line for each thing that is gone.
@@ -72,88 +93,17 @@ pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Vec<String>> 
         .collect())
 }
 
-/// The image to start: the one asked for, else the official one, else the one of `just image`, whichever is here; else the
-/// official one, which testcontainers pulls.
-async fn image(settings: &Settings) -> anyhow::Result<String> {
-    let wanted = settings.image.as_deref().unwrap_or(OFFICIAL);
-    if look(&["image", "inspect", "--format", "{{.Id}}", wanted])
-        .await?
-        .is_some()
-    {
-        return Ok(wanted.to_owned());
-    }
-    if settings.image.is_none()
-        && let Some(local) = engine::local_images().await?.pop()
-    {
-        return Ok(local);
-    }
-    eprintln!("pulling the image {wanted}");
-    Ok(wanted.to_owned())
-}
-
-/// Starts the container and waits for an answer; the inner error is a server that does not stay up.
-async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<Result<Server, Trouble>> {
-    // On this machine only its users may reach the server; a remote engine must publish to us.
-    let local = is_local().await;
-    let (container, password) = container(workspace, image, local).await?;
-    // Another port after each start.
-    let port = container.get_host_port_ipv4(PORT).await?;
-    let host = if local {
-        "127.0.0.1".to_owned()
-    } else {
-        container.get_host().await?.to_string()
-    };
-    let address = Address::ours(&host, port, USER, &password)?;
-    let (id, url) = (container.id(), address.maintenance_url());
-    let mut last = String::new();
-    // Log lines are no sign of readiness: an image that is already initialized prints others than a new one.
-    let answer = wait::within_saying(START_LIMIT, "the database", async || {
-        match connection::connect(&url).await {
-            Err(error) if !connection::is_refusal(&error) => last = connection::words(&error),
-            result => return Some(result.context("the database refuses the tool").map(Ok)),
-        }
-        match look(&["inspect", "--format", "{{.State.Running}}", id]).await {
-            Ok(running) if running.as_deref() == Some("true") => None,
-            Ok(_) => Some(Ok(Err(died(image, id).await))),
-            Err(error) => Some(Err(error)),
-        }
-    });
-    let mut connection = match answer.await.transpose()? {
-        Some(Ok(connection)) => connection,
-        Some(Err(died)) => return Ok(Err(died)),
-        None => return Err(silent(&last).into()),
-    };
-    let facts = connection::facts(&mut connection).await?;
-    let folder = facts
-        .data_directory
-        .clone()
-        .unwrap_or_else(|| "/".to_owned());
-    let files = Files::Container(id.to_owned(), folder);
-    let server = Server::found(
-        Provider::Docker,
-        workspace,
-        address,
-        (connection, facts),
-        files,
-    )
-    .await;
-    Ok(Ok(server.noted(format!("image {image}"))))
-}
-
-/// The container of this checkout, reused, restarted, or made; and the password that it was made with, which is kept there and
-/// nowhere else.
-async fn container(
-    workspace: &Workspace,
-    image: &str,
-    local: bool,
-) -> anyhow::Result<(ContainerAsync<GenericImage>, String)> {
+/// Starts this checkout's container, which is reused, restarted, or made; gives its id and the server's address. The port is
+/// another one after each start, and the password is kept in the container and nowhere else.
+async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<(String, Address)> {
     let checkout = checkout_id(workspace);
-    let settings = configuration::parameters(true);
-    let settings: Vec<String> = settings
-        .into_iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    let form = short_hash(&[FORM, image, &settings.join(" ")]);
+    let settings = |statements| {
+        let parameters = configuration::parameters(memory_limit(), statements);
+        let settings = parameters.into_iter();
+        settings.map(|(name, value)| format!("{name}={value}"))
+    };
+    let form = settings(true).collect::<Vec<_>>().join(" ");
+    let form = short_hash(&[FORM, image, &form]);
     let name = format!("kotlin-to-rust-workshop-{checkout}-{form}");
     let format = "{{.State.Paused}}\n{{range .Config.Env}}{{println .}}{{end}}";
     let found = look(&["inspect", "--format", format, &name])
@@ -169,13 +119,15 @@ async fn container(
     let mut command = vec!["postgres".to_owned()];
     if found.is_empty() {
         eprintln!("starting a container from {image}");
-        let statements = counts_statements(image).await?;
-        let settings = configuration::parameters(statements).into_iter();
-        command.extend(
-            settings.flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]),
-        );
+        let settings = settings(counts_statements(image).await?);
+        command.extend(settings.flat_map(|setting| ["-c".to_owned(), setting]));
     }
-    let container = request(image)
+    // On this machine only its users may reach the server; a remote engine must publish to us.
+    let local = is_local().await;
+    // No ready conditions: the server itself is asked.
+    let (repository, tag) = split_image(image);
+    let container = GenericImage::new(repository, tag)
+        .with_exposed_port(PORT)
         .with_container_name(&name)
         .with_label(LABEL, &checkout)
         .with_env_var("POSTGRES_USER", USER)
@@ -198,13 +150,14 @@ async fn container(
         .start()
         .await
         .map_err(|error| no_container(image, error))?;
-    Ok((container, password))
-}
-
-/// A request for an image, with the one port that matters. No ready conditions: see [`connection::wait_until_it_answers`].
-fn request(image: &str) -> ContainerRequest<GenericImage> {
-    let (name, tag) = split_image(image);
-    GenericImage::new(name, tag).with_exposed_port(PORT).into()
+    let port = container.get_host_port_ipv4(PORT).await?;
+    let host = if local {
+        "127.0.0.1".to_owned()
+    } else {
+        container.get_host().await?.to_string()
+    };
+    let address = Address::ours(&host, port, &password)?;
+    Ok((container.id().to_owned(), address))
 }
 
 /// `registry:5000/postgres:18.1` is `registry:5000/postgres` and `18.1`; a digest stays whole.

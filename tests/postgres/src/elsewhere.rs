@@ -7,9 +7,8 @@ use workshop_base::outcome::Trouble;
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;
 
-use crate::cluster::USER;
 use crate::configuration;
-use crate::connection::{self, Address, START_LIMIT};
+use crate::connection::{self, Address, START_LIMIT, USER};
 use crate::identity;
 use crate::server::{Files, Server};
 use crate::settings::Provider;
@@ -41,14 +40,7 @@ impl Elsewhere {
 
     /// What its `postgresql.conf` ends with, on a machine with so many bytes of memory.
     pub fn configuration(&self, memory: Option<u64>) -> String {
-        let own = [
-            ("listen_addresses", "127.0.0.1".to_owned()),
-            ("port", self.port.to_string()),
-            ("unix_socket_directories", String::new()),
-        ];
-        let shared = configuration::parameters_with(memory, false);
-        let lines = own.into_iter().chain(shared);
-        lines
+        configuration::at_port(self.port, memory, false)
             .map(|(name, value)| format!("{name} = '{value}'\n"))
             .collect()
     }
@@ -60,22 +52,21 @@ impl Elsewhere {
         place: &'f str,
     ) -> LocalBoxFuture<'f, anyhow::Result<Server>> {
         Box::pin(async move {
-            let address = Address::ours("127.0.0.1", self.port, USER, &self.password)?;
+            let address = Address::ours("127.0.0.1", self.port, &self.password)?;
             let url = address.maintenance_url();
             let what = format!("the database on {place}");
             let connected = wait::within_saying(START_LIMIT, &what, async || {
                 connection::connect(&url).await.ok()
             });
-            let Some(mut connection) = connected.await else {
+            let Some(connection) = connected.await else {
                 return Trouble::new(format!("the database on {place} does not answer"))
                     .expected("PostgreSQL at the other end of a tunnel through ssh")
                     .next("run it again")
                     .err();
             };
-            let facts = connection::facts(&mut connection).await?;
-            let found = (connection, facts);
-            let server = Server::found(Provider::Url, workspace, address, found, Files::OutOfSight);
-            Ok(server.await.noted(format!("through ssh from {place}")))
+            let files = Files::OutOfSight;
+            let server = Server::found(Provider::Url, workspace, address, connection, files);
+            Ok(server.await?.noted(&format!("through ssh from {place}")))
         })
     }
 }

@@ -1,12 +1,10 @@
 //! The Docker engine: whether one answers, and what it is asked through the `docker` command. What testcontainers can do, it does:
 //! see [`crate::docker`].
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::net::UnixStream;
 
 use workshop_base::fix::{DOCKER, System};
 use workshop_base::outcome::Trouble;
@@ -59,31 +57,27 @@ pub(crate) fn host() -> String {
 
 /// Sees to it that an engine answers; the first line of the error says why none does.
 pub(crate) async fn answers() -> Result<(), Trouble> {
-    if probe::on_path("docker").is_none() {
-        return Err(absent());
-    }
     let host = host();
-    let Some(socket) = host.strip_prefix("unix://") else {
-        if host.starts_with("tcp://") || host.starts_with("http") {
-            return Ok(());
-        }
+    if !["unix://", "tcp://", "http"]
+        .iter()
+        .any(|scheme| host.starts_with(scheme))
+    {
         return Err(Trouble::new(format!(
             "DOCKER_HOST is {host:?}, which testcontainers cannot use"
         ))
         .expected("unix:///path/to/docker.sock or tcp://host:port")
         .next("export DOCKER_HOST with one of the two, or unset it"));
-    };
-    // Asked by hand, since the errors of clients do not say which of the two it is.
-    match tokio::time::timeout(PING, UnixStream::connect(socket)).await {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) if error.kind() == ErrorKind::PermissionDenied => Err(Trouble::new(
-            format!("this user may not use the Docker engine on {host}"),
-        )
+    }
+    match ask(&["version", "--format", "{{.Server.Version}}"], PING).await? {
+        Ok(_) => Ok(()),
+        Err(why) if why.contains("permission denied") => Err(Trouble::new(format!(
+            "this user may not use the Docker engine on {host}"
+        ))
         .expected("membership in the group docker, or a rootless engine")
         .next(format!(
             "sudo usermod -aG docker \"$USER\", then log in again; {WITHOUT}"
         ))),
-        _ => Err(silent(&host, &elsewhere().await)),
+        Err(_) => Err(silent(&host, &elsewhere().await)),
     }
 }
 
@@ -114,12 +108,12 @@ async fn elsewhere() -> String {
 
 /// What the docker command prints; `None` when it refuses, which it does when the thing asked about is not there.
 pub(crate) async fn look(args: &[&str]) -> anyhow::Result<Option<String>> {
-    Ok(ask(args).await?.ok())
+    Ok(ask(args, PATIENCE).await?.ok())
 }
 
 /// What the docker command prints; its refusal is an error.
 pub(crate) async fn docker(args: &[&str]) -> anyhow::Result<String> {
-    ask(args).await?.map_err(|why| {
+    ask(args, PATIENCE).await?.map_err(|why| {
         let (host, command) = (host(), args.join(" "));
         let what = format!("the Docker engine on {host} refuses `docker {command}`: {why}");
         let next = format!("docker info says more; {WITHOUT}");
@@ -127,14 +121,14 @@ pub(crate) async fn docker(args: &[&str]) -> anyhow::Result<String> {
     })
 }
 
-async fn ask(args: &[&str]) -> anyhow::Result<Result<String, String>> {
+async fn ask(args: &[&str], limit: Duration) -> Result<Result<String, String>, Trouble> {
     let host = host();
     let args = [&["--host", &host], args].concat();
-    match probe::ask("docker", &args, Path::new("/"), PATIENCE).await {
+    match probe::ask("docker", &args, Path::new("/"), limit).await {
         Answer::Said(text) => Ok(Ok(text)),
         Answer::Refused(why) => Ok(Err(why)),
-        Answer::Silent(_) => Err(silent(&host, "").into()),
-        Answer::Absent => Err(absent().into()),
+        Answer::Silent(_) => Err(silent(&host, "")),
+        Answer::Absent => Err(absent()),
     }
 }
 
@@ -147,44 +141,37 @@ fn absent() -> Trouble {
 
 /// The images of `just image` on this engine, the newest PostgreSQL last.
 pub(crate) async fn local_images() -> anyhow::Result<Vec<String>> {
-    let tags = docker(&[
-        "image",
-        "ls",
-        "--filter",
-        &format!("reference={LOCAL}"),
-        "--format",
-        "{{.Tag}}",
-    ])
-    .await?;
+    let tags = docker(&["image", "ls", "--format", "{{.Tag}}", LOCAL]).await?;
     let mut tags: Vec<u32> = tags.lines().filter_map(|tag| tag.parse().ok()).collect();
     tags.sort_unstable();
-    Ok(tags
-        .into_iter()
-        .map(|tag| format!("{LOCAL}:{tag}"))
-        .collect())
+    let names = tags.iter().map(|tag| format!("{LOCAL}:{tag}"));
+    Ok(names.collect())
 }
 
-/// Saves an image with PostgreSQL into a file, the official one or else one of `just image`; gives its name. `None` where no engine
-/// answers, or it has neither.
+/// An image with PostgreSQL that is on this engine: the one asked for; else the official one, else the newest of `just image`.
+pub(crate) async fn image_here(asked: Option<&str>) -> anyhow::Result<Option<String>> {
+    let image = asked.unwrap_or(OFFICIAL);
+    let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
+    if look(&inspect).await?.is_some() {
+        return Ok(Some(image.to_owned()));
+    }
+    match asked {
+        Some(_) => Ok(None),
+        None => Ok(local_images().await?.pop()),
+    }
+}
+
+/// Saves an image with PostgreSQL into a file; gives its name. `None` where no engine answers, or it has none.
 pub async fn save_image(file: &Path) -> anyhow::Result<Option<String>> {
     if answers().await.is_err() {
         return Ok(None);
     }
-    let mut images = local_images().await?;
-    if look(&["image", "inspect", OFFICIAL]).await?.is_some() {
-        images.push(OFFICIAL.to_owned());
+    let image = image_here(None).await?;
+    if let Some(image) = &image {
+        let file = file.to_string_lossy();
+        docker(&["image", "save", "--output", &file, image]).await?;
     }
-    let Some(image) = images.pop() else {
-        return Ok(None);
-    };
-    let file = file.to_string_lossy();
-    docker(&["image", "save", "--output", &file, &image]).await?;
-    Ok(Some(image))
-}
-
-/// Removes an image.
-pub(crate) async fn remove_image(name: &str) -> anyhow::Result<()> {
-    docker(&["image", "rm", name]).await.map(|_| ())
+    Ok(image)
 }
 
 /// The bytes free where a container keeps its data.

@@ -1,12 +1,11 @@
 //! Where the embedded server lives: a *home*, `.workshop/postgres/embedded`, or a folder outside the checkout where that
 //! cannot serve. It holds one folder per kind and major version of programs (`system-15`, `maven-18`), and programs that Maven brought.
 
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::account::Account;
+use crate::account;
 use crate::identity::checkout_id;
 use crate::settings::Settings;
 use workshop_base::files;
@@ -17,52 +16,59 @@ use workshop_base::workspace::Workspace;
 const MARK: &str = "made-by-kotlin-to-rust-workshop";
 
 /// The home of this checkout, made when it is not there.
-pub(crate) fn home(
-    settings: &Settings,
-    workspace: &Workspace,
-    account: &Account,
-) -> anyhow::Result<PathBuf> {
+pub(crate) fn home(settings: &Settings, workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let state = workspace.state();
     std::fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
     let home = match &settings.data_dir {
         Some(folder) => std::path::absolute(folder)?.join(name(workspace)),
         None if state
             .canonicalize()
-            .is_ok_and(|state| account.can_enter(&state)) =>
+            .is_ok_and(|state| account::can_enter(&state)) =>
         {
             inside(workspace)
         }
         None => outside(workspace),
     };
-    let entered = || {
-        home.canonicalize()
-            .with_context(|| format!("cannot enter {}", home.display()))
-    };
-    if home.join(MARK).is_file() && account.owns(&home) {
-        return entered();
+    if !home.join(MARK).is_file() || !account::owns(&home) {
+        make(workspace, &home)?;
     }
-    if let Some(parent) = home.parent() {
-        std::fs::create_dir_all(parent)
-            .with_context(|| format!("cannot make {}", parent.display()))?;
-        if !account.can_enter(parent) {
-            return Trouble::new(format!("the user that runs PostgreSQL cannot enter {}", parent.display()))
-                .expected("a folder that every user may pass through, since PostgreSQL does not run as root")
-                .next("name another folder in WORKSHOP_DATA_DIR, or run the tool as a user who is not root").err();
-        }
+    home.canonicalize()
+        .with_context(|| format!("cannot enter {}", home.display()))
+}
+
+/// Makes a home: aside, and in its place when it has its mark and its owner. Only the owner can enter it.
+fn make(workspace: &Workspace, home: &Path) -> anyhow::Result<()> {
+    let parent = home.parent().unwrap_or(home);
+    std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    if !account::can_enter(parent) {
+        return Trouble::new(format!(
+            "the user that runs PostgreSQL cannot enter {}",
+            parent.display()
+        ))
+        .expected(
+            "a folder that every user may pass through, since PostgreSQL does not run as root",
+        )
+        .next("name another folder in WORKSHOP_DATA_DIR, or run the tool as a user who is not root")
+        .err();
     }
-    if let Err(error) = std::fs::DirBuilder::new().mode(0o700).create(&home) {
-        // Of a first start that was interrupted; only that can have put anything into it.
-        if error.kind() != std::io::ErrorKind::AlreadyExists || !is_mine_and_empty(&home, account) {
-            return Trouble::new(format!("cannot make {}: {error}", home.display()))
-                .expected("a new folder, or the one that this user made before")
-                .next("remove it if it is yours; run the tool as the same user as before")
-                .err();
-        }
+    let aside = tempfile::Builder::new()
+        .prefix(MARK)
+        .tempdir_in(parent)
+        .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
+    std::fs::write(
+        aside.path().join(MARK),
+        format!("{}\n", workspace.root().display()),
+    )?;
+    account::own(aside.path())?;
+    record(workspace, home)?;
+    // This replaces nothing but an empty folder.
+    if let Err(error) = std::fs::rename(aside.path(), home) {
+        return Trouble::new(format!("cannot make {}: {error}", home.display()))
+            .expected("a new folder, or the one that this user made before")
+            .next("remove it if it is yours; run the tool as the same user as before")
+            .err();
     }
-    std::fs::write(home.join(MARK), format!("{}\n", workspace.root().display()))?;
-    account.own(&home)?;
-    record(workspace, &home)?;
-    entered()
+    Ok(())
 }
 
 fn name(workspace: &Workspace) -> String {
@@ -106,19 +112,6 @@ pub(crate) fn homes(workspace: &Workspace) -> Vec<PathBuf> {
     homes.sort();
     homes.dedup();
     homes
-}
-
-fn is_mine_and_empty(folder: &Path, account: &Account) -> bool {
-    let real = folder
-        .symlink_metadata()
-        .is_ok_and(|metadata| metadata.is_dir());
-    let mine = account.owns(folder)
-        || folder.symlink_metadata().is_ok_and(|metadata| {
-            std::os::unix::fs::MetadataExt::uid(&metadata) == nix::unistd::Uid::effective().as_raw()
-        });
-    let empty = std::fs::read_dir(folder)
-        .is_ok_and(|entries| entries.flatten().all(|entry| entry.file_name() == MARK));
-    real && mine && empty
 }
 
 #[cfg(test)]

@@ -29,6 +29,11 @@ pub fn short_hash(parts: &[&str]) -> String {
     digits
 }
 
+/// What the names of a checkout's databases begin with.
+pub(crate) fn database_prefix(checkout: &str) -> String {
+    format!("workshop_{checkout}_")
+}
+
 /// A new password.
 pub(crate) fn password() -> String {
     hex::encode(rand::random::<[u8; 16]>())

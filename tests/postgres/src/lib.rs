@@ -4,7 +4,7 @@
 //! accepts connections. Which provider that is decides [`choice`].
 //!
 //! Imports run one way, from the bottom of this list to its top: `identity`, `settings`, `connection`, `engine`, `server`;
-//! `databases`, `tls`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
+//! what a data set is, `databases`, `tls`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
 //! `elsewhere`, `choice`, `clean`, `image`; `datasets`.
 
 pub mod datasets;

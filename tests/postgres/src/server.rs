@@ -1,16 +1,17 @@
 //! A running server: where it is, how to reach it, how much room it has.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use futures_util::future::BoxFuture;
 use sqlx::PgConnection;
 
-use crate::connection::{self, Address, Facts};
+use crate::connection::{self, Address, OLDEST_MAJOR};
 use crate::engine;
 use crate::identity::checkout_id;
 use crate::settings::Provider;
 use workshop_base::files;
+use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// Where the server's files are, as far as the tool can see them.
@@ -18,10 +19,10 @@ use workshop_base::workspace::Workspace;
 pub(crate) enum Files {
     /// On a machine that the tool cannot look into.
     OutOfSight,
-    /// In this folder.
-    Folder(PathBuf),
-    /// In a container: its id, and the folder inside.
-    Container(String, String),
+    /// On this machine.
+    Here,
+    /// In the container with this id.
+    Container(String),
 }
 
 /// A running server.
@@ -36,38 +37,61 @@ pub struct Server {
     /// What the server says of itself: `15.18`.
     version: String,
     files: Files,
-    /// More for people: the image, why this provider.
-    notes: Vec<String>,
+    /// The folder of its data; empty where the user may not see it.
+    data: String,
+    /// More for people, each after a comma: the image, why this provider.
+    notes: String,
     statements: bool,
 }
 
 impl Server {
-    /// The server of a checkout, found at this address; asks it over the connection what it can do, and closes that.
+    /// The server of a checkout, found at this address: asks it over the connection who it is and what it can do, and closes that.
+    /// Refuses one that is too old.
     pub(crate) async fn found(
         provider: Provider,
         workspace: &Workspace,
         address: Address,
-        (mut connection, facts): (PgConnection, Facts),
+        mut connection: PgConnection,
         files: Files,
-    ) -> Server {
-        let statements = facts.statements && connection::count_statements(&mut connection).await;
+    ) -> anyhow::Result<Server> {
+        let (version, number, data): (String, i64, String) = sqlx::query_as(
+            "SELECT split_part(current_setting('server_version'), ' ', 1),
+                    current_setting('server_version_num')::bigint,
+                    CASE WHEN pg_has_role('pg_read_all_settings', 'MEMBER') THEN current_setting('data_directory') ELSE '' END",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .context("the database does not say which version it is")?;
+        if number / 10_000 < i64::from(OLDEST_MAJOR) {
+            return Trouble::new(format!("the database is PostgreSQL {version}"))
+                .expected(format!("version {OLDEST_MAJOR} or later"))
+                .next("name another server or image, or unset WORKSHOP_POSTGRES")
+                .err();
+        }
+        // Both or nothing: the view fails where the server does not preload the library.
+        let counting = "CREATE EXTENSION IF NOT EXISTS pg_stat_statements; SELECT FROM pg_stat_statements LIMIT 1";
+        let statements = sqlx::raw_sql(counting)
+            .execute(&mut connection)
+            .await
+            .is_ok();
         connection::close(connection).await;
-        Server {
+        Ok(Server {
             provider,
             checkout: checkout_id(workspace),
             claims: workspace.state().join("postgres/claims"),
             address,
-            version: facts.version,
+            version,
             files,
-            notes: Vec::new(),
+            data,
+            notes: String::new(),
             statements,
-        }
+        })
     }
 
     /// With one more note for people.
     #[must_use]
-    pub(crate) fn noted(mut self, note: String) -> Server {
-        self.notes.push(note);
+    pub(crate) fn noted(mut self, note: &str) -> Server {
+        self.notes += &format!(", {note}");
         self
     }
 
@@ -93,16 +117,11 @@ impl Server {
 
     /// One line for people: version, provider, address.
     pub fn describe(&self) -> String {
-        let (version, provider) = (&self.version, self.provider);
-        let mut line = format!(
-            "PostgreSQL {version}, {provider}, on {}",
+        let (version, provider, notes) = (&self.version, self.provider, &self.notes);
+        format!(
+            "PostgreSQL {version}, {provider}, on {}{notes}",
             self.address.place()
-        );
-        for note in &self.notes {
-            line.push_str(", ");
-            line.push_str(note);
-        }
-        line
+        )
     }
 
     /// Its host, as a certificate names it.
@@ -149,8 +168,8 @@ impl Server {
     pub async fn free_bytes(&self) -> anyhow::Result<Option<u64>> {
         match &self.files {
             Files::OutOfSight => Ok(None),
-            Files::Folder(folder) => files::free_bytes(folder).map(Some),
-            Files::Container(id, folder) => engine::free_bytes(id, folder).await.map(Some),
+            Files::Here => files::free_bytes(Path::new(&self.data)).map(Some),
+            Files::Container(id) => engine::free_bytes(id, &self.data).await.map(Some),
         }
     }
 }

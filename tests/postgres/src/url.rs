@@ -24,7 +24,6 @@ pub(crate) fn note(workspace: &Workspace) -> PathBuf {
 /// The server at this URL, when its user may create databases.
 pub(crate) async fn ensure(url: &str, workspace: &Workspace) -> anyhow::Result<Server> {
     let (address, mut connection) = connect(url).await?;
-    let facts = connection::facts(&mut connection).await?;
     let may_create: bool = sqlx::query_scalar(
         "SELECT rolcreatedb OR rolsuper FROM pg_roles WHERE rolname = current_user",
     )
@@ -43,14 +42,14 @@ pub(crate) async fn ensure(url: &str, workspace: &Workspace) -> anyhow::Result<S
         &note(workspace),
         format!("{}\n", address.place()).as_bytes(),
     )?;
-    Ok(Server::found(
+    Server::found(
         Provider::Url,
         workspace,
         address,
-        (connection, facts),
+        connection,
         Files::OutOfSight,
     )
-    .await)
+    .await
 }
 
 /// Drops this checkout's databases; one line for each.

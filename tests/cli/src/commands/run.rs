@@ -21,7 +21,7 @@ use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::{PriceSettings, Service, Settings, StartError, free_address};
 use workshop_harness::upstream::{Conduct, Trouble as Delay, Upstream};
 use workshop_postgres::Server;
-use workshop_postgres::datasets::{DataSet, RunDatabase};
+use workshop_postgres::datasets::RunDatabase;
 
 /// The port that is taken when it is free, so that a line of the shell's history works again tomorrow.
 const USUAL_PORT: u16 = 8080;
@@ -90,7 +90,7 @@ async fn prepare<'a>(
         })?);
     }
     let server = Server::ensure(workspace).await?;
-    let database = RunDatabase::create(&server, workspace, DataSet::Small).await?;
+    let database = RunDatabase::create(&server).await?;
     let line = match args.silences {
         true => Some(DatabaseProxy::start(database.url()).await?),
         false => None,

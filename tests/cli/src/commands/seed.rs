@@ -22,9 +22,9 @@ pub async fn run(workspace: &Workspace, args: &SeedArgs) -> anyhow::Result<Outco
     };
     println!(
         "{set}: {} rows, {what} in {:.2} s",
-        seeded.rows,
+        seeded.set.rows(),
         seeded.took.as_secs_f64()
     );
-    println!("fingerprint {}", seeded.fingerprint);
+    println!("fingerprint {}", seeded.set.fingerprint());
     Ok(Outcome::Passed)
 }

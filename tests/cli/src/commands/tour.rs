@@ -38,7 +38,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         &format!("the data: {DATA_SET}, {} rows", DATA_SET.rows()),
     );
     let seeded = datasets::seed(&server, workspace, DATA_SET).await?;
-    let (rows, fingerprint) = (seeded.rows, &seeded.fingerprint);
+    let (rows, fingerprint) = (seeded.set.rows(), seeded.set.fingerprint());
     println!("{rows} rows, fingerprint {fingerprint}");
 
     step(

@@ -14,7 +14,7 @@ use workshop_harness::scenarios::large::MANY_RECORDS;
 use workshop_harness::service::{PriceSettings, Service, Settings};
 use workshop_harness::upstream::{Conduct, Upstream};
 use workshop_postgres::Server;
-use workshop_postgres::datasets::{DataSet, RunDatabase};
+use workshop_postgres::datasets::RunDatabase;
 
 use super::ingredients::KEYS;
 
@@ -53,7 +53,7 @@ impl Site {
             .env
             .push(("JDK_JAVA_OPTIONS".to_owned(), SMALL_HEAP.to_owned()));
         let server = Server::ensure(workspace).await?;
-        let database = RunDatabase::create(&server, workspace, DataSet::Small).await?;
+        let database = RunDatabase::create(&server).await?;
         let mut connection = database.connect().await?;
         for statement in statements {
             sqlx::query(*statement).execute(&mut connection).await?;

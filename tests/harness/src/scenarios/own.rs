@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_postgres::datasets::{DataSet, RunDatabase};
+use workshop_postgres::datasets::RunDatabase;
 
 use super::{LOG_LINES, Place, Played, Scenario, When, verdict};
 use crate::build::copies::Copy;
@@ -30,7 +30,7 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    let database = RunDatabase::create(place.server, place.workspace, DataSet::Small).await?;
+    let database = RunDatabase::create(place.server).await?;
     let bench = Workbench {
         workspace: place.workspace.clone(),
         launch: place.launch.clone(),

@@ -101,7 +101,7 @@ impl Place<'_> {
 
     /// Starts the service with these settings, on a database of its own.
     pub async fn stage_with(&self, mut settings: Settings) -> anyhow::Result<Stage> {
-        let database = RunDatabase::create(self.server, self.workspace, DataSet::Small).await?;
+        let database = RunDatabase::create(self.server).await?;
         let connection = database.connect().await?;
         let proxy = DatabaseProxy::start(database.url()).await?;
         settings.database_url = proxy.url().to_owned();

@@ -293,8 +293,8 @@ impl<'a> Lab<'a> {
             flags,
             database: format!("{:?}", self.server.provider()).to_lowercase(),
             data_set: self.seeded.set.to_string(),
-            rows: u64::from(self.seeded.rows),
-            fingerprint: self.seeded.fingerprint.clone(),
+            rows: u64::from(self.seeded.set.rows()),
+            fingerprint: self.seeded.set.fingerprint().to_owned(),
             pool_size: POOL_SIZE,
             ..Manifest::default()
         }

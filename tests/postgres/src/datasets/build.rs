@@ -1,57 +1,33 @@
-//! Making a data set in a database of its own, until it is whole and verified. It counts only after that, under another
-//! name; see [`crate::datasets::seed`].
+//! The rows of a data set: inserted into an empty database, until they are whole and verified.
 
-use anyhow::Context;
 use sqlx::{Connection, PgConnection};
 
 use crate::connection::{close, code, words};
-use crate::databases::execute;
 use crate::datasets::progress::Progress;
-use crate::datasets::set::DataSet;
-use crate::datasets::{records, room};
+use crate::datasets::room;
+use crate::datasets::set::{ADD_PRIMARY_KEY, CREATE, DataSet, ROWS, read_fingerprint};
 use crate::server::Server;
 use workshop_base::outcome::Trouble;
 
 /// Rows a statement: large enough to cost nothing, small enough for a bar that moves and a quick end after Ctrl-C.
-const CHUNK: u32 = 100_000;
+const CHUNK: usize = 100_000;
 
 /// What PostgreSQL calls a disk without room, and what its words for a server that goes away begin with.
 const DISK_FULL: &str = "53100";
 const SHUTDOWN: &str = "57P";
 
-/// Makes the database `name`, which the caller has claimed and removes after an error, with the rows of `set` and verifies them.
-pub(super) async fn build(
-    server: &Server,
-    maintenance: &mut PgConnection,
-    name: &str,
-    set: DataSet,
-) -> anyhow::Result<()> {
-    let made = attempt(server, maintenance, name, set).await;
-    made.map_err(|error| in_words(error, server, set))
-}
-
-async fn attempt(
-    server: &Server,
-    maintenance: &mut PgConnection,
-    name: &str,
-    set: DataSet,
-) -> anyhow::Result<()> {
-    execute(
-        maintenance,
-        format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'"),
-    )
-    .await
-    .with_context(|| format!("cannot make the database {name}"))?;
+/// Fills the empty database `name` with the rows of a data set, and verifies them.
+pub(super) async fn fill(server: &Server, name: &str, set: DataSet) -> anyhow::Result<()> {
     let mut connection = server.connect(name).await?;
-    fill(&mut connection, set).await?;
-    let found = records::read_fingerprint(&mut connection).await?;
+    insert(&mut connection, set).await?;
+    let found = read_fingerprint(&mut connection).await?;
     close(connection).await;
-    if found != records::fingerprint(set) {
+    if found != set.fingerprint() {
         return Trouble::new(format!(
             "the rows that PostgreSQL {} made have the fingerprint {found}",
             server.version()
         ))
-        .expected(records::fingerprint(set))
+        .expected(set.fingerprint())
         .next("report this, with the version: the rows must not differ between versions")
         .err();
     }
@@ -60,28 +36,24 @@ async fn attempt(
 
 /// Table, rows and primary key in one transaction: either all of it is there or nothing. PostgreSQL also writes no log
 /// for a table that the same transaction made (with `wal_level = minimal`), which halves the time.
-async fn fill(connection: &mut PgConnection, set: DataSet) -> Result<(), sqlx::Error> {
+async fn insert(connection: &mut PgConnection, set: DataSet) -> Result<(), sqlx::Error> {
     let mut progress = Progress::of(set);
     let mut transaction = connection.begin().await?;
     sqlx::raw_sql("SET LOCAL maintenance_work_mem = '256MB'")
         .execute(&mut *transaction)
         .await?;
-    sqlx::raw_sql(records::CREATE)
-        .execute(&mut *transaction)
-        .await?;
-    let mut first = 1;
-    while first <= set.rows() {
-        let last = (first + CHUNK - 1).min(set.rows());
-        sqlx::query(records::ROWS)
-            .bind(i32::try_from(first).unwrap_or(i32::MAX))
-            .bind(i32::try_from(last).unwrap_or(i32::MAX))
+    sqlx::raw_sql(CREATE).execute(&mut *transaction).await?;
+    for first in (1..=set.rows()).step_by(CHUNK) {
+        let last = (first + CHUNK as u32 - 1).min(set.rows());
+        sqlx::query(ROWS)
+            .bind(first.cast_signed())
+            .bind(last.cast_signed())
             .execute(&mut *transaction)
             .await?;
         progress.rows(last);
-        first = last + 1;
     }
     progress.step("primary key");
-    sqlx::raw_sql(records::ADD_PRIMARY_KEY)
+    sqlx::raw_sql(ADD_PRIMARY_KEY)
         .execute(&mut *transaction)
         .await?;
     progress.step("writing to disk");
@@ -96,7 +68,7 @@ async fn fill(connection: &mut PgConnection, set: DataSet) -> Result<(), sqlx::E
 }
 
 /// The errors that people meet, in their words.
-fn in_words(error: anyhow::Error, server: &Server, set: DataSet) -> anyhow::Error {
+pub(super) fn in_words(error: anyhow::Error, server: &Server, set: DataSet) -> anyhow::Error {
     let mut causes = error
         .chain()
         .map(|cause| cause.downcast_ref::<sqlx::Error>());

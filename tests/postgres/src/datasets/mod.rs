@@ -1,13 +1,11 @@
 //! The data sets: what they hold, how they are made, how a run gets its own copy.
 
 mod build;
-mod names;
 mod progress;
-mod records;
 mod room;
 mod run;
 mod seed;
-mod set;
+pub(crate) mod set;
 
 pub use room::needed;
 pub use run::RunDatabase;

@@ -25,12 +25,11 @@ impl Progress {
     /// Begins now.
     pub(super) fn of(set: DataSet) -> Self {
         let bar = terminal::interactive().then(|| {
-            let bar = ProgressBar::new(u64::from(set.rows()));
-            bar.set_style(style(
-                "{msg:12} [{bar:30}] {human_pos}/{human_len} rows, {per_sec}, {eta} left",
-            ));
-            bar.set_message(format!("seeding {set}"));
-            bar
+            ProgressBar::new(u64::from(set.rows()))
+                .with_style(style(
+                    "{msg:12} [{bar:30}] {human_pos}/{human_len} rows, {per_sec}, {eta} left",
+                ))
+                .with_message(format!("seeding {set}"))
         });
         let now = Instant::now();
         Progress {
@@ -43,27 +42,29 @@ impl Progress {
 
     /// So many rows are in.
     pub(super) fn rows(&mut self, done: u32) {
-        if let Some(bar) = &self.bar {
-            bar.set_position(u64::from(done));
-        } else if self.said.elapsed() >= EVERY {
-            self.said = Instant::now();
-            eprintln!("{}", line(self.set, done, self.start.elapsed()));
+        let elapsed = self.start.elapsed();
+        match &self.bar {
+            Some(bar) if elapsed >= PATIENCE => bar.set_position(u64::from(done)),
+            None if self.said.elapsed() >= EVERY => {
+                self.said = Instant::now();
+                eprintln!("{}", line(self.set, done, elapsed));
+            }
+            _ => {}
         }
     }
 
     /// The rows are in, something else goes on, of which PostgreSQL does not tell how far it is.
     pub(super) fn step(&mut self, name: &'static str) {
         let elapsed = self.start.elapsed();
-        let words = format!(
-            "{}: {name}, {:.0} s so far",
-            self.set,
-            elapsed.as_secs_f64()
-        );
+        if elapsed < PATIENCE {
+            return;
+        }
+        let (set, seconds) = (self.set, elapsed.as_secs_f64());
+        let words = format!("{set}: {name}, {seconds:.0} s so far");
         if let Some(bar) = &self.bar {
             bar.set_style(style("seeding {wide_msg}"));
             bar.set_message(words);
-        } else if elapsed >= PATIENCE {
-            self.said = Instant::now();
+        } else {
             eprintln!("seeding {words}");
         }
     }

@@ -451,7 +451,7 @@ async fn table(
         lead: "Measured".to_owned(),
         about: format!(
             "{}, {}, Rust {rust}, commit {commit}. Groups of processes with so much memory and no swap; jobs are cargo's. From nothing, one step after the other in one target directory, the crates downloaded before. Memory is the most that all processes of a step had at the same time, without the files that the kernel caches.",
-            machine::label(&machine::look()),
+            machine::label(&machine::look(None)),
             jiff::Zoned::now().date(),
         ),
         title: match sizes {

@@ -16,17 +16,17 @@ use crate::{heap, kotlin_rows, reads};
 use workshop_base::target::Language;
 use workshop_base::{probe, process};
 use workshop_harness::container;
-use workshop_measure::protocol::block::{self, Observed, Started, per_request_us, since, watched};
+use workshop_measure::protocol::block::{self, Observed, Reading, Started, memory, watched};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
-use workshop_measure::protocol::plan::{POOL_SIZE, shuffled};
+use workshop_measure::protocol::plan::{self, POOL_SIZE, shuffled};
 use workshop_measure::protocol::rows::CEILING;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::oha::{Load, Order};
 use workshop_results::figures::figure;
-use workshop_results::file::{BlockRecord, Mode, ResultFile};
+use workshop_results::file::{BlockRecord, ResultFile};
 use workshop_results::metrics::{AT_TEN, CPU_ONCE, DATABASE};
 use workshop_results::shown::{Cell, Table};
 
@@ -38,15 +38,6 @@ const FEW: u32 = 2;
 const SETTLE: Duration = Duration::from_secs(2);
 /// The variable of a row that reads by JDBC alone.
 const REPOSITORY: &str = "RECORD_REPOSITORY";
-
-/// How often the minute is repeated, and how long it is: the article's own length, or as long as a quick look allows.
-fn minutes(mode: Mode) -> (usize, Duration) {
-    match mode {
-        Mode::Quick => (1, Duration::from_secs(10)),
-        Mode::Standard => (2, Duration::from_secs(60)),
-        Mode::Thorough => (5, Duration::from_secs(60)),
-    }
-}
 
 /// Measures the rows of the article's table.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
@@ -69,7 +60,8 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let of_the_article = of_the_minute.iter().filter(not_a_peer);
     let of_the_article: Vec<Subject> = of_the_article.cloned().collect();
 
-    let (times, length) = minutes(asked.mode);
+    let (times, seconds): (usize, u64) = plan::extent("article", asked.mode)?;
+    let length = Duration::from_secs(seconds);
     let mut minute = Vec::new();
     for time in 1..=times {
         let part = format!("{RATE} requests per second on all rows at once, {time} of {times}");
@@ -168,7 +160,7 @@ async fn at_ten(
 ) -> anyhow::Result<Observed> {
     let pid = started.service.pid();
     let mut observed = Observed::default();
-    observed.memory(pid, "memory_at_idle", "pss_at_idle");
+    observed.gated(Ok(()), memory(process::tree_memory(pid), "_at_idle"));
     let order = Order {
         connections: FEW,
         ..session.order(
@@ -178,34 +170,20 @@ async fn at_ten(
             Load::Open(RATE),
         )
     };
-    let before = process::cpu(&[pid]);
     let seen = watched(session, &order, &[pid], false).await?;
-    let after = process::cpu(&[pid]);
-    let cpu = since(before, after);
-    let (run, seconds) = (&seen.run, length.as_secs_f64());
+    let in_all = process::cpu(&[pid]);
+    let load = seen.cpu.map(|cpu| cpu.div_duration_f64(length) * 100.0);
     let values = [
-        ("p50", run.p50_ms),
-        ("p99", run.p99_ms),
-        ("threads", seen.threads.map(|threads| threads as f64)),
-        (
-            "cpu_load",
-            cpu.map(|cpu| cpu.as_secs_f64() / seconds * 100.0),
-        ),
-        ("cpu_per_request", per_request_us(cpu, run)),
-        ("cpu_in_all", after.map(|cpu| cpu.as_secs_f64())),
+        ("p50", seen.of(Reading::Median)),
+        ("p99", seen.of(Reading::P99)),
+        ("threads", seen.of(Reading::Threads)),
+        ("cpu_load", load),
+        ("cpu_per_request", seen.of(Reading::Cpu)),
+        ("cpu_in_all", in_all.map(|cpu| cpu.as_secs_f64())),
     ];
-    let keys = ["memory", "pss"]
-        .into_iter()
-        .chain(values.iter().map(|(key, _)| *key));
-    match run.gate(&order) {
-        Err(reason) => observed.invalid(keys.map(|key| format!("{key}{AT_TEN}")), &reason),
-        Ok(()) => {
-            observed.memory(pid, format!("memory{AT_TEN}"), format!("pss{AT_TEN}"));
-            for (key, value) in values {
-                observed.value(format!("{key}{AT_TEN}"), value);
-            }
-        }
-    }
+    let values = values.map(|(name, value)| (format!("{name}{AT_TEN}"), value));
+    let memory = memory(process::tree_memory(pid), AT_TEN);
+    observed.gated(seen.run.gate(&order), memory.into_iter().chain(values));
     Ok(observed)
 }
 

@@ -2,7 +2,6 @@
 //! Rust interpreted where there is an interpreter.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use serde::Deserialize;
@@ -89,8 +88,7 @@ async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<L
         .args(module)
         .envs(launch.env.iter().map(|(name, value)| (name, value)));
     let typed = format!("java {CALL_TIMES}");
-    let printed = tools::printed(&mut command, Duration::MAX, &typed).await?;
-    parse(&printed.context("the calls have no end")?)
+    parse(&tools::printed(&mut command, &typed).await?)
 }
 
 fn parse(printed: &str) -> anyhow::Result<Vec<Line>> {

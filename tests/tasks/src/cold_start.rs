@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::start_helper::{Order, Seen};
+use crate::start_helper::{self, Order, Seen};
 use workshop_harness::build::Launch;
 use workshop_harness::service::{self, Settings};
 use workshop_measure::protocol::block::{Observed, megabytes};
@@ -51,7 +51,7 @@ impl Starter {
             seen: lab.scratch().join(format!("{id}.seen.json")),
             log: lab.scratch().join(format!("{id}.log")),
         };
-        order.write(&file)?;
+        start_helper::write(&file, &order)?;
         let words = |stop: bool| {
             let mut words = vec![helper.display().to_string(), "cold-start".to_owned()];
             words.extend(stop.then(|| "--stop".to_owned()));
@@ -75,25 +75,18 @@ impl Starter {
         let mut attempt = 1;
         loop {
             let times = hyperfine.times(&self.timing, scratch).await;
-            let time = times.and_then(|times| times.first().copied().context("no time"));
-            let seen = Seen::read(&self.order.seen);
-            match (time, seen) {
-                (Ok(time), Ok(seen)) => return Ok((time, seen)),
-                (Ok(_), Err(error)) => return Err(error),
-                (
-                    Err(error),
-                    Ok(Seen {
-                        trouble: Some(trouble),
-                        ..
-                    }),
-                ) => {
-                    if !service::port_was_taken(&trouble) || attempt == PORT_ATTEMPTS {
-                        return Err(error.context(trouble));
-                    }
-                    attempt += 1;
-                }
-                (Err(error), _) => return Err(error),
+            let seen: anyhow::Result<Seen> = start_helper::read(&self.order.seen);
+            let error = match times {
+                Ok(times) => return Ok((*times.first().context("no time")?, seen?)),
+                Err(error) => error,
+            };
+            let Some(trouble) = seen.ok().and_then(|seen| seen.trouble) else {
+                return Err(error);
+            };
+            if !service::port_was_taken(&trouble) || attempt == PORT_ATTEMPTS {
+                return Err(error.context(trouble));
             }
+            attempt += 1;
         }
     }
 }

@@ -20,7 +20,7 @@ use course::AFTERWARDS;
 use gate::Site;
 use workshop_harness::service::Service;
 use workshop_measure::protocol::block::{
-    self, GENERATOR_SHARE, Loads, Observed, Reading, Seen, UNSTEADY, per_request_us,
+    self, GENERATOR_SHARE, Loads, Observed, Reading, Seen, UNSTEADY,
 };
 use workshop_measure::protocol::experiment::{Asked, Experiment, Pair, ids, pairs};
 use workshop_measure::protocol::lab::Lab;
@@ -28,7 +28,6 @@ use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::warmup;
-use workshop_measure::tools::database;
 use workshop_measure::tools::oha::{Call, Load, Order};
 use workshop_results::file::{Mode, ResultFile};
 use workshop_results::metrics::{Definition, ROUND_TRIPS};
@@ -52,14 +51,6 @@ const KINDS: [(Kind, &str, &str); 3] = [
     (Kind::ReadMany, "read_many", "reading a hundred"),
     (Kind::Write, "write", "writing one"),
 ];
-/// What is noted of each load besides the percentiles, by the beginning of the metric's key.
-const NOTED: [&str; 5] = [
-    "throughput",
-    "mean",
-    "cpu",
-    "database_cpu",
-    "database_share",
-];
 /// What is noted of a block as of other services.
 const BESIDES: [&str; 8] = [
     "start_up",
@@ -79,13 +70,11 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     experiment.connections = CONNECTIONS;
     let mut loads = Books {
         sites: gate::open(&mut experiment).await?,
+        keys: of_loads()?.into_iter().map(|known| known.key).collect(),
         published: (asked.mode == Mode::Thorough)
             .then(|| REQUESTS.div_ceil(experiment.session.plan.rounds as u64)),
         length: Duration::from_secs_f64(experiment.session.plan.saturation),
-        database: match lab.server.connect_for_maintenance().await {
-            Ok(mut connection) => database::first_process(&mut connection).await,
-            Err(_) => None,
-        },
+        database: lab.first_process().await,
         courses: BTreeMap::new(),
     };
     let subjects = experiment.subjects.clone();
@@ -121,11 +110,14 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
 
 /// The metrics, those of the loads first.
 fn definitions() -> anyhow::Result<Vec<Definition>> {
-    let ends = KINDS.map(|(_, end, words)| (end, words));
-    let mut definitions = metrics::of("contacts", ends)?;
-    definitions.extend(metrics::closed("contacts-spread")?);
     let besides = metrics::closed("load")?.into_iter();
-    definitions.extend(besides.filter(|known| BESIDES.contains(&known.key.as_str())));
+    let besides = besides.filter(|known| BESIDES.contains(&known.key.as_str()));
+    Ok(of_loads()?.into_iter().chain(besides).collect())
+}
+
+fn of_loads() -> anyhow::Result<Vec<Definition>> {
+    let mut definitions = metrics::of("contacts", KINDS.map(|(_, end, words)| (end, words)))?;
+    definitions.extend(metrics::closed("contacts-spread")?);
     Ok(definitions)
 }
 
@@ -168,6 +160,8 @@ fn notes(loads: &Books, subjects: &[Subject]) -> Vec<String> {
 /// The address books, and the loads that are put on them.
 struct Books {
     sites: BTreeMap<String, Site>,
+    /// The keys of all loads.
+    keys: Vec<String>,
     /// The requests of a round that read one contact, where there is a number of them.
     published: Option<u64>,
     length: Duration,
@@ -239,37 +233,44 @@ impl Books {
 
     /// A JVM has compiled what it needs for reading one contact, and nothing of the other loads.
     async fn warm_up_for(
-        &self,
         session: &Session<'_>,
         subject: &Subject,
-        service: &Service,
+        pids: &[u32],
         order: &Order,
         observed: &mut Observed,
     ) -> anyhow::Result<()> {
-        let limits = session.plan.warm_up_of(subject.runs_as);
-        let compiles = subject.runs_as.compiles_under_load();
-        let limits = if compiles {
-            limits
-        } else {
-            limits.one_window()
-        };
-        let order = Order {
-            duration: limits.window,
-            ..order.clone()
-        };
+        let limits = session.plan.short_warm_up_of(subject.runs_as);
         // A warm-up that breaks a gate is followed by a load that does.
-        let warmed_up = warmup::run(
-            &session.oha,
-            &session.kernel,
-            &order,
-            &service.pids(),
-            &limits,
-        )
-        .await?;
-        if compiles && warmed_up.is_ok_and(|warmed_up| warmed_up.steady_after_s.is_none()) {
+        let warmed_up = warmup::run(&session.oha, &session.kernel, order, pids, &limits).await?;
+        let unsteady = warmed_up.is_ok_and(|warmed_up| warmed_up.steady_after_s.is_none());
+        if unsteady && subject.runs_as.compiles_under_load() {
             observed.value(UNSTEADY, Some(1.0));
         }
         Ok(())
+    }
+
+    /// What was seen of the load whose keys have this end.
+    fn values(
+        &self,
+        end: &str,
+        seen: &Seen,
+        by_database: Option<Duration>,
+    ) -> Vec<(String, Option<f64>)> {
+        let run = &seen.run;
+        let (service, database) = (seen.of(Reading::Cpu), run.per_request_us(by_database));
+        let share = || Some(100.0 * database? / (service? + database?));
+        let value = |name: &str| match name {
+            "throughput" => seen.of(Reading::Rate),
+            "mean" => run.mean_ms,
+            "cpu" => service,
+            "database_cpu" => database.filter(|us| *us > 0.0),
+            "database_share" => share(),
+            percentile => run.percentiles_ms.get(percentile).copied(),
+        };
+        let end = format!("_{end}");
+        let keys = self.keys.iter();
+        keys.filter_map(|key| Some((key.clone(), value(key.strip_suffix(&end)?))))
+            .collect()
     }
 }
 
@@ -298,10 +299,7 @@ impl Loads for Books {
     }
 
     fn keys(&self, _subject: &Subject) -> Vec<String> {
-        let kinds = KINDS.into_iter();
-        kinds
-            .flat_map(|(kind, end, _)| keys_of(kind, end))
-            .collect()
+        self.keys.clone()
     }
 
     async fn put_on(
@@ -322,8 +320,7 @@ impl Loads for Books {
                     session
                         .progress
                         .phase(&format!("{title}: warming up for {words}"));
-                    self.warm_up_for(session, subject, service, &order, observed)
-                        .await?;
+                    Books::warm_up_for(session, subject, &pids, &order, observed).await?;
                     Duration::ZERO
                 }
             };
@@ -334,16 +331,18 @@ impl Loads for Books {
             let (seen, course) = course::watched(&pids, self.database, load, afterwards).await;
             let seen = seen?;
             observed.most(GENERATOR_SHARE, seen.run.generator_share);
-            if let Err(reason) = seen.run.gate(&order) {
-                observed.invalid(keys_of(kind, end), &reason);
-                continue;
-            }
             let by_database = match book::is_in_files(subject) {
                 // What the database does meanwhile is housekeeping.
                 true => None,
                 false => course.by_database(),
             };
-            note(observed, (kind, end), &seen, by_database);
+            let gate = seen.run.gate(&order);
+            let passed = gate.is_ok();
+            observed.gated(gate, self.values(end, &seen, by_database));
+            if !passed {
+                continue;
+            }
+            observed.most("threads", seen.of(Reading::Threads));
             if kind == Kind::ReadOne {
                 let courses = self.courses.entry(subject.id().to_owned()).or_default();
                 courses.push(course.windows());
@@ -356,64 +355,56 @@ impl Loads for Books {
     }
 }
 
-/// The percentiles that are noted of a load.
-fn percentiles(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::ReadOne => &tables::PERCENTILES,
-        Kind::ReadMany | Kind::Write => &tables::TWO,
-    }
-}
-
-/// The keys that a load speaks for.
-fn keys_of(kind: Kind, end: &str) -> Vec<String> {
-    let names = NOTED.iter().chain(percentiles(kind));
-    names.map(|name| format!("{name}_{end}")).collect()
-}
-
-/// Notes what was seen of a load.
-fn note(
-    observed: &mut Observed,
-    (kind, end): (Kind, &str),
-    seen: &Seen,
-    by_database: Option<Duration>,
-) {
-    let run = &seen.run;
-    let service = seen.of(Reading::Cpu);
-    let database = per_request_us(by_database, run);
-    let both = service
-        .zip(database)
-        .map(|(service, database)| service + database);
-    let share = database
-        .zip(both)
-        .map(|(database, both)| 100.0 * database / both);
-    let values = [
-        seen.of(Reading::Rate),
-        run.mean_ms,
-        service,
-        database.filter(|us| *us > 0.0),
-        share,
-    ];
-    for (name, value) in NOTED.into_iter().zip(values) {
-        observed.value(format!("{name}_{end}"), value);
-    }
-    for name in percentiles(kind) {
-        let value = run.percentiles_ms.get(*name).copied();
-        observed.value(format!("{name}_{end}"), value);
-    }
-    observed.most("threads", seen.of(Reading::Threads));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workshop_measure::tools::oha::Run;
 
     #[test]
     fn every_key_has_its_definition() {
         let defined = definitions().unwrap();
-        let keys = KINDS.iter().flat_map(|(kind, end, _)| keys_of(*kind, end));
-        for key in keys.chain(BESIDES.map(str::to_owned)) {
+        let of_one = tables::PERCENTILES.map(|name| format!("{name}_read_one"));
+        for key in of_one.into_iter().chain(BESIDES.map(str::to_owned)) {
             assert!(defined.iter().any(|known| known.key == key), "{key}");
         }
+    }
+
+    #[test]
+    fn every_metric_of_a_load_has_a_value() {
+        let books = Books {
+            sites: BTreeMap::new(),
+            keys: of_loads()
+                .unwrap()
+                .into_iter()
+                .map(|known| known.key)
+                .collect(),
+            published: None,
+            length: Duration::ZERO,
+            database: None,
+            courses: BTreeMap::new(),
+        };
+        let seen = Seen {
+            run: Run {
+                answers: 1,
+                mean_ms: Some(1.0),
+                percentiles_ms: tables::PERCENTILES
+                    .map(|name| (name.to_owned(), 1.0))
+                    .into(),
+                ..Run::default()
+            },
+            cpu: Some(Duration::from_micros(300)),
+            threads: Some(1),
+            pss_kb: None,
+        };
+        let by_database = Some(Duration::from_micros(100));
+        let values = KINDS
+            .map(|(_, end, _)| books.values(end, &seen, by_database))
+            .concat();
+        assert_eq!(values.len(), books.keys.len());
+        for (key, value) in &values {
+            assert!(value.is_some(), "{key}");
+        }
+        assert!(values.contains(&("database_share_write".to_owned(), Some(25.0))));
     }
 
     #[test]

@@ -15,13 +15,14 @@ use sqlx::{Connection, PgConnection};
 use crate::paging;
 use workshop_base::process;
 use workshop_harness::service::{Service, Stopped};
-use workshop_measure::protocol::block::{self, HUNG, Observed, Started, since};
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::block::{self, HUNG, Observed, memory};
+use workshop_measure::protocol::experiment::{Asked, Experiment, ids as ids_of, pairs};
 use workshop_measure::protocol::gates::not_the_same;
+use workshop_measure::protocol::kernel::since;
 use workshop_measure::protocol::lab::Lab;
-use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::session::{self, Session};
 use workshop_measure::protocol::subject::Subject;
+use workshop_measure::protocol::{ids, metrics};
 use workshop_measure::tools::curl::{Curl, Download};
 use workshop_postgres::datasets::{self, DataSet};
 use workshop_results::figures::count;
@@ -42,6 +43,20 @@ struct Size {
     times: usize,
 }
 
+impl Size {
+    /// A subject that reads these rows.
+    fn read_by(&self, subject: &Subject) -> Subject {
+        let rows = self.set.rows();
+        Subject {
+            database_url: Some(self.database_url.clone()),
+            first_path: Some(format!("/read/{}", ids::of(self.set).first)),
+            key_end: at_rows("", rows),
+            detail: format!(": {rows} rows"),
+            ..subject.clone()
+        }
+    }
+}
+
 /// Measures a target beside Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let curl = Curl::find(lab.workspace)?;
@@ -55,8 +70,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let scratch = lab.scratch().join("export");
     let mut oracle = None;
     for subject in &subjects {
-        let session = &mut experiment.session;
-        let sum = sum(session, subject, &sizes[0], &curl, &scratch).await?;
+        let sum = sum(&experiment.session, subject, &sizes[0], &curl, &scratch).await?;
         let (first, expected) = oracle.get_or_insert_with(|| (subject.id(), sum.clone()));
         if sum != *expected {
             let id = subject.id();
@@ -66,16 +80,13 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
             return Err(not_the_same(id, reason));
         }
     }
-    let of_sizes = subjects.iter().flat_map(|subject| {
-        sizes.iter().map(|size| Subject {
-            detail: format!(": {} rows", size.set.rows()),
-            ..subject.clone()
-        })
-    });
+    let of_sizes = subjects
+        .iter()
+        .flat_map(|subject| sizes.iter().map(|size| size.read_by(subject)));
     let of_sizes: Vec<Subject> = of_sizes.collect();
     let block = async |session: &mut Session<'_>, subject: &Subject, _: &str| {
-        let named = |size: &&Size| subject.detail == format!(": {} rows", size.set.rows());
-        let size = sizes.iter().find(named).context("a size without rows")?;
+        let is_read = |size: &&Size| subject.database_url.as_ref() == Some(&size.database_url);
+        let size = sizes.iter().find(is_read).context("a size without rows")?;
         run(session, subject, size, &curl).await
     };
     let records = experiment.rounds_of(&of_sizes, block).await?;
@@ -90,7 +101,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         .map(|size| (size.set.rows(), rows_in_words(size.set.rows())));
     experiment.judge(&metrics::of("export", rows)?, &records, &pairs(&subjects));
     let most = sizes.last().map_or(0, |size| size.set.rows());
-    experiment.decide(&at_rows("export_time", most), &ids(&subjects));
+    experiment.decide(&at_rows("export_time", most), &ids_of(&subjects));
     experiment.notes.extend(notes_on(&sizes));
     experiment.connections = 1;
     let mut result = experiment.finish().await?;
@@ -150,17 +161,16 @@ async fn expected_bytes(database_url: &str) -> anyhow::Result<u64> {
 
 /// What a subject exports, as the sum of its bytes.
 async fn sum(
-    session: &mut Session<'_>,
+    session: &Session<'_>,
     subject: &Subject,
     size: &Size,
     curl: &Curl,
     scratch: &Path,
 ) -> anyhow::Result<String> {
-    let service = started(session, subject, size).await?;
-    let download = curl
-        .download(&url(&service.service), &session::key(), scratch)
-        .await?;
-    service.stop().await?;
+    let started = block::start(session, &size.read_by(subject)).await?;
+    let url = url(&started.service);
+    let download = curl.download(&url, &session::key(), scratch).await?;
+    started.stop().await?;
     gate(&download, size.bytes).map_err(|reason| not_the_same(subject.id(), reason))?;
     let (mut hash, mut file) = (Sha256::new(), BufReader::new(File::open(scratch)?));
     while let bytes = file.fill_buf()?
@@ -173,58 +183,40 @@ async fn sum(
     Ok(hex::encode(hash.finalize()))
 }
 
-/// A fresh process that reads this many rows.
-async fn started(
-    session: &mut Session<'_>,
-    subject: &Subject,
-    size: &Size,
-) -> anyhow::Result<Started> {
-    session.database_url.clone_from(&size.database_url);
-    session.data_set = size.set;
-    block::start(session, subject).await
-}
-
 fn url(service: &Service) -> String {
     format!("{}{PATH}", service.base_url())
 }
 
 /// One block: a fresh process that exports this size, as often as the size says.
 async fn run(
-    session: &mut Session<'_>,
+    session: &Session<'_>,
     subject: &Subject,
     size: &Size,
     curl: &Curl,
 ) -> anyhow::Result<Observed> {
-    let rows = size.set.rows();
-    let key = |name: &str| at_rows(name, rows);
+    let (rows, end) = (f64::from(size.set.rows()), &subject.key_end);
     let mut observed = Observed::default();
-    let started = started(session, subject, size).await?;
-    let pid = started.service.pid();
+    let started = block::start(session, subject).await?;
+    let (pid, url) = (started.service.pid(), url(&started.service));
     for time in 1..=size.times {
         let cpu_before = process::cpu(&[pid]);
         let nowhere = Path::new("/dev/null");
-        let export = curl
-            .download(&url(&started.service), &session::key(), nowhere)
-            .await?;
+        let export = curl.download(&url, &session::key(), nowhere).await?;
         let cpu = since(cpu_before, process::cpu(&[pid]));
-        if let Err(reason) = gate(&export, size.bytes) {
-            let keys = ["export_time", "memory", "cpu_per_row", "first_byte", "pss"];
-            observed.invalid(keys.map(key), &reason);
-            break;
-        }
-        if time < size.times {
-            observed.value(key("first_export_time"), Some(export.seconds));
+        let gate = gate(&export, size.bytes);
+        if time < size.times && gate.is_ok() {
+            observed.value(format!("first_export_time{end}"), Some(export.seconds));
             continue;
         }
-        observed.value(key("export_time"), Some(export.seconds));
-        observed.value(key("first_byte"), Some(export.first_byte_s * 1e3));
-        observed.value(
-            key("cpu_per_row"),
-            cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / f64::from(rows)),
-        );
-    }
-    if observed.invalid.is_empty() {
-        observed.memory(pid, key("memory"), key("pss"));
+        let per_row_us = cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / rows);
+        let values = [
+            (format!("export_time{end}"), Some(export.seconds)),
+            (format!("first_byte{end}"), Some(export.first_byte_s * 1e3)),
+            (format!("cpu_per_row{end}"), per_row_us),
+        ];
+        let memory = memory(process::tree_memory(pid), end);
+        observed.gated(gate, values.into_iter().chain(memory));
+        break;
     }
     if started.stop().await? == Stopped::Killed {
         observed.value(HUNG, Some(1.0));

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::kotlin_rows::{heap_flags, with_flags};
+use crate::kotlin_rows::heap_flags;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
 use workshop_measure::protocol::block::start;
+use workshop_measure::protocol::plan;
 use workshop_measure::protocol::session::Session;
-use workshop_measure::protocol::subject::Subject;
+use workshop_measure::protocol::subject::{Subject, with_flags};
 use workshop_measure::protocol::warmup;
 use workshop_measure::tools::oha::Load;
 use workshop_results::figures::figure;
@@ -22,14 +23,6 @@ const GOAL: f64 = 2.0;
 const TRIAL: Duration = Duration::from_secs(3);
 /// A JVM that has not answered by then has hardly any heap left to work with.
 const START: Duration = Duration::from_secs(20);
-
-/// The heaps to choose from, in MB, rising.
-fn sizes(mode: Mode) -> &'static [u32] {
-    match mode {
-        Mode::Quick => &[48],
-        Mode::Standard | Mode::Thorough => &[16, 24, 32, 48, 64, 96],
-    }
-}
 
 /// What was found.
 pub struct Found {
@@ -53,7 +46,7 @@ pub async fn search(session: &Session<'_>, shipped: &Subject, mode: Mode) -> any
     })?;
     let rate = (usual.saturation * RATE).round();
     let goal_p99_ms = usual.p99_ms * GOAL;
-    let sizes = sizes(mode);
+    let sizes: Vec<u32> = plan::extent("heap", mode)?;
     let title = format!(
         "The heap: at {} requests/s the default one has a p99 of {} ms; a smaller one may have {} ms",
         figure(rate),
@@ -183,7 +176,7 @@ mod tests {
     #[test]
     fn the_sizes_rise() {
         for mode in [Mode::Quick, Mode::Standard, Mode::Thorough] {
-            assert!(sizes(mode).is_sorted());
+            assert!(plan::extent::<Vec<u32>>("heap", mode).unwrap().is_sorted());
         }
     }
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
-use workshop_harness::build::Launch;
 use workshop_harness::jdk;
 use workshop_harness::service::Stopped;
 use workshop_measure::protocol::block;
 use workshop_measure::protocol::session::Session;
-use workshop_measure::protocol::subject::{Subject, add_flags};
+use workshop_measure::protocol::subject::{Subject, with_flags};
 use workshop_measure::tools::oha::Load;
 
 /// How long a JVM is under load while it notes what a start needs.
@@ -31,7 +30,7 @@ pub async fn set_up(
     for subject in subjects {
         if subject.row.heap {
             let flags = heap_flags(heap_mb);
-            *subject = subject.relaunched(with_flags(&subject.launch, &flags), scratch)?;
+            *subject = subject.with_flags(&flags, scratch)?;
         }
         if subject.row.trained {
             *subject = trained(session, subject, scratch).await?;
@@ -61,7 +60,7 @@ async fn trained(
     session.progress.part(&part);
     let notes = Notes::of(jdk::find()?.feature(), scratch.join(subject.id()));
     let mut training = subject.clone();
-    training.launch = with_flags(&subject.launch, &[notes.write()]);
+    training.launch = with_flags(&subject.launch, &[notes.write]);
     training.launch.limits.stop = WRITING;
     let started = block::start(session, &training).await?;
     let order = session.order(&session.records(), &started.service, TRAINING, Load::Closed);
@@ -77,7 +76,7 @@ async fn trained(
         .next("just doctor")
         .into());
     };
-    let mut tuned = subject.relaunched(with_flags(&subject.launch, &[notes.read()]), scratch)?;
+    let mut tuned = subject.with_flags(&[notes.read], scratch)?;
     // The notes are shipped beside the jar.
     tuned.size += size;
     Ok(tuned)
@@ -87,8 +86,9 @@ async fn trained(
 #[derive(Debug, PartialEq, Eq)]
 struct Notes {
     file: PathBuf,
-    write: &'static str,
-    read: &'static str,
+    /// The flags with which it writes them, and reads them.
+    write: String,
+    read: String,
 }
 
 impl Notes {
@@ -102,68 +102,26 @@ impl Notes {
             ("jsa", "-XX:ArchiveClassesAtExit", "-XX:SharedArchiveFile")
         };
         let file = file.with_extension(ending);
-        Notes { file, write, read }
+        let flag = |name: &str| format!("{name}={}", file.display());
+        Notes {
+            write: flag(write),
+            read: flag(read),
+            file,
+        }
     }
-
-    fn write(&self) -> String {
-        format!("{}={}", self.write, self.file.display())
-    }
-
-    fn read(&self) -> String {
-        format!("{}={}", self.read, self.file.display())
-    }
-}
-
-/// The launch with flags for the JVM.
-pub fn with_flags(launch: &Launch, flags: &[String]) -> Launch {
-    let mut launch = launch.clone();
-    add_flags(&mut launch, flags);
-    launch
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workshop_base::target::Language;
-    use workshop_harness::build::Limits;
-
-    #[test]
-    fn flags_stand_before_the_jar() {
-        let launch = Launch {
-            program: "java".into(),
-            args: ["--enable-native-access=ALL-UNNAMED", "-jar", "service.jar"]
-                .map(Into::into)
-                .into(),
-            env: Vec::new(),
-            directory: "/".into(),
-            label: "kotlin".to_owned(),
-            limits: Limits::of(Language::Kotlin),
-            language: Language::Kotlin,
-            artifact: "service.jar".into(),
-            parts: Vec::new(),
-            calls: None,
-            on: None,
-        };
-        let flags = ["-Xmx48m".to_owned(), "-Xss512k".to_owned()];
-        assert_eq!(
-            with_flags(&launch, &flags).args,
-            [
-                "--enable-native-access=ALL-UNNAMED",
-                "-Xmx48m",
-                "-Xss512k",
-                "-jar",
-                "service.jar"
-            ]
-        );
-    }
 
     #[test]
     fn an_older_jdk_notes_classes_only() {
         let new = Notes::of(25, "/tmp/kotlin".into());
-        assert_eq!(new.write(), "-XX:AOTCacheOutput=/tmp/kotlin.aot");
-        assert_eq!(new.read(), "-XX:AOTCache=/tmp/kotlin.aot");
+        assert_eq!(new.write, "-XX:AOTCacheOutput=/tmp/kotlin.aot");
+        assert_eq!(new.read, "-XX:AOTCache=/tmp/kotlin.aot");
         let old = Notes::of(21, "/tmp/kotlin".into());
-        assert_eq!(old.read(), "-XX:SharedArchiveFile=/tmp/kotlin.jsa");
+        assert_eq!(old.read, "-XX:SharedArchiveFile=/tmp/kotlin.jsa");
     }
 
     #[test]

@@ -158,7 +158,8 @@ async fn reads_there(
     let database = Database::start(&host, workspace).await?;
     let server = database.server.clone();
     let data_set = data_set.unwrap_or(DataSet::Pi);
-    let lab = Lab::there(workspace, server, data_set, host).await?;
+    let mut lab = Lab::on(workspace, server, data_set).await?;
+    lab.host = Some(host);
     lab.is_worth_a_release(asked.target, "/read/1", &lab.database_url)
         .await?;
     println!("release builds come first; the first time they take minutes");
@@ -189,10 +190,7 @@ pub async fn measure(
         Records => lab::usual_data_set(),
         Few | Own => DataSet::Small,
     };
-    let lab = match data_set {
-        Some(chosen) => Lab::open(workspace, chosen).await?,
-        None => Lab::open_after_asking(workspace, usual).await?,
-    };
+    let lab = Lab::open(workspace, data_set, usual).await?;
     match task.data {
         Records | Few => {
             let url = &lab.database_url;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Context;
 use sqlx::{PgConnection, Row};
 
-use workshop_measure::protocol::plan::shuffled;
+use workshop_measure::protocol::plan::{self, shuffled};
 use workshop_results::figures::count;
 use workshop_results::file::Mode;
 use workshop_results::metrics;
@@ -30,11 +30,7 @@ pub async fn measure(
     rows: u32,
     mode: Mode,
 ) -> anyhow::Result<Table> {
-    let (near, far) = match mode {
-        Mode::Quick => (50, 3),
-        Mode::Standard => (300, 7),
-        Mode::Thorough => (1000, 20),
-    };
+    let (near, far): (usize, usize) = plan::extent("paging", mode)?;
     let middle = (rows / 2 / LIMIT).max(2);
     let all = count(u64::from(rows));
     let title = format!("A page of {LIMIT} rows of {all}, by key and by OFFSET");

@@ -2,18 +2,19 @@
 
 use std::time::{Duration, Instant};
 
-use crate::tables::peers as tables;
 use workshop_base::{open_files, process, wait};
 use workshop_harness::service::{Service, Stopped};
-use workshop_measure::protocol::block::{self, HUNG, Observed, megabytes, since};
+use workshop_measure::protocol::block::{self, HUNG, Observed, megabytes};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::kernel::since;
 use workshop_measure::protocol::lab::Lab;
-use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::session::{Session, key};
 use workshop_measure::protocol::subject::Subject;
-use workshop_measure::protocol::warmup::{Window, steady_after};
+use workshop_measure::protocol::warmup::{Limits, until_steady};
+use workshop_measure::protocol::{metrics, plan};
 use workshop_measure::tools::crowd::{Crowd, Order, Report};
-use workshop_results::file::{Mode, ResultFile};
+use workshop_measure::tools::oha::Run;
+use workshop_results::file::ResultFile;
 
 /// How many messages each peer sends per second.
 const RATE: f64 = 1.0;
@@ -28,18 +29,9 @@ const OTHER_FILES: usize = 5;
 /// How long a service has for what it does after its last socket has closed, before its threads are counted.
 const AFTERWARDS: Duration = Duration::from_secs(1);
 
-/// How many peers there are, in turn.
-fn sizes(mode: Mode) -> &'static [usize] {
-    match mode {
-        Mode::Quick => &[200, 500],
-        Mode::Standard => &[500, 1000, 2000],
-        Mode::Thorough => &[500, 1000, 2000, 10_000],
-    }
-}
-
 /// Measures a target beside Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let sizes = sizes(asked.mode);
+    let sizes: Vec<usize> = plan::extent("peers", asked.mode)?;
     let most = sizes.iter().copied().max().unwrap_or_default();
     // Each peer is a socket in the process that plays them, and one in the service.
     open_files::allow_sockets(most, &format!("{most} peers"))?;
@@ -48,7 +40,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     experiment.same_work().await?;
     let subjects = experiment.subjects.clone();
     let block = async |session: &mut Session<'_>, subject: &Subject, title: &str| {
-        run(session, subject, sizes, title).await
+        run(session, subject, &sizes, title).await
     };
     let records = experiment.rounds_of(&subjects, block).await?;
     let definitions = metrics::of("peers", sizes.iter().map(|size| (size, size)))?;
@@ -59,11 +51,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         "each peer sends {RATE} message per second to another one; peers, service and database share {} cores",
         process::cores()
     ));
-    let mut result = experiment.finish().await?;
-    let (table, charts) = tables::TABLE.drawn(&result, sizes);
-    result.tables.push(table);
-    result.charts.extend(charts);
-    Ok(result)
+    experiment.finish().await
 }
 
 /// The key of a metric with so many peers.
@@ -110,36 +98,19 @@ async fn warm_up(
     observed: &mut Observed,
 ) -> anyhow::Result<()> {
     let limits = session.plan.warm_up_of(subject.runs_as);
-    let pids = service.pids();
     crowd.order(Order::Connect(WARMING)).await?;
-    let began = Instant::now();
-    let mut windows: Vec<Window> = Vec::new();
-    let steady = loop {
-        let began_s = began.elapsed().as_secs_f64();
-        let compilers = || process::compilers_cpu(service.pid());
-        let (cpu, compiling) = (process::cpu(&pids), compilers());
-        let report = crowd
-            .order(Order::Closed(limits.window.as_secs_f64()))
-            .await?;
-        let (cpu, compiling) = (
-            since(cpu, process::cpu(&pids)),
-            since(compiling, compilers()),
-        );
-        let share = compiling
-            .zip(cpu)
-            .map(|(part, whole)| part.as_secs_f64() / whole.as_secs_f64());
-        windows.push(Window {
-            began_s,
-            answers: report.arrived,
-            p50_ms: report.p50_ms.unwrap_or_default(),
-            cpu_us: per_message(cpu, &report),
-            compiling: share,
-        });
-        let steady = steady_after(&windows, &limits);
-        if steady.is_some() || began.elapsed() >= limits.ceiling {
-            break steady;
-        }
+    let window = async || {
+        let length = limits.window.as_secs_f64();
+        Ok(Ok(as_run(&crowd.order(Order::Closed(length)).await?)))
     };
+    // Here the last window begins before the ceiling; elsewhere it also ends before it.
+    let ceiling = limits.ceiling + limits.window;
+    let until = Limits { ceiling, ..limits };
+    let pids = service.pids();
+    let warmed_up = until_steady(&session.kernel, &pids, &until, window).await?;
+    let steady = warmed_up
+        .ok()
+        .and_then(|warmed_up| warmed_up.steady_after_s);
     observed.value("warm_up", steady);
     if steady.is_none() {
         observed.value(block::UNSTEADY, Some(1.0));
@@ -180,17 +151,13 @@ async fn gather(
     );
     let threads = || process::threads(service.pid()).map(|threads| threads as f64);
     observed.value(at("threads", peers), threads());
-    let of_messages = ["p50", "p99", "cpu_per_message"].map(|name| at(name, peers));
-    match gate(&report) {
-        Err(reason) => observed.invalid(of_messages, &reason),
-        Ok(()) => {
-            let cpu = per_message(since(cpu_before, cpu_after), &report);
-            let values = [report.p50_ms, report.p99_ms, cpu];
-            for (key, value) in of_messages.into_iter().zip(values) {
-                observed.value(key, value);
-            }
-        }
-    }
+    let cpu = as_run(&report).per_request_us(since(cpu_before, cpu_after));
+    let of_messages = [
+        (at("p50", peers), report.p50_ms),
+        (at("p99", peers), report.p99_ms),
+        (at("cpu_per_message", peers), cpu),
+    ];
+    observed.gated(gate(&report), of_messages);
 
     let left = Instant::now();
     crowd.order(Order::Leave).await?;
@@ -211,9 +178,13 @@ async fn gather(
     Ok(())
 }
 
-fn per_message(cpu: Option<Duration>, report: &Report) -> Option<f64> {
-    let cpu = cpu.filter(|_| report.arrived > 0)?;
-    Some(cpu.as_secs_f64() * 1e6 / report.arrived as f64)
+/// Messages as requests that were answered.
+fn as_run(report: &Report) -> Run {
+    Run {
+        answers: report.arrived,
+        p50_ms: report.p50_ms,
+        ..Run::default()
+    }
 }
 
 /// Why the figures of a load do not count.
@@ -253,12 +224,12 @@ mod tests {
 
     #[test]
     fn every_key_has_its_definition() {
-        let sizes = sizes(Mode::Thorough);
+        let sizes = [500, 10_000];
         let ends = sizes.iter().map(|size| (size, size));
         let defined = metrics::of("peers", ends).unwrap();
         for name in MEASURED {
             for size in sizes {
-                let key = at(name, *size);
+                let key = at(name, size);
                 assert!(defined.iter().any(|known| known.key == key), "{key}");
             }
         }

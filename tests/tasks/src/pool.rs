@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::Deserialize;
+
 use crate::tables::pool;
 use workshop_base::process;
 use workshop_base::target::Language;
@@ -11,29 +13,27 @@ use workshop_measure::protocol::block::{Reading, Step};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
-use workshop_measure::protocol::plan::{POOL_SIZE, Plan};
+use workshop_measure::protocol::plan::{self, POOL_SIZE, Plan};
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::database::Watch;
 use workshop_measure::tools::oha::Load;
-use workshop_results::file::{Mode, ResultFile};
+use workshop_results::file::ResultFile;
 use workshop_results::metrics::pool_end;
 
 /// The plan and the rows of the knob.
 const KNOB: &str = "ping";
 
-/// The sizes of the pools; the last is as large as the load's connections, so no request waits for one. A JVM gets fewer of
-/// them outside the thorough mode: each size needs one of its own, and a JVM that still compiles would say nothing.
-fn sizes(mode: Mode, language: Language) -> &'static [u16] {
-    match (mode, language) {
-        (Mode::Quick, _) => &[2, 32],
-        (Mode::Standard, Language::Kotlin) => &[2, 8, 32],
-        (Mode::Standard | Mode::Thorough, _) => &[2, 4, 8, 16, 32],
-    }
+/// The sizes of the pools, and those of them that a JVM gets.
+#[derive(Deserialize)]
+struct Sizes {
+    all: Vec<u16>,
+    jvm: Vec<u16>,
 }
 
 /// Measures a target and Kotlin with pools of several sizes, and the reference with and without the ping.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let every_size = sizes(asked.mode, Language::Rust);
+    let sizes: Sizes = plan::extent("pool", asked.mode)?;
+    let every_size = &sizes.all;
     let of_knob = Asked {
         task: KNOB.to_owned(),
         ..asked.clone()
@@ -50,18 +50,17 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     experiment.session.activity = Some(Watch::of(maintenance, &lab.database_url)?);
     let saturation = experiment.session.plan.saturation;
     let closed = |readings: &[(Reading, &str)]| {
+        let readings = readings.iter();
+        let readings = readings.map(|(reading, key)| (*reading, (*key).to_owned()));
         vec![Step {
             path: path.clone(),
             load: Load::Closed,
             length: Duration::from_secs_f64(saturation),
-            readings: readings
-                .iter()
-                .map(|(reading, key)| (*reading, (*key).to_owned()))
-                .collect(),
+            readings: readings.collect(),
             only_for: None,
         }]
     };
-    let pools = sweep.iter().flat_map(|side| with_pools(side, asked.mode));
+    let pools = sweep.iter().flat_map(|side| with_pools(side, &sizes));
     let pools: Vec<Subject> = pools.collect();
     let of_pools = [
         (Reading::Rate, "throughput"),
@@ -104,9 +103,12 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
 }
 
 /// A subject with each size that its language gets.
-fn with_pools(subject: &Subject, mode: Mode) -> impl Iterator<Item = Subject> {
-    let sizes = sizes(mode, subject.side.language).iter();
-    sizes.map(|size| Subject {
+fn with_pools(subject: &Subject, sizes: &Sizes) -> impl Iterator<Item = Subject> {
+    let sizes = match subject.side.language {
+        Language::Kotlin => &sizes.jvm,
+        _ => &sizes.all,
+    };
+    sizes.iter().map(|size| Subject {
         pool_size: *size,
         key_end: pool_end(*size),
         detail: format!(" with a pool of {size}"),
@@ -118,12 +120,13 @@ fn with_pools(subject: &Subject, mode: Mode) -> impl Iterator<Item = Subject> {
 mod tests {
     use super::*;
     use workshop_measure::protocol::plan::CONNECTIONS;
+    use workshop_results::file::Mode;
 
     #[test]
     fn every_mode_ends_with_a_pool_in_which_no_request_waits() {
         for mode in [Mode::Quick, Mode::Standard, Mode::Thorough] {
-            for language in [Language::Kotlin, Language::Rust] {
-                let sizes = sizes(mode, language);
+            let Sizes { all, jvm } = plan::extent("pool", mode).unwrap();
+            for sizes in [all, jvm] {
                 assert!(sizes.is_sorted());
                 assert_eq!(sizes.last().map(|size| u32::from(*size)), Some(CONNECTIONS));
             }

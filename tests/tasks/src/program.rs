@@ -9,12 +9,12 @@ use crate::codes;
 use workshop_harness::qr;
 use workshop_measure::protocol::experiment::Asked;
 use workshop_measure::protocol::lab::Lab;
-use workshop_measure::protocol::plan::shuffled;
+use workshop_measure::protocol::plan::{self, shuffled};
 use workshop_measure::protocol::progress::Progress;
 use workshop_measure::tables::see_it_yourself;
 use workshop_measure::tools::hyperfine::{Hyperfine, Timing};
 use workshop_results::figures::count;
-use workshop_results::file::{Mode, ResultFile};
+use workshop_results::file::ResultFile;
 use workshop_results::metrics::compared_times;
 use workshop_results::shown::{Cell, Column, Table};
 use workshop_results::statistics::{geometric_mean, median};
@@ -38,7 +38,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         let cases = cases(lab.scratch(), program)?;
         println!("the program by itself:  {}", cases[1].timing().typed());
         let progress = &experiment.session.progress;
-        let rounds = rounds(asked.mode);
+        let rounds = plan::extent("program", asked.mode)?;
         let medians = time(&hyperfine, &cases, lab.scratch(), rounds, progress).await?;
         if place == 0 {
             let cells = vec![range(&medians[0])?, Cell::Empty, Cell::Count(1)];
@@ -66,15 +66,6 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let mut result = experiment.finish().await?;
     result.tables.push(table);
     Ok(result)
-}
-
-/// How many rounds of hyperfine a mode has.
-fn rounds(mode: Mode) -> usize {
-    match mode {
-        Mode::Quick => 3,
-        Mode::Standard => 10,
-        Mode::Thorough => 20,
-    }
 }
 
 /// A command that is timed. The first of all cases is the program that does nothing.

@@ -58,36 +58,15 @@ pub struct Seen {
     pub trouble: Option<String>,
 }
 
-impl Order {
-    /// Reads an order.
-    pub fn read(path: &Path) -> anyhow::Result<Order> {
-        read(path)
-    }
-
-    /// Writes an order, for its owner's eyes only: the database's password is in it.
-    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
-        write(path, self)
-    }
-}
-
-impl Seen {
-    /// Reads what the helper saw.
-    pub fn read(path: &Path) -> anyhow::Result<Seen> {
-        read(path)
-    }
-
-    fn write(&self, path: &Path) -> anyhow::Result<()> {
-        write(path, self)
-    }
-}
-
-fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+/// Reads an [`Order`], or what was [`Seen`].
+pub fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
     let text = std::fs::read_to_string(path);
     let text = text.with_context(|| format!("cannot read {}", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
 }
 
-fn write(path: &Path, content: &impl Serialize) -> anyhow::Result<()> {
+/// Writes one of them, for its owner's eyes only: the database's password is in an order.
+pub fn write(path: &Path, content: &impl Serialize) -> anyhow::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(0o600);
     let file = options.open(path);
@@ -109,44 +88,36 @@ pub fn start(order: &Order) -> anyhow::Result<()> {
         pid: child.id(),
         ..Seen::default()
     };
-    seen.write(&order.seen)?;
+    write(&order.seen, &seen)?;
     let key = order.settings.api_keys.first().map_or("", String::as_str);
     let header = session::header(key);
     let alive = || child.try_wait().is_ok_and(|ended| ended.is_none());
-    let ready = first_answer::first_200(
-        address,
-        &order.path,
-        &header,
-        spawned,
-        order.launch.limits.start,
-        alive,
-    );
+    let (path, limit) = (&order.path, order.launch.limits.start);
+    let ready = first_answer::first_200(address, path, &header, spawned, limit, alive);
     let Some(ready) = ready else {
         let _ = child.kill();
         let _ = child.wait();
         let log = std::fs::read_to_string(&order.log).unwrap_or_default();
-        let tail: String = log
-            .chars()
-            .skip(log.chars().count().saturating_sub(LOG_SHOWN))
-            .collect();
+        let shown = log.chars().count().saturating_sub(LOG_SHOWN);
+        let tail: String = log.chars().skip(shown).collect();
         let trouble = format!(
             "{} did not answer {} with 200; its log ends with\n{tail}",
             order.launch.label, order.path
         );
         seen.trouble = Some(trouble.clone());
-        seen.write(&order.seen)?;
+        write(&order.seen, &seen)?;
         anyhow::bail!(trouble);
     };
     seen.ready_ms = Some(ready.as_secs_f64() * 1e3);
     seen.cpu_ms = process::cpu(&[seen.pid]).map(|cpu| cpu.as_secs_f64() * 1e3);
     seen.peak_kb = process::peak_kb(seen.pid);
     seen.threads = process::threads(seen.pid);
-    seen.write(&order.seen)
+    write(&order.seen, &seen)
 }
 
 /// Stops the service that [`start`] left running: SIGTERM, and SIGKILL when that does not do.
 pub fn stop(order: &Order) -> anyhow::Result<()> {
-    let pid = Pid::from_raw(Seen::read(&order.seen)?.pid.cast_signed());
+    let pid = Pid::from_raw(read::<Seen>(&order.seen)?.pid.cast_signed());
     let asked = Instant::now();
     let mut signal = Some(Signal::SIGTERM);
     while !process::is_gone(pid.as_raw().cast_unsigned()) {
@@ -224,8 +195,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("order.json");
         let order = order(folder.path(), "true");
-        order.write(&path).unwrap();
-        assert_eq!(Order::read(&path).unwrap(), order);
+        write(&path, &order).unwrap();
+        assert_eq!(read::<Order>(&path).unwrap(), order);
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
 
@@ -235,7 +206,7 @@ mod tests {
         let order = order(folder.path(), "echo the database is missing; exit 3");
         let error = start(&order).unwrap_err().to_string();
         assert!(error.contains("the database is missing"), "{error}");
-        assert_eq!(Seen::read(&order.seen).unwrap().trouble, Some(error));
+        assert_eq!(read::<Seen>(&order.seen).unwrap().trouble, Some(error));
         stop(&order).unwrap();
     }
 
@@ -247,12 +218,11 @@ mod tests {
             .arg("600")
             .spawn()
             .unwrap();
-        Seen {
+        let seen = Seen {
             pid: child.id(),
             ..Seen::default()
-        }
-        .write(&order.seen)
-        .unwrap();
+        };
+        write(&order.seen, &seen).unwrap();
         stop(&order).unwrap();
         assert!(!child.wait().unwrap().success());
     }

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use serde::Deserialize;
 
-use crate::tables::waiting as tables;
 use workshop_base::outcome::Trouble;
 use workshop_base::{open_files, process};
 use workshop_harness::jdk;
@@ -16,9 +16,9 @@ use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
-use workshop_measure::protocol::{ids, metrics};
+use workshop_measure::protocol::{ids, metrics, plan};
 use workshop_measure::tools::oha::{Load, Order};
-use workshop_results::file::{Mode, ResultFile};
+use workshop_results::file::ResultFile;
 
 /// No limit of the services comes near: what is measured is how they wait, not how they refuse.
 const NO_LIMIT: Duration = Duration::from_secs(60);
@@ -29,25 +29,11 @@ const WAITING: &str = "UPSTREAM_WAITING";
 const WITH_VIRTUAL_THREADS: u32 = 21;
 
 /// How many clients wait, how late prices come (in milliseconds), and the rate that every side is offered at every delay.
+#[derive(Deserialize)]
 struct Extent {
     clients: u32,
-    delays: &'static [u64],
+    delays: Vec<u64>,
     rate: f64,
-}
-
-fn extent(mode: Mode) -> Extent {
-    match mode {
-        Mode::Quick => Extent {
-            clients: 1000,
-            delays: &[0, 50, 1000],
-            rate: 150.0,
-        },
-        Mode::Standard | Mode::Thorough => Extent {
-            clients: 3000,
-            delays: &[0, 5, 20, 50, 200, 1000],
-            rate: 500.0,
-        },
-    }
 }
 
 /// Measures a target and Kotlin in its ways to wait.
@@ -56,7 +42,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         clients,
         delays,
         rate,
-    } = extent(asked.mode);
+    } = plan::extent("waiting", asked.mode)?;
     // Each client is a connection in the generator and in the service, and each of its calls is one in the service and in the
     // upstream, which is this process. Some of them may be closing still.
     open_files::allow_sockets(2 * clients as usize + 500, &format!("{clients} clients"))?;
@@ -86,30 +72,29 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     experiment.same_work().await?;
 
     let subjects = experiment.subjects.clone();
+    let definitions = metrics::of("waiting", delays.iter().map(|delay| (delay, delay)))?;
+    let plan = &experiment.session.plan;
     let mut loads = Delays {
         path,
         upstream,
         clients,
         delays,
-        rate,
-        length: Duration::from_secs_f64(experiment.session.plan.saturation),
-        open: Duration::from_secs_f64(experiment.session.plan.open),
+        loads: [
+            (Load::Closed, plan.saturation, CLOSED),
+            (Load::Open(rate), plan.open, OPEN),
+        ],
+        keys: definitions.iter().map(|known| known.key.clone()).collect(),
     };
     let records = experiment.rounds(&subjects, &mut loads).await?;
-    let definitions = metrics::of("waiting", delays.iter().map(|delay| (delay, delay)))?;
     experiment.judge(&definitions, &records, &pairs(&subjects));
-    let slowest = delays.last().copied().unwrap_or_default();
+    let slowest = loads.delays.last().copied().unwrap_or_default();
     experiment.decide(&key("throughput", slowest), &ids(&subjects));
     experiment.notes.push(format!(
         "{clients} clients in a closed loop, and {rate} requests/s offered to each row at each delay; load generator, \
          upstream, service and database share {} cores",
         process::cores()
     ));
-    let mut result = experiment.finish().await?;
-    let (table, charts) = tables::TABLE.drawn(&result, delays);
-    result.tables.push(table);
-    result.charts.extend(charts);
-    Ok(result)
+    experiment.finish().await
 }
 
 fn waits_virtually(subject: &Subject) -> bool {
@@ -123,34 +108,23 @@ struct Delays {
     path: String,
     upstream: Upstream,
     clients: u32,
-    delays: &'static [u64],
-    rate: f64,
-    length: Duration,
-    open: Duration,
+    delays: Vec<u64>,
+    /// Each with its seconds and what is read off it.
+    loads: [(Load, f64, Readings); 2],
+    keys: Vec<String>,
 }
 
-impl Delays {
-    fn order(&self, session: &Session<'_>, service: &Service, load: Load) -> Order {
-        let length = match load {
-            Load::Closed | Load::Counted(_) => self.length,
-            Load::Open(_) | Load::Recorded(_) => self.open,
-        };
-        Order {
-            connections: self.clients,
-            ..session.order(&self.path, service, length, load)
-        }
-    }
-}
+/// What is read off a load, and the beginning of the metric's key.
+type Readings = &'static [(Reading, &'static str)];
 
-/// What is read off each of the two loads, and the beginning of the metric's key.
-const CLOSED: [(Reading, &str); 5] = [
+const CLOSED: Readings = &[
     (Reading::Rate, "throughput"),
     (Reading::P99, "p99_saturated"),
     (Reading::Threads, "threads"),
     (Reading::Pss, "memory"),
     (Reading::Cpu, "cpu_saturated"),
 ];
-const OPEN: [(Reading, &str); 2] = [(Reading::P99, "p99"), (Reading::Cpu, "cpu")];
+const OPEN: Readings = &[(Reading::P99, "p99"), (Reading::Cpu, "cpu")];
 /// What a waiting request takes, in kilobytes.
 const PER_WAITING: &str = "memory_per_waiting";
 
@@ -166,15 +140,7 @@ impl Loads for Delays {
     }
 
     fn keys(&self, _subject: &Subject) -> Vec<String> {
-        let names = CLOSED.iter().chain(&OPEN).map(|(_, name)| *name);
-        let names: Vec<&str> = names.chain([PER_WAITING]).collect();
-        let at = |delay: &u64| {
-            names
-                .iter()
-                .map(|name| key(name, *delay))
-                .collect::<Vec<_>>()
-        };
-        self.delays.iter().flat_map(at).collect()
+        self.keys.clone()
     }
 
     async fn put_on(
@@ -192,37 +158,32 @@ impl Loads for Delays {
                 delay: Duration::from_millis(delay),
                 ..Delay::default()
             }));
-            for (load, readings) in [
-                (Load::Closed, &CLOSED[..]),
-                (Load::Open(self.rate), &OPEN[..]),
-            ] {
+            for (load, seconds, readings) in self.loads {
                 session
                     .progress
                     .phase(&format!("{title}: prices after {delay} ms, {load}"));
-                let order = self.order(session, service, load);
+                let length = Duration::from_secs_f64(seconds);
+                let order = Order {
+                    connections: self.clients,
+                    ..session.order(&self.path, service, length, load)
+                };
                 let mut seen = watched(session, &order, &pids, load == Load::Closed).await?;
                 // The last answers come a delay after the last requests, and that is nobody's fault.
                 let sending = seen.run.took_s - delay as f64 / 1e3;
                 if load != Load::Closed && sending > 0.0 {
                     seen.run.rate = seen.run.answers as f64 / sending;
                 }
+                let gate = seen.run.gate(&order);
                 if load == Load::Closed {
                     observed.most(GENERATOR_SHARE, seen.run.generator_share);
-                }
-                for (reading, name) in readings {
-                    let key = key(name, delay);
-                    if let Err(reason) = seen.run.gate(&order) {
-                        observed.invalid([key], &reason);
-                        continue;
-                    }
-                    observed.value(key, seen.of(*reading));
-                }
-                if load == Load::Closed && seen.run.gate(&order).is_ok() {
-                    let grown = seen.pss_kb.zip(before);
+                    let grown = seen.pss_kb.zip(before).filter(|_| gate.is_ok());
                     let grown = grown.map(|(most, before)| most.saturating_sub(before) as f64);
                     let each = grown.map(|grown| grown / f64::from(self.clients));
                     observed.value(key(PER_WAITING, delay), each);
                 }
+                let values = readings.iter();
+                let values = values.map(|(reading, name)| (key(name, delay), seen.of(*reading)));
+                observed.gated(gate, values);
             }
         }
         self.upstream.conduct(Conduct::WELL);
@@ -260,13 +221,11 @@ mod tests {
 
     #[test]
     fn every_key_has_its_definition() {
-        let extent = extent(Mode::Standard);
-        let ends = extent.delays.iter().map(|delay| (delay, delay));
-        let defined = metrics::of("waiting", ends).unwrap();
-        let names = CLOSED.iter().chain(&OPEN).map(|(_, name)| *name);
+        let defined = metrics::of("waiting", [0, 50].map(|delay| (delay, delay))).unwrap();
+        let names = CLOSED.iter().chain(OPEN).map(|(_, name)| *name);
         for name in names.chain([PER_WAITING]) {
-            for delay in extent.delays {
-                let key = key(name, *delay);
+            for delay in [0, 50] {
+                let key = key(name, delay);
                 assert!(defined.iter().any(|known| known.key == key), "{key}");
             }
         }

@@ -16,7 +16,8 @@ const LARGE: f64 = 0.2;
 /// Runs the calibration and writes it down; several of them give a score.
 pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<Outcome> {
     Oha::find(workspace)?;
-    let lab = Lab::open(workspace, args.data_set.unwrap_or_else(lab::usual_data_set)).await?;
+    let data_set = args.data_set.unwrap_or_else(lab::usual_data_set);
+    let lab = Lab::open(workspace, Some(data_set), data_set).await?;
     let calibration = Calibration::new(&lab).await?;
     if args.turns {
         return turns(&calibration).await;

@@ -2,16 +2,16 @@
 
 use crate::cli::ColdStartArgs;
 use workshop_base::outcome::Outcome;
-use workshop_tasks::start_helper::{self, Order};
+use workshop_tasks::start_helper;
 
 /// Starts, or stops what was started, or is the service that does nothing.
 pub fn run(args: &ColdStartArgs) -> anyhow::Result<Outcome> {
     if args.answer {
         start_helper::answer()?;
     } else if args.stop {
-        start_helper::stop(&Order::read(&args.launch)?)?;
+        start_helper::stop(&start_helper::read(&args.launch)?)?;
     } else {
-        start_helper::start(&Order::read(&args.launch)?)?;
+        start_helper::start(&start_helper::read(&args.launch)?)?;
     }
     Ok(Outcome::Passed)
 }

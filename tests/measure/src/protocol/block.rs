@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use async_trait::async_trait;
 use futures_util::future::LocalBoxFuture;
 
+use crate::protocol::kernel::since;
 use crate::protocol::plan::{HEADLINE_RATE, Plan};
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
@@ -17,7 +17,7 @@ use crate::protocol::{front, ids};
 use crate::tools::first_answer;
 use crate::tools::oha::{Load, Order, Run};
 use workshop_base::outcome::Trouble;
-use workshop_base::process::{self, Memory};
+use workshop_base::process::Memory;
 use workshop_harness::front::Front;
 use workshop_harness::service::{self, Service, Settings, Stopped, address_for};
 use workshop_results::file::BlockRecord;
@@ -82,23 +82,19 @@ impl Observed {
         }
     }
 
-    /// Notes the memory of a process with those that it has started, now and at its peak.
-    pub fn memory(&mut self, pid: u32, peak: impl Into<String>, share: impl Into<String>) {
-        self.memory_of(process::tree_memory(pid), peak, share);
-    }
-
-    /// Notes memory that was looked at, now and at its peak.
-    pub fn memory_of(
+    /// Notes what was seen of a load, the most of it where an earlier load has noted the same; or why none of it counts.
+    pub fn gated(
         &mut self,
-        memory: Option<Memory>,
-        peak: impl Into<String>,
-        share: impl Into<String>,
+        gate: Result<(), String>,
+        values: impl IntoIterator<Item = (impl Into<String>, Option<f64>)>,
     ) {
-        self.value(peak, memory.map(|memory| megabytes(memory.peak_kb)));
-        self.value(
-            share,
-            memory.and_then(|memory| memory.pss_kb).map(megabytes),
-        );
+        for (key, value) in values {
+            let key = key.into();
+            match &gate {
+                Ok(()) => self.most(&key, value),
+                Err(reason) => self.invalid([key], reason),
+            }
+        }
     }
 }
 
@@ -187,30 +183,21 @@ async fn spawn(
     let address = address_for(&subject.launch).context("no free port")?;
     let limit = subject.launch.limits.start;
     let (path, header) = (path.to_owned(), session.header.clone());
-    let cancel = Cancel::default();
-    let cancelled = Arc::clone(&cancel.0);
+    // Who waits for the first answer has this one, and the blocking wait ends when nobody does anymore.
+    let waiting = Arc::new(());
+    let waited_for = Arc::downgrade(&waiting);
     let spawned = Instant::now();
     // Spawned here, not on a thread of the blocking pool: the kernel ends the service with the thread that spawned it.
     let mut service = Service::spawn(session.workspace, &subject.launch, settings, address)
         .with_context(|| format!("{} cannot be started", subject.id()))?;
     let waited = tokio::task::spawn_blocking(move || {
-        let alive = || !cancelled.load(Ordering::Relaxed) && service.exited().is_none();
+        let alive = || waited_for.strong_count() > 0 && service.exited().is_none();
         let took = first_answer::first_200(address, &path, &header, spawned, limit, alive);
         (service, took)
     });
-    waited
-        .await
-        .context("the wait for the first answer was cut short")
-}
-
-/// Tells the blocking wait that its result is not needed any more.
-#[derive(Default)]
-struct Cancel(Arc<AtomicBool>);
-
-impl Drop for Cancel {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
+    let waited = waited.await;
+    drop(waiting);
+    waited.context("the wait for the first answer was cut short")
 }
 
 /// Finds a side's rough saturation: the last window of a warm-up.
@@ -418,24 +405,15 @@ impl Step {
         if self.load == Load::Closed {
             observed.most(GENERATOR_SHARE, run.generator_share);
         }
-        for (reading, key) in &self.readings {
-            let key = format!("{key}{}", subject.key_end);
-            if let Err(reason) = run.gate(&order) {
-                observed.invalid([key], &reason);
-                continue;
-            }
-            match reading {
-                Reading::Rate | Reading::Median | Reading::P99 | Reading::Cpu => {
-                    observed.value(key, seen.of(*reading));
-                }
-                Reading::Threads | Reading::Pss => observed.most(&key, seen.of(*reading)),
-                Reading::Database => {
-                    let time = per_request_us(database, run).filter(|time| *time > 0.0);
-                    observed.value(key, time);
-                }
-                Reading::Connections => observed.value(key, connections.map(|count| count as f64)),
-            }
-        }
+        let values = self.readings.iter().map(|(reading, key)| {
+            let value = match reading {
+                Reading::Database => run.per_request_us(database).filter(|time| *time > 0.0),
+                Reading::Connections => connections.map(|count| count as f64),
+                reading => seen.of(*reading),
+            };
+            (format!("{key}{}", subject.key_end), value)
+        });
+        observed.gated(run.gate(&order), values);
         Ok(())
     }
 }
@@ -471,7 +449,7 @@ pub fn run<'f>(
                     .put_on(session, subject, service, &mut observed, title)
                     .await?;
                 after_warm_up(&mut observed, &warmed_up, cpu);
-                observed.memory_of(session.kernel.memory(&pids), "memory", "pss");
+                observed.gated(Ok(()), memory(session.kernel.memory(&pids), ""));
             }
             Err(reason) => {
                 observed.invalid(loads.keys(subject), &reason);
@@ -532,7 +510,7 @@ impl Seen {
             Reading::Rate => Some(self.run.rate),
             Reading::Median => self.run.p50_ms,
             Reading::P99 => self.run.p99_ms,
-            Reading::Cpu => per_request_us(self.cpu, &self.run),
+            Reading::Cpu => self.run.per_request_us(self.cpu),
             Reading::Threads => self.threads.map(|threads| threads as f64),
             Reading::Pss => self.pss_kb.map(megabytes),
             Reading::Database | Reading::Connections => None,
@@ -577,15 +555,14 @@ pub fn watched<'f>(
     })
 }
 
-/// The time between two readings.
-pub fn since(before: Option<Duration>, after: Option<Duration>) -> Option<Duration> {
-    Some(after?.saturating_sub(before?))
-}
-
-/// A time in microseconds per answer.
-pub fn per_request_us(time: Option<Duration>, run: &Run) -> Option<f64> {
-    let time = time.filter(|_| run.answers > 0)?;
-    Some(time.as_secs_f64() * 1e6 / run.answers as f64)
+/// Memory at its peak, and its share now, by keys with this end.
+pub fn memory(memory: Option<Memory>, end: &str) -> [(String, Option<f64>); 2] {
+    let peak_kb = memory.map(|memory| memory.peak_kb);
+    let share_kb = memory.and_then(|memory| memory.pss_kb);
+    [
+        (format!("memory{end}"), peak_kb.map(megabytes)),
+        (format!("pss{end}"), share_kb.map(megabytes)),
+    ]
 }
 
 /// `/proc` counts in units of 1024 bytes, the tables in millions of bytes.

@@ -70,10 +70,7 @@ pub async fn subjects(
                 };
                 let launch = match launch {
                     Err(error) if row.is_a_peer() => {
-                        let why = error.to_string();
-                        let why = why.lines().next().unwrap_or_default();
-                        missing.push(format!("there is no row {id}: {why}"));
-                        println!("{}", paint(Style::Faint, format!("no row {id}: {error}")));
+                        missing.push(no_row(&id, &error.to_string()));
                         continue;
                     }
                     launch => launch?,
@@ -87,7 +84,7 @@ pub async fn subjects(
             configuration: launch.directory.join(nginx::FOLDER),
             kotlin: kotlin.clone(),
         });
-        subject::add_flags(&mut launch, &row.flags);
+        launch = subject::with_flags(&launch, &row.flags);
         launch.env.extend(row.env.clone());
         let label = label(&row, source, asked, &catalogue)?;
         let mut subject = Subject::named(&id, &label, launch, scratch)?;
@@ -95,8 +92,7 @@ pub async fn subjects(
             subject = match elsewhere::bring(host, subject).await? {
                 Ok(brought) => brought,
                 Err(lack) => {
-                    println!("{}", paint(Style::Faint, format!("no row {id}: {lack}")));
-                    missing.push(format!("there is no row {id}: {lack}"));
+                    missing.push(no_row(&id, &lack));
                     continue;
                 }
             };
@@ -117,6 +113,13 @@ pub async fn subjects(
         });
     }
     Ok(Cast { subjects, missing })
+}
+
+/// Says that a row is not there; returns the note.
+fn no_row(id: &str, why: &str) -> String {
+    println!("{}", paint(Style::Faint, format!("no row {id}: {why}")));
+    let why = why.lines().next().unwrap_or_default();
+    format!("there is no row {id}: {why}")
 }
 
 /// What a row is called where it says nothing itself.

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
 
-use crate::protocol::block::{self, Observed, Started, per_request_us, since};
+use crate::protocol::block::{self, Observed, Started};
+use crate::protocol::kernel::since;
 use crate::protocol::neighbors::Moment;
 use crate::protocol::plan::shuffled;
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
-use crate::protocol::warmup::Limits;
 use crate::tools::oha::Load;
 use workshop_results::file::BlockRecord;
 
@@ -64,7 +64,7 @@ pub async fn play(
         for place in shuffled(sides.len()) {
             let side = &sides[place];
             let fresh = block::start(session, side).await?;
-            let limits = limits(session, side);
+            let limits = session.plan.short_warm_up_of(side.runs_as);
             let warm = block::warm_up(session, side, &fresh, path, &limits).await?;
             if block == 0 {
                 played.rate = played.rate.min((warm.last_rate * SHARE).round());
@@ -120,16 +120,6 @@ fn per_sitting(sides: &[Subject]) -> usize {
     }
 }
 
-/// A native binary is warm after its first thousands of requests; a JVM until it is steady.
-fn limits(session: &Session<'_>, side: &Subject) -> Limits {
-    let limits = session.plan.warm_up_of(side.runs_as);
-    if side.runs_as.compiles_under_load() {
-        limits
-    } else {
-        limits.one_window()
-    }
-}
-
 /// One block: the same rate for all of them, and what each spends on it. Whose generator starts first is chance.
 async fn together(
     session: &Session<'_>,
@@ -154,10 +144,8 @@ async fn together(
     let each = runs.into_iter().zip(before.into_iter().zip(spent()));
     let observed = each.map(|((_, gate, run), (before, after))| {
         let mut observed = Observed::default();
-        match gate {
-            Ok(()) => observed.value(CPU, per_request_us(since(before, after), &run)),
-            Err(reason) => observed.invalid([CPU], &reason),
-        }
+        let cpu = run.per_request_us(since(before, after));
+        observed.gated(gate, [(CPU, cpu)]);
         observed
     });
     Ok(observed.collect())

@@ -57,6 +57,8 @@ pub struct Experiment<'a> {
     /// The blocks of the rounds.
     pub records: Vec<BlockRecord>,
     duets: Vec<BlockRecord>,
+    /// Those who have played them.
+    partners: Vec<Pair>,
 }
 
 impl<'a> Experiment<'a> {
@@ -108,6 +110,7 @@ impl<'a> Experiment<'a> {
             connections: CONNECTIONS,
             records: Vec::new(),
             duets: Vec::new(),
+            partners: Vec::new(),
         }
     }
 
@@ -241,14 +244,8 @@ impl<'a> Experiment<'a> {
             if blocks == 0 {
                 return Ok(self.session.duet_rate);
             }
-            let mut definitions = crate::protocol::metrics::closed("load")?;
-            definitions.retain(|definition| definition.key == duet::CPU);
-            let earlier = self
-                .metrics
-                .extract_if(.., |metric| metric.key == duet::CPU);
-            let mut comparisons: Vec<Comparison> =
-                earlier.flat_map(|metric| metric.comparisons).collect();
             let mut offered = Vec::new();
+            let mut unsteady: Vec<&Pair> = Vec::new();
             let known = self.subjects.clone();
             // One subject by itself plays solo.
             let casts = match pairs {
@@ -259,35 +256,34 @@ impl<'a> Experiment<'a> {
                     .collect(),
             };
             for (cast, pair) in casts {
-                let earlier = self.duets.iter().map(|record| record.round).max();
-                let first_round = earlier.unwrap_or(0) + 1;
+                // No two duets share a round, so each pair is compared by the rounds of its own duet.
+                let first_round = self.duets.last().map_or(1, |last| last.round + 1);
                 let played = duet::play(&mut self.session, &cast, path, first_round).await?;
-                let pair: Vec<Pair> = pair.into_iter().cloned().collect();
-                let (sides, needed) = (ids(&cast), needed(blocks));
-                let judged =
-                    metrics::from_blocks(&definitions, &played.records, &sides, &pair, needed);
-                let mut judged: Vec<Comparison> = judged
-                    .into_iter()
-                    .flat_map(|metric| metric.comparisons)
-                    .collect();
                 for jvm in &played.unsteady {
                     self.notes.push(format!("{jvm} still got faster when its duet began, so its CPU per request is less in the long run"));
-                    if self.asked.mode == Mode::Quick {
-                        judged
-                            .iter_mut()
-                            .for_each(|pair| pair.verdict = Verdict::NotJudged);
-                    }
+                    unsteady.extend(pair);
                 }
-                comparisons.extend(judged);
                 offered.push(played.rate);
                 self.duets.extend(played.records);
             }
-            let mut all =
-                metrics::from_blocks(&definitions, &self.duets, &ids(&self.subjects), &[], 0);
-            if let Some(whole) = all.first_mut() {
-                whole.comparisons = comparisons;
+            self.partners.extend_from_slice(pairs);
+            let mut definitions = crate::protocol::metrics::closed("load")?;
+            definitions.retain(|definition| definition.key == duet::CPU);
+            let (sides, needed) = (ids(&self.subjects), needed(blocks));
+            let mut judged =
+                metrics::from_blocks(&definitions, &self.duets, &sides, &self.partners, needed);
+            if self.asked.mode == Mode::Quick {
+                let compared = judged.iter_mut().flat_map(|metric| &mut metric.comparisons);
+                let is_unsteady = |pair: &&mut Comparison| {
+                    let mut pairs = unsteady.iter();
+                    pairs.any(|(side, against)| *side == pair.side && *against == pair.against)
+                };
+                compared
+                    .filter(is_unsteady)
+                    .for_each(|pair| pair.verdict = Verdict::NotJudged);
             }
-            self.metrics.extend(all);
+            self.metrics.retain(|metric| metric.key != duet::CPU);
+            self.metrics.extend(judged);
             self.notes
                 .extend(note_on_duets(&offered, blocks, pairs.is_empty()));
             Ok(offered.into_iter().fold(self.session.duet_rate, f64::min))
@@ -296,13 +292,8 @@ impl<'a> Experiment<'a> {
 
     /// Turns blocks into metrics with verdicts. A quick run's rounds are too few for one: they have values and ratios only.
     pub fn judge(&mut self, definitions: &[Definition], records: &[BlockRecord], pairs: &[Pair]) {
-        let mut sides: Vec<String> = Vec::new();
-        for subject in &self.subjects {
-            if !sides.iter().any(|side| side == subject.id()) {
-                sides.push(subject.id().to_owned());
-            }
-        }
-        let rounds = records.iter().map(|record| record.round).max().unwrap_or(0);
+        let sides = ids(&self.subjects);
+        let rounds = rounds_of(records);
         let mut metrics = metrics::from_blocks(definitions, records, &sides, pairs, needed(rounds));
         for metric in &mut metrics {
             let varies =
@@ -417,29 +408,14 @@ impl<'a> Experiment<'a> {
             let mut manifest = self.lab.manifest(&self.subjects);
             manifest.connections = self.connections;
             manifest.round_trips = self.round_trips;
-            manifest.rates = self
-                .rates
-                .iter()
+            let rates = self.rates.iter();
+            manifest.rates = rates
                 .map(|(percent, rate)| (percent.to_string(), *rate))
                 .collect();
-            manifest.order = self
-                .records
-                .iter()
-                .map(|record| record.side.clone())
-                .collect();
-            manifest.blocks = self
-                .records
-                .iter()
-                .map(|record| record.round)
-                .max()
-                .unwrap_or(0);
+            let records = self.records.iter();
+            manifest.order = records.map(|record| record.side.clone()).collect();
+            manifest.blocks = rounds_of(&self.records);
             manifest.took_s = took.as_secs_f64().round();
-            let mut sides = Vec::new();
-            for subject in &self.subjects {
-                if !sides.contains(&subject.side) {
-                    sides.push(subject.side.clone());
-                }
-            }
             let mut result = ResultFile {
                 schema: SCHEMA,
                 task: self.asked.task.clone(),
@@ -449,7 +425,7 @@ impl<'a> Experiment<'a> {
                 taken_at: lab::now(),
                 machine: self.lab.label(&manifest.machine),
                 manifest,
-                sides,
+                sides: self.subjects.iter().map(|one| one.side.clone()).collect(),
                 metrics: self.metrics,
                 predictions: Vec::new(),
                 notes: self.notes,
@@ -458,10 +434,15 @@ impl<'a> Experiment<'a> {
                 tables: Vec::new(),
                 charts: Vec::new(),
             };
-            result.tables = tables::declared(&result, &self.subjects)?;
+            tables::add_declared(&mut result, &self.subjects)?;
             Ok(result)
         })
     }
+}
+
+/// In how many rounds these blocks were.
+fn rounds_of(records: &[BlockRecord]) -> usize {
+    records.iter().map(|record| record.round).max().unwrap_or(0)
 }
 
 fn is_defined(definitions: &[Definition], key: &str) -> bool {
@@ -554,7 +535,7 @@ fn standing_notes(lab: &Lab<'_>, subjects: &[Subject], mode: Mode) -> Vec<String
     }));
     notes
         .extend(kotlin.map(|_| "the size of Kotlin is its jar's; the JVM comes on top".to_owned()));
-    let machine = lab.machine();
+    let machine = machine::look(lab.host.as_ref());
     match &lab.host {
         Some(host) => {
             let (name, cores) = (host.name(), machine.cores);

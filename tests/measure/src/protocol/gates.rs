@@ -46,9 +46,10 @@ pub struct Stage {
     /// The side's id.
     pub id: String,
     exercise: Option<u8>,
+    /// Asks it, with the key.
+    pub client: Client,
     proxy: DatabaseProxy,
     service: Service,
-    client: Client,
 }
 
 /// Compares the services with the first one, which is the oracle.
@@ -138,7 +139,13 @@ async fn judge(stages: &[Stage], data_set: DataSet, same: &mut SameWork) -> anyh
     }
     for stage in stages {
         same.declared.extend(stage.checks_keys().await?);
-        let round_trips = stage.round_trips(&ids).await?;
+        let reads = async || {
+            for id in &ids {
+                stage.read(*id).await?;
+            }
+            Ok(())
+        };
+        let round_trips = stage.round_trips(ids.len(), reads).await?;
         same.round_trips.insert(stage.id.clone(), round_trips);
         stage.keeps_to_its_pool(&ids).await?;
     }
@@ -245,12 +252,15 @@ impl Stage {
         }
     }
 
-    async fn round_trips(&self, ids: &[u32]) -> anyhow::Result<f64> {
+    /// Round trips to the database per read, of so many reads.
+    pub async fn round_trips(
+        &self,
+        count: usize,
+        reads: impl AsyncFnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<f64> {
         let before = self.proxy.round_trips();
-        for id in ids {
-            self.read(*id).await?;
-        }
-        let per_read = (self.proxy.round_trips() - before) as f64 / ids.len() as f64;
+        reads().await?;
+        let per_read = (self.proxy.round_trips() - before) as f64 / count as f64;
         if per_read < 0.99 {
             return Err(self.is_wrong(format!(
                 "{} made {per_read:.2} round trips to the database per read: it answers from somewhere else",

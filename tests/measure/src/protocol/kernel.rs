@@ -21,6 +21,11 @@ const SAMPLE_THERE: Duration = Duration::from_secs(1);
 /// What a process's own count of its CPU time may fall short of that of its threads by: it is cut to ticks, twice.
 const CUT: Duration = Duration::from_millis(20);
 
+/// The time between two readings.
+pub fn since(before: Option<Duration>, after: Option<Duration>) -> Option<Duration> {
+    Some(after?.saturating_sub(before?))
+}
+
 /// Where readings come from.
 pub enum Kernel {
     /// This machine.

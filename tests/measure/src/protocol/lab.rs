@@ -60,34 +60,26 @@ pub fn usual_data_set() -> DataSet {
 }
 
 impl<'a> Lab<'a> {
-    /// Sees to the server and the data.
+    /// Sees to the server and the data. A usual data set that nobody has chosen, that takes gigabytes and isn't there yet is made only
+    /// when somebody agrees.
     pub fn open(
         workspace: &'a Workspace,
-        data_set: DataSet,
+        chosen: Option<DataSet>,
+        usual: DataSet,
     ) -> LocalBoxFuture<'a, anyhow::Result<Lab<'a>>> {
         Box::pin(async move {
             let server = Server::ensure(workspace).await?;
-            Lab::on(workspace, server, data_set).await
-        })
-    }
-
-    /// As [`Lab::open`]; but a data set that takes gigabytes and isn't there yet is made only when somebody agrees.
-    pub fn open_after_asking(
-        workspace: &'a Workspace,
-        data_set: DataSet,
-    ) -> LocalBoxFuture<'a, anyhow::Result<Lab<'a>>> {
-        Box::pin(async move {
-            let server = Server::ensure(workspace).await?;
-            let url = datasets::shared_url(&server, data_set);
-            let large = datasets::needed(data_set) > LARGE;
-            if large && PgConnection::connect(&url).await.is_err() {
-                agreed(data_set)?;
+            if chosen.is_none() && datasets::needed(usual) > LARGE {
+                let url = datasets::shared_url(&server, usual);
+                if PgConnection::connect(&url).await.is_err() {
+                    agreed(usual)?;
+                }
             }
-            Lab::on(workspace, server, data_set).await
+            Lab::on(workspace, server, chosen.unwrap_or(usual)).await
         })
     }
 
-    /// As [`Lab::open`], on this server.
+    /// As [`Lab::open`], on this server, without a question.
     pub fn on(
         workspace: &'a Workspace,
         server: Server,
@@ -115,33 +107,22 @@ impl<'a> Lab<'a> {
         })
     }
 
-    /// As [`Lab::on`], on a server of another machine, where the services will run as well.
-    pub fn there(
-        workspace: &'a Workspace,
-        server: Server,
-        data_set: DataSet,
-        host: Host,
-    ) -> LocalBoxFuture<'a, anyhow::Result<Lab<'a>>> {
-        Box::pin(async move {
-            let lab = Lab::on(workspace, server, data_set).await?;
-            let host = Some(host);
-            Ok(Lab { host, ..lab })
-        })
-    }
-
-    /// The machine that the services run on.
-    pub fn machine(&self) -> Machine {
-        self.host
-            .as_ref()
-            .map_or_else(machine::look, machine::look_at)
-    }
-
-    /// What a result is labelled with: that machine, and this one where it is another.
+    /// What a result is labelled with: the machine of the services, and this one where it is another.
     pub fn label(&self, machine: &Machine) -> String {
+        let label = machine::label(machine);
         match self.host {
-            Some(_) => machine::label_of_both(machine, &machine::look()),
-            None => machine::label(machine),
+            Some(_) => format!(
+                "{label}; the load from {}",
+                machine::label(&machine::look(None))
+            ),
+            None => label,
         }
+    }
+
+    /// The first process of PostgreSQL, where it is known: what CPU time is the database's.
+    pub async fn first_process(&self) -> Option<u32> {
+        let mut connection = self.server.connect_for_maintenance().await.ok()?;
+        database::first_process(&mut connection).await
     }
 
     /// A reader's service must answer this path, with this database, before anybody waits for its release build.
@@ -288,7 +269,7 @@ impl<'a> Lab<'a> {
                 ":!book/reference-results",
             ])
             .map(|changes| !changes.is_empty()),
-            machine: self.machine(),
+            machine: machine::look(self.host.as_ref()),
             versions,
             flags,
             database: format!("{:?}", self.server.provider()).to_lowercase(),

@@ -11,47 +11,58 @@ use workshop_results::manifest::Machine;
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 const DEVICE_TREE_MODEL: &str = "/proc/device-tree/model";
 
-/// Looks at this machine.
-pub fn look() -> Machine {
-    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
-    Machine {
-        cpu: cpu(&cpuinfo),
-        cores: process::cores(),
-        memory_mb: memory_mb(),
-        kernel: said("uname", &["-srm"]).unwrap_or_else(|| std::env::consts::OS.to_owned()),
-        governor: read(GOVERNOR),
-        throttled: said("vcgencmd", &["get_throttled"]),
-        virtualised: virtualised(&cpuinfo),
-    }
-}
-
-/// Looks at a machine that is connected, which has Linux.
-pub fn look_at(host: &Host) -> Machine {
-    let said = |words: &[&str]| {
-        let text = host.said(words)?;
-        let text = text.trim_end_matches('\0').trim();
-        (!text.is_empty()).then(|| text.to_owned())
+/// Looks at a host, which has Linux; without one, at this machine.
+pub fn look(host: Option<&Host>) -> Machine {
+    let said = |words: &[&str]| match host {
+        Some(host) => filled(&host.said(words)?),
+        None => said(words[0], &words[1..]),
     };
-    let read = |path: &str| said(&["cat", path]);
-    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
-    let meminfo = read("/proc/meminfo").unwrap_or_default();
-    let cores = said(&["nproc"]).and_then(|cores| cores.parse().ok());
+    let read = |path: &str| match host {
+        Some(_) => said(&["cat", path]),
+        None => read(path),
+    };
+    let (cpuinfo, meminfo) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
+    let cpuinfo = cpuinfo.unwrap_or_default();
+    let (architecture, system, cores) = match host {
+        Some(host) => {
+            let cores = said(&["nproc"]).and_then(|cores| cores.parse().ok());
+            (
+                host.machine.as_str(),
+                host.machine.as_str(),
+                cores.unwrap_or(1),
+            )
+        }
+        None => (
+            std::env::consts::ARCH,
+            std::env::consts::OS,
+            process::cores(),
+        ),
+    };
+    let kilobytes = meminfo.and_then(|meminfo| process::kilobytes(&meminfo, "MemTotal:"));
+    let bytes = kilobytes
+        .map(|kilobytes| kilobytes * 1024)
+        .or_else(|| said(&["sysctl", "-n", "hw.memsize"])?.parse().ok());
     Machine {
+        // ARM boards have no model name; their device tree names the board.
         cpu: model_name(&cpuinfo)
             .or_else(|| read(DEVICE_TREE_MODEL))
-            .unwrap_or_else(|| format!("unknown {} CPU", host.machine)),
-        cores: cores.unwrap_or(1),
-        memory_mb: process::kilobytes(&meminfo, "MemTotal:").unwrap_or(0) * 1024 / 1_000_000,
-        kernel: said(&["uname", "-srm"]).unwrap_or_else(|| host.machine.clone()),
+            .or_else(|| said(&["sysctl", "-n", "machdep.cpu.brand_string"]))
+            .unwrap_or_else(|| format!("unknown {architecture} CPU")),
+        cores,
+        memory_mb: bytes.unwrap_or(0) / 1_000_000,
+        kernel: said(&["uname", "-srm"]).unwrap_or_else(|| system.to_owned()),
         governor: read(GOVERNOR),
         throttled: said(&["vcgencmd", "get_throttled"]),
-        virtualised: hypervisor(&cpuinfo).then(|| "a virtual machine".to_owned()),
+        virtualised: match host {
+            Some(_) => hypervisor(&cpuinfo).then(|| "a virtual machine".to_owned()),
+            None => virtualised(&cpuinfo),
+        },
     }
 }
 
 /// True on a Raspberry Pi, whose card and memory are small.
 pub fn is_a_pi() -> bool {
-    device_tree_model().is_some_and(|model| model.contains("Raspberry Pi"))
+    read(DEVICE_TREE_MODEL).is_some_and(|model| model.contains("Raspberry Pi"))
 }
 
 /// The machine in one line: `Raspberry Pi 5 Model B, 4 cores, 8 GB, Linux 6.12 aarch64, governor ondemand`.
@@ -71,25 +82,12 @@ pub fn label(machine: &Machine) -> String {
     label
 }
 
-/// Both machines in one line, where the services run on another one.
-pub fn label_of_both(services: &Machine, load: &Machine) -> String {
-    format!("{}; the load from {}", label(services), label(load))
-}
-
 /// What a reader must know of the machine's state: throttling spoils a measurement without a word.
 pub fn warning(machine: &Machine) -> Option<String> {
     let throttled = machine.throttled.as_deref()?.rsplit_once('=')?.1;
     (throttled != "0x0").then(|| {
         format!("the board has throttled itself (get_throttled={throttled}): give it better cooling or a stronger power supply, and measure again")
     })
-}
-
-fn cpu(cpuinfo: &str) -> String {
-    // ARM boards have no model name; their device tree names the board.
-    model_name(cpuinfo)
-        .or_else(device_tree_model)
-        .or_else(|| said("sysctl", &["-n", "machdep.cpu.brand_string"]))
-        .unwrap_or_else(|| format!("unknown {} CPU", std::env::consts::ARCH))
 }
 
 fn model_name(cpuinfo: &str) -> Option<String> {
@@ -103,27 +101,6 @@ fn hypervisor(cpuinfo: &str) -> bool {
     cpuinfo.lines().any(|line| {
         line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor")
     })
-}
-
-fn device_tree_model() -> Option<String> {
-    read(DEVICE_TREE_MODEL).map(|model| model.trim_end_matches('\0').to_owned())
-}
-
-fn memory_mb() -> u64 {
-    let meminfo = read("/proc/meminfo").unwrap_or_default();
-    let kilobytes = meminfo.lines().find_map(|line| {
-        line.strip_prefix("MemTotal:")?
-            .trim()
-            .strip_suffix("kB")?
-            .trim()
-            .parse::<u64>()
-            .ok()
-    });
-    let bytes = kilobytes
-        .map(|kilobytes| kilobytes * 1024)
-        .or_else(|| said("sysctl", &["-n", "hw.memsize"])?.parse().ok())
-        .unwrap_or(0);
-    bytes / 1_000_000
 }
 
 fn virtualised(cpuinfo: &str) -> Option<String> {
@@ -141,16 +118,18 @@ fn virtualised(cpuinfo: &str) -> Option<String> {
 }
 
 fn read(path: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let text = text.trim();
-    (!text.is_empty()).then(|| text.to_owned())
+    filled(&fs::read_to_string(path).ok()?)
 }
 
 /// The first line that a command says, if it is there and succeeds.
 pub(crate) fn said(program: &str, arguments: &[&str]) -> Option<String> {
-    let said = probe::ask_and_wait(Path::new(program), arguments, probe::PATIENT);
-    let line = said.line()?.trim();
-    (!line.is_empty()).then(|| line.to_owned())
+    filled(probe::ask_and_wait(Path::new(program), arguments, probe::PATIENT).line()?)
+}
+
+/// A text without what surrounds it, a zero at its end included; none where nothing is left.
+fn filled(text: &str) -> Option<String> {
+    let text = text.trim_end_matches('\0').trim();
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -203,8 +182,8 @@ mod tests {
     #[test]
     fn the_model_is_found_among_the_cpu_information() {
         assert_eq!(
-            cpu("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nflags\t: fpu\n"),
-            "Some CPU @ 3 GHz"
+            model_name("processor\t: 0\nmodel name\t: Some CPU @ 3 GHz\nflags\t: fpu\n").as_deref(),
+            Some("Some CPU @ 3 GHz")
         );
         assert!(virtualised("flags\t: fpu hypervisor sse\n").is_some());
     }

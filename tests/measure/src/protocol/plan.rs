@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use rand::seq::SliceRandom;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use toml::Table;
 
 use crate::protocol::warmup::Limits;
@@ -79,9 +80,19 @@ struct Factors {
 #[derive(Debug, Deserialize)]
 struct File {
     modes: HashMap<Mode, Factors>,
+    extents: HashMap<String, HashMap<Mode, toml::Value>>,
     chunks: Chunks,
     base: Table,
     plans: Table,
+}
+
+/// What is a task's own, in a mode; `plans.toml` says what it is.
+pub fn extent<T: DeserializeOwned>(task: &str, mode: Mode) -> anyhow::Result<T> {
+    let mut file: File = toml::from_str(include_str!("../plans.toml"))?;
+    let own = file.extents.get_mut(task).and_then(|of| of.remove(&mode));
+    let own = own.with_context(|| format!("plans.toml has no extent of {task}"))?;
+    own.try_into()
+        .with_context(|| format!("the extent of {task}"))
 }
 
 impl Plan {
@@ -134,6 +145,15 @@ impl Plan {
         let shorter = Limits { window, ..jvm };
         let ceiling = shorter.shortest() * 3 / 2;
         Limits { ceiling, ..shorter }
+    }
+
+    /// The same where a native binary has had its first load, or none that is looked at: it is warm after some thousands of requests.
+    pub fn short_warm_up_of(&self, language: Language) -> Limits {
+        let limits = self.warm_up_of(language);
+        match language.compiles_under_load() {
+            true => limits,
+            false => limits.one_window(),
+        }
     }
 
     /// How long the measurement takes, roughly.

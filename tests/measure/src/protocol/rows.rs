@@ -32,7 +32,7 @@ pub struct Asked {
 }
 
 /// One row. `rows.toml` says what each value means.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "rows.toml says it, beside the rows")]
 pub struct Row {
@@ -49,28 +49,7 @@ pub struct Row {
     pub label: Option<String>,
     pub against: Option<Vec<String>>,
     pub tier: Option<u8>,
-    pub quick: bool,
-}
-
-impl Default for Row {
-    fn default() -> Self {
-        Row {
-            of: String::new(),
-            always: false,
-            variant: None,
-            flags: Vec::new(),
-            env: BTreeMap::new(),
-            heap: false,
-            trained: false,
-            tls: false,
-            front: false,
-            id: None,
-            label: None,
-            against: None,
-            tier: None,
-            quick: true,
-        }
-    }
+    pub slow: bool,
 }
 
 /// The rows of a task in a mode, with or without the services beside the port.
@@ -78,7 +57,7 @@ pub fn of(task: &str, mode: Mode, peers: bool) -> anyhow::Result<Vec<Row>> {
     let mut tasks: BTreeMap<String, Vec<Row>> = toml::from_str(include_str!("../rows.toml"))?;
     let own = tasks.remove(task).or_else(|| tasks.remove(USUAL));
     let mut rows = own.context("rows.toml has no usual rows")?;
-    rows.retain(|row| (row.quick || mode != Mode::Quick) && (peers || !row.is_a_peer()));
+    rows.retain(|row| (!row.slow || mode != Mode::Quick) && (peers || !row.is_a_peer()));
     Ok(rows)
 }
 

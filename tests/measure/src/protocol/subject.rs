@@ -89,8 +89,9 @@ impl Subject {
         })
     }
 
-    /// The same service started otherwise, as this changes it; its size is looked at again.
-    pub fn relaunched(&self, launch: Launch, scratch: &Path) -> anyhow::Result<Self> {
+    /// The same service with more flags for the JVM; its size is looked at again.
+    pub fn with_flags(&self, flags: &[String], scratch: &Path) -> anyhow::Result<Self> {
+        let launch = with_flags(&self.launch, flags);
         Ok(Subject {
             size: shipped_size(&launch, scratch)?,
             side: Side {
@@ -114,12 +115,14 @@ impl Subject {
     }
 }
 
-/// Gives a launch flags for the JVM, which stand before its jar.
-pub fn add_flags(launch: &mut Launch, flags: &[String]) {
+/// A launch with flags for the JVM, which come before its jar.
+pub fn with_flags(launch: &Launch, flags: &[String]) -> Launch {
+    let mut launch = launch.clone();
     let jar = launch.args.iter().position(|argument| argument == "-jar");
     let place = jar.unwrap_or(launch.args.len());
     let flags = flags.iter().map(OsString::from);
     launch.args.splice(place..place, flags);
+    launch
 }
 
 /// The command line, variables first, with every path reduced to its last part: what matters is the flags.
@@ -196,9 +199,8 @@ fn size(path: &Path) -> anyhow::Result<u64> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_command_line_shows_flags_but_no_folders() {
-        let launch = Launch {
+    fn launch() -> Launch {
+        Launch {
             program: "/opt/jdk/bin/java".into(),
             args: [
                 "-Xmx96m",
@@ -218,9 +220,21 @@ mod tests {
             parts: Vec::new(),
             calls: None,
             on: None,
-        };
+        }
+    }
+
+    #[test]
+    fn flags_come_before_the_jar() {
+        let args = with_flags(&launch(), &["-Xss512k".to_owned()]).args;
+        let place = |word: &str| args.iter().position(|argument| argument == word);
+        assert_eq!(place("-Xss512k"), Some(3));
+        assert_eq!(place("-jar"), Some(4));
+    }
+
+    #[test]
+    fn the_command_line_shows_flags_but_no_folders() {
         assert_eq!(
-            command_line(&launch),
+            command_line(&launch()),
             "RECORD_REPOSITORY=jdbc java -Xmx96m -XX:HeapDumpPath=a/b -XX:AOTCache=kotlin.aot -jar kotlin-service.jar"
         );
     }

@@ -9,8 +9,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::protocol::kernel::Kernel;
-use crate::tools::oha::{Load, Oha, Order};
+use crate::protocol::kernel::{Kernel, since};
+use crate::tools::oha::{Load, Oha, Order, Run};
 
 /// The share of a service's CPU time that a JVM's compilers may take once it is steady. It is a quarter while they have work,
 /// and one or two percent afterwards.
@@ -74,8 +74,6 @@ pub struct WarmedUp {
     /// Seconds under load until the service was steady: 0 when it was so from the first window on. None when the ceiling
     /// came first.
     pub steady_after_s: Option<f64>,
-    /// Seconds that the warm-up took.
-    pub took_s: f64,
     /// Answers in all.
     pub answers: u64,
     /// The throughput of the last window, in requests per second.
@@ -136,18 +134,31 @@ pub async fn run(
         load: Load::Closed,
         ..order.clone()
     };
+    let window = async || {
+        let run = oha.run(&order).await?;
+        let gate = run.gate(&order);
+        Ok(gate
+            .map(|()| run)
+            .map_err(|reason| format!("during the warm-up, {reason}")))
+    };
+    until_steady(kernel, pids, limits, window).await
+}
+
+/// Has windows of a load run until the processes are steady or the ceiling is reached.
+pub async fn until_steady(
+    kernel: &Kernel,
+    pids: &[u32],
+    limits: &Limits,
+    mut window: impl AsyncFnMut() -> anyhow::Result<Result<Run, String>>,
+) -> anyhow::Result<Result<WarmedUp, String>> {
     let began = Instant::now();
     let mut began_s = 0.0;
     let mut windows: Vec<Window> = Vec::new();
     loop {
-        let cpu_before = kernel.cpu(pids);
-        let compilers_before = kernel.compilers_cpu(pids);
-        let run = oha.run(&order).await?;
-        if let Err(reason) = run.gate(&order) {
-            return Ok(Err(format!("during the warm-up, {reason}")));
-        }
-        let since = |before: Option<Duration>, now: Option<Duration>| {
-            Some(now?.saturating_sub(before?).as_secs_f64())
+        let (cpu_before, compilers_before) = (kernel.cpu(pids), kernel.compilers_cpu(pids));
+        let run = match window().await? {
+            Ok(run) => run,
+            Err(reason) => return Ok(Err(reason)),
         };
         let cpu = since(cpu_before, kernel.cpu(pids));
         let compilers = since(compilers_before, kernel.compilers_cpu(pids));
@@ -155,10 +166,10 @@ pub async fn run(
             began_s,
             answers: run.answers,
             p50_ms: run.p50_ms.unwrap_or_default(),
-            cpu_us: cpu.map(|cpu| cpu * 1e6 / run.answers as f64),
+            cpu_us: run.per_request_us(cpu),
             compiling: compilers
-                .zip(cpu.filter(|cpu| *cpu > 0.0))
-                .map(|(compilers, cpu)| compilers / cpu),
+                .zip(cpu.filter(|cpu| !cpu.is_zero()))
+                .map(|(compilers, cpu)| compilers.div_duration_f64(cpu)),
         });
         let steady_after_s = steady_after(&windows, limits);
         let took = began.elapsed();
@@ -167,7 +178,6 @@ pub async fn run(
         {
             return Ok(Ok(WarmedUp {
                 steady_after_s,
-                took_s: took.as_secs_f64(),
                 answers: windows.iter().map(|window| window.answers).sum(),
                 last_rate: run.rate,
             }));

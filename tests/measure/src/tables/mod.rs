@@ -1,6 +1,8 @@
-//! What is shown beside the metrics: tables of sides by metrics and the goals of the port are data, in `tables.toml`, and drawn here.
+//! What is shown beside the metrics: tables of sides by metrics, what is measured in steps and the goals of the port are data, in
+//! `tables.toml`, and drawn here.
 
 mod goals;
+mod steps;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +17,7 @@ use workshop_results::shown::{Cell, Column, Row, Table};
 struct File {
     sides: BTreeMap<String, Vec<Sheet>>,
     goals: BTreeMap<String, Vec<goals::Goal>>,
+    steps: BTreeMap<String, steps::Steps>,
 }
 
 /// A table of sides by metrics.
@@ -41,18 +44,21 @@ enum Rows {
     Variants,
 }
 
-/// The tables that `tables.toml` declares for a task.
-pub fn declared(result: &ResultFile, subjects: &[Subject]) -> anyhow::Result<Vec<Table>> {
-    let mut file: File = toml::from_str(include_str!("../tables.toml"))?;
-    let sheets = file.sides.remove(&result.task).unwrap_or_default();
-    let mut tables: Vec<Table> = sheets
-        .iter()
-        .map(|sheet| sheet.drawn(result, subjects))
-        .collect();
-    if let Some(goals) = file.goals.remove(&result.task) {
-        tables.push(goals::table(result, &goals));
+/// Gives a result the tables and charts that `tables.toml` declares for its task.
+pub fn add_declared(result: &mut ResultFile, subjects: &[Subject]) -> anyhow::Result<()> {
+    let file: File = toml::from_str(include_str!("../tables.toml"))?;
+    let sheets = file.sides.get(&result.task).into_iter().flatten();
+    let mut tables: Vec<Table> = sheets.map(|sheet| sheet.drawn(result, subjects)).collect();
+    if let Some(goals) = file.goals.get(&result.task) {
+        tables.push(goals::table(result, goals));
     }
-    Ok(tables)
+    if let Some(steps) = file.steps.get(&result.task) {
+        let (table, chart) = steps.drawn(result);
+        tables.push(table);
+        result.charts.push(chart);
+    }
+    result.tables.extend(tables);
+    Ok(())
 }
 
 /// One column: the value of a metric, or its ratio to a side.

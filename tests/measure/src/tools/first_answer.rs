@@ -47,15 +47,9 @@ fn ask(address: SocketAddr, request: &str) -> std::io::Result<u16> {
     stream.set_read_timeout(Some(ATTEMPT))?;
     stream.set_nodelay(true)?;
     stream.write_all(request.as_bytes())?;
-    let mut answer = [0; 4096];
-    let mut length = 0;
-    while length < answer.len() {
-        match stream.read(&mut answer[length..])? {
-            0 => break,
-            more => length += more,
-        }
-    }
-    Ok(status(&answer[..length]).unwrap_or(0))
+    let mut answer = Vec::new();
+    stream.take(4096).read_to_end(&mut answer)?;
+    Ok(status(&answer).unwrap_or(0))
 }
 
 fn status(answer: &[u8]) -> Option<u16> {

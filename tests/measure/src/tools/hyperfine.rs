@@ -99,8 +99,7 @@ impl Hyperfine {
             .args(["--style", "none", "--export-json"])
             .arg(&json)
             .args(&timing.0);
-        let typed = timing.typed();
-        tools::printed(&mut command, Duration::MAX, &typed).await?;
+        tools::printed(&mut command, &timing.typed()).await?;
         let text = std::fs::read_to_string(&json)
             .with_context(|| format!("cannot read {}", json.display()))?;
         parse(&text)

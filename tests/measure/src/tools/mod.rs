@@ -10,7 +10,6 @@ pub mod recording;
 
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
-use std::time::Duration;
 
 use anyhow::Context;
 use nix::sys::signal::{Signal, killpg};
@@ -40,9 +39,9 @@ pub fn look(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
     workshop_base::probe::tool(workspace, tool)
 }
 
-/// Runs a program to its end; none when that has not come within the limit. It has a process group of its own: Ctrl-C reaches the
-/// tool alone, which then ends the program in order. Whatever way this ends, nothing that the program started is left in the group.
-pub async fn run(command: &mut Command, limit: Duration) -> anyhow::Result<Option<Output>> {
+/// Runs a program to its end. It has a process group of its own: Ctrl-C reaches the tool alone, which then ends the program in
+/// order. Whatever way this ends, also when the future is dropped, nothing that the program started is left in the group.
+pub async fn run(command: &mut Command) -> anyhow::Result<Output> {
     let program = command.as_std().get_program().display().to_string();
     let child = command
         .stdin(Stdio::null())
@@ -53,25 +52,15 @@ pub async fn run(command: &mut Command, limit: Duration) -> anyhow::Result<Optio
         .spawn()
         .with_context(|| format!("{program} cannot be run"))?;
     let _group = Group(child.id());
-    match tokio::time::timeout(limit, child.wait_with_output()).await {
-        Ok(output) => Ok(Some(
-            output.with_context(|| format!("cannot wait for {program}"))?,
-        )),
-        Err(_) => Ok(None),
-    }
+    let output = child.wait_with_output().await;
+    output.with_context(|| format!("cannot wait for {program}"))
 }
 
 /// What a program prints that ends well; `typed` is the command as somebody would type it.
-pub async fn printed(
-    command: &mut Command,
-    limit: Duration,
-    typed: &str,
-) -> anyhow::Result<Option<String>> {
-    let Some(output) = run(command, limit).await? else {
-        return Ok(None);
-    };
+pub async fn printed(command: &mut Command, typed: &str) -> anyhow::Result<String> {
+    let output = run(command).await?;
     if output.status.success() {
-        return Ok(Some(String::from_utf8_lossy(&output.stdout).into_owned()));
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let program = typed.split(' ').next().unwrap_or_default();

@@ -113,16 +113,11 @@ impl Order {
     /// The arguments after `oha`.
     pub fn arguments(&self) -> Vec<String> {
         // An exact number of recorded ones, so that an answer that is missing is noticed: CSV does not list errors.
-        let (form, how_long) = match (self.load, self.recorded()) {
-            (_, Some(requests)) => ("csv", format!("-n {requests}")),
-            (Load::Counted(requests), None) => ("json", format!("-n {requests}")),
-            (_, None) => {
-                let milliseconds = self.duration.as_millis();
-                (
-                    "json",
-                    format!("--wait-ongoing-requests-after-deadline -z {milliseconds}ms"),
-                )
-            }
+        let form = self.recorded().map_or("json", |_| "csv");
+        let milliseconds = self.duration.as_millis();
+        let how_long = match (self.load, self.recorded()) {
+            (Load::Counted(requests), _) | (_, Some(requests)) => format!("-n {requests}"),
+            _ => format!("--wait-ongoing-requests-after-deadline -z {milliseconds}ms"),
         };
         let rate = match self.load {
             Load::Closed | Load::Counted(_) => String::new(),
@@ -214,13 +209,11 @@ impl Run {
             .expected("oha 1.16 or newer")
             .next("./justw --bring oha")
         })?;
-        let percentile = |name: &str| {
-            json.latency_percentiles
-                .get(name)
-                .copied()
-                .flatten()
-                .map(|seconds| seconds * 1e3)
-        };
+        let percentiles_ms: BTreeMap<String, f64> = json
+            .latency_percentiles
+            .into_iter()
+            .filter_map(|(name, seconds)| Some((name, seconds? * 1e3)))
+            .collect();
         // oha's own rate counts failed requests as well.
         let answers: u64 = json.status_code_distribution.values().sum();
         Ok(Run {
@@ -228,14 +221,10 @@ impl Run {
             answers,
             took_s: json.summary.total,
             mean_ms: json.summary.average.map(|seconds| seconds * 1e3),
-            p50_ms: percentile("p50"),
-            p99_ms: percentile("p99"),
+            p50_ms: percentiles_ms.get("p50").copied(),
+            p99_ms: percentiles_ms.get("p99").copied(),
             slowest_ms: json.summary.slowest.map(|seconds| seconds * 1e3),
-            percentiles_ms: json
-                .latency_percentiles
-                .iter()
-                .filter_map(|(name, seconds)| Some((name.clone(), (*seconds)? * 1e3)))
-                .collect(),
+            percentiles_ms,
             success: json.summary.success_rate,
             statuses: json.status_code_distribution,
             errors: json.error_distribution,
@@ -256,6 +245,12 @@ impl Run {
             ));
         }
         Ok(())
+    }
+
+    /// A time in microseconds per answer.
+    pub fn per_request_us(&self, time: Option<Duration>) -> Option<f64> {
+        let time = time.filter(|_| self.answers > 0)?;
+        Some(time.as_secs_f64() * 1e6 / self.answers as f64)
     }
 
     /// How many requests were not answered with 200.
@@ -332,10 +327,12 @@ impl Oha {
             .args(order.arguments())
             .env_remove("TOKIO_WORKER_THREADS");
         let (cpu_before, began) = (process::children_cpu(), Instant::now());
-        let limit = order.duration + GRACE;
-        let Some(printed) = tools::printed(&mut command, limit, &order.typed()).await? else {
+        let typed = order.typed();
+        let printed = tools::printed(&mut command, &typed);
+        let Ok(printed) = tokio::time::timeout(order.duration + GRACE, printed).await else {
             return Ok((Run::hung(order), Vec::new()));
         };
+        let printed = printed?;
         let cpu = process::children_cpu().saturating_sub(cpu_before);
         let all_cores = began.elapsed().as_secs_f64() * process::cores() as f64;
         let (mut run, requests) = match order.recorded() {

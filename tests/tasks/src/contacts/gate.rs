@@ -13,11 +13,8 @@ use crate::contacts::book::{self, CONNECTIONS};
 use workshop_base::wait;
 use workshop_harness::failure::Failure;
 use workshop_harness::http::{Answer, Body, Client};
-use workshop_harness::proxy::DatabaseProxy;
-use workshop_harness::service::{Service, Settings};
 use workshop_measure::protocol::experiment::Experiment;
-use workshop_measure::protocol::gates::not_the_same;
-use workshop_measure::protocol::subject::Subject;
+use workshop_measure::protocol::gates::{self, Stage, not_the_same};
 use workshop_postgres::datasets::RunDatabase;
 use workshop_results::metrics::ROUND_TRIPS;
 
@@ -62,15 +59,10 @@ pub async fn open(experiment: &mut Experiment<'_>) -> anyhow::Result<BTreeMap<St
                 *value = storage.display().to_string();
             }
         }
-        let stage = Stage::start(experiment.session.workspace, subject, &database, &book).await?;
-        let judged = stage.judge().await;
-        let Stage {
-            client, service, ..
-        } = stage;
-        // The client's idle connections go first: a graceful shutdown waits for connections.
-        drop(client);
-        service.stop().await;
-        let judged = judged?;
+        let in_files = book::is_in_files(subject);
+        let judge = async |stages: &[Stage]| Book::of(&stages[0], &book).judge(in_files).await;
+        let of = [&*subject];
+        let judged = gates::on_stages(lab.workspace, &of, database.url(), judge).await?;
         if let Some(count) = judged.round_trips {
             experiment.round_trips.insert(id.clone(), count);
             subject.constants.insert(ROUND_TRIPS.to_owned(), count);
@@ -96,12 +88,9 @@ fn kept(folder: &Path, name: &str, text: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// A service with an empty book.
-struct Stage {
-    id: String,
-    book: String,
-    /// Counts the round trips; none for a service that has no database.
-    proxy: Option<DatabaseProxy>,
-    service: Service,
+struct Book<'a> {
+    stage: &'a Stage,
+    path: &'a str,
     client: Client,
 }
 
@@ -112,33 +101,19 @@ struct Judged {
     round_trips: Option<f64>,
 }
 
-impl Stage {
-    async fn start(
-        workspace: &workshop_base::workspace::Workspace,
-        subject: &Subject,
-        database: &RunDatabase,
-        book: &str,
-    ) -> anyhow::Result<Stage> {
-        let proxy = match book::is_in_files(subject) {
-            true => None,
-            false => Some(DatabaseProxy::start(database.url()).await?),
-        };
-        let url = proxy.as_ref().map_or(database.url(), DatabaseProxy::url);
-        let settings = Settings::new(url);
-        let service = Service::start(workspace, &subject.launch, &settings).await;
-        let service = service.map_err(|error| error.into_error())?;
-        let client = Client::new(service.base_url(), None)?;
-        Ok(Stage {
-            id: subject.id().to_owned(),
-            book: book.to_owned(),
-            client: client.with("Authorization", Some(&book::basic())),
-            proxy,
-            service,
-        })
+impl<'a> Book<'a> {
+    fn of(stage: &'a Stage, path: &'a str) -> Book<'a> {
+        let client = stage.client.without_key();
+        let client = client.with("Authorization", Some(&book::basic()));
+        Book {
+            stage,
+            path,
+            client,
+        }
     }
 
     /// Fills the book, and asks what the load will ask. Every answer is compared with what is known to be right, so it is the same for all.
-    async fn judge(&self) -> anyhow::Result<Judged> {
+    async fn judge(&self, in_files: bool) -> anyhow::Result<Judged> {
         self.fill().await?;
         for number in (0..book::CONTACTS).step_by(7) {
             let answer = self.get(number).await?;
@@ -153,16 +128,16 @@ impl Stage {
         let missing = self.get(book::CONTACTS).await?;
         self.has_status(&missing, "a contact that is not there", &[404])?;
         let without = self.client.with("Authorization", None);
-        let without = without.get(&book::contact(&self.book, 0)).await;
-        self.has_status(
-            &self.answered(without)?,
-            "a request without a password",
-            &[401],
-        )?;
+        let without = without.get(&book::contact(self.path, 0)).await;
+        let without = self.answered(without)?;
+        self.has_status(&without, "a request without a password", &[401])?;
         self.has_many().await?;
         let (etag, replaced) = self.writes_under_a_condition().await?;
         Ok(Judged {
-            round_trips: self.round_trips().await?,
+            round_trips: match in_files {
+                true => None,
+                false => Some(self.round_trips().await?),
+            },
             etag,
             replaced,
         })
@@ -194,13 +169,13 @@ impl Stage {
     }
 
     async fn has_many(&self) -> anyhow::Result<()> {
-        let body = book::multiget(&self.book);
+        let body = book::multiget(self.path);
         let body = Body {
             content_type: Some("application/xml; charset=utf-8"),
             bytes: body.as_bytes(),
         };
         let report = Method::from_bytes(b"REPORT")?;
-        let answer = self.client.send_body(report, &self.book, Some(body)).await;
+        let answer = self.client.send_body(report, self.path, Some(body)).await;
         let answer = self.answered(answer)?;
         self.has_status(&answer, "a report", &[207])?;
         let cards = (0..book::MANY).map(book::new_card);
@@ -237,23 +212,18 @@ impl Stage {
     }
 
     /// Per contact that is read.
-    async fn round_trips(&self) -> anyhow::Result<Option<f64>> {
-        let Some(proxy) = &self.proxy else {
-            return Ok(None);
+    async fn round_trips(&self) -> anyhow::Result<f64> {
+        let reads = async || {
+            for number in 0..book::MANY {
+                self.get(number).await?;
+            }
+            Ok(())
         };
-        let before = proxy.round_trips();
-        for number in 0..book::MANY {
-            self.get(number).await?;
-        }
-        let per_read = (proxy.round_trips() - before) as f64 / book::MANY as f64;
-        self.is_right(per_read >= 0.99, || {
-            format!("{per_read:.2} round trips to the database per contact: it answers from somewhere else")
-        })?;
-        Ok(Some(per_read))
+        self.stage.round_trips(book::MANY, reads).await
     }
 
     async fn get(&self, number: usize) -> anyhow::Result<Answer> {
-        let path = book::contact(&self.book, number);
+        let path = book::contact(self.path, number);
         self.answered(self.client.get(&path).await)
     }
 
@@ -268,7 +238,7 @@ impl Stage {
             bytes: card.as_bytes(),
         };
         let client = self.client.with("If-Match", if_match);
-        let path = book::contact(&self.book, number);
+        let path = book::contact(self.path, number);
         self.answered(client.send_body(Method::PUT, &path, Some(body)).await)
     }
 
@@ -301,6 +271,6 @@ impl Stage {
     }
 
     fn is_wrong(&self, reason: &str) -> anyhow::Error {
-        not_the_same(&self.id, format!("{}: {reason}", self.id))
+        not_the_same(&self.stage.id, format!("{}: {reason}", self.stage.id))
     }
 }

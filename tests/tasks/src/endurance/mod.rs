@@ -131,10 +131,7 @@ fn given_up() -> anyhow::Error {
 /// The tools are looked for first: data are seeded for minutes.
 async fn opened(workspace: &Workspace, data_set: Option<DataSet>) -> anyhow::Result<Lab<'_>> {
     tools::find(workspace, "oha")?;
-    match data_set {
-        Some(chosen) => Lab::open(workspace, chosen).await,
-        None => Lab::open_after_asking(workspace, lab::usual_data_set()).await,
-    }
+    Lab::open(workspace, data_set, lab::usual_data_set()).await
 }
 
 /// Builds the targets, as they would be shipped.
@@ -167,7 +164,7 @@ pub fn subject_of(
     jvm: &[String],
 ) -> anyhow::Result<Subject> {
     if launch.language == Language::Kotlin {
-        subject::add_flags(&mut launch, jvm);
+        launch = subject::with_flags(&launch, jvm);
     }
     let label = match target {
         Target::Kotlin => "Kotlin",

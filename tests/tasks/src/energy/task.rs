@@ -17,9 +17,10 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::service::Service;
 use workshop_measure::protocol::block::{
-    self, GENERATOR_SHARE, Loads, Observed, Reading, Seen, since, watched,
+    self, GENERATOR_SHARE, Loads, Observed, Reading, Seen, watched,
 };
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::kernel::since;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::session::Session;
@@ -61,10 +62,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
             (Load::Closed, Duration::from_secs_f64(plan.saturation)),
         ],
         meter: found.source.map(Meter::of),
-        database: match lab.server.connect_for_maintenance().await {
-            Ok(mut connection) => database::first_process(&mut connection).await,
-            Err(_) => None,
-        },
+        database: lab.first_process().await,
         idle: Err("the idle machine was not measured".to_owned()),
     };
     let block = async |session: &mut Session<'_>, subject: &Subject, title: &str| {
@@ -222,7 +220,7 @@ fn per_request_us(seen: &Seen, database: Option<Duration>, order: &Order) -> [Op
         generator.map(|share| Duration::from_secs_f64(share * seconds * process::cores() as f64));
     let parts = [seen.cpu, database, generator];
     // What took less than the clock shows is not known.
-    parts.map(|part| block::per_request_us(part, run).filter(|us| *us > 0.0))
+    parts.map(|part| run.per_request_us(part).filter(|us| *us > 0.0))
 }
 
 #[cfg(test)]

@@ -6,9 +6,7 @@ use workshop_results::file::ResultFile;
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Row, Table};
 use workshop_results::statistics::mean;
 
-/// The percentiles of every load, as oha calls them and as the metrics' keys begin.
-pub const TWO: [&str; 2] = ["p50", "p99"];
-/// Those that are noted of reading one contact.
+/// The percentiles of reading one contact, as oha calls them and as the metrics' keys begin.
 pub const PERCENTILES: [&str; 8] = ["p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.9"];
 /// The last one that the chart has: beyond it a single pause of the machine decides.
 const CHARTED: usize = 7;

@@ -97,7 +97,7 @@ async fn same_work_as_the_port(workspace: &Workspace) -> anyhow::Result<()> {
     let ceiling = builder::ceiling(workspace, Profile::Check).await?;
     let ceiling = Subject::named("ceiling", "ceiling", ceiling, scratch.path())?;
     let url = datasets::shared_url(&server, DataSet::Small);
-    gates::same_work(workspace, &[&port, &ceiling], &url, DataSet::Small).await?;
+    gates::same_work(workspace, &[port, ceiling], &url, DataSet::Small).await?;
     Ok(())
 }
 

@@ -235,6 +235,11 @@ impl ResultFile {
         self.metrics.iter().find(|metric| metric.key == key)
     }
 
+    /// The value of a side's metric.
+    pub fn value(&self, key: &str, side: &str) -> Option<f64> {
+        Some(self.metric(key)?.value(side)?.value)
+    }
+
     /// What a side is called; its id where there is no such side.
     pub fn label<'a>(&'a self, side: &'a str) -> &'a str {
         let found = self.sides.iter().find(|known| known.id == side);

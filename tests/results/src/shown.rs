@@ -203,6 +203,14 @@ impl Column {
     pub fn list<'a>(headings: impl IntoIterator<Item = &'a str>) -> Vec<Column> {
         headings.into_iter().map(Column::from).collect()
     }
+
+    /// Columns with this above their headings.
+    pub fn grouped<const N: usize>(group: &str, headings: [&str; N]) -> [Column; N] {
+        headings.map(|heading| Column {
+            group: group.to_owned(),
+            heading: heading.to_owned(),
+        })
+    }
 }
 
 impl From<&str> for Column {

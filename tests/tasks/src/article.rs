@@ -28,7 +28,7 @@ use workshop_measure::tools::oha::{Load, Order};
 use workshop_results::figures::figure;
 use workshop_results::file::{BlockRecord, ResultFile};
 use workshop_results::metrics::{AT_TEN, CPU_ONCE, DATABASE};
-use workshop_results::shown::{Cell, Table};
+use workshop_results::shown::Cell;
 
 /// The article's load, in requests per second.
 const RATE: f64 = 10.0;
@@ -92,9 +92,10 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let decisive: Vec<Subject> = subjects.iter().filter(not_a_peer).cloned().collect();
     experiment.decide("throughput", &ids(&decisive));
     experiment.decide(&format!("memory{AT_TEN}"), &ids(&of_the_article));
+    let round_trips = experiment.round_trips();
     let reads_raw = |row: &&Subject| row.row.env.contains_key(REPOSITORY);
     for raw in subjects.iter().filter(reads_raw) {
-        let wrong = not_raw(&experiment.round_trips, subjects[0].id(), raw.id());
+        let wrong = not_raw(&round_trips, subjects[0].id(), raw.id());
         experiment.invalid.extend(wrong);
     }
     experiment.notes.extend(notes(&subjects, length));
@@ -109,22 +110,22 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
 
 /// What the database alone does is a row above the ceiling, and a note.
 fn with_the_database(result: &mut ResultFile) {
-    let alone = |result: &ResultFile| Some(result.metric(DATABASE)?.values.first()?.value);
-    let Some(rate) = alone(result) else { return };
-    let table = |result: &mut ResultFile, id: &str, change: &dyn Fn(&mut Table)| {
-        let tables = result.tables.iter_mut();
-        tables.filter(|table| table.id == id).for_each(change);
+    let Some(rate) = result.value(DATABASE, CEILING) else {
+        return;
     };
-    table(result, "saturated", &|table| {
-        let rate = figure(rate);
-        table.notes.push(format!(
-            "pgbench alone, without a service, reads {rate} records/s"
-        ));
-    });
-    table(result, "ceiling", &|table| {
-        table.row("pgbench, no service", vec![Cell::Number(rate)]);
-        table.rows.rotate_right(1);
-    });
+    for table in &mut result.tables {
+        match table.id.as_str() {
+            "saturated" => table.notes.push(format!(
+                "pgbench alone, without a service, reads {} records/s",
+                figure(rate)
+            )),
+            "ceiling" => {
+                table.row("pgbench, no service", vec![Cell::Number(rate)]);
+                table.rows.rotate_right(1);
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The article's load on all of its rows at once, on fresh processes.

@@ -25,8 +25,8 @@ const COMPARED: usize = 20;
 /// What ends the start of a tier.
 const FIRST_CODE: &str = "/qrcode?text=ladder";
 
-/// The mean sizes of the images in bytes, by side and by the length of their texts.
-type ImageSizes = BTreeMap<String, BTreeMap<usize, f64>>;
+/// The mean sizes of the images in bytes, by side and length of their texts.
+type ImageSizes = BTreeMap<(String, usize), f64>;
 
 /// Begins a measurement of answers to `/qrcode`: all sides draw the same codes.
 pub async fn begin<'a>(
@@ -38,14 +38,17 @@ pub async fn begin<'a>(
     experiment.show_load(&path(LENGTHS[0]));
     let progress = &experiment.session.progress;
     progress.part("the same work? codes of 40 texts read back");
-    let of: Vec<&Subject> = experiment.subjects.iter().collect();
-    let images = gates::on_stages(lab.workspace, &of, &lab.database_url, judge).await?;
+    let (of, url) = (&experiment.subjects, &lab.database_url);
+    let images = gates::on_stages(lab.workspace, of, url, judge).await?;
     experiment
         .notes
         .extend(notes_on(&images, &experiment.subjects));
     for subject in &mut experiment.subjects {
-        let sizes = images.get(subject.id()).into_iter().flatten();
-        let sizes = sizes.map(|(length, size)| (format!("image{}", text_end(*length)), *size));
+        let sizes = LENGTHS.into_iter().filter_map(|length| {
+            let size = images.get(&(subject.id().to_owned(), length))?;
+            Some((format!("image{}", text_end(length)), *size))
+        });
+        let sizes: Vec<(String, f64)> = sizes.collect();
         subject.constants.extend(sizes);
         // A service for one route has no records.
         let first = subject.row.tier.map(|_| FIRST_CODE.to_owned());
@@ -102,7 +105,7 @@ fn notes_on(images: &ImageSizes, subjects: &[Subject]) -> Vec<String> {
     for length in LENGTHS {
         let mut sizes: Vec<String> = subjects
             .iter()
-            .filter_map(|subject| images.get(subject.id())?.get(&length))
+            .filter_map(|subject| images.get(&(subject.id().to_owned(), length)))
             .map(|size| format!("{size:.0}"))
             .collect();
         // Neighbors that draw with the same code have images of the same size.
@@ -134,7 +137,7 @@ pub fn text(length: usize) -> String {
 /// Compares the codes of every side with those of the first: the same texts must come back in codes of the same version and
 /// level, in images of the same width and depth. The mask is the encoder's choice, so the images may differ in their bytes.
 async fn judge(stages: &[Stage]) -> anyhow::Result<ImageSizes> {
-    let mut sizes: BTreeMap<String, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
+    let mut sizes: BTreeMap<(String, usize), Vec<f64>> = BTreeMap::new();
     for length in LENGTHS {
         for _ in 0..COMPARED {
             let text = text(length);
@@ -150,18 +153,13 @@ async fn judge(stages: &[Stage]) -> anyhow::Result<ImageSizes> {
                     );
                     return Err(not_the_same(id, reason));
                 }
-                let of_side = sizes.entry(id.clone()).or_default();
-                let bytes = answer.body().len() as f64;
-                of_side.entry(length).or_default().push(bytes);
+                let of_side = sizes.entry((id.clone(), length)).or_default();
+                of_side.push(answer.body().len() as f64);
             }
         }
     }
-    let means = sizes.into_iter().map(|(side, lengths)| {
-        let lengths = lengths.into_iter();
-        let means = lengths.map(|(length, sizes)| (length, mean(sizes)));
-        (side, means.collect())
-    });
-    Ok(means.collect())
+    let means = sizes.into_iter();
+    Ok(means.map(|(of, sizes)| (of, mean(sizes))).collect())
 }
 
 /// The code in an answer, which must hold this text.

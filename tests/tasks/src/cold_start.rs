@@ -108,8 +108,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     }
     let progress = &experiment.session.progress;
     progress.part("the same answers?");
-    let of: Vec<&Subject> = subjects.iter().collect();
-    gates::on_stages(lab.workspace, &of, &lab.database_url, same_probes).await?;
+    gates::on_stages(lab.workspace, &subjects, &lab.database_url, same_probes).await?;
     progress.part("one start of each, not counted: the files come into the cache");
     for starter in starters.iter().chain([&floor]) {
         starter.once(&hyperfine, lab.scratch()).await?;

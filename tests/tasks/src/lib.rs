@@ -191,18 +191,15 @@ pub async fn measure(
         Few | Own => DataSet::Small,
     };
     let lab = Lab::open(workspace, data_set, usual).await?;
-    match task.data {
-        Records | Few => {
-            let url = &lab.database_url;
-            lab.is_worth_a_release(asked.target, task.first, url)
-                .await?;
-        }
-        Own => {
-            let own = RunDatabase::empty(&lab.server).await?;
-            lab.is_worth_a_release(asked.target, task.first, own.url())
-                .await?;
-            own.remove().await?;
-        }
+    let own = match task.data {
+        Records | Few => None,
+        Own => Some(RunDatabase::empty(&lab.server).await?),
+    };
+    let url = own.as_ref().map_or(&*lab.database_url, RunDatabase::url);
+    lab.is_worth_a_release(asked.target, task.first, url)
+        .await?;
+    if let Some(own) = own {
+        own.remove().await?;
     }
     println!("release builds come first; the first time they take minutes");
     (task.run)(&lab, asked).await

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::tables::stall::{self, Stall, Stalled};
 use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::Service;
 use workshop_measure::protocol::block::{Loads, Observed};
@@ -17,10 +16,13 @@ use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics::of;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
+use workshop_measure::tables::{see_it_yourself, statuses};
 use workshop_measure::tools::oha::{Load, Order};
 use workshop_measure::tools::recording::Request;
+use workshop_results::figures::{figure, interval};
 use workshop_results::file::{Better, BlockRecord, Comparison, ResultFile};
 use workshop_results::metrics::{self, SLOW, SLOW_MS, UNCORRECTED};
+use workshop_results::shown::{self, Chart, Column, Drawing, Panel, Table};
 use workshop_results::statistics::quantile;
 
 /// How long the database stands still.
@@ -65,36 +67,18 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         proxy: &proxy,
         path,
         rate,
+        seconds,
         keys: definitions.iter().map(|known| known.key.clone()).collect(),
         seen: BTreeMap::new(),
         command: String::new(),
     };
     let records = experiment.rounds(&subjects, &mut loads).await?;
-    let (sides, began_s) = (ids(&subjects), begins(seconds).as_secs_f64());
-    let pairs = pairs(&subjects);
-    experiment.judge(&definitions, &records, &pairs);
-    experiment.decide(P99, &sides);
+    experiment.judge(&definitions, &records, &pairs(&subjects));
+    experiment.decide(P99, &ids(&subjects));
     experiment.notes.extend(notes_on(seconds));
-    let stalled = sides.iter().filter_map(|side| {
-        let (statuses, course) = loads.seen.remove(side)?;
-        Some(Stalled {
-            side: side.clone(),
-            statuses,
-            p99: corrected_against_uncorrected(&records, side),
-            course,
-        })
-    });
-    let stalled = Stall {
-        sides: stalled.collect(),
-        command: loads.command,
-        rate,
-        seconds,
-        band: (began_s, began_s + STALL.as_secs_f64()),
-        moment_ms: MOMENT.as_secs_f64() * 1e3,
-    };
     let mut result = experiment.finish().await?;
-    result.tables.push(stall::counted_twice(&result, &stalled));
-    result.charts.push(stall::course(&result, &stalled));
+    result.tables.push(counted_twice(&result, &loads, &records));
+    result.charts.push(over_time(&result, &loads));
     Ok(result)
 }
 
@@ -124,6 +108,8 @@ struct WithAStall<'a> {
     proxy: &'a DatabaseProxy,
     path: String,
     rate: f64,
+    /// The length of each run.
+    seconds: f64,
     keys: Vec<String>,
     /// What a side answered in the runs that count, and the course of one of them.
     seen: BTreeMap<String, (BTreeMap<String, u64>, Course)>,
@@ -132,6 +118,17 @@ struct WithAStall<'a> {
 
 /// The slowest request of each moment, by both ways of counting; none where there was no request.
 type Course = [Vec<Option<f64>>; 2];
+
+impl WithAStall<'_> {
+    /// The sides of a result with what they answered, and their courses.
+    fn seen<'s>(
+        &'s self,
+        result: &'s ResultFile,
+    ) -> impl Iterator<Item = (&'s str, &'s (BTreeMap<String, u64>, Course))> {
+        let sides = result.sides.iter();
+        sides.filter_map(|side| Some((side.id.as_str(), self.seen.get(&side.id)?)))
+    }
+}
 
 #[async_trait(?Send)]
 impl Loads for WithAStall<'_> {
@@ -155,14 +152,14 @@ impl Loads for WithAStall<'_> {
             "{title}: open loop, {:.0} requests/s, and a stall",
             self.rate
         ));
-        let length = Duration::from_secs_f64(session.plan.open);
+        let length = Duration::from_secs_f64(self.seconds);
         let order = Order {
             connections: CONNECTIONS,
             ..session.order(&self.path, service, length, Load::Recorded(self.rate))
         };
         let (recorded, ()) = tokio::join!(
             session.oha.record(&order),
-            hold_back(self.proxy, begins(session.plan.open))
+            hold_back(self.proxy, begins(self.seconds))
         );
         let (run, requests) = recorded?;
         self.command = order
@@ -172,9 +169,7 @@ impl Loads for WithAStall<'_> {
             observed.invalid(&self.keys, &reason);
             return Ok(());
         }
-        for (key, value) in values(&requests) {
-            observed.value(key, Some(value));
-        }
+        observed.values.extend(values(&requests));
         let (statuses, seen) = self.seen.entry(subject.id().to_owned()).or_default();
         for (status, count) in run.statuses {
             *statuses.entry(status).or_default() += count;
@@ -250,6 +245,83 @@ fn corrected_against_uncorrected(blocks: &[BlockRecord], side: &str) -> Comparis
         .filter_map(|block| Some(block.values.get(P99)? / block.values.get(&uncorrected)?))
         .collect();
     metrics::compared("corrected", "uncorrected", &ratios, Better::Lower)
+}
+
+/// The percentiles by both ways of counting, side by side.
+fn counted_twice(result: &ResultFile, loads: &WithAStall<'_>, blocks: &[BlockRecord]) -> Table {
+    let ways = ["from sent", "from due"];
+    let columns = loads.seen(result);
+    let columns = columns.flat_map(|(side, _)| Column::grouped(&result.heading(side), ways));
+    let title = format!(
+        "A stall of {} s: the same requests counted from when they were sent and from when they were due",
+        figure(STALL.as_secs_f64())
+    );
+    let mut table = Table::new("counted-twice", title, columns.collect());
+    for metric in &result.metrics {
+        let Some(uncorrected) = result.metric(&format!("{}{UNCORRECTED}", metric.key)) else {
+            continue;
+        };
+        let of_side = |side: &str| [uncorrected, metric].map(|of| of.value(side).into());
+        let cells = loads.seen(result).flat_map(|(side, _)| of_side(side));
+        table.row(metric.heading(), cells.collect());
+    }
+    let findings = loads.seen(result);
+    table.notes = findings
+        .map(|(side, _)| {
+            finding(
+                &result.heading(side),
+                &corrected_against_uncorrected(blocks, side),
+            )
+        })
+        .collect();
+    let answers = loads.seen(result).map(|(side, (counts, _))| {
+        let label = result.heading(side);
+        format!("{label}, answers by status: {}", statuses(counts))
+    });
+    table.notes.extend(answers);
+    table.notes.push(see_it_yourself(&loads.command));
+    table
+}
+
+/// What the correction makes of a side's p99.
+fn finding(label: &str, p99: &Comparison) -> String {
+    match p99.ratio.zip(interval(p99.low, p99.high)) {
+        Some((ratio, interval)) => format!(
+            "{label}: the corrected p99 is {} times the uncorrected one of the same runs (95 % interval {interval})",
+            figure(ratio)
+        ),
+        None => format!(
+            "{label}: no ratio of the two p99: {}",
+            p99.reason.as_deref().unwrap_or("unknown")
+        ),
+    }
+}
+
+/// One run of each side over time, a panel for each way of counting.
+fn over_time(result: &ResultFile, loads: &WithAStall<'_>) -> Chart {
+    let panels = loads.seen(result).flat_map(|(side, (_, course))| {
+        let label = result.heading(side);
+        let ways = [("sent", true), ("due", false)].into_iter();
+        ways.zip(course).map(move |((when, faint), moments)| Panel {
+            name: format!("{label}, from when it was {when}"),
+            faint,
+            moments: moments.clone(),
+        })
+    });
+    let began_s = begins(loads.seconds).as_secs_f64();
+    Chart {
+        id: "course".to_owned(),
+        title: format!(
+            "The slowest request of each {} ms in one run at {} requests per second. The database stands still in the gray stretch. Where there is no bar, no request was sent.",
+            figure(MOMENT.as_secs_f64() * 1e3),
+            figure(loads.rate)
+        ),
+        drawing: Drawing::Course(shown::Course {
+            seconds: loads.seconds,
+            band: (began_s, began_s + STALL.as_secs_f64()),
+            panels: panels.collect(),
+        }),
+    }
 }
 
 #[cfg(test)]

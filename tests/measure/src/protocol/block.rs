@@ -136,18 +136,16 @@ pub fn start<'f>(
         let record = || format!("/read/{}", ids::of(session.data_set).first);
         let path = subject.first_path.clone().unwrap_or_else(record);
         let limit = subject.launch.limits.start;
-        for attempt in 1.. {
+        let mut attempt = 1;
+        loop {
             let (mut service, took) = spawn(session, subject, &settings, &path).await?;
             if let Some(start_up) = took {
                 let cpu = session.kernel.cpu(&session.kernel.pids(&service));
-                let front = match &subject.front {
-                    Some(launch) => Some(
-                        launch
-                            .start(session.workspace, &settings, &mut service)
-                            .await?,
-                    ),
-                    None => None,
-                };
+                let mut front = None;
+                if let Some(launch) = &subject.front {
+                    let started = launch.start(session.workspace, &settings, &mut service);
+                    front = Some(started.await?);
+                }
                 return Ok(Started {
                     pids: session.kernel.pids(&service),
                     service,
@@ -168,8 +166,8 @@ pub fn start<'f>(
                 .next(format!("just check {}", subject.id()))
                 .into());
             }
+            attempt += 1;
         }
-        unreachable!("the last attempt returns")
     })
 }
 

@@ -48,8 +48,6 @@ pub struct Experiment<'a> {
     pub notes: Vec<String>,
     /// Why the whole may not be believed.
     pub invalid: Vec<String>,
-    /// Database round trips per read, by side.
-    pub round_trips: BTreeMap<String, f64>,
     /// The shared rates: percent of the slower side's saturation, requests per second.
     pub rates: Vec<(u32, f64)>,
     /// The load's connections.
@@ -105,7 +103,6 @@ impl<'a> Experiment<'a> {
             subjects,
             metrics: Vec::new(),
             invalid: Vec::new(),
-            round_trips: BTreeMap::new(),
             rates: Vec::new(),
             connections: CONNECTIONS,
             records: Vec::new(),
@@ -154,18 +151,25 @@ impl<'a> Experiment<'a> {
                 .progress
                 .part("the same work? 200 records, failures, round trips");
             let (url, set) = (&self.lab.database_url, self.lab.seeded.set);
-            let subjects: Vec<&Subject> = self.subjects.iter().collect();
-            let same = gates::same_work(self.lab.workspace, &subjects, url, set).await?;
+            let same = gates::same_work(self.lab.workspace, &self.subjects, url, set).await?;
             for subject in &mut self.subjects {
                 let round_trips = same.round_trips.get(subject.id()).copied();
                 subject
                     .constants
                     .extend(round_trips.map(|count| (ROUND_TRIPS.to_owned(), count)));
             }
-            self.round_trips.extend(same.round_trips);
             self.notes.extend(same.declared);
             Ok(())
         })
+    }
+
+    /// Database round trips per read, by side, where they were counted.
+    pub fn round_trips(&self) -> BTreeMap<String, f64> {
+        let counted = |subject: &Subject| {
+            let count = subject.constants.get(ROUND_TRIPS).copied();
+            Some((subject.id().to_owned(), count?))
+        };
+        self.subjects.iter().filter_map(counted).collect()
     }
 
     /// Finds the shared rates: percentages of the slower side's saturation.
@@ -300,11 +304,11 @@ impl<'a> Experiment<'a> {
                 |known: &&Definition| known.key == metric.key && known.kind == Kind::Varying;
             let varies = definitions.iter().find(varies).is_some();
             if self.asked.mode == Mode::Quick && varies {
-                let values = metric.values.clone();
-                metric
-                    .comparisons
-                    .iter_mut()
-                    .for_each(|pair| without_verdict(pair, &values));
+                let mut comparisons = std::mem::take(&mut metric.comparisons);
+                for pair in &mut comparisons {
+                    without_verdict(pair, metric);
+                }
+                metric.comparisons = comparisons;
             }
         }
         // In the order of the definitions, whichever way they were measured.
@@ -407,7 +411,7 @@ impl<'a> Experiment<'a> {
             }
             let mut manifest = self.lab.manifest(&self.subjects);
             manifest.connections = self.connections;
-            manifest.round_trips = self.round_trips;
+            manifest.round_trips = self.round_trips();
             let rates = self.rates.iter();
             manifest.rates = rates
                 .map(|(percent, rate)| (percent.to_string(), *rate))
@@ -482,13 +486,8 @@ pub fn ids(subjects: &[Subject]) -> Vec<String> {
 }
 
 /// A ratio of a few values, and no claim.
-fn without_verdict(pair: &mut Comparison, values: &[workshop_results::file::SideValue]) {
-    let value = |id: &str| {
-        values
-            .iter()
-            .find(|value| value.side == id)
-            .map(|value| value.value)
-    };
+fn without_verdict(pair: &mut Comparison, metric: &Metric) {
+    let value = |side: &str| metric.value(side).map(|value| value.value);
     let ratio = value(&pair.side)
         .zip(value(&pair.against))
         .map(|(side, against)| side / against);
@@ -507,10 +506,9 @@ fn note_on_duets(offered: &[f64], blocks: usize, alone: bool) -> Option<String> 
     } else {
         figure(most)
     };
-    let who = if alone {
-        "the service".to_owned()
-    } else {
-        "both sides at the same time".to_owned()
+    let who = match alone {
+        true => "the service",
+        false => "both sides at the same time",
     };
     Some(format!(
         "CPU per request: {who} under {rate} requests/s, in {blocks} blocks of {} s",

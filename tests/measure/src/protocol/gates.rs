@@ -55,21 +55,21 @@ pub struct Stage {
 /// Compares the services with the first one, which is the oracle.
 pub async fn same_work(
     workspace: &Workspace,
-    subjects: &[&Subject],
+    subjects: &[Subject],
     database_url: &str,
     data_set: DataSet,
 ) -> anyhow::Result<SameWork> {
     let mut same = SameWork::default();
     let (oracle, others) = subjects.split_at(subjects.len().min(1));
     // One by itself is compared with nothing, but what it does is counted.
-    let casts: Vec<&[&Subject]> = match others {
+    let casts: Vec<&[Subject]> = match others {
         [] => vec![others],
         others => others.chunks(AT_ONCE - 1).collect(),
     };
     for cast in casts {
-        let cast = [oracle, cast].concat();
+        let cast = oracle.iter().chain(cast);
         let judge = async |stages: &[Stage]| judge(stages, data_set, &mut same).await;
-        on_stages(workspace, &cast, database_url, judge).await?;
+        on_stages(workspace, cast, database_url, judge).await?;
     }
     same.declared.sort();
     same.declared.dedup();
@@ -81,7 +81,7 @@ pub async fn same_work(
 /// Starts the services, each behind a proxy of its own, and stops them whatever comes of it.
 pub async fn on_stages<T>(
     workspace: &Workspace,
-    subjects: &[&Subject],
+    subjects: impl IntoIterator<Item = &Subject>,
     database_url: &str,
     judge: impl AsyncFnOnce(&[Stage]) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
@@ -153,7 +153,7 @@ async fn judge(stages: &[Stage], data_set: DataSet, same: &mut SameWork) -> anyh
 }
 
 /// A service answers before its pool has connections; what is compared comes after that.
-pub async fn await_200(client: &Client, id: &str, path: &str) -> Result<(), String> {
+pub async fn await_200(client: &Client, path: &str) -> Result<(), String> {
     let ask = async || match client.get(path).await {
         Ok(answer) if answer.status() == 200 => Ok(()),
         Ok(answer) => Err(format!("status {}", answer.status())),
@@ -162,7 +162,7 @@ pub async fn await_200(client: &Client, id: &str, path: &str) -> Result<(), Stri
     let last = wait::last_within(READY_LIMIT, ask, Result::is_ok).await;
     last.map_err(|said| {
         let limit = READY_LIMIT.as_secs();
-        format!("{id} has not answered GET {path} with 200 within {limit} s: {said}")
+        format!("has not answered GET {path} with 200 within {limit} s: {said}")
     })
 }
 
@@ -186,11 +186,11 @@ pub async fn same_answers(stages: &[Stage], path: &str) -> anyhow::Result<()> {
     for (stage, answer) in stages.iter().zip(&answers) {
         if answer.status() != oracle.status() || answer.body() != oracle.body() {
             let (first, id) = (&stages[0].id, &stage.id);
-            return Err(stage.is_wrong(format!(
-                "they do not do the same work: to {path}, {first} answered {}, but {id} answered {}",
-                shown(oracle),
-                shown(answer)
-            )));
+            let (oracle, answer) = (shown(oracle), shown(answer));
+            let reason = format!(
+                "they do not do the same work: to {path}, {first} answered {oracle}, but {id} answered {answer}"
+            );
+            return Err(not_the_same(id, reason));
         }
     }
     Ok(())
@@ -203,14 +203,15 @@ fn shown(answer: &Answer) -> String {
 }
 
 impl Stage {
-    fn is_wrong(&self, reason: impl Display) -> anyhow::Error {
-        not_the_same(&self.id, reason)
+    /// What it does that the others don't, as an error for people.
+    fn is_wrong(&self, does: impl Display) -> anyhow::Error {
+        not_the_same(&self.id, format!("{} {does}", self.id))
     }
 
     fn answered(&self, answer: Result<Answer, Failure>, path: &str) -> anyhow::Result<Answer> {
         answer.map_err(|failure| {
-            let (id, said) = (&self.id, failure.actual);
-            self.is_wrong(format!("{id} did not answer {path}: {said}"))
+            let said = failure.actual;
+            self.is_wrong(format!("did not answer {path}: {said}"))
         })
     }
 
@@ -222,16 +223,13 @@ impl Stage {
         let path = format!("/read/{id}");
         match self.get(&path).await?.status() {
             200 => Ok(()),
-            other => Err(self.is_wrong(format!(
-                "{} answered status {other} to {path}, not 200",
-                self.id
-            ))),
+            other => Err(self.is_wrong(format!("answered status {other} to {path}, not 200"))),
         }
     }
 
     /// Waits until the service answers this path with 200.
     pub async fn is_ready(&self, path: &str) -> anyhow::Result<()> {
-        let answered = await_200(&self.client, &self.id, path).await;
+        let answered = await_200(&self.client, path).await;
         answered.map_err(|reason| self.is_wrong(reason))
     }
 
@@ -245,10 +243,7 @@ impl Stage {
                 "{} does not check the key yet (exercise {KEYS_FROM} adds that), so it does a little less work",
                 self.id
             ))),
-            other => Err(self.is_wrong(format!(
-                "{} answered {other} without a key, not 401",
-                self.id
-            ))),
+            other => Err(self.is_wrong(format!("answered {other} without a key, not 401"))),
         }
     }
 
@@ -263,8 +258,7 @@ impl Stage {
         let per_read = (self.proxy.round_trips() - before) as f64 / count as f64;
         if per_read < 0.99 {
             return Err(self.is_wrong(format!(
-                "{} made {per_read:.2} round trips to the database per read: it answers from somewhere else",
-                self.id
+                "made {per_read:.2} round trips to the database per read: it answers from somewhere else"
             )));
         }
         Ok(per_read)
@@ -278,17 +272,14 @@ impl Stage {
         for answer in join_all(reads).await {
             let status = answer?.status();
             if status != 200 {
-                let id = &self.id;
-                return Err(self.is_wrong(format!(
-                    "{id} answered {status} when {BURST} reads came at once"
-                )));
+                let does = format!("answered {status} when {BURST} reads came at once");
+                return Err(self.is_wrong(does));
             }
         }
         let most = self.proxy.most_open();
         if most > usize::from(POOL_SIZE) {
             return Err(self.is_wrong(format!(
-                "{} opened {most} connections to the database; its pool was given {POOL_SIZE}",
-                self.id
+                "opened {most} connections to the database; its pool was given {POOL_SIZE}"
             )));
         }
         Ok(())

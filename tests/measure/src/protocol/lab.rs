@@ -151,17 +151,18 @@ impl<'a> Lab<'a> {
                 })?;
             let key = settings.api_keys.first().map(String::as_str);
             let client = Client::new(service.base_url(), key)?;
-            let answered = gates::await_200(&client, &target.to_string(), path).await;
+            let answered = gates::await_200(&client, path).await;
             drop(client);
             service.stop().await;
             answered.map_err(|reason| {
-                Trouble::new(format!("{target} isn't ready to be measured: {reason}"))
-                    .expected(format!(
-                        "200 from GET {path}; the release build would take minutes"
-                    ))
-                    .next(format!("just check {target}"))
-                    .failed()
-                    .into()
+                let expected = format!("200 from GET {path}; the release build would take minutes");
+                Trouble::new(format!(
+                    "{target} isn't ready to be measured: {target} {reason}"
+                ))
+                .expected(expected)
+                .next(format!("just check {target}"))
+                .failed()
+                .into()
             })
         })
     }

@@ -36,8 +36,7 @@ impl Steps {
     pub fn drawn(&self, result: &ResultFile) -> (Table, Chart) {
         let steps = self.steps(result);
         let measured = |name: &str, side: &str, step: &str| {
-            let metric = result.metric(&format!("{name}_at_{step}_{}", self.unit))?;
-            Some(metric.value(side)?.value)
+            result.value(&format!("{name}_at_{step}_{}", self.unit), side)
         };
         let headings = self.columns.iter();
         let headings = headings.map(|(_, heading)| Column::from(heading.as_str()));

@@ -90,11 +90,6 @@ impl Crowd {
         })
     }
 
-    /// Its process.
-    pub fn pid(&self) -> Option<u32> {
-        self.child.id()
-    }
-
     /// Has an order carried out.
     pub async fn order(&mut self, order: Order) -> anyhow::Result<Report> {
         let line = serde_json::to_string(&order)? + "\n";
@@ -106,7 +101,7 @@ impl Crowd {
 
     /// The CPU time of the process so far.
     pub fn cpu(&self) -> Option<Duration> {
-        process::cpu(&[self.pid()?])
+        process::cpu(&[self.child.id()?])
     }
 }
 

@@ -64,10 +64,7 @@ fn parse_tps(text: &str) -> Option<f64> {
 
 /// The connection of a URL as the variables that PostgreSQL's programs read.
 fn connection_environment(database_url: &str) -> anyhow::Result<Vec<(&'static str, String)>> {
-    // The URL is not shown in an error: it holds a password.
-    let url = Url::parse(database_url)
-        .ok()
-        .context("the database URL is not a URL")?;
+    let url = parsed(database_url)?;
     Ok(vec![
         ("PGHOST", url.host_str().unwrap_or("127.0.0.1").to_owned()),
         ("PGPORT", url.port().unwrap_or(5432).to_string()),
@@ -76,11 +73,18 @@ fn connection_environment(database_url: &str) -> anyhow::Result<Vec<(&'static st
             "PGPASSWORD",
             percent_decoded(url.password().unwrap_or_default()),
         ),
-        (
-            "PGDATABASE",
-            percent_decoded(url.path().trim_start_matches('/')),
-        ),
+        ("PGDATABASE", database_of(&url)),
     ])
+}
+
+fn parsed(database_url: &str) -> anyhow::Result<Url> {
+    // The URL is not shown in an error: it holds a password.
+    let url = Url::parse(database_url).ok();
+    url.context("the database URL is not a URL")
+}
+
+fn database_of(url: &Url) -> String {
+    percent_decoded(url.path().trim_start_matches('/'))
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -97,13 +101,9 @@ pub struct Watch {
 impl Watch {
     /// Over this connection, which is to the database that has the server's statistics.
     pub fn of(connection: PgConnection, database_url: &str) -> anyhow::Result<Watch> {
-        let url = Url::parse(database_url)
-            .ok()
-            .context("the database URL is not a URL")?;
-        let database = percent_decoded(url.path().trim_start_matches('/'));
         Ok(Watch {
             connection,
-            database,
+            database: database_of(&parsed(database_url)?),
         })
     }
 

@@ -61,12 +61,11 @@ pub async fn open(experiment: &mut Experiment<'_>) -> anyhow::Result<BTreeMap<St
         }
         let in_files = book::is_in_files(subject);
         let judge = async |stages: &[Stage]| Book::of(&stages[0], &book).judge(in_files).await;
-        let of = [&*subject];
-        let judged = gates::on_stages(lab.workspace, &of, database.url(), judge).await?;
-        if let Some(count) = judged.round_trips {
-            experiment.round_trips.insert(id.clone(), count);
-            subject.constants.insert(ROUND_TRIPS.to_owned(), count);
-        }
+        let judged = gates::on_stages(lab.workspace, [&*subject], database.url(), judge).await?;
+        let round_trips = judged.round_trips;
+        subject
+            .constants
+            .extend(round_trips.map(|count| (ROUND_TRIPS.to_owned(), count)));
         let file = |name: &str, text: &str| kept(lab.scratch(), &format!("{id}-{name}"), text);
         let site = Site {
             card: file("contact.vcf", &book::changed_card())?,

@@ -17,10 +17,7 @@ const PYTHON: &str = "python-contacts";
 
 /// The response times of reading one contact, by percentile: a steep end is a wide spread.
 pub fn spread(result: &ResultFile) -> Chart {
-    let value = |name: &str, side: &str| {
-        let metric = result.metric(&format!("{name}_read_one"))?;
-        Some(metric.value(side)?.value)
-    };
+    let value = |name: &str, side: &str| result.value(&format!("{name}_read_one"), side);
     let line = |side: &str| {
         let points = PERCENTILES[..CHARTED].iter();
         points

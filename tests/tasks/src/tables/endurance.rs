@@ -73,7 +73,8 @@ fn cells(chunks: &[&Chunk], settles: u64, invalid: bool) -> Option<Vec<Cell>> {
     let memory = |chunk: &Chunk| -> Cell { chunk.pss_kb.map(megabytes).into() };
     let counted =
         |number: Option<usize>| number.map_or(Cell::Empty, |number| Cell::Count(number as u64));
-    let judged = growth::judge(&segments(chunks), settles as f64);
+    let segments = segments(chunks);
+    let judged = growth::judge(&segments, settles as f64);
     let slope = judged.slope.map_or(Cell::Empty, |slope| Cell::Range {
         value: slope.mean,
         least: slope.low,
@@ -97,15 +98,8 @@ fn cells(chunks: &[&Chunk], settles: u64, invalid: bool) -> Option<Vec<Cell>> {
         counted(last.threads),
         p99(&chunks[..tenth]),
         p99(&chunks[chunks.len() - tenth..]),
-        Cell::Count(u64::from(processes(chunks))),
+        Cell::Count(segments.len() as u64),
     ])
-}
-
-/// How many processes have answered these chunks.
-fn processes(chunks: &[&Chunk]) -> u32 {
-    let mut segments: Vec<u32> = chunks.iter().map(|chunk| chunk.segment).collect();
-    segments.dedup();
-    segments.len() as u32
 }
 
 /// The memory of each process, by what it had served.

@@ -20,11 +20,6 @@ pub fn tables(result: &ResultFile, form: &Form, said: &[String]) -> Vec<Table> {
     tables
 }
 
-/// The value of a side's metric.
-fn value(result: &ResultFile, key: &str, side: &str) -> Option<f64> {
-    Some(result.metric(key)?.value(side)?.value)
-}
-
 fn has_energy(result: &ResultFile) -> bool {
     let metric = |(end, _): &(&str, &str)| result.metric(&format!("energy_{end}"));
     let mut metrics = LOADS.iter().filter_map(metric);
@@ -57,7 +52,7 @@ fn per_million(result: &ResultFile, said: &[String]) -> Table {
         for side in &result.sides {
             let cells = names
                 .iter()
-                .map(|(name, ..)| Cell::from(value(result, &format!("{name}_{end}"), &side.id)));
+                .map(|(name, ..)| Cell::from(result.value(&format!("{name}_{end}"), &side.id)));
             table.row(format!("{load}: {}", side.label), cells.collect());
         }
     }
@@ -75,13 +70,7 @@ fn per_million(result: &ResultFile, said: &[String]) -> Table {
 /// Servers for the reader's own load.
 fn servers(result: &ResultFile, form: &Form) -> Table {
     let first = result.sides.first().map_or("", |side| side.id.as_str());
-    let group = |name: &str| {
-        let name = name.to_owned();
-        ["servers", "rounded up", "function"].map(|heading| Column {
-            group: name.clone(),
-            heading: heading.to_owned(),
-        })
-    };
+    let group = |name: &str| Column::grouped(name, ["servers", "rounded up", "function"]);
     let columns = [group("All on each server"), group("The service alone")];
     let mut table = Table::new(
         "servers",
@@ -94,8 +83,8 @@ fn servers(result: &ResultFile, form: &Form) -> Table {
     );
     let cores = process::cores() as f64;
     for side in &result.sides {
-        let whole = value(result, "throughput", &side.id);
-        let seconds = |id: &str| Some(value(result, "cpu_saturated", id)? / REQUESTS);
+        let whole = result.value("throughput", &side.id);
+        let seconds = |id: &str| Some(result.value("cpu_saturated", id)? / REQUESTS);
         let alone = seconds(&side.id).map(|seconds| cores / seconds);
         let needed = |capacity: f64| cost::servers(form.rate, capacity, form.headroom);
         let count = |capacity: Option<f64>| match capacity.map(needed) {
@@ -147,14 +136,16 @@ fn carbon(result: &ResultFile, form: &Form) -> Option<Table> {
         Column::list(headings),
     );
     for side in &result.sides {
-        let Some(capacity) = value(result, "throughput", &side.id) else {
+        let Some(capacity) = result.value("throughput", &side.id) else {
             continue;
         };
         let servers = cost::servers(form.rate, capacity, form.headroom).ceil();
         // Millijoules per request are kilojoules per million.
-        let requests = value(result, &format!("energy_{EVERYDAY}"), &side.id)
+        let requests = result
+            .value(&format!("energy_{EVERYDAY}"), &side.id)
             .map(|energy| cost::grams(energy * 1e3, form.intensity));
-        let idle = value(result, "power_idle", &side.id)
+        let idle = result
+            .value("power_idle", &side.id)
             .map(|watts| cost::grams(cost::joules_of(servers, watts, form.rate), form.intensity));
         let hardware = form
             .hardware

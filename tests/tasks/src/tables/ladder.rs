@@ -25,12 +25,9 @@ pub fn best(result: &ResultFile, tiers: &[Subject]) -> Table {
         ("The service stays in Kotlin", stays),
         ("All tiers", tiers.iter().collect()),
     ];
-    let columns = groups.iter().flat_map(|(group, _)| {
-        ["best", "÷ tier 0"].map(|heading| Column {
-            group: (*group).to_owned(),
-            heading: heading.to_owned(),
-        })
-    });
+    let columns = groups
+        .iter()
+        .flat_map(|(group, _)| Column::grouped(group, ["best", "÷ tier 0"]));
     let mut table = Table::new("best", "The best tier by each figure", columns.collect());
     table.by_name_only = true;
     for metric in BEST.iter().filter_map(|key| result.metric(key)) {

@@ -6,4 +6,3 @@ pub mod endurance;
 pub mod energy;
 pub mod ladder;
 pub mod pool;
-pub mod stall;

@@ -47,14 +47,11 @@ pub fn drawn(
     let sides = result.sides.iter().filter(|side| sides.contains(&side.id));
     let sides: Vec<&Side> = sides.collect();
     let measured = |key: &str, side: &Side, size: u16| {
-        let metric = result.metric(&format!("{key}{}", pool_end(size)))?;
-        Some(metric.value(&side.id)?.value)
+        result.value(&format!("{key}{}", pool_end(size)), &side.id)
     };
     let columns = sides.iter().flat_map(|side| {
-        ["requests/s", "p99 (ms)", "opened"].map(|heading| Column {
-            group: side.language.to_string(),
-            heading: heading.to_owned(),
-        })
+        let headings = ["requests/s", "p99 (ms)", "opened"];
+        Column::grouped(&side.language.to_string(), headings)
     });
     let title = format!(
         "{} connections of load on pools of several sizes; pgbench with as many clients, without a service",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::file::{CALIBRATION, ResultFile};
 use crate::report::{heading, place, result_files, unreadable};
-use crate::shown::{Cell, Chart, Column, Drawing, RatioRow, Table};
+use crate::shown::{Cell, Chart, Column, Drawing, Table, unique};
 use crate::view::{self, Item, Whose};
 use crate::write::{escape, html};
 use workshop_base::exercise::Catalogue;
@@ -63,10 +63,9 @@ impl Board {
         match ResultFile::read(path) {
             Ok(result) if result.task == CALIBRATION => {}
             Ok(result) => match unfit(&result) {
-                Some(why) => {
-                    let file = files::shown(&here, path);
-                    self.left_out.push(format!("{file} {why}."));
-                }
+                Some(why) => self
+                    .left_out
+                    .push(format!("{} {why}.", files::shown(&here, path))),
                 None => self.measured.push((label(name, &result), result)),
             },
             Err(error) => self.left_out.push(unreadable(&here, path, &error)),
@@ -104,15 +103,12 @@ impl Board {
     fn machines(&self) -> Item {
         let mut machines: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (name, result) in &self.measured {
-            let of_this = machines.entry(name).or_default();
-            if !of_this.contains(&result.machine.as_str()) {
-                of_this.push(&result.machine);
-            }
+            machines.entry(name).or_default().push(&result.machine);
         }
         let mut table = Table::new("machines", "", Column::list(["Machine"]));
         table.corner = "Who".to_owned();
         for (name, machines) in machines {
-            table.row(name, vec![Cell::text(machines.join("; "))]);
+            table.row(name, vec![Cell::text(unique(machines).join("; "))]);
         }
         Item::Table(table)
     }
@@ -148,33 +144,22 @@ fn label(name: &str, result: &ResultFile) -> String {
 /// Why a result cannot be compared with the others.
 fn unfit(result: &ResultFile) -> Option<String> {
     let current = env!("CARGO_PKG_VERSION");
-    match result.manifest.versions.get("course") {
-        Some(version) if version == current => {}
+    Some(match result.manifest.versions.get("course") {
+        Some(version) if version == current => format!("is invalid: {}", result.invalid.first()?),
         Some(version) => {
-            return Some(format!(
-                "was measured by version {version} of the course, and this is {current}"
-            ));
+            format!("was measured by version {version} of the course, and this is {current}")
         }
-        None => {
-            return Some(format!(
-                "was measured before version {current} of the course"
-            ));
-        }
-    }
-    let reason = result.invalid.first()?;
-    Some(format!("is invalid: {reason}"))
+        None => format!("was measured before version {current} of the course"),
+    })
 }
 
 /// Everybody's ratios on one axis, and under which conditions they were taken; nothing where nothing was compared.
 fn of_one_exercise(measured: &[Measured]) -> Vec<Item> {
     let files = measured.iter().map(|(name, result)| Whose { name, result });
     let files: Vec<Whose<'_>> = files.collect();
-    let mut rows = view::ratio_rows(&files);
+    let rows = view::ratio_rows(&files, true);
     if rows.is_empty() {
         return Vec::new();
-    }
-    for row in &mut rows {
-        row.predicted = Some(predictions(row, &files));
     }
     let conditions = files
         .iter()
@@ -189,21 +174,6 @@ fn of_one_exercise(measured: &[Measured]) -> Vec<Item> {
         }),
         Item::Folded(taken.clone(), vec![Item::List(taken, conditions.collect())]),
     ]
-}
-
-/// What people had predicted of this metric.
-fn predictions(row: &RatioRow, files: &[Whose<'_>]) -> BTreeMap<String, f64> {
-    let predicted = files.iter().filter_map(|whose| {
-        let result = whose.result;
-        let metric = result
-            .metrics
-            .iter()
-            .find(|metric| metric.name == row.name)?;
-        let mut judged = result.predictions.iter();
-        let judged = judged.find(|judged| judged.key == metric.key)?;
-        Some((whose.name.to_owned(), judged.predicted))
-    });
-    predicted.collect()
 }
 
 fn section(heading: &str, items: &[Item]) -> String {

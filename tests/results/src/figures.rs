@@ -35,29 +35,19 @@ pub fn interval(low: Option<f64>, high: Option<f64>) -> Option<String> {
 }
 
 fn grouped(number: &str) -> String {
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let digits = whole.trim_start_matches('-').len();
-    let mut text = String::from(if whole.starts_with('-') { "-" } else { "" });
-    for (place, digit) in whole.trim_start_matches('-').chars().enumerate() {
-        if place > 0 && (digits - place).is_multiple_of(3) {
-            text.push(THIN);
-        }
-        text.push(digit);
-    }
-    if !fraction.is_empty() {
-        text.push('.');
-        text.push_str(fraction);
+    let mut text = number.to_owned();
+    let first = usize::from(number.starts_with('-'));
+    let mut place = number.find('.').unwrap_or(number.len());
+    while place > first + 3 {
+        place -= 3;
+        text.insert(place, THIN);
     }
     text
 }
 
 /// The label of a tick on an axis: `0.02`, `5`, `1000`.
 pub fn tick_label(tick: f64) -> String {
-    let decimals = if tick < 1.0 {
-        (-tick.log10() - 1e-9).ceil().max(0.0) as usize
-    } else {
-        0
-    };
+    let decimals = (-tick.log10() - 1e-9).ceil().max(0.0) as usize;
     format!("{tick:.decimals$}")
 }
 

@@ -147,6 +147,14 @@ pub struct ResultFile {
     pub charts: Vec<Chart>,
 }
 
+impl BlockRecord {
+    /// The value of a metric that this block may speak for.
+    pub fn valid(&self, key: &str) -> Option<f64> {
+        let is_invalid = self.invalid.contains_key(key);
+        self.values.get(key).copied().filter(|_| !is_invalid)
+    }
+}
+
 impl Metric {
     /// The value of a side.
     pub fn value(&self, side: &str) -> Option<&SideValue> {
@@ -155,11 +163,10 @@ impl Metric {
 
     /// The best of these values.
     pub fn best<'a>(&self, values: impl Iterator<Item = &'a SideValue>) -> Option<&'a SideValue> {
+        let by_value = |one: &&SideValue, other: &&SideValue| one.value.total_cmp(&other.value);
         match self.better {
-            Better::Higher => values.max_by(|one, other| one.value.total_cmp(&other.value)),
-            Better::Lower | Better::Less => {
-                values.min_by(|one, other| one.value.total_cmp(&other.value))
-            }
+            Better::Higher => values.max_by(by_value),
+            Better::Lower | Better::Less => values.min_by(by_value),
         }
     }
 
@@ -206,11 +213,8 @@ impl ResultFile {
                 Err(error) => format!("{shown} does not follow schema {SCHEMA}: {error}"),
             },
             Some(version) => {
-                let age = if version < u64::from(SCHEMA) {
-                    "an older"
-                } else {
-                    "a newer"
-                };
+                let is_older = version < u64::from(SCHEMA);
+                let age = if is_older { "an older" } else { "a newer" };
                 format!("{shown} was written by {age} version of the course (schema {version})")
             }
             None => format!("{shown} is not a result file"),
@@ -281,22 +285,15 @@ impl ResultFile {
 
     /// The side that is the target; where no side has its name, the first in Rust.
     pub fn asked_for(&self) -> Option<&Side> {
-        let mut rust = self.sides_in(Language::Rust);
-        let target = self
-            .sides_in(Language::Rust)
-            .find(|side| side.id == self.target);
-        target.or_else(|| rust.next())
+        let rust = || self.sides_in(Language::Rust);
+        let target = rust().find(|side| side.id == self.target);
+        target.or_else(|| rust().next())
     }
 }
 
 /// The command that writes this file again: a result is named after its target.
 pub fn again(path: &Path) -> String {
-    match path
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .as_ref()
-    {
+    match &*path.file_stem().unwrap_or_default().to_string_lossy() {
         CALIBRATION => "just calibrate".to_owned(),
         target => format!("just measure {target}"),
     }

@@ -80,16 +80,9 @@ fn cells(question: &Question, row: &Row, results: &[ResultFile]) -> Vec<Cell> {
             Cell::text(format!("not measured yet: just measure {first}")),
         ];
     };
-    let (side, against) = (
-        result.label(&comparison.side),
-        result.label(&comparison.against),
-    );
-    let ratio = claim(result, Some(&comparison).into());
-    let verdict = match &ratio {
-        Cell::Ratio(ratio) => ratio.verdict,
-        _ => comparison.verdict,
-    };
-    let speaks_for = match verdict {
+    let [side, against] = [&comparison.side, &comparison.against].map(|id| result.label(id));
+    let ratio = claim(result, (&comparison).into());
+    let speaks_for = match ratio.verdict {
         _ if comparison.side == comparison.against => {
             format!("{}: no set-up was better", question.otherwise)
         }
@@ -103,7 +96,7 @@ fn cells(question: &Question, row: &Row, results: &[ResultFile]) -> Vec<Cell> {
         ),
     };
     vec![
-        ratio,
+        Cell::Ratio(ratio),
         Cell::text(speaks_for),
         Cell::text(format!("{side} ÷ {against}")),
         Cell::text(&result.target),
@@ -140,10 +133,9 @@ fn tuned(result: &ResultFile, metric: &Metric) -> Option<Comparison> {
     kotlin.next()?;
     let best = &result.kotlin(metric)?.side;
     let value = |round: usize, side: &str| {
-        let mut of_round = result.blocks.iter().filter(|block| {
-            block.round == round && block.side == side && !block.invalid.contains_key(&metric.key)
-        });
-        of_round.find_map(|block| block.values.get(&metric.key).copied())
+        let blocks = result.blocks.iter();
+        let mut of_round = blocks.filter(|block| block.round == round && block.side == side);
+        of_round.find_map(|block| block.valid(&metric.key))
     };
     let rounds = result.blocks.iter().map(|block| block.round).max()?;
     let ratios: Vec<f64> = (1..=rounds)

@@ -124,12 +124,10 @@ pub fn from_blocks(
 }
 
 fn side_value(definition: &Definition, side: &str, blocks: &[&BlockRecord]) -> Option<SideValue> {
-    let valid = blocks
+    let values = blocks
         .iter()
-        .filter(|block| !block.invalid.contains_key(&definition.key));
-    let values: Vec<f64> = valid
-        .filter_map(|block| block.values.get(&definition.key).copied())
-        .collect();
+        .filter_map(|block| block.valid(&definition.key));
+    let values: Vec<f64> = values.collect();
     let value = match definition.kind {
         Kind::MayBeZero if values.is_empty() => None,
         Kind::MayBeZero => Some(mean(values.iter().copied())),
@@ -162,14 +160,7 @@ fn compare(
             let reason = block.invalid.get(key)?;
             Some(format!("round {}, {}: {reason}", block.round, block.side))
         }));
-        let value = |block: &BlockRecord| {
-            let valid = !block.invalid.contains_key(key);
-            block
-                .values
-                .get(key)
-                .copied()
-                .filter(|value| valid && *value > 0.0)
-        };
+        let value = |block: &BlockRecord| block.valid(key).filter(|value| *value > 0.0);
         ratios.extend(value(one).zip(value(other)).map(|(one, other)| one / other));
     }
     let counted = ratios.len();
@@ -198,12 +189,8 @@ fn compare(
 
 /// One thing compared with another by the times that both take, round by round.
 pub fn compared_times(side: &str, times: &[f64], against: &str, others: &[f64]) -> Comparison {
-    let ratios: Vec<f64> = times
-        .iter()
-        .zip(others)
-        .map(|(time, other)| time / other)
-        .collect();
-    compared(side, against, &ratios, Better::Lower)
+    let ratios = times.iter().zip(others).map(|(time, other)| time / other);
+    compared(side, against, &ratios.collect::<Vec<_>>(), Better::Lower)
 }
 
 /// The smallest difference that counts, as a share. The layout of a program in memory alone moves it by a percent or two, and

@@ -36,10 +36,8 @@ pub struct Prediction {
 
 /// Where the reader writes predictions: `exercises/01-predict/predictions.toml`.
 pub fn path(workspace: &Workspace) -> anyhow::Result<PathBuf> {
-    Ok(Catalogue::read(workspace)?
-        .get(1)?
-        .starter(workspace)
-        .join("predictions.toml"))
+    let starter = Catalogue::read(workspace)?.get(1)?.starter(workspace);
+    Ok(starter.join("predictions.toml"))
 }
 
 /// Reads those predictions that are filled in with numbers; a `"?"` is none.

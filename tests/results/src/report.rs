@@ -35,16 +35,11 @@ pub struct Report {
 impl Report {
     /// In Markdown, with headings of the second level.
     pub fn markdown(&self) -> String {
-        let sections = self.sections.iter();
-        sections
-            .map(|(heading, items)| {
-                format!(
-                    "## {}\n\n{}",
-                    markdown::escaped(heading),
-                    markdown::write(items)
-                )
-            })
-            .collect()
+        let sections = self.sections.iter().map(|(heading, items)| {
+            let heading = markdown::escaped(heading);
+            format!("## {heading}\n\n{}", markdown::write(items))
+        });
+        sections.collect()
     }
 }
 
@@ -180,12 +175,7 @@ pub(crate) fn result_files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         return Ok(Vec::new());
     }
     let entries = fs::read_dir(folder).context("the results cannot be listed")?;
-    let is_result = |path: &PathBuf| {
-        let json = path
-            .extension()
-            .is_some_and(|extension| extension == "json");
-        json && path.is_file()
-    };
+    let is_result = |path: &PathBuf| path.extension() == Some("json".as_ref()) && path.is_file();
     let paths = entries.flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = paths.filter(is_result).collect();
     files.sort();
@@ -204,10 +194,9 @@ pub fn unreadable(workspace: &Workspace, path: &Path, error: &anyhow::Error) -> 
 
 fn predictions_made(workspace: &Workspace) -> anyhow::Result<usize> {
     let path = predictions::path(workspace)?;
-    Ok(if path.is_file() {
-        predictions::read(&path)?.len()
-    } else {
-        0
+    Ok(match path.is_file() {
+        true => predictions::read(&path)?.len(),
+        false => 0,
     })
 }
 
@@ -219,11 +208,8 @@ fn judged(own: &[ResultFile]) -> Vec<(&ResultFile, &JudgedPrediction)> {
     results.sort_by_key(|result| (result.task != "reads", place(result)));
     let judged = KEYS.iter().filter_map(|key| {
         results.iter().find_map(|result| {
-            let prediction = result
-                .predictions
-                .iter()
-                .find(|judged| judged.key == *key)?;
-            Some((*result, prediction))
+            let mut predictions = result.predictions.iter();
+            Some((*result, predictions.find(|judged| judged.key == *key)?))
         })
     });
     judged.collect()
@@ -233,23 +219,21 @@ fn score(made: usize, judged: &[(&ResultFile, &JudgedPrediction)]) -> String {
     if made == 0 && judged.is_empty() {
         return "You have written down no prediction. `just check exercise-1` says how.".to_owned();
     }
-    let waiting = made.saturating_sub(judged.len());
     if judged.is_empty() {
         return "None of your predictions is judged yet: `just measure exercise-3` does it."
             .to_owned();
     }
-    let held = judged
+    let held = judged.iter().filter(|(_, prediction)| prediction.held);
+    let held = held.count();
+    let sure = judged
         .iter()
-        .filter(|(_, prediction)| prediction.held)
-        .count();
-    let expected: f64 = judged
-        .iter()
-        .map(|(_, prediction)| prediction.confidence / 100.0)
-        .sum();
+        .map(|(_, prediction)| prediction.confidence / 100.0);
+    let expected: f64 = sure.sum();
     let mut score = format!(
         "{held} of {} held within a factor of {FACTOR}; by your confidence you expected {expected:.1}.",
         judged.len()
     );
+    let waiting = made.saturating_sub(judged.len());
     if waiting > 0 {
         score.push_str(&format!(
             " {waiting} more wait for a measurement of yours: `just measure exercise-3` judges all."

@@ -1,8 +1,6 @@
 //! What a measurement shows: tables and charts as data. A task attaches them to its result file; the writers
 //! make terminal text, HTML and Markdown of them, and know no task.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::{Comparison, SideValue, Verdict};
@@ -49,6 +47,13 @@ pub struct Row {
     pub key: String,
     /// A cell per column; missing ones at the end are empty.
     pub cells: Vec<Cell>,
+}
+
+impl Row {
+    /// The cell in this column.
+    pub fn cell(&self, column: usize) -> &Cell {
+        self.cells.get(column).unwrap_or(&Cell::Empty)
+    }
 }
 
 /// One cell. In JSON: null, a whole number, a number with a point, a text, or an object.
@@ -127,11 +132,21 @@ pub struct RatioRow {
     pub name: String,
     /// `more is better` or `less is better`.
     pub sense: String,
-    /// Whose they are, and the ratios: the reference's first, then the reader's.
-    pub marks: Vec<(String, Ratio)>,
-    /// There where the marks are people's: each has its name beside it then, and what that person had predicted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predicted: Option<BTreeMap<String, f64>>,
+    /// The ratios: the reference's first, then the reader's.
+    pub marks: Vec<Mark>,
+    /// True where the marks are people's: each has its name beside it then, and what that person had predicted.
+    pub named: bool,
+}
+
+/// A ratio, and whose it is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Whose.
+    pub whose: String,
+    /// The ratio.
+    pub ratio: Ratio,
+    /// What was predicted, where that is drawn as well.
+    pub predicted: Option<f64>,
 }
 
 /// Bars below one heading, or the points of one line.
@@ -259,13 +274,41 @@ impl From<Option<&Comparison>> for Cell {
     }
 }
 
+impl Mark {
+    /// All that is drawn on the axis.
+    pub fn values(&self) -> impl Iterator<Item = f64> {
+        let Ratio {
+            ratio, low, high, ..
+        } = self.ratio;
+        [ratio, low, high, self.predicted].into_iter().flatten()
+    }
+}
+
+impl Bars {
+    /// The highest value of all groups.
+    pub fn most(groups: &[Bars]) -> f64 {
+        let bars = groups.iter().flat_map(|group| &group.bars);
+        bars.fold(0.0, |most, bar| most.max(bar.value))
+    }
+}
+
 impl Course {
     /// The highest of all moments; never 0.
     pub fn most(&self) -> f64 {
-        let moments = self
-            .panels
-            .iter()
-            .flat_map(|panel| panel.moments.iter().flatten());
-        moments.fold(f64::MIN_POSITIVE, |most, latency| most.max(*latency))
+        let moments = self.panels.iter().flat_map(|panel| &panel.moments);
+        moments
+            .flatten()
+            .fold(f64::MIN_POSITIVE, |most, latency| most.max(*latency))
     }
+}
+
+/// Each item once, in the order in which they first appear.
+pub fn unique<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut unique = Vec::new();
+    for item in items {
+        if !unique.contains(&item) {
+            unique.push(item);
+        }
+    }
+    unique
 }

@@ -32,21 +32,14 @@ pub struct Interval {
 
 /// The geometric mean of positive numbers; none when there is none, or one is not positive.
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
-    if values.is_empty()
-        || values
-            .iter()
-            .any(|value| !value.is_finite() || *value <= 0.0)
-    {
-        return None;
-    }
-    Some(mean(values.iter().map(|value| value.ln())).exp())
+    let are_positive = values.iter().all(|value| value.is_finite() && *value > 0.0);
+    (!values.is_empty() && are_positive).then(|| mean(values.iter().map(|value| value.ln())).exp())
 }
 
 /// The arithmetic mean; 0 for nothing.
 pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
-    let (sum, count) = values
-        .into_iter()
-        .fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    let add = |(sum, count), value| (sum + value, count + 1.0);
+    let (sum, count) = values.into_iter().fold((0.0, 0.0), add);
     if count > 0.0 { sum / count } else { 0.0 }
 }
 
@@ -96,11 +89,8 @@ pub fn mean_interval(values: &[f64]) -> Option<Interval> {
     }
     let n = values.len() as f64;
     let mean = mean(values.iter().copied());
-    let variance = values
-        .iter()
-        .map(|value| (value - mean).powi(2))
-        .sum::<f64>()
-        / (n - 1.0);
+    let squares = values.iter().map(|value| (value - mean).powi(2));
+    let variance = squares.sum::<f64>() / (n - 1.0);
     let half = -student_quantile(ALPHA / 2.0, n - 1.0) * (variance / n).sqrt();
     Some(Interval {
         mean,
@@ -121,15 +111,11 @@ fn expanded_tail(n: usize) -> f64 {
 fn resampled_means(values: &[f64]) -> Vec<f64> {
     let n = values.len();
     if n <= LISTED {
-        let total = n.pow(n as u32);
-        return (0..total)
-            .map(|index| {
-                mean((0..n).scan(index, |rest, _| {
-                    let value = values[*rest % n];
-                    *rest /= n;
-                    Some(value)
-                }))
-            })
+        // The digits of a number to the base n are one choice of n values.
+        let digit = |number: usize, place: usize| number / n.pow(place as u32) % n;
+        let resample = |number| (0..n).map(move |place| values[digit(number, place)]);
+        return (0..n.pow(n as u32))
+            .map(|number| mean(resample(number)))
             .collect();
     }
     let mut random = SmallRng::seed_from_u64(0x5eed);
@@ -170,22 +156,17 @@ fn normal_cdf(z: f64) -> f64 {
 fn student_cdf(t: f64, degrees: f64) -> f64 {
     let theta = (t / degrees.sqrt()).atan();
     let (sine, cosine) = theta.sin_cos();
-    let within = if degrees % 2.0 == 1.0 {
-        let (mut term, mut sum, mut k) = (cosine, 0.0, 1.0);
-        while k < degrees {
-            sum += term;
-            k += 2.0;
-            term *= cosine * cosine * (k - 1.0) / k;
-        }
-        2.0 / std::f64::consts::PI * (theta + sine * sum)
-    } else {
-        let (mut term, mut sum, mut k) = (1.0, 0.0, 0.0);
-        while k < degrees {
-            sum += term;
-            k += 2.0;
-            term *= cosine * cosine * (k - 1.0) / k;
-        }
-        sine * sum
+    let is_odd = degrees % 2.0 == 1.0;
+    let (mut term, mut k) = if is_odd { (cosine, 1.0) } else { (1.0, 0.0) };
+    let mut sum = 0.0;
+    while k < degrees {
+        sum += term;
+        k += 2.0;
+        term *= cosine * cosine * (k - 1.0) / k;
+    }
+    let within = match is_odd {
+        true => 2.0 / std::f64::consts::PI * (theta + sine * sum),
+        false => sine * sum,
     };
     f64::midpoint(1.0, within)
 }

@@ -1,9 +1,11 @@
 //! What is shown of a measurement, and in which order: the same for the terminal, the pages and the report.
 
 use crate::figures::{count, figure};
-use crate::file::{Better, JudgedPrediction, Metric, Mode, ResultFile, Side, SideValue, Verdict};
+use crate::file::{
+    Better, Comparison, JudgedPrediction, Metric, Mode, ResultFile, Side, SideValue, Verdict,
+};
 use crate::predictions::FACTOR;
-use crate::shown::{Cell, Chart, Column, Drawing, Ratio, RatioRow, Table};
+use crate::shown::{Cell, Chart, Column, Drawing, Mark, Ratio, RatioRow, Table, unique};
 use workshop_base::target::Language;
 
 /// More sides than these have no room as columns; then the best of Kotlin and the target stand for all.
@@ -46,7 +48,9 @@ pub fn terminal(result: &ResultFile) -> Vec<Item> {
     let whose = Whose { name: "", result };
     let mut items = about(whose);
     items.extend(headline(&[whose]).map(Item::Table));
-    items.extend(detail(result).map(Item::Table));
+    let detail = |metric: &Metric| !metric.headline;
+    items
+        .extend(metrics_table("detail", "In detail", &[whose], detail, MAX_SIDES).map(Item::Table));
     items.extend(attached(whose));
     items.extend(judged(result));
     items.extend(notes(result));
@@ -71,9 +75,9 @@ pub fn named(files: &[Whose<'_>], ids: &[String]) -> Vec<Item> {
         items.extend(about(*whose));
         for id in ids {
             let charts = whose.result.charts.iter().filter(|chart| chart.id == *id);
-            items.extend(charts.map(|chart| Item::Chart(of_whom_chart(*whose, chart))));
+            items.extend(charts.map(|chart| whose.chart(chart)));
             let tables = whose.result.tables.iter().filter(|table| table.id == *id);
-            items.extend(tables.map(|table| Item::Table(of_whom(*whose, table))));
+            items.extend(tables.map(|table| whose.table(table)));
         }
     }
     items
@@ -110,11 +114,8 @@ pub fn provenance(result: &ResultFile) -> String {
     }
     let blocks = manifest.blocks;
     let plural = if blocks == 1 { "" } else { "s" };
-    let per_side = if result.sides.len() > 1 {
-        " per side"
-    } else {
-        ""
-    };
+    let several = result.sides.len() > 1;
+    let per_side = if several { " per side" } else { "" };
     // Duets and chunks have blocks of their own, which the notes tell.
     if blocks > 0 {
         parts.push(format!("{blocks} block{plural}{per_side}"));
@@ -137,32 +138,19 @@ struct Layout<'a> {
 }
 
 impl<'a> Layout<'a> {
-    fn of(result: &'a ResultFile, metrics: &[&'a Metric]) -> Self {
-        let mut pairs = Vec::new();
-        for comparison in metrics.iter().flat_map(|metric| &metric.comparisons) {
-            let pair = (comparison.side.as_str(), comparison.against.as_str());
-            if !pairs.contains(&pair) {
-                pairs.push(pair);
-            }
-        }
-        let has_value = |side: &&Side| {
-            metrics
-                .iter()
-                .any(|metric| metric.value(&side.id).is_some())
-        };
-        let compared = |side: &&Side| {
-            pairs
-                .iter()
-                .any(|pair| pair.0 == side.id || pair.1 == side.id)
+    /// With a column per side, if there are so many at most.
+    fn of(result: &'a ResultFile, metrics: &[&'a Metric], max_sides: usize) -> Self {
+        let comparisons = metrics.iter().flat_map(|metric| &metric.comparisons);
+        let pairs = unique(comparisons.map(|one| (one.side.as_str(), one.against.as_str())));
+        let has_part = |side: &&Side| {
+            let mut values = metrics.iter().map(|metric| metric.value(&side.id));
+            let mut compared = pairs.iter().flat_map(|(side, against)| [side, against]);
+            values.any(|value| value.is_some()) || compared.any(|id| **id == side.id)
         };
         Layout {
-            sides: result
-                .sides
-                .iter()
-                .filter(|side| has_value(side) || compared(side))
-                .collect(),
+            sides: result.sides.iter().filter(has_part).collect(),
             pairs,
-            best: result.sides.len() > MAX_SIDES,
+            best: result.sides.len() > max_sides,
             result,
         }
     }
@@ -174,76 +162,64 @@ impl<'a> Layout<'a> {
                 .map(str::to_owned)
                 .into();
         }
-        let sides = self.sides.iter().map(|side| self.result.heading(&side.id));
-        let pairs = self.pairs.iter();
-        let ratios = pairs.map(|(side, against)| {
-            format!(
-                "{} ÷ {}",
-                self.result.heading(side),
-                self.result.heading(against)
-            )
-        });
-        sides.chain(ratios).collect()
+        let heading = |id: &str| self.result.heading(id);
+        let ratio =
+            |(side, against): &(&str, &str)| format!("{} ÷ {}", heading(side), heading(against));
+        let sides = self.sides.iter().map(|side| heading(&side.id));
+        sides.chain(self.pairs.iter().map(ratio)).collect()
     }
 
-    /// The values under the first columns.
-    fn values<'m>(&self, metric: &'m Metric) -> Vec<Option<&'m SideValue>> {
-        if self.best {
-            return vec![self.result.kotlin(metric), None, self.result.rust(metric)];
-        }
-        let sides = self.sides.iter();
-        sides.map(|side| metric.value(&side.id)).collect()
-    }
-
-    fn cells(&self, metric: Option<&Metric>) -> Vec<Cell> {
+    /// What is under the columns, with `shown` for the value of a side.
+    fn cells(&self, metric: Option<&Metric>, shown: fn(&SideValue) -> Cell) -> Vec<Cell> {
         let Some(metric) = metric else {
             return vec![Cell::Empty; self.columns().len()];
+        };
+        let value = |value: Option<&SideValue>| value.map(shown).unwrap_or_default();
+        let ratio = |comparison: Option<&Comparison>| match comparison {
+            Some(comparison) => Cell::Ratio(claim(self.result, comparison.into())),
+            None => Cell::Empty,
         };
         if self.best {
             let kotlin = self.result.kotlin(metric);
             let which = kotlin.map(|kotlin| Cell::text(self.result.label(&kotlin.side)));
             return vec![
-                kotlin.into(),
+                value(kotlin),
                 which.unwrap_or_default(),
-                self.result.rust(metric).into(),
-                claim(self.result, self.result.rust_against_kotlin(metric).into()),
+                value(self.result.rust(metric)),
+                ratio(self.result.rust_against_kotlin(metric)),
             ];
         }
-        let values = self.sides.iter().map(|side| metric.value(&side.id).into());
-        let ratios = self
-            .pairs
-            .iter()
-            .map(|(side, against)| claim(self.result, metric.comparison(side, against).into()));
+        let values = self.sides.iter().map(|side| value(metric.value(&side.id)));
+        let pairs = self.pairs.iter();
+        let ratios = pairs.map(|(side, against)| ratio(metric.comparison(side, against)));
         values.chain(ratios).collect()
     }
 }
 
-fn chosen(result: &ResultFile, headline: bool) -> Vec<&Metric> {
-    let metrics = result.metrics.iter();
-    metrics
-        .filter(|metric| metric.headline == headline)
-        .collect()
-}
-
 /// The headline metrics: the columns of one measurement, then those of the other.
 pub fn headline(files: &[Whose<'_>]) -> Option<Table> {
-    metrics_table("headline", "", files, true)
+    metrics_table("headline", "", files, |metric| metric.headline, MAX_SIDES)
 }
 
-/// The other metrics.
-fn detail(result: &ResultFile) -> Option<Table> {
-    metrics_table("detail", "In detail", &[Whose { name: "", result }], false)
-}
-
-fn metrics_table(id: &str, title: &str, files: &[Whose<'_>], headline: bool) -> Option<Table> {
-    let mut columns = Vec::new();
+/// The metrics that are `wanted`. A measurement with more sides than `max_sides` has the best of Kotlin and the target for all.
+fn metrics_table(
+    id: &str,
+    title: &str,
+    files: &[Whose<'_>],
+    wanted: fn(&Metric) -> bool,
+    max_sides: usize,
+) -> Option<Table> {
+    let mut table = Table::new(id, title, Vec::new());
+    table.corner = "Metric".to_owned();
     let mut metrics: Vec<&Metric> = Vec::new();
     let mut layouts = Vec::new();
     for whose in files {
-        let of_file = chosen(whose.result, headline);
-        let layout = Layout::of(whose.result, &of_file);
+        let of_file = whose.result.metrics.iter().filter(|metric| wanted(metric));
+        let of_file: Vec<&Metric> = of_file.collect();
+        let layout = Layout::of(whose.result, &of_file, max_sides);
         let group = if files.len() > 1 { whose.name } else { "" };
-        columns.extend(layout.columns().into_iter().map(|heading| Column {
+        let columns = layout.columns().into_iter();
+        table.columns.extend(columns.map(|heading| Column {
             group: group.to_owned(),
             heading,
         }));
@@ -254,13 +230,11 @@ fn metrics_table(id: &str, title: &str, files: &[Whose<'_>], headline: bool) -> 
         }
         layouts.push(layout);
     }
-    let mut table = Table::new(id, title, columns);
-    table.corner = "Metric".to_owned();
     for metric in metrics {
-        let cells = layouts
-            .iter()
-            .flat_map(|layout| layout.cells(layout.result.metric(&metric.key)));
-        let cells: Vec<Cell> = cells.collect();
+        let of_file = |layout: &Layout<'_>| {
+            layout.cells(layout.result.metric(&metric.key), |side| Some(side).into())
+        };
+        let cells: Vec<Cell> = layouts.iter().flat_map(of_file).collect();
         if cells.iter().any(|cell| *cell != Cell::Empty) {
             table.row(metric.heading(), cells);
         }
@@ -268,11 +242,19 @@ fn metrics_table(id: &str, title: &str, files: &[Whose<'_>], headline: bool) -> 
     (!table.rows.is_empty()).then_some(table)
 }
 
+fn range(value: &SideValue) -> Cell {
+    Cell::Range {
+        value: value.value,
+        least: value.least,
+        most: value.most,
+    }
+}
+
 /// The chart of the headline: Rust divided by Kotlin.
 pub fn ratios(files: &[Whose<'_>]) -> Option<Chart> {
-    let mut rows = ratio_rows(files);
-    for (whose, _) in rows.iter_mut().flat_map(|row| &mut row.marks) {
-        *whose = whose.to_lowercase();
+    let mut rows = ratio_rows(files, false);
+    for mark in rows.iter_mut().flat_map(|row| &mut row.marks) {
+        mark.whose = mark.whose.to_lowercase();
     }
     (!rows.is_empty()).then(|| Chart {
         id: "ratios".to_owned(),
@@ -281,31 +263,37 @@ pub fn ratios(files: &[Whose<'_>]) -> Option<Chart> {
     })
 }
 
-/// The ratios of each headline metric: a mark per measurement.
-pub(crate) fn ratio_rows(files: &[Whose<'_>]) -> Vec<RatioRow> {
+/// The ratios of each headline metric: a mark per measurement; named, it has what was predicted as well.
+pub(crate) fn ratio_rows(files: &[Whose<'_>], named: bool) -> Vec<RatioRow> {
     let mut rows: Vec<(&str, RatioRow)> = Vec::new();
     for whose in files.iter().filter(|whose| whose.result.invalid.is_empty()) {
-        for metric in chosen(whose.result, true) {
+        let headline = whose.result.metrics.iter().filter(|metric| metric.headline);
+        for metric in headline {
             let Some(comparison) = whose.result.rust_against_kotlin(metric) else {
                 continue;
             };
-            let mark = (whose.name.to_owned(), comparison.into());
-            match rows.iter_mut().find(|(key, _)| *key == metric.key) {
-                Some((_, row)) => row.marks.push(mark),
-                None => rows.push((
-                    &metric.key,
-                    RatioRow {
-                        name: metric.name.clone(),
-                        sense: match metric.better {
-                            Better::Higher => "more is better",
-                            Better::Lower | Better::Less => "less is better",
-                        }
-                        .to_owned(),
-                        marks: vec![mark],
-                        predicted: None,
-                    },
-                )),
+            let mut judged = whose.result.predictions.iter();
+            let predicted = judged.find(|judged| named && judged.key == metric.key);
+            let mark = Mark {
+                whose: whose.name.to_owned(),
+                ratio: comparison.into(),
+                predicted: predicted.map(|judged| judged.predicted),
+            };
+            if let Some((_, row)) = rows.iter_mut().find(|(key, _)| *key == metric.key) {
+                row.marks.push(mark);
+                continue;
             }
+            let sense = match metric.better {
+                Better::Higher => "more is better",
+                Better::Lower | Better::Less => "less is better",
+            };
+            let row = RatioRow {
+                name: metric.name.clone(),
+                sense: sense.to_owned(),
+                marks: vec![mark],
+                named,
+            };
+            rows.push((&metric.key, row));
         }
     }
     rows.into_iter().map(|(_, row)| row).collect()
@@ -313,49 +301,53 @@ pub(crate) fn ratio_rows(files: &[Whose<'_>]) -> Vec<RatioRow> {
 
 /// What the task attached, but for what waits to be asked for.
 pub fn attached(whose: Whose<'_>) -> Vec<Item> {
-    let charts = whose.result.charts.iter();
-    let charts = charts.map(|chart| Item::Chart(of_whom_chart(whose, chart)));
-    let tables = whose
-        .result
-        .tables
-        .iter()
-        .filter(|table| !table.by_name_only);
+    let charts = whose.result.charts.iter().map(|chart| whose.chart(chart));
+    let tables = whose.result.tables.iter();
+    let tables = tables.filter(|table| !table.by_name_only);
     charts
-        .chain(tables.map(|table| Item::Table(of_whom(whose, table))))
+        .chain(tables.map(|table| whose.table(table)))
         .collect()
 }
 
 /// Nothing is claimed from a measurement that is invalid as a whole; its values stay.
-pub(crate) fn claim(result: &ResultFile, cell: Cell) -> Cell {
-    match cell {
-        Cell::Ratio(ratio) if !result.invalid.is_empty() => Cell::Ratio(Ratio {
-            ratio: None,
-            low: None,
-            high: None,
-            verdict: Verdict::Invalid,
-            reason: ratio.reason,
-        }),
-        cell => cell,
+pub(crate) fn claim(result: &ResultFile, ratio: Ratio) -> Ratio {
+    if result.invalid.is_empty() {
+        return ratio;
+    }
+    Ratio {
+        ratio: None,
+        low: None,
+        high: None,
+        verdict: Verdict::Invalid,
+        reason: ratio.reason,
     }
 }
 
-fn of_whom(whose: Whose<'_>, table: &Table) -> Table {
-    let mut table = table.clone();
-    for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
-        *cell = claim(whose.result, std::mem::take(cell));
+impl Whose<'_> {
+    fn title(&self, title: &str) -> String {
+        match self.name {
+            "" => title.to_owned(),
+            name => format!("{name}: {title}"),
+        }
     }
-    if !whose.name.is_empty() {
-        table.title = format!("{}: {}", whose.name, table.title);
-    }
-    table
-}
 
-fn of_whom_chart(whose: Whose<'_>, chart: &Chart) -> Chart {
-    let mut chart = chart.clone();
-    if !whose.name.is_empty() {
-        chart.title = format!("{}: {}", whose.name, chart.title);
+    fn table(&self, table: &Table) -> Item {
+        let mut table = table.clone();
+        table.title = self.title(&table.title);
+        for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
+            if let Cell::Ratio(ratio) = cell {
+                *ratio = claim(self.result, ratio.clone());
+            }
+        }
+        Item::Table(table)
     }
-    chart
+
+    fn chart(&self, chart: &Chart) -> Item {
+        Item::Chart(Chart {
+            title: self.title(&chart.title),
+            ..chart.clone()
+        })
+    }
 }
 
 /// The reader's predictions compared with what was measured; none where nothing was judged.
@@ -377,10 +369,9 @@ pub fn predictions<'a>(
     for (result, prediction) in judged {
         let metric = result.metric(&prediction.key);
         let name = metric.map_or(prediction.key.as_str(), |metric| &metric.name);
-        let held = if prediction.held {
-            "held"
-        } else {
-            "did not hold"
+        let held = match prediction.held {
+            true => "held",
+            false => "did not hold",
         };
         let cells = vec![
             Cell::Number(prediction.predicted),
@@ -409,7 +400,11 @@ fn notes(result: &ResultFile) -> Option<Item> {
 pub fn data(whose: Whose<'_>) -> Item {
     let result = whose.result;
     let mut items = vec![Item::Table(spread(result))];
-    items.extend(all_sides(result).map(Item::Table));
+    // Where the best of Kotlin and the target stand for all of them elsewhere.
+    if result.sides.len() > MAX_SIDES {
+        let (id, title) = ("all-sides", "All sides and comparisons");
+        items.extend(metrics_table(id, title, &[whose], |_| true, usize::MAX).map(Item::Table));
+    }
     items.extend(notes(result));
     items.push(Item::Table(conditions(result)));
     let of = if whose.name.is_empty() { "" } else { ": " };
@@ -422,55 +417,27 @@ pub fn data(whose: Whose<'_>) -> Item {
 
 fn spread(result: &ResultFile) -> Table {
     let metrics: Vec<&Metric> = result.metrics.iter().collect();
-    let layout = Layout::of(result, &metrics);
-    let mut columns: Vec<Column> = layout
-        .columns()
-        .iter()
-        .map(|name| name.as_str().into())
-        .collect();
+    let layout = Layout::of(result, &metrics, MAX_SIDES);
+    let headings = layout.columns();
+    let mut columns = Column::list(headings.iter().map(String::as_str));
     columns.extend(Column::list(["Blocks", "Rounds", "How"]));
     let mut table = Table::new("all", "All values (least to most block)", columns);
     table.corner = "Metric".to_owned();
     for metric in metrics {
-        let mut cells = layout.cells(Some(metric));
-        for (cell, value) in cells.iter_mut().zip(layout.values(metric)) {
-            if let Some(value) = value {
-                *cell = Cell::Range {
-                    value: value.value,
-                    least: value.least,
-                    most: value.most,
-                };
-            }
-        }
-        let mut blocks: Vec<usize> = metric.values.iter().map(|value| value.blocks).collect();
-        let mut rounds: Vec<usize> = metric.comparisons.iter().map(|one| one.rounds).collect();
-        blocks.dedup();
-        rounds.dedup();
-        let list = |counts: Vec<usize>| {
+        let list = |mut counts: Vec<usize>| {
+            counts.dedup();
             let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
             Cell::Text(counts.join(", "))
         };
-        cells.extend([list(blocks), list(rounds), Cell::text(&metric.how)]);
+        let mut cells = layout.cells(Some(metric), range);
+        cells.extend([
+            list(metric.values.iter().map(|value| value.blocks).collect()),
+            list(metric.comparisons.iter().map(|one| one.rounds).collect()),
+            Cell::text(&metric.how),
+        ]);
         table.row(metric.heading(), cells);
     }
     table
-}
-
-/// Every side and every comparison, where the best of Kotlin and the target stand for all of them elsewhere.
-fn all_sides(result: &ResultFile) -> Option<Table> {
-    let metrics: Vec<&Metric> = result.metrics.iter().collect();
-    let mut layout = Layout::of(result, &metrics);
-    if !std::mem::take(&mut layout.best) {
-        return None;
-    }
-    let headings = layout.columns();
-    let columns = Column::list(headings.iter().map(String::as_str));
-    let mut table = Table::new("all-sides", "All sides and comparisons", columns);
-    table.corner = "Metric".to_owned();
-    for metric in metrics {
-        table.row(metric.heading(), layout.cells(Some(metric)));
-    }
-    Some(table)
 }
 
 fn conditions(result: &ResultFile) -> Table {
@@ -502,17 +469,12 @@ fn conditions(result: &ResultFile) -> Table {
     row("Pool", format!("{} connections", manifest.pool_size));
     row("Load", format!("{} connections", manifest.connections));
     for (side, trips) in &manifest.round_trips {
-        row(
-            &format!("Database round trips per request, {side}"),
-            figure(*trips),
-        );
+        let name = format!("Database round trips per request, {side}");
+        row(&name, figure(*trips));
     }
     for (percent, rate) in &manifest.rates {
-        let percent = percent.trim_end_matches('%').trim();
-        row(
-            &format!("Offered rate at {percent} %"),
-            format!("{} requests/s", figure(*rate)),
-        );
+        let name = format!("Offered rate at {} %", percent.trim_end_matches('%').trim());
+        row(&name, format!("{} requests/s", figure(*rate)));
     }
     row("Took", format!("{} s", figure(manifest.took_s)));
     for side in &result.sides {

@@ -49,15 +49,10 @@ fn of_item(item: &Item) -> String {
     }
 }
 
-/// Commands stand in backticks.
 fn with_code(text: &str) -> String {
-    let parts = text.split('`').enumerate();
-    parts
-        .map(|(place, part)| match place % 2 {
-            0 => escape(part),
-            _ => format!("<code>{}</code>", escape(part)),
-        })
-        .collect()
+    super::with_code(text, escape, |code| {
+        format!("<code>{}</code>", escape(code))
+    })
 }
 
 fn list(items: &[String]) -> String {
@@ -75,8 +70,7 @@ fn list(items: &[String]) -> String {
 /// A table that scrolls inside itself and takes the keyboard's focus.
 fn of_table(table: &Table) -> String {
     let rows = table.rows.iter().map(|row| {
-        let cells = (0..table.columns.len())
-            .map(|place| of_cell(row.cells.get(place).unwrap_or(&Cell::Empty)));
+        let cells = (0..table.columns.len()).map(|place| of_cell(row.cell(place)));
         format!(
             "<tr><th scope=\"row\">{}</th>{}</tr>\n",
             with_unit(&row.heading),
@@ -102,64 +96,45 @@ fn of_table(table: &Table) -> String {
 
 /// The headings, groups above those that have one.
 fn head(table: &Table) -> String {
-    let of_column =
-        |column: &Column| format!("<th scope=\"col\">{}</th>", with_unit(&column.heading));
-    let corner = |span: &str| match table.corner.as_str() {
+    let is_grouped = table.columns.iter().any(|column| !column.group.is_empty());
+    let span = if is_grouped { " rowspan=\"2\"" } else { "" };
+    if !is_grouped && table.columns.iter().all(|column| column.heading.is_empty()) {
+        return String::new();
+    }
+    let heading = |column: &Column, span: &str| {
+        let heading = with_unit(&column.heading);
+        format!("<th scope=\"col\"{span}>{heading}</th>")
+    };
+    let mut above = match table.corner.as_str() {
         "" => format!("<td{span}></td>"),
         corner => format!("<th scope=\"col\"{span}>{}</th>", escape(corner)),
     };
-    let all =
-        |columns: &mut dyn Iterator<Item = &Column>| columns.map(of_column).collect::<String>();
-    if table.columns.iter().all(|column| column.group.is_empty()) {
-        return match table.columns.iter().all(|column| column.heading.is_empty()) {
-            true => String::new(),
-            false => format!(
-                "<tr>{}{}</tr>\n",
-                corner(""),
-                all(&mut table.columns.iter())
-            ),
-        };
+    let mut below = String::new();
+    let in_group = |one: &Column, next: &Column| !one.group.is_empty() && one.group == next.group;
+    for columns in table.columns.chunk_by(in_group) {
+        if columns[0].group.is_empty() {
+            above += &heading(&columns[0], span);
+            continue;
+        }
+        let (group, columns_in_it) = (escape(&columns[0].group), columns.len());
+        above += &format!("<th scope=\"colgroup\" colspan=\"{columns_in_it}\">{group}</th>");
+        below.extend(columns.iter().map(|column| heading(column, "")));
     }
-    let mut groups = String::new();
-    for group in table
-        .columns
-        .chunk_by(|one, next| !one.group.is_empty() && one.group == next.group)
-    {
-        groups.push_str(&match group[0].group.as_str() {
-            "" => format!(
-                "<th scope=\"col\" rowspan=\"2\">{}</th>",
-                with_unit(&group[0].heading)
-            ),
-            name => format!(
-                "<th scope=\"colgroup\" colspan=\"{}\">{}</th>",
-                group.len(),
-                escape(name)
-            ),
-        });
+    match is_grouped {
+        true => format!("<tr>{above}</tr>\n<tr>{below}</tr>\n"),
+        false => format!("<tr>{above}</tr>\n"),
     }
-    let mut grouped = table
-        .columns
-        .iter()
-        .filter(|column| !column.group.is_empty());
-    format!(
-        "<tr>{}{groups}</tr>\n<tr>{}</tr>\n",
-        corner(" rowspan=\"2\""),
-        all(&mut grouped)
-    )
 }
 
 /// A unit in parentheses at the end stands back.
 fn with_unit(heading: &str) -> String {
-    match heading
+    let heading = escape(heading);
+    let unit = heading
         .strip_suffix(')')
-        .and_then(|heading| heading.rsplit_once(" ("))
-    {
-        Some((name, unit)) => format!(
-            "{} <span class=\"unit\">({})</span>",
-            escape(name),
-            escape(unit)
-        ),
-        None => escape(heading),
+        .and_then(|rest| rest.rsplit_once(" ("));
+    match unit {
+        Some((name, unit)) => format!("{name} <span class=\"unit\">({unit})</span>"),
+        None => heading,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The writer of Markdown, for the report as a file.
 
 use super::{is_number, plain, text};
-use crate::shown::{Cell, Table};
+use crate::shown::Table;
 use crate::view::Item;
 
 /// All items.
@@ -50,23 +50,13 @@ fn of_table(table: &Table) -> String {
             escaped(&column.group),
             escaped(&column.heading)
         ));
-        let mut cells = table.rows.iter().filter_map(|row| row.cells.get(place));
-        rule.push_str(if cells.all(is_number) {
-            "---:|"
-        } else {
-            "---|"
-        });
+        let is_right = table.rows.iter().all(|row| is_number(row.cell(place)));
+        rule.push_str(if is_right { "---:|" } else { "---|" });
     }
     let rows = table.rows.iter().map(|row| {
-        let cells = (0..table.columns.len()).map(|place| {
-            let cell = row.cells.get(place).unwrap_or(&Cell::Empty);
-            format!(" {} |", escaped(&plain(cell)))
-        });
-        format!(
-            "| {} |{}\n",
-            escaped(&row.heading),
-            cells.collect::<String>()
-        )
+        let cell = |place| format!(" {} |", escaped(&plain(row.cell(place))));
+        let cells: String = (0..table.columns.len()).map(cell).collect();
+        format!("| {} |{cells}\n", escaped(&row.heading))
     });
     let title = match table.title.as_str() {
         "" => String::new(),
@@ -76,15 +66,8 @@ fn of_table(table: &Table) -> String {
     format!("{title}{heading}\n{rule}\n{rows}\n{}", list(&table.notes))
 }
 
-/// Commands stand in backticks.
 fn with_code(text: &str) -> String {
-    let parts = text.split('`').enumerate();
-    parts
-        .map(|(place, part)| match place % 2 {
-            0 => escaped(part),
-            _ => format!("`{part}`"),
-        })
-        .collect()
+    super::with_code(text, escaped, |code| format!("`{code}`"))
 }
 
 /// Text that Markdown and HTML take for text.

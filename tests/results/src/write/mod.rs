@@ -24,6 +24,20 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
+/// The text with its commands, which stand in backticks, as `code` has them, and all else as `prose` has it.
+fn with_code(text: &str, prose: fn(&str) -> String, code: fn(&str) -> String) -> String {
+    let parts = text.split('`').enumerate();
+    parts
+        .map(|(place, part)| {
+            if place % 2 == 0 {
+                prose(part)
+            } else {
+                code(part)
+            }
+        })
+        .collect()
+}
+
 /// A cell in words, for the writers that have no markup for its parts.
 fn plain(cell: &Cell) -> String {
     match cell {
@@ -32,12 +46,8 @@ fn plain(cell: &Cell) -> String {
         Cell::Number(value) => figure(*value),
         Cell::Text(text) => text.clone(),
         Cell::Range { value, least, most } => {
-            format!(
-                "{} ({} to {})",
-                figure(*value),
-                figure(*least),
-                figure(*most)
-            )
+            let interval = interval(Some(*least), Some(*most)).unwrap_or_default();
+            format!("{} ({interval})", figure(*value))
         }
         Cell::Ratio(ratio) => in_words(ratio),
     }

@@ -3,13 +3,12 @@
 //! Everything across is in percent of the width and everything down in pixels, so that a chart fits a phone without its
 //! letters shrinking. Reference and own marks differ by shape and line, not by color alone.
 
-use std::fmt::Write;
-
 use super::{escape, in_words, verdict};
 use crate::figures::{figure, tick_label};
-use crate::shown::{Bar, Bars, Chart, Course, Drawing, Panel, Ratio, RatioRow};
+use crate::shown::{Bar, Bars, Chart, Course, Drawing, Mark, Panel, RatioRow, unique};
 
 /// A drawing that grows downwards.
+#[derive(Default)]
 struct Drawn {
     body: String,
 }
@@ -23,24 +22,27 @@ const FAINT: How = ("start", "chart-faint");
 impl Drawn {
     fn text(&mut self, x: f64, y: f64, (anchor, class): How, words: &str) {
         let words = escape(words);
-        let _ = writeln!(
-            self.body,
-            "<text x=\"{x:.2}%\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>"
+        self.body += &format!(
+            "<text x=\"{x:.2}%\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{words}</text>\n"
         );
     }
 
     fn line(&mut self, class: &str, (x1, x2): (f64, f64), (y1, y2): (f64, f64)) {
-        let _ = writeln!(
-            self.body,
-            "<line class=\"{class}\" x1=\"{x1:.2}%\" x2=\"{x2:.2}%\" y1=\"{y1:.1}\" y2=\"{y2:.1}\"></line>"
+        self.body += &format!(
+            "<line class=\"{class}\" x1=\"{x1:.2}%\" x2=\"{x2:.2}%\" y1=\"{y1:.1}\" y2=\"{y2:.1}\"></line>\n"
         );
     }
 
     fn bar(&mut self, class: &str, (x, width): (f64, f64), (y, height): (f64, f64)) {
-        let _ = writeln!(
-            self.body,
-            "<rect class=\"{class}\" x=\"{x:.2}%\" width=\"{width:.2}%\" y=\"{y:.1}\" height=\"{height:.1}\"></rect>"
+        self.body += &format!(
+            "<rect class=\"{class}\" x=\"{x:.2}%\" width=\"{width:.2}%\" y=\"{y:.1}\" height=\"{height:.1}\"></rect>\n"
         );
+    }
+
+    /// A mark at this place, which ends its group. A drawing of its own can be moved by percent, which a path cannot.
+    fn shape(&mut self, shape: &str, x: f64, y: f64) {
+        self.body +=
+            &format!("<svg x=\"{x:.2}%\" y=\"{y}\" overflow=\"visible\">{shape}</svg></g>\n");
     }
 
     fn finished(self, height: f64, title: &str, description: &str) -> String {
@@ -74,13 +76,11 @@ pub struct Scale {
 impl Scale {
     /// An axis with all these ratios and 1 in it.
     pub fn of_ratios(rows: &[RatioRow]) -> Self {
-        let ratios = rows.iter().flat_map(|row| &row.marks);
-        let values = ratios.flat_map(|(_, ratio)| [ratio.ratio, ratio.low, ratio.high]);
-        let predicted = rows.iter().filter_map(|row| row.predicted.as_ref());
-        let values = values.chain(predicted.flat_map(|all| all.values().copied().map(Some)));
+        let marks = rows.iter().flat_map(|row| &row.marks);
+        let values = marks.flat_map(Mark::values);
         let usable = |value: &f64| value.is_finite() && (1e-9..1e9).contains(value);
         let (mut least, mut most) = (1.0_f64, 1.0_f64);
-        for value in values.flatten().filter(usable) {
+        for value in values.filter(usable) {
             (least, most) = (least.min(value), most.max(value));
         }
         let steps =
@@ -124,9 +124,7 @@ fn ratios(rows: &[RatioRow]) -> String {
     let wrapped = rows.iter().filter(|row| long(row)).count();
     let bottom =
         TOP + (NAME + GAP) * rows.len() as f64 + BELOW * wrapped as f64 + LINE * marks as f64;
-    let mut drawn = Drawn {
-        body: String::new(),
-    };
+    let mut drawn = Drawn::default();
     for tick in &scale.ticks {
         let (x, one) = (scale.x(*tick), (*tick - 1.0).abs() < 1e-9);
         let class = if one { "chart-one" } else { "chart-grid" };
@@ -147,6 +145,7 @@ fn ratios(rows: &[RatioRow]) -> String {
     if scale.x(1.0) < 78.0 {
         drawn.text(97.0, 12.0, ("end", "chart-faint"), "Rust more →");
     }
+    let mut words = Vec::new();
     let mut y = TOP;
     for row in rows {
         if long(row) {
@@ -155,38 +154,23 @@ fn ratios(rows: &[RatioRow]) -> String {
             drawn.text(3.0, y + 14.0, FAINT, &row.sense);
         } else {
             let (name, sense) = (escape(&row.name), escape(&row.sense));
-            let _ = writeln!(
-                drawn.body,
-                "<text x=\"3%\" y=\"{}\"><tspan class=\"chart-strong\">{name}</tspan><tspan class=\"chart-faint\">, {sense}</tspan></text>",
+            drawn.body += &format!(
+                "<text x=\"3%\" y=\"{}\"><tspan class=\"chart-strong\">{name}</tspan><tspan class=\"chart-faint\">, {sense}</tspan></text>\n",
                 y + 14.0
             );
         }
         y += NAME;
-        for (whose, ratio) in &row.marks {
-            let middle = y + LINE / 2.0;
-            match &row.predicted {
-                None => mark(&mut drawn, class(whose), ratio, &scale, middle),
-                Some(predicted) => {
-                    let predicted = predicted.get(whose).copied();
-                    named(&mut drawn, whose, ratio, predicted, &scale, middle);
-                }
-            }
+        for one in &row.marks {
+            mark(&mut drawn, one, row.named, &scale, y + LINE / 2.0);
+            let of = match one.whose.as_str() {
+                "" => String::new(),
+                whose => format!(" ({whose})"),
+            };
+            words.push(format!("{}{of}: {}.", row.name, with_prediction(one)));
             y += LINE;
         }
         y += GAP;
     }
-    let words = rows.iter().flat_map(|row| {
-        let predicted = move |whose: &str| row.predicted.as_ref()?.get(whose).copied();
-        let mark = move |(whose, ratio): &(String, Ratio)| match whose.as_str() {
-            "" => format!("{}: {}.", row.name, in_words(ratio)),
-            whose => {
-                let words = with_prediction(ratio, predicted(whose));
-                format!("{} ({whose}): {words}.", row.name)
-            }
-        };
-        row.marks.iter().map(mark)
-    });
-    let words: Vec<String> = words.collect();
     drawn.finished(
         bottom + 46.0,
         "Rust divided by Kotlin, by metric",
@@ -200,82 +184,64 @@ fn class(whose: &str) -> &'static str {
 }
 
 /// `0.29 (0.27 to 0.31), faster; predicted 0.5`.
-fn with_prediction(ratio: &Ratio, predicted: Option<f64>) -> String {
-    let predicted = predicted.map(|value| format!("; predicted {}", figure(value)));
-    in_words(ratio) + &predicted.unwrap_or_default()
+fn with_prediction(mark: &Mark) -> String {
+    let predicted = mark
+        .predicted
+        .map(|value| format!("; predicted {}", figure(value)));
+    in_words(&mark.ratio) + &predicted.unwrap_or_default()
 }
 
-/// A person's ratio, the prediction on the same line, and both in words on the side that has more room.
-fn named(
-    drawn: &mut Drawn,
-    whose: &str,
-    ratio: &Ratio,
-    predicted: Option<f64>,
-    scale: &Scale,
-    y: f64,
-) {
-    if ratio.ratio.is_some() {
-        mark(drawn, "reference", ratio, scale, y);
-    }
-    if let Some(value) = predicted {
-        let _ = writeln!(drawn.body, "<g class=\"chart-own\">");
-        shape(drawn, OWN, scale.x(value), y);
-    }
-    let taken = [ratio.ratio, ratio.low, ratio.high, predicted].into_iter();
-    let taken: Vec<f64> = taken.flatten().map(|value| scale.x(value)).collect();
-    let left = taken.iter().copied().fold(100.0, f64::min);
-    let right = taken.iter().copied().fold(0.0, f64::max);
-    let (x, anchor) = match 100.0 - right >= left {
-        true => (right + 1.5, "start"),
-        false => (left - 1.5, "end"),
-    };
-    let words = format!("{whose}: {}", with_prediction(ratio, predicted));
-    drawn.text(x, y + 4.0, (anchor, "chart-plain"), &words);
-}
-
-/// A ratio with its whiskers.
-fn mark(drawn: &mut Drawn, class: &str, ratio: &Ratio, scale: &Scale, y: f64) {
-    let Some(value) = ratio.ratio else {
-        drawn.text(3.0, y + 4.0, FAINT, &verdict(ratio));
-        return;
-    };
-    let _ = writeln!(drawn.body, "<g class=\"chart-{class}\">");
-    if let (Some(low), Some(high)) = (ratio.low, ratio.high) {
-        let (low, high) = (scale.x(low), scale.x(high));
-        drawn.line("chart-whisker", (low, high), (y, y));
-        for end in [low, high] {
-            drawn.line("chart-end", (end, end), (y - 5.0, y + 5.0));
-        }
-    }
-    let path = if class == "own" {
-        OWN
+/// A ratio with its whiskers. If it is named, the prediction is on the same line, and both in words on the side that has more room.
+fn mark(drawn: &mut Drawn, mark: &Mark, named: bool, scale: &Scale, y: f64) {
+    let ratio = &mark.ratio;
+    let class = if named {
+        "reference"
     } else {
-        "<circle r=\"5.5\"></circle>"
+        class(&mark.whose)
     };
-    shape(drawn, path, scale.x(value), y);
+    if let Some(value) = ratio.ratio {
+        drawn.body += &format!("<g class=\"chart-{class}\">\n");
+        if let (Some(low), Some(high)) = (ratio.low, ratio.high) {
+            let (low, high) = (scale.x(low), scale.x(high));
+            drawn.line("chart-whisker", (low, high), (y, y));
+            for end in [low, high] {
+                drawn.line("chart-end", (end, end), (y - 5.0, y + 5.0));
+            }
+        }
+        let circle = "<circle r=\"5.5\"></circle>";
+        let shape = if class == "own" { OWN } else { circle };
+        drawn.shape(shape, scale.x(value), y);
+    } else if !named {
+        drawn.text(3.0, y + 4.0, FAINT, &verdict(ratio));
+    }
+    if let Some(value) = mark.predicted {
+        drawn.body += "<g class=\"chart-own\">\n";
+        drawn.shape(OWN, scale.x(value), y);
+    }
+    if named {
+        let taken: Vec<f64> = mark.values().map(|value| scale.x(value)).collect();
+        let left = taken.iter().copied().fold(100.0, f64::min);
+        let right = taken.iter().copied().fold(0.0, f64::max);
+        let (x, anchor) = match 100.0 - right >= left {
+            true => (right + 1.5, "start"),
+            false => (left - 1.5, "end"),
+        };
+        let words = format!("{}: {}", mark.whose, with_prediction(mark));
+        drawn.text(x, y + 4.0, (anchor, "chart-plain"), &words);
+    }
 }
 
 /// The mark that is not the reference's.
 const OWN: &str = "<path d=\"M0 -6L6 0L0 6L-6 0Z\"></path>";
 
-/// The shape of a mark, which ends its group. A drawing of its own can be moved by percent, which a path cannot.
-fn shape(drawn: &mut Drawn, shape: &str, x: f64, y: f64) {
-    let _ = writeln!(
-        drawn.body,
-        "<svg x=\"{x:.2}%\" y=\"{y}\" overflow=\"visible\">{shape}</svg></g>"
-    );
-}
-
 /// Which mark is whose; nothing where all are of one.
 pub fn legend(rows: &[RatioRow]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    let unnamed = rows.iter().filter(|row| row.predicted.is_none());
-    for (whose, _) in unnamed.flat_map(|row| &row.marks) {
-        if !whose.is_empty() && !names.contains(&whose.as_str()) {
-            names.push(whose);
-        }
-    }
-    let of = |whose: &&str| {
+    let marks = rows
+        .iter()
+        .filter(|row| !row.named)
+        .flat_map(|row| &row.marks);
+    let names = unique(marks.map(|mark| mark.whose.as_str()));
+    let of = |whose: &str| {
         let class = class(whose);
         let shape = if class == "own" {
             "M18 3L24 9L18 15L12 9Z"
@@ -287,7 +253,8 @@ pub fn legend(rows: &[RatioRow]) -> String {
             escape(whose)
         )
     };
-    names.iter().map(of).collect()
+    let names = names.into_iter().filter(|name| !name.is_empty());
+    names.map(of).collect()
 }
 
 fn bars(title: &str, groups: &[Bars]) -> String {
@@ -295,15 +262,13 @@ fn bars(title: &str, groups: &[Bars]) -> String {
     const GAP: f64 = 1.5;
     const NAME: f64 = 24.0;
     const BAR: f64 = 20.0;
+    let most = Bars::most(groups);
     let all = || groups.iter().flat_map(|group| &group.bars);
-    let most = all().fold(0.0, |most: f64, bar| most.max(bar.value));
     let left = all().map(|bar| width_of(&bar.label)).fold(7.5, f64::max) + GAP;
     // The longest bar is as long as the words behind each of them allow.
     let room = |bar: &Bar| (100.0 - GAP - left - width_of(&in_figures(bar))) * most / bar.value;
     let longest = all().map(room).fold(72.0, f64::min);
-    let mut drawn = Drawn {
-        body: String::new(),
-    };
+    let mut drawn = Drawn::default();
     let mut words = Vec::new();
     let mut y = 0.0;
     for group in groups {
@@ -311,11 +276,7 @@ fn bars(title: &str, groups: &[Bars]) -> String {
         y += NAME;
         for bar in &group.bars {
             let width = longest * bar.value / most;
-            let class = if bar.mark.is_empty() {
-                "chart-bar-faint"
-            } else {
-                "chart-bar"
-            };
+            let class = bar_class(bar.mark.is_empty());
             drawn.text(left - GAP, y + 13.0, ("end", "chart-plain"), &bar.label);
             drawn.bar(class, (left, width), (y, BAR - 4.0));
             let value = in_figures(bar);
@@ -326,6 +287,14 @@ fn bars(title: &str, groups: &[Bars]) -> String {
         y += 12.0;
     }
     drawn.finished(y, title, &words.join(" "))
+}
+
+fn bar_class(faint: bool) -> &'static str {
+    if faint {
+        "chart-bar-faint"
+    } else {
+        "chart-bar"
+    }
 }
 
 /// `9 710, the knee`.
@@ -342,18 +311,12 @@ fn lines(title: &str, groups: &[Bars]) -> String {
     const PLOT: f64 = 280.0;
     // The lowest distance of two numbers below each other.
     const NUMBER: f64 = 14.0;
-    let all = || groups.iter().flat_map(|group| &group.bars);
-    let most = all().fold(0.0, |most: f64, bar| most.max(bar.value));
-    let mut places: Vec<&str> = Vec::new();
-    for bar in all() {
-        if !places.contains(&bar.label.as_str()) {
-            places.push(&bar.label);
-        }
-    }
-    let mut families: Vec<&str> = Vec::new();
-    let mut drawn = Drawn {
-        body: String::new(),
-    };
+    let most = Bars::most(groups);
+    let points = groups.iter().flat_map(|group| &group.bars);
+    let places = unique(points.map(|point| point.label.as_str()));
+    let family = |group: &Bars| group.name.split(',').next().map(str::to_owned);
+    let families = unique(groups.iter().map(family));
+    let mut drawn = Drawn::default();
     let top = NAME * groups.len() as f64 + 24.0;
     let ground = top + PLOT;
     let x = |place: usize| LEFT + WIDTH * place as f64 / (places.len().max(2) - 1) as f64;
@@ -377,40 +340,27 @@ fn lines(title: &str, groups: &[Bars]) -> String {
     let mut words = Vec::new();
     let mut ends: [Vec<(f64, usize)>; 2] = Default::default();
     for (number, group) in groups.iter().enumerate() {
-        let family = group.name.split(',').next().unwrap_or_default();
-        if !families.contains(&family) {
-            families.push(family);
-        }
-        let family = families.iter().position(|known| *known == family);
-        let class = format!(
-            "chart-line chart-line-{}",
-            family.unwrap_or_default() % 4 + 1
-        );
+        let family = families.iter().position(|known| *known == family(group));
+        let color = family.unwrap_or_default() % 4 + 1;
+        let class = format!("chart-line chart-line-{color}");
         let middle = NAME * number as f64 + 10.0;
         drawn.text(2.0, middle + 4.0, STRONG, &(number + 1).to_string());
         drawn.line(&class, (5.0, 11.0), (middle, middle));
         drawn.text(LEFT - 1.0, middle + 4.0, PLAIN, &group.name);
-        let points: Vec<(f64, f64)> = places
-            .iter()
-            .enumerate()
-            .filter_map(|(place, label)| {
-                let bar = group.bars.iter().find(|bar| bar.label == *label)?;
-                Some((x(place), y(bar.value)))
-            })
-            .collect();
+        let point = |(place, label): (usize, &&str)| {
+            let bar = group.bars.iter().find(|bar| bar.label == *label)?;
+            Some((x(place), y(bar.value)))
+        };
+        let points: Vec<_> = places.iter().enumerate().filter_map(point).collect();
         for pair in points.windows(2) {
             drawn.line(&class, (pair[0].0, pair[1].0), (pair[0].1, pair[1].1));
         }
         for (end, point) in ends.iter_mut().zip([points.first(), points.last()]) {
             end.extend(point.map(|(_, y)| (*y, number + 1)));
         }
-        let values = group.bars.iter();
-        let values = values.map(|bar| format!("{}: {}", bar.label, figure(bar.value)));
-        words.push(format!(
-            "{}: {}.",
-            group.name,
-            values.collect::<Vec<_>>().join(", ")
-        ));
+        let value = |bar: &Bar| format!("{}: {}", bar.label, figure(bar.value));
+        let values: Vec<_> = group.bars.iter().map(value).collect();
+        words.push(format!("{}: {}.", group.name, values.join(", ")));
     }
     for (end, x) in ends.iter_mut().zip([LEFT - 2.0, LEFT + WIDTH + 2.0]) {
         end.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -471,27 +421,19 @@ fn runs(title: &str, course: &Course) -> String {
     let x = |second: f64| LEFT + WIDTH * (second / course.seconds).clamp(0.0, 1.0);
     let most = course.most();
     let bottom = PANEL * course.panels.len() as f64;
-    let mut drawn = Drawn {
-        body: String::new(),
-    };
+    let mut drawn = Drawn::default();
     let (began, ended) = (x(course.band.0), x(course.band.1));
     drawn.bar("chart-band", (began, ended - began), (0.0, bottom));
     for (place, panel) in course.panels.iter().enumerate() {
         let top = place as f64 * PANEL + TITLE;
         let ground = top + BARS;
         drawn.text(LEFT, top - 8.0, STRONG, &panel.name);
-        for (y, label) in [
-            (top, format!("{} ms", figure(most.round()))),
-            (ground, "0".to_owned()),
-        ] {
+        let highest = format!("{} ms", figure(most.round()));
+        for (y, label) in [(top, highest.as_str()), (ground, "0")] {
             drawn.line("chart-grid", (LEFT, LEFT + WIDTH), (y, y));
-            drawn.text(LEFT - 1.0, y + 4.0, ("end", "chart-faint"), &label);
+            drawn.text(LEFT - 1.0, y + 4.0, ("end", "chart-faint"), label);
         }
-        let class = if panel.faint {
-            "chart-bar-faint"
-        } else {
-            "chart-bar"
-        };
+        let class = bar_class(panel.faint);
         let width = WIDTH / panel.moments.len().max(1) as f64;
         for (moment, latency) in panel.moments.iter().enumerate() {
             let Some(latency) = latency else { continue };
@@ -502,13 +444,8 @@ fn runs(title: &str, course: &Course) -> String {
         }
     }
     for second in 0..=course.seconds as u32 {
-        let at = x(f64::from(second));
-        drawn.text(
-            at,
-            bottom + 14.0,
-            ("middle", "chart-plain"),
-            &second.to_string(),
-        );
+        let (at, label) = (x(f64::from(second)), second.to_string());
+        drawn.text(at, bottom + 14.0, ("middle", "chart-plain"), &label);
     }
     let axis = "seconds from the beginning of the run";
     drawn.text(50.0, bottom + 34.0, ("middle", "chart-faint"), axis);
@@ -517,21 +454,13 @@ fn runs(title: &str, course: &Course) -> String {
 }
 
 fn panel_in_words(panel: &Panel) -> String {
-    let slow = panel
-        .moments
-        .iter()
-        .flatten()
-        .filter(|latency| **latency > 100.0)
-        .count();
-    let empty = panel
-        .moments
-        .iter()
-        .filter(|moment| moment.is_none())
-        .count();
+    let all = panel.moments.len();
+    let latencies: Vec<f64> = panel.moments.iter().copied().flatten().collect();
+    let slow = latencies.iter().filter(|latency| **latency > 100.0).count();
+    let empty = all - latencies.len();
     format!(
-        "{}: a request took more than 100 ms in {slow} of {} moments; in {empty} there was none.",
-        panel.name,
-        panel.moments.len()
+        "{}: a request took more than 100 ms in {slow} of {all} moments; in {empty} there was none.",
+        panel.name
     )
 }
 
@@ -539,23 +468,25 @@ fn panel_in_words(panel: &Panel) -> String {
 mod tests {
     use super::*;
     use crate::file::Verdict;
+    use crate::shown::Ratio;
 
     fn scale(values: &[f64]) -> Scale {
-        let mark = |value: &f64| {
-            let ratio = Ratio {
+        let mark = |value: &f64| Mark {
+            whose: String::new(),
+            ratio: Ratio {
                 ratio: Some(*value),
                 low: None,
                 high: None,
                 verdict: Verdict::NoDifferenceShown,
                 reason: None,
-            };
-            (String::new(), ratio)
+            },
+            predicted: None,
         };
         Scale::of_ratios(&[RatioRow {
             name: String::new(),
             sense: String::new(),
             marks: values.iter().map(mark).collect(),
-            predicted: None,
+            named: false,
         }])
     }
 
@@ -637,7 +568,7 @@ mod tests {
             name: "CPU per million requests, at the same rate".to_owned(),
             sense: "less is better".to_owned(),
             marks: Vec::new(),
-            predicted: None,
+            named: false,
         };
         let drawn = texts(&ratios(&[long]));
         let of = |words: &str| drawn.iter().find(|text| text.3 == words);

@@ -3,7 +3,7 @@
 use super::{is_number, plain, svg::Scale, verdict};
 use crate::figures::{NONE, THIN, figure, interval, tick_label};
 use crate::file::Verdict;
-use crate::shown::{Bars, Cell, Chart, Course, Drawing, RatioRow, Table};
+use crate::shown::{Bars, Cell, Chart, Course, Drawing, Ratio, RatioRow, Table};
 use crate::view::Item;
 use workshop_base::terminal::{Style, paint};
 
@@ -20,10 +20,10 @@ pub fn write(items: &[Item]) -> String {
     let blocks = items.iter().map(|item| match item {
         Item::Text(lead, text) if lead.is_empty() => wrapped(text, ""),
         Item::Text(lead, text) => wrapped(&format!("{lead}: {text}"), ""),
-        Item::Invalid(reason) => wrapped(
-            &format!("{}: {reason}", paint(Style::Warning, "invalid")),
-            "",
-        ),
+        Item::Invalid(reason) => {
+            let invalid = paint(Style::Warning, "invalid");
+            wrapped(&format!("{invalid}: {reason}"), "")
+        }
         Item::List(title, items) => {
             let items = items.iter().flat_map(|item| wrapped(item, "- "));
             std::iter::once(format!("{title}:")).chain(items).collect()
@@ -32,10 +32,8 @@ pub fn write(items: &[Item]) -> String {
         Item::Chart(chart) => of_chart(chart),
         Item::Folded(..) => Vec::new(),
     });
-    let blocks: Vec<String> = blocks
-        .filter(|lines| !lines.is_empty())
-        .map(|lines| lines.join("\n") + "\n")
-        .collect();
+    let blocks = blocks.filter(|lines| !lines.is_empty());
+    let blocks: Vec<String> = blocks.map(|lines| lines.join("\n") + "\n").collect();
     blocks.join("\n").replace(THIN, " ")
 }
 
@@ -103,8 +101,7 @@ impl Column {
         }
     }
 
-    fn padded(&self, line: Option<&String>) -> String {
-        let text = line.map_or("", String::as_str);
+    fn padded(&self, text: &str) -> String {
         let space = " ".repeat(self.width.saturating_sub(length(text)));
         if self.right {
             format!("{space}{text}")
@@ -117,33 +114,23 @@ impl Column {
 fn of_table(table: &Table) -> Vec<String> {
     let mut columns = Vec::new();
     for (place, column) in table.columns.iter().enumerate() {
-        let of_group = |heading: &str| match column.group.as_str() {
-            "" => heading.to_owned(),
-            group => format!("{group}: {heading}"),
+        let cells: Vec<&Cell> = table.rows.iter().map(|row| row.cell(place)).collect();
+        let heading = match column.group.as_str() {
+            "" => column.heading.clone(),
+            group => format!("{group}: {}", column.heading),
         };
-        let empty = Cell::Empty;
-        let cells: Vec<&Cell> = table
-            .rows
-            .iter()
-            .map(|row| row.cells.get(place).unwrap_or(&empty))
-            .collect();
-        let heading = of_group(&column.heading);
-        if cells.iter().any(|cell| matches!(cell, Cell::Ratio(_)))
-            && cells.iter().all(|cell| is_number(cell))
-        {
+        let right = cells.iter().all(|cell| is_number(cell));
+        if right && cells.iter().any(|cell| matches!(cell, Cell::Ratio(_))) {
             columns.push(of_ratios(&heading, &cells));
         } else {
-            let right = cells.iter().all(|cell| is_number(cell));
             let cells = cells.into_iter().map(plain).collect();
             columns.push(vec![Column::new(&heading, cells, right)]);
         }
     }
     let headings = table.rows.iter().map(|row| row.heading.clone()).collect();
     let first = Column::new(&table.corner, headings, false);
-    let mut lines: Vec<String> = wrapped(&table.title, "")
-        .into_iter()
-        .filter(|line| !line.is_empty())
-        .collect();
+    let mut lines = wrapped(&table.title, "");
+    lines.retain(|line| !line.is_empty());
     // What does not fit goes below, each part with the rows' headings.
     let mut part: Vec<&Column> = vec![&first];
     let mut width = first.width;
@@ -164,18 +151,23 @@ fn of_table(table: &Table) -> Vec<String> {
 
 /// Ratios with their intervals and verdicts, each part below its like.
 fn of_ratios(heading: &str, cells: &[&Cell]) -> Vec<Column> {
-    let (mut ratios, mut intervals, mut verdicts) = (Vec::new(), Vec::new(), Vec::new());
-    for cell in cells {
-        let Cell::Ratio(ratio) = cell else {
-            ratios.push(plain(cell));
-            intervals.push(String::new());
-            verdicts.push(String::new());
-            continue;
-        };
-        ratios.push(ratio.ratio.map_or_else(|| NONE.to_owned(), figure));
-        intervals.push(interval(ratio.low, ratio.high).unwrap_or_default());
-        verdicts.push(painted(ratio.verdict, &verdict(ratio)));
-    }
+    let of = |part: fn(&Ratio) -> String, otherwise: fn(&Cell) -> String| -> Vec<String> {
+        let parts = cells.iter().map(|cell| match cell {
+            Cell::Ratio(ratio) => part(ratio),
+            other => otherwise(other),
+        });
+        parts.collect()
+    };
+    let nothing = |_: &Cell| String::new();
+    let ratios = of(
+        |one| one.ratio.map_or_else(|| NONE.to_owned(), figure),
+        plain,
+    );
+    let intervals = of(
+        |one| interval(one.low, one.high).unwrap_or_default(),
+        nothing,
+    );
+    let verdicts = of(|one| painted(one.verdict, &verdict(one)), nothing);
     vec![
         Column::new(heading, ratios, true),
         Column::new("95 % interval", intervals, true),
@@ -190,47 +182,38 @@ fn painted(verdict: Verdict, words: &str) -> String {
         Verdict::NoDifferenceShown | Verdict::NotJudged => Style::Faint,
         Verdict::Invalid => Style::Warning,
     };
-    words
-        .split(' ')
-        .map(|word| paint(style, word))
-        .collect::<Vec<_>>()
-        .join(" ")
+    let words: Vec<String> = words.split(' ').map(|word| paint(style, word)).collect();
+    words.join(" ")
 }
 
 fn laid_out(columns: &[&Column], rows: usize) -> Vec<String> {
-    let line = |of: &dyn Fn(&Column) -> Option<String>| {
-        let cells: Vec<String> = columns
-            .iter()
-            .map(|column| column.padded(of(column).as_ref()))
-            .collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    let height = columns
-        .iter()
-        .map(|column| column.heading.len())
-        .max()
-        .unwrap_or(0);
-    let mut lines: Vec<String> = (0..height)
-        .map(|at| {
-            // Headings stand on the ground.
-            let of = |column: &Column| {
-                let above = height - column.heading.len();
-                column.heading.get(at.checked_sub(above)?).cloned()
-            };
-            paint(Style::Strong, line(&of))
-        })
-        .collect();
+    let headings: Vec<&[String]> = columns.iter().map(|column| &*column.heading).collect();
+    let headings = beside(columns, &headings, true).into_iter();
+    let mut lines: Vec<String> = headings.map(|line| paint(Style::Strong, line)).collect();
     for row in 0..rows {
-        let height = columns
-            .iter()
-            .map(|column| column.cells[row].len())
-            .max()
-            .unwrap_or(0);
-        lines.extend(
-            (0..height).map(|at| line(&|column: &Column| column.cells[row].get(at).cloned())),
-        );
+        let cells: Vec<&[String]> = columns.iter().map(|column| &*column.cells[row]).collect();
+        lines.extend(beside(columns, &cells, false));
     }
     lines
+}
+
+/// The lines of cells beside each other, which begin at the top or stand on the ground.
+fn beside(columns: &[&Column], cells: &[&[String]], on_the_ground: bool) -> Vec<String> {
+    let height = cells.iter().map(|cell| cell.len()).max().unwrap_or(0);
+    let line = |at: usize| {
+        let padded = columns.iter().zip(cells).map(|(column, cell)| {
+            let above = if on_the_ground {
+                height - cell.len()
+            } else {
+                0
+            };
+            let line = at.checked_sub(above).and_then(|at| cell.get(at));
+            column.padded(line.map_or("", String::as_str))
+        });
+        let padded: Vec<String> = padded.collect();
+        padded.join("  ").trim_end().to_owned()
+    };
+    (0..height).map(line).collect()
 }
 
 fn of_chart(chart: &Chart) -> Vec<String> {
@@ -257,7 +240,8 @@ fn of_ratio_rows(rows: &[RatioRow]) -> Vec<String> {
     let ticks: String = ticks.into_iter().collect();
     let mut lines = vec![format!("{:26}{}", "", ticks.trim_end())];
     for row in rows {
-        for (place, (whose, ratio)) in row.marks.iter().enumerate() {
+        for (place, mark) in row.marks.iter().enumerate() {
+            let ratio = &mark.ratio;
             let mut marks = vec![' '; AXIS as usize + 1];
             marks[at(1.0)] = '|';
             if let (Some(low), Some(high)) = (ratio.low, ratio.high) {
@@ -266,7 +250,7 @@ fn of_ratio_rows(rows: &[RatioRow]) -> Vec<String> {
             if let Some(value) = ratio.ratio {
                 marks[at(value)] = if place == 0 { 'o' } else { '+' };
             }
-            let name = if place == 0 { &row.name } else { whose };
+            let name = if place == 0 { &row.name } else { &mark.whose };
             let marks: String = marks.into_iter().collect();
             lines.push(format!("{name:26}{}", marks.trim_end()));
         }
@@ -275,19 +259,14 @@ fn of_ratio_rows(rows: &[RatioRow]) -> Vec<String> {
 }
 
 fn of_bars(groups: &[Bars]) -> Vec<String> {
-    let all = groups.iter().flat_map(|group| &group.bars);
-    let most = all.fold(0.0, |most: f64, bar| most.max(bar.value));
+    let most = Bars::most(groups);
     let mut lines = Vec::new();
     for group in groups {
         lines.push(group.name.clone());
         lines.extend(group.bars.iter().map(|bar| {
             let blocks = "█".repeat((BAR * bar.value / most).round() as usize);
-            let line = format!(
-                "{:>8} {blocks} {} {}",
-                bar.label,
-                figure(bar.value),
-                bar.mark
-            );
+            let value = figure(bar.value);
+            let line = format!("{:>8} {blocks} {value} {}", bar.label, bar.mark);
             line.trim_end().to_owned()
         }));
     }
@@ -311,10 +290,9 @@ fn of_course(course: &Course) -> Vec<String> {
     let (began, ended) = (at(course.band.0), at(course.band.1));
     let stretch = "░".repeat(ended.saturating_sub(began));
     lines.push(format!("{}{stretch} the gray stretch", " ".repeat(began)));
+    let (seconds, most) = (figure(course.seconds), figure(most));
     lines.push(format!(
-        "from 0 to {} s; the highest bar is {} ms",
-        figure(course.seconds),
-        figure(most)
+        "from 0 to {seconds} s; the highest bar is {most} ms"
     ));
     lines
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::endurance::journal::Chunk;
 use workshop_base::process;
+use workshop_harness::service::Service;
 use workshop_measure::protocol::block::{
     GENERATOR_SHARE, Observed, Reading, Started, megabytes, watched,
 };
@@ -30,11 +31,11 @@ pub struct Running<'s> {
 }
 
 /// How a chunk went.
-pub enum Went {
-    /// Every request was answered with 200.
-    Well(Chunk),
-    /// Not every one was, or the service has ended, for this reason; then nothing but its end is known of the chunk.
-    Wrong(Option<Chunk>, String),
+pub struct Went {
+    /// What was seen; nothing where the service has ended under it.
+    pub chunk: Option<Chunk>,
+    /// Why not every request was answered with 200.
+    pub wrong: Option<String>,
 }
 
 impl Running<'_> {
@@ -58,9 +59,8 @@ impl Running<'_> {
             tokio::select! {
                 seen = &mut load => break seen?,
                 () = tokio::time::sleep(LOOK) => {
-                    if let Some(status) = service.exited() {
-                        let log = service.log_tail(LOG_LINES);
-                        return Ok(Went::Wrong(None, ended(&status.to_string(), &log)));
+                    if let wrong @ Some(_) = ended(service) {
+                        return Ok(Went { chunk: None, wrong });
                     }
                     descriptors = descriptors.max(open());
                 }
@@ -87,24 +87,20 @@ impl Running<'_> {
             generator: run.generator_share,
         };
         // A service that has ended refuses connections; that it has ended tells more.
-        if let Some(status) = service.exited() {
-            let log = service.log_tail(LOG_LINES);
-            return Ok(Went::Wrong(Some(chunk), ended(&status.to_string(), &log)));
-        }
-        Ok(match run.answered(&order) {
-            Ok(()) => Went::Well(chunk),
-            Err(reason) => Went::Wrong(Some(chunk), reason),
-        })
+        let wrong = ended(service).or_else(|| run.answered(&order).err());
+        let chunk = Some(chunk);
+        Ok(Went { chunk, wrong })
     }
 }
 
-fn ended(status: &str, log: &str) -> String {
-    let log = if log.trim().is_empty() {
-        "it wrote nothing to its log".to_owned()
-    } else {
-        format!("its log ends with: {}", log.replace('\n', " | "))
+/// That the service has ended, where it has.
+fn ended(service: &mut Service) -> Option<String> {
+    let status = service.exited()?;
+    let log = match service.log_tail(LOG_LINES).trim() {
+        "" => "it wrote nothing to its log".to_owned(),
+        log => format!("its log ends with: {}", log.replace('\n', " | ")),
     };
-    format!("the service ended under load ({status}); {log}")
+    Some(format!("the service ended under load ({status}); {log}"))
 }
 
 /// A chunk's values by the keys of the metrics.

@@ -25,9 +25,12 @@ pub type Conditions = BTreeMap<String, String>;
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Line {
+pub enum Line {
+    /// The first one.
     Began(Began),
+    /// A chunk.
     Chunk(Chunk),
+    /// The last one of a run that has failed.
     Failed(Failed),
 }
 
@@ -121,7 +124,6 @@ impl Journal {
         if anew {
             put_aside(path, now)?;
         }
-        let lines = whole_lines(path)?;
         let mut journal = Journal {
             path: path.to_owned(),
             began: Began {
@@ -135,31 +137,57 @@ impl Journal {
             segment: 1,
             _alone: alone,
         };
+        let lines = whole_lines(path)?;
         if lines.is_empty() {
-            journal.write(&Line::Began(journal.began.clone()))?;
+            journal.add(Line::Began(journal.began.clone()))?;
             return Ok(journal);
         }
-        for (number, line) in lines.iter().enumerate() {
-            journal.take(number + 1, line)?;
+        for (number, line) in (1..).zip(&lines) {
+            let read = serde_json::from_str(line).ok().filter(|read| match read {
+                Line::Began(began) => number == 1 && began.version == VERSION,
+                Line::Chunk(_) | Line::Failed(_) => number > 1,
+            });
+            let Some(read) = read else {
+                return journal
+                    .refused(&format!("line {number} of"), "isn't one of a journal")
+                    .expected("the lines of this version of the course, unchanged")
+                    .err();
+            };
+            journal.take(read);
         }
-        journal.same(conditions)?;
-        journal.has_not_failed()?;
+        let differences = differences(&journal.began.conditions, conditions);
+        if !differences.is_empty() {
+            let began = format!("began under other conditions:\n{}", differences.join("\n"));
+            return journal
+                .refused("the run in", &began)
+                .expected("the same for all chunks of a run, since they are judged together")
+                .err();
+        }
+        if let Some(Failed { side, reason }) = &journal.failed {
+            return journal
+                .refused("the run in", &format!("has ended: {side}: {reason}"))
+                .expected("no error in any chunk; a run with one is no longer a run without")
+                .failed()
+                .err();
+        }
         let last = journal.chunks.iter().map(|chunk| chunk.segment).max();
         journal.segment = last.unwrap_or(0) + 1;
         Ok(journal)
     }
 
-    /// Adds a chunk; it is on the disk when this returns.
-    pub fn add(&mut self, chunk: Chunk) -> anyhow::Result<()> {
-        self.write(&Line::Chunk(chunk.clone()))?;
-        self.chunks.push(chunk);
-        Ok(())
-    }
-
-    /// Ends the run for good.
-    pub fn fail(&mut self, failed: Failed) -> anyhow::Result<()> {
-        self.write(&Line::Failed(failed.clone()))?;
-        self.failed = Some(failed);
+    /// Adds a line; it is on the disk when this returns.
+    pub fn add(&mut self, line: Line) -> anyhow::Result<()> {
+        let mut text = serde_json::to_string(&line)?;
+        text.push('\n');
+        let write = || {
+            let mut options = OpenOptions::new();
+            let mut file = options.create(true).append(true).open(&self.path)?;
+            // In one piece: what a kill leaves is at most the beginning of the last line.
+            file.write_all(text.as_bytes())?;
+            file.sync_data()
+        };
+        write().with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.take(line);
         Ok(())
     }
 
@@ -168,82 +196,22 @@ impl Journal {
         self.chunks.iter().filter(move |chunk| chunk.side == side)
     }
 
-    fn write(&self, line: &Line) -> anyhow::Result<()> {
-        let mut text = serde_json::to_string(line)?;
-        text.push('\n');
-        let write = || {
-            let mut file = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(&self.path)?;
-            // In one piece: what a kill leaves is at most the beginning of the last line.
-            file.write_all(text.as_bytes())?;
-            file.sync_data()
-        };
-        write().with_context(|| format!("cannot write {}", self.path.display()))
-    }
-
-    fn take(&mut self, number: usize, line: &str) -> anyhow::Result<()> {
-        let read: Option<Line> = serde_json::from_str(line).ok();
-        match read {
-            Some(Line::Began(began)) if number == 1 && began.version == VERSION => {
-                self.began = began;
-            }
-            Some(Line::Chunk(chunk)) if number > 1 => self.chunks.push(chunk),
-            Some(Line::Failed(failed)) if number > 1 => self.failed = Some(failed),
-            _ => {
-                return Trouble::new(format!(
-                    "line {number} of {} isn't one of a journal",
-                    self.shown()
-                ))
-                .expected("the lines of this version of the course, unchanged")
-                .next(ANEW)
-                .err();
-            }
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Began(began) => self.began = began,
+            Line::Chunk(chunk) => self.chunks.push(chunk),
+            Line::Failed(failed) => self.failed = Some(failed),
         }
-        Ok(())
     }
 
-    fn same(&self, now: &Conditions) -> anyhow::Result<()> {
-        let differences = differences(&self.began.conditions, now);
-        if differences.is_empty() {
-            return Ok(());
-        }
-        Trouble::new(format!(
-            "the run in {} began under other conditions:\n{}",
-            self.shown(),
-            differences.join("\n")
-        ))
-        .expected("the same for all chunks of a run, since they are judged together")
-        .next(ANEW)
-        .err()
-    }
-
-    fn has_not_failed(&self) -> anyhow::Result<()> {
-        let Some(failed) = &self.failed else {
-            return Ok(());
-        };
-        let Failed { side, reason } = failed;
-        Trouble::new(format!(
-            "the run in {} has ended: {side}: {reason}",
-            self.shown()
-        ))
-        .expected("no error in any chunk; a run with one is no longer a run without")
-        .next(ANEW)
-        .failed()
-        .err()
-    }
-
-    /// The file's name, which is all that people need of its path.
-    fn shown(&self) -> String {
+    /// No run can carry on this journal. Its name is all that people need of its path.
+    fn refused(&self, what: &str, why: &str) -> Trouble {
         let name = self.path.file_name().unwrap_or_default();
-        name.to_string_lossy().into_owned()
+        Trouble::new(format!("{what} {} {why}", name.display())).next(
+            "the same command with --anew begins another run, and keeps this one's journal beside it",
+        )
     }
 }
-
-/// What to do about a journal that no run can carry on.
-const ANEW: &str =
-    "the same command with --anew begins another run, and keeps this one's journal beside it";
 
 /// What differs, in a line for each condition.
 fn differences(before: &Conditions, now: &Conditions) -> Vec<String> {
@@ -343,11 +311,11 @@ mod tests {
         let place = Place::new();
         let mut journal = place.open().unwrap();
         assert_eq!(journal.segment, 1);
-        journal.add(chunk(1)).unwrap();
+        journal.add(Line::Chunk(chunk(1))).unwrap();
         drop(journal);
         let mut journal = place.open().unwrap();
         assert_eq!((&journal.chunks[..], journal.segment), (&[chunk(1)][..], 2));
-        journal.add(chunk(2)).unwrap();
+        journal.add(Line::Chunk(chunk(2))).unwrap();
         drop(journal);
         let journal = place.open().unwrap();
         assert_eq!(journal.chunks, [chunk(1), chunk(2)]);
@@ -369,8 +337,8 @@ mod tests {
     fn half_a_line_is_what_a_kill_leaves_and_costs_one_chunk() {
         let place = Place::new();
         let mut journal = place.open().unwrap();
-        journal.add(chunk(1)).unwrap();
-        journal.add(chunk(1)).unwrap();
+        journal.add(Line::Chunk(chunk(1))).unwrap();
+        journal.add(Line::Chunk(chunk(1))).unwrap();
         drop(journal);
         let whole = fs::read(place.path()).unwrap();
         // Wherever the file ends, what was whole is there, and the run carries on.
@@ -379,7 +347,7 @@ mod tests {
             let lines = whole[..end].iter().filter(|byte| **byte == b'\n').count();
             let mut journal = place.open().unwrap();
             assert_eq!(journal.chunks.len(), lines.saturating_sub(1), "{end}");
-            journal.add(chunk(7)).unwrap();
+            journal.add(Line::Chunk(chunk(7))).unwrap();
             drop(journal);
             let journal = place.open().unwrap();
             assert_eq!(journal.chunks.last(), Some(&chunk(7)), "{end}");
@@ -397,7 +365,7 @@ mod tests {
         ] {
             let mut place = Place::new();
             let mut journal = place.open().unwrap();
-            journal.add(chunk(1)).unwrap();
+            journal.add(Line::Chunk(chunk(1))).unwrap();
             drop(journal);
             let before = fs::read(place.path()).unwrap();
             let was = place.conditions.insert(name.to_owned(), value.to_owned());
@@ -418,7 +386,7 @@ mod tests {
     fn anew_begins_another_run_and_keeps_the_journal_of_the_one_before() {
         let mut place = Place::new();
         let mut journal = place.open().unwrap();
-        journal.add(chunk(1)).unwrap();
+        journal.add(Line::Chunk(chunk(1))).unwrap();
         drop(journal);
         let before = fs::read(place.path()).unwrap();
         place
@@ -442,8 +410,8 @@ mod tests {
             side: "solution-3".to_owned(),
             reason: "12 of 1000 answers had status 503, not 200".to_owned(),
         };
-        journal.add(chunk(1)).unwrap();
-        journal.fail(failed).unwrap();
+        journal.add(Line::Chunk(chunk(1))).unwrap();
+        journal.add(Line::Failed(failed)).unwrap();
         drop(journal);
         let refusal = place.refusal();
         assert_eq!(refusal.outcome(), Outcome::Failed);

@@ -31,7 +31,7 @@ use workshop_results::file::{Mode, ResultFile};
 use workshop_results::manifest::Manifest;
 
 use crate::endurance::chunk::{Running, Went, observed};
-use crate::endurance::journal::{Conditions, Failed, Journal};
+use crate::endurance::journal::{Conditions, Failed, Journal, Line};
 use crate::tables;
 use workshop_measure::protocol::block;
 use workshop_measure::protocol::builder;
@@ -97,13 +97,12 @@ pub async fn measure(
 ) -> anyhow::Result<Ended> {
     tokio::pin!(stop);
     let chunks = Chunks::of_the_course()?;
-    let lab = tokio::select! {
-        lab = opened(workspace, wanted.data_set) => lab?,
-        () = &mut stop => return Err(given_up()),
-    };
-    let subjects = tokio::select! {
-        subjects = subjects(&lab, &wanted.targets, &chunks.jvm) => subjects?,
-        () = &mut stop => return Err(given_up()),
+    let (lab, subjects) = tokio::select! {
+        prepared = prepared(workspace, wanted, &chunks.jvm) => prepared?,
+        () = &mut stop => {
+            let nothing = "interrupted before the first chunk; what was started is stopped";
+            return Err(Interrupted::new(nothing).into());
+        }
     };
     let asked = asked(&subjects);
     let extent = Extent {
@@ -124,24 +123,16 @@ pub async fn measure(
     })
 }
 
-fn given_up() -> anyhow::Error {
-    Interrupted::new("interrupted before the first chunk; what was started is stopped").into()
-}
-
-/// The tools are looked for first: data are seeded for minutes.
-async fn opened(workspace: &Workspace, data_set: Option<DataSet>) -> anyhow::Result<Lab<'_>> {
-    tools::find(workspace, "oha")?;
-    Lab::open(workspace, data_set, lab::usual_data_set()).await
-}
-
-/// Builds the targets, as they would be shipped.
-async fn subjects(
-    lab: &Lab<'_>,
-    targets: &[Target],
+/// Opens the lab, and builds the targets as they would be shipped. The tools are looked for first: data are seeded for minutes.
+async fn prepared<'w>(
+    workspace: &'w Workspace,
+    wanted: &Wanted,
     jvm: &[String],
-) -> anyhow::Result<Vec<Subject>> {
+) -> anyhow::Result<(Lab<'w>, Vec<Subject>)> {
+    tools::find(workspace, "oha")?;
+    let lab = Lab::open(workspace, wanted.data_set, lab::usual_data_set()).await?;
     let mut subjects: Vec<Subject> = Vec::new();
-    for target in targets {
+    for target in &wanted.targets {
         let name = target.to_string();
         if subjects.iter().any(|subject| subject.id() == name) {
             continue;
@@ -149,10 +140,10 @@ async fn subjects(
         lab.is_worth_a_release(*target, FIRST, &lab.database_url)
             .await?;
         println!("building {} for release", paint(Style::Strong, &name));
-        let launch = builder::built(lab.workspace, *target, Profile::Measure).await?;
-        subjects.push(subject_of(lab, *target, &name, launch, jvm)?);
+        let launch = builder::built(workspace, *target, Profile::Measure).await?;
+        subjects.push(subject_of(&lab, *target, &name, launch, jvm)?);
     }
-    Ok(subjects)
+    Ok((lab, subjects))
 }
 
 /// A built target as it is measured, by this name.
@@ -193,8 +184,7 @@ pub fn asked(subjects: &[Subject]) -> Asked {
 pub struct Endurance<'a> {
     experiment: Experiment<'a>,
     journal: Journal,
-    chunks: Chunks,
-    requests: u64,
+    extent: Extent,
 }
 
 impl<'a> Endurance<'a> {
@@ -205,16 +195,11 @@ impl<'a> Endurance<'a> {
         subjects: Vec<Subject>,
         extent: Extent,
     ) -> anyhow::Result<Self> {
-        let Extent {
-            requests,
-            chunks,
-            journal,
-            anew,
-        } = extent;
         let conditions = conditions(&lab.manifest(&subjects), &subjects)?;
-        let size = chunks.size(requests);
-        let journal = Journal::open(&journal, &lab::now(), size, &conditions, anew)?;
-        let left = left(&journal, &ids(&subjects), requests, chunks.rate);
+        let size = extent.chunks.size(extent.requests);
+        let (path, now) = (&extent.journal, lab::now());
+        let journal = Journal::open(path, &now, size, &conditions, extent.anew)?;
+        let left = left(&journal, &ids(&subjects), &extent);
         let plan = Plan {
             takes: [left.as_secs(); 3],
             ..Plan::of(NAME, Mode::Standard)?
@@ -222,8 +207,7 @@ impl<'a> Endurance<'a> {
         let run = Endurance {
             experiment: Experiment::of(lab, asked, subjects, plan),
             journal,
-            chunks,
-            requests,
+            extent,
         };
         let (answered, of) = run.answered();
         if answered > 0 {
@@ -241,8 +225,11 @@ impl<'a> Endurance<'a> {
     pub fn answered(&self) -> (u64, u64) {
         let answered = self.journal.chunks.iter().map(|chunk| chunk.requests).sum();
         let services = self.experiment.subjects.len() as u64;
-        let chunks = self.requests.div_ceil(self.journal.began.chunk);
-        (answered, services * chunks * self.journal.began.chunk)
+        let size = self.journal.began.chunk;
+        (
+            answered,
+            services * self.extent.requests.next_multiple_of(size),
+        )
     }
 
     /// The journal so far.
@@ -253,14 +240,13 @@ impl<'a> Endurance<'a> {
     /// Sends chunk after chunk until all are answered, or a service fails. Dropping the future ends what was started.
     pub async fn go_on(&mut self) -> anyhow::Result<()> {
         let subjects = self.experiment.subjects.clone();
-        let (size, longest) = (self.journal.began.chunk, self.chunks.longest);
-        let longest = Duration::from_secs_f64(longest);
-        let all = usize::try_from(self.requests.div_ceil(size))?;
+        let size = self.journal.began.chunk;
+        let longest = Duration::from_secs_f64(self.extent.chunks.longest);
+        let all = usize::try_from(self.extent.requests.div_ceil(size))?;
         let has = |journal: &Journal, subject: &Subject| journal.of(subject.id()).count();
-        if subjects
-            .iter()
-            .all(|subject| has(&self.journal, subject) >= all)
-        {
+        let fewest = subjects.iter().map(|subject| has(&self.journal, subject));
+        let fewest = fewest.min().unwrap_or(all);
+        if fewest >= all {
             return Ok(());
         }
         let path = self.experiment.session.records();
@@ -272,19 +258,12 @@ impl<'a> Endurance<'a> {
                 running.push(self.started(subject, &path).await?);
             }
         }
-        let fewest = subjects.iter().map(|subject| has(&self.journal, subject));
-        'run: for round in fewest.min().unwrap_or(0)..all {
-            let left = left(
-                &self.journal,
-                &ids(&subjects),
-                self.requests,
-                self.chunks.rate,
-            );
+        'run: for round in fewest..all {
+            let left = left(&self.journal, &ids(&subjects), &self.extent);
             let session = &mut self.experiment.session;
+            let part = format!("chunk {} of {all}", round + 1);
             session.progress.left(left);
-            session
-                .progress
-                .part(&format!("chunk {} of {all}", round + 1));
+            session.progress.part(&part);
             let before = Moment::now();
             for place in shuffled(running.len()) {
                 let service = &mut running[place];
@@ -292,19 +271,15 @@ impl<'a> Endurance<'a> {
                 if has(&self.journal, service.subject) > round {
                     continue;
                 }
-                session
-                    .progress
-                    .phase(&format!("chunk {} of {all}, {id}", round + 1));
-                match service.chunk(session, &path, size, longest).await? {
-                    Went::Well(chunk) => self.journal.add(chunk)?,
-                    Went::Wrong(chunk, reason) => {
-                        if let Some(chunk) = chunk {
-                            self.journal.add(chunk)?;
-                        }
-                        let side = id.to_owned();
-                        self.journal.fail(Failed { side, reason })?;
-                        break 'run;
-                    }
+                session.progress.phase(&format!("{part}, {id}"));
+                let Went { chunk, wrong } = service.chunk(session, &path, size, longest).await?;
+                if let Some(chunk) = chunk {
+                    self.journal.add(Line::Chunk(chunk))?;
+                }
+                if let Some(reason) = wrong {
+                    let side = id.to_owned();
+                    self.journal.add(Line::Failed(Failed { side, reason }))?;
+                    break 'run;
                 }
             }
             session.neighbors.since(before);
@@ -337,8 +312,7 @@ impl<'a> Endurance<'a> {
         let Endurance {
             mut experiment,
             journal,
-            chunks,
-            ..
+            extent,
         } = self;
         let mut rounds: BTreeMap<&str, usize> = BTreeMap::new();
         let counted = journal.chunks.iter().filter(|chunk| chunk.errors == 0);
@@ -363,10 +337,8 @@ impl<'a> Endurance<'a> {
                 count(of)
             ));
         }
-        let kotlin = experiment
-            .subjects
-            .iter()
-            .find(|subject| subject.has_a_set_heap());
+        let mut subjects = experiment.subjects.iter();
+        let kotlin = subjects.find(|subject| subject.has_a_set_heap());
         experiment.notes.extend(kotlin.map(|kotlin| {
             format!(
                 "a JVM takes its whole heap at the start here, by `{}`: what grows is a leak beside the heap, and a leak into it ends in an error",
@@ -375,12 +347,10 @@ impl<'a> Endurance<'a> {
         }));
         let mut result = experiment.finish().await?;
         NAME.clone_into(&mut result.target);
-        let seconds = journal
-            .chunks
-            .iter()
-            .map(|chunk| chunk.requests as f64 / chunk.rate);
+        let chunks = journal.chunks.iter();
+        let seconds = chunks.map(|chunk| chunk.requests as f64 / chunk.rate);
         result.manifest.took_s = seconds.filter(|took| took.is_finite()).sum::<f64>().round();
-        let (table, chart) = tables::endurance::drawn(&result, &journal, chunks.settles);
+        let (table, chart) = tables::endurance::drawn(&result, &journal, extent.chunks.settles);
         result.tables.push(table);
         result.charts.extend(chart);
         Ok(result)
@@ -393,27 +363,26 @@ pub fn in_full(number: u64) -> String {
 }
 
 /// How long the chunks take that are still to come: each as long as the last one of its service, or by this rate while there is none.
-fn left(journal: &Journal, sides: &[String], requests: u64, rate: f64) -> Duration {
+fn left(journal: &Journal, sides: &[String], extent: &Extent) -> Duration {
     let seconds = sides.iter().map(|side| {
         let sent: u64 = journal.of(side).map(|chunk| chunk.requests).sum();
-        let rate = journal.of(side).last().map_or(rate, |chunk| chunk.rate);
-        requests.saturating_sub(sent) as f64 / rate.max(1.0)
+        let rate = journal
+            .of(side)
+            .last()
+            .map_or(extent.chunks.rate, |chunk| chunk.rate);
+        extent.requests.saturating_sub(sent) as f64 / rate.max(1.0)
     });
     Duration::from_secs_f64(seconds.sum())
 }
 
 /// What has to be the same for all chunks of a run.
 fn conditions(manifest: &Manifest, subjects: &[Subject]) -> anyhow::Result<Conditions> {
-    let version = |name: &str| {
-        manifest
-            .versions
-            .get(name)
-            .map_or("unknown", String::as_str)
-    };
+    let postgresql = manifest.versions.get("postgresql");
+    let postgresql = postgresql.map_or("unknown", String::as_str);
     let mut conditions: Conditions = [
         (
             "commit",
-            manifest.commit.clone().unwrap_or_else(|| "none".to_owned()),
+            manifest.commit.as_deref().unwrap_or("none").to_owned(),
         ),
         ("machine", machine::label(&manifest.machine)),
         (
@@ -425,22 +394,15 @@ fn conditions(manifest: &Manifest, subjects: &[Subject]) -> anyhow::Result<Condi
         ),
         (
             "database",
-            format!(
-                "PostgreSQL {}, {}",
-                version("postgresql"),
-                manifest.database
-            ),
+            format!("PostgreSQL {postgresql}, {}", manifest.database),
         ),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
     for subject in subjects {
-        let Launch {
-            artifact, parts, ..
-        } = &subject.launch;
-        let shipped: Vec<PathBuf> = parts.iter().chain([artifact]).cloned().collect();
-        let hash = fingerprint(&shipped)?;
-        let side = &subject.side;
+        let (launch, side) = (&subject.launch, &subject.side);
+        let shipped = launch.parts.iter().chain([&launch.artifact]);
+        let hash = fingerprint(&shipped.cloned().collect::<Vec<_>>())?;
         let value = format!(
             "{} ({}), sha256 {}",
             side.command,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::energy::source::{Reading, Sample, Source, entries, now_s, text};
+use crate::energy::source::{Reading, Sample, Source, entries, text};
 use workshop_base::outcome::Trouble;
 
 /// The batteries of this machine.
@@ -18,10 +18,9 @@ impl Battery {
     /// gives any, since the machine hangs on its charger.
     pub fn open(folder: &Path) -> Result<Option<Self>, Trouble> {
         let is_ours = |place: &PathBuf| {
-            let says =
-                |file: &str, word: &str| text(&place.join(file)).is_ok_and(|said| said == word);
             // A mouse has a battery, too.
-            says("type", "Battery") && !says("scope", "Device") && watts(place).is_some()
+            let is_of_machine = says(place, "type", "Battery") && !says(place, "scope", "Device");
+            is_of_machine && watts(place).is_some()
         };
         let places: Vec<PathBuf> = entries(folder, "").into_iter().filter(is_ours).collect();
         if places.is_empty() {
@@ -38,9 +37,10 @@ impl Battery {
 
     /// How many of the batteries give power.
     fn discharging(&self) -> usize {
-        let status = |place: &&PathBuf| text(&place.join("status"));
-        let is = |place: &&PathBuf| status(place).is_ok_and(|status| status == "Discharging");
-        self.places.iter().filter(is).count()
+        let places = self.places.iter();
+        places
+            .filter(|place| says(place, "status", "Discharging"))
+            .count()
     }
 }
 
@@ -62,11 +62,14 @@ impl Source for Battery {
         let watts = self.places.iter().map(|place| {
             watts(place).with_context(|| format!("{} tells no power any more", place.display()))
         });
-        Ok(vec![Sample {
-            at_s: now_s(),
-            reading: Reading::Power(watts.sum::<anyhow::Result<f64>>()?),
-        }])
+        let watts = watts.sum::<anyhow::Result<f64>>()?;
+        Ok(vec![Sample::now(Reading::Power(watts))])
     }
+}
+
+/// Whether this file of a battery has this word in it.
+fn says(place: &Path, file: &str, word: &str) -> bool {
+    text(&place.join(file)).is_ok_and(|said| said == word)
 }
 
 /// The power of one battery; some tell it, others tell current and voltage. Drivers disagree about the sign.

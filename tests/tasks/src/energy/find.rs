@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::energy::battery::Battery;
-use crate::energy::form::Wanted;
+use crate::energy::form::{BuiltIn, Wanted};
 use crate::energy::pi::{self, Pi};
 use crate::energy::rapl::Rapl;
 use crate::energy::source::Source;
@@ -46,41 +46,31 @@ pub struct Found {
 
 type Opened = Result<Option<Box<dyn Source>>, Trouble>;
 
-fn rapl(places: &Places) -> Opened {
-    Ok(boxed(Rapl::open(&places.class.join("powercap"))?))
-}
+impl BuiltIn {
+    fn open(self, places: &Places) -> Opened {
+        Ok(match (self, &places.vcgencmd) {
+            (BuiltIn::Rapl, _) => boxed(Rapl::open(&places.class.join("powercap"))?),
+            (BuiltIn::Pi, None) => None,
+            (BuiltIn::Pi, Some(vcgencmd)) => boxed(Pi::open(vcgencmd)?),
+            (BuiltIn::Battery, _) => boxed(Battery::open(&places.class.join("power_supply"))?),
+        })
+    }
 
-fn pi(places: &Places) -> Opened {
-    let vcgencmd = places.vcgencmd.as_deref();
-    Ok(boxed(vcgencmd.map_or(Ok(None), Pi::open)?))
-}
-
-fn battery(places: &Places) -> Opened {
-    Ok(boxed(Battery::open(&places.class.join("power_supply"))?))
+    /// What it takes.
+    fn needs(self) -> &'static str {
+        match self {
+            BuiltIn::Rapl => {
+                "RAPL: an Intel or AMD processor under Linux, not in a virtual machine"
+            }
+            BuiltIn::Pi => "the sensors of a Raspberry Pi 5, and vcgencmd on the PATH",
+            BuiltIn::Battery => "a battery that tells its power",
+        }
+    }
 }
 
 fn boxed(source: Option<impl Source + 'static>) -> Option<Box<dyn Source>> {
     source.map(|source| Box::new(source) as Box<dyn Source>)
 }
-
-/// A source that a machine may have by itself, and what it takes.
-struct BuiltIn {
-    open: fn(&Places) -> Opened,
-    needs: &'static str,
-}
-
-const RAPL: BuiltIn = BuiltIn {
-    open: rapl,
-    needs: "RAPL: an Intel or AMD processor under Linux, not in a virtual machine",
-};
-const PI: BuiltIn = BuiltIn {
-    open: pi,
-    needs: "the sensors of a Raspberry Pi 5, and vcgencmd on the PATH",
-};
-const BATTERY: BuiltIn = BuiltIn {
-    open: battery,
-    needs: "a battery that tells its power",
-};
 
 /// Looks for what is wanted. A source that is wanted by name and isn't there is an error. `folder` is where a relative path of a
 /// wattmeter's file begins.
@@ -94,35 +84,30 @@ pub fn find(wanted: &Wanted, places: &Places, folder: &Path) -> anyhow::Result<F
         Wanted::Wattmeter { file, offset_s } => {
             boxed(Some(Wattmeter::open(&folder.join(file), *offset_s)?))
         }
-        Wanted::Rapl => named(&RAPL, places)?,
-        Wanted::Pi => named(&PI, places)?,
-        Wanted::Battery => named(&BATTERY, places)?,
+        Wanted::BuiltIn(wanted) => Some(named(*wanted, places)?),
     };
-    Ok(Found {
-        said: source
-            .iter()
-            .map(|source| covers(source.as_ref()))
-            .collect(),
-        source,
-    })
+    let said = source
+        .iter()
+        .map(|source| covers(source.as_ref()))
+        .collect();
+    Ok(Found { source, said })
 }
 
-fn named(wanted: &BuiltIn, places: &Places) -> Opened {
-    let missing = || {
+fn named(wanted: BuiltIn, places: &Places) -> Result<Box<dyn Source>, Trouble> {
+    wanted.open(places)?.ok_or_else(|| {
         Trouble::new("energy.toml names a source that this machine doesn't have")
-            .expected(wanted.needs)
+            .expected(wanted.needs())
             .next(
                 "kind = \"best\" in energy.toml takes what is there, kind = \"none\" goes without",
             )
-    };
-    Ok(Some((wanted.open)(places)?.ok_or_else(missing)?))
+    })
 }
 
 /// The best that is there, in this order; what is there and can't be read is said.
 fn best(places: &Places) -> Found {
     let mut said = Vec::new();
-    for one in [RAPL, PI, BATTERY] {
-        match (one.open)(places) {
+    for one in [BuiltIn::Rapl, BuiltIn::Pi, BuiltIn::Battery] {
+        match one.open(places) {
             Ok(Some(source)) => {
                 said.insert(0, covers(source.as_ref()));
                 let source = Some(source);
@@ -192,7 +177,7 @@ mod tests {
         assert_eq!(best(folder.path()), Some("the battery"));
         add_rapl(folder.path());
         assert_eq!(best(folder.path()), Some("RAPL"));
-        let (name, _) = found(&Wanted::Battery, folder.path()).unwrap();
+        let (name, _) = found(&Wanted::BuiltIn(BuiltIn::Battery), folder.path()).unwrap();
         assert_eq!(name, Some("the battery"));
     }
 
@@ -213,8 +198,10 @@ mod tests {
     #[test]
     fn a_source_that_is_wanted_and_is_not_there_is_an_error_with_the_ways_out() {
         let nothing = tempfile::tempdir().unwrap();
-        for wanted in [Wanted::Rapl, Wanted::Pi, Wanted::Battery] {
-            let error = found(&wanted, nothing.path()).unwrap_err().to_string();
+        for wanted in [BuiltIn::Rapl, BuiltIn::Pi, BuiltIn::Battery] {
+            let error = found(&Wanted::BuiltIn(wanted), nothing.path())
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("kind = \"best\""), "{error}");
         }
         let file = "watts.csv".into();

@@ -19,12 +19,8 @@ pub enum Wanted {
     Best,
     /// Nothing: CPU seconds will do.
     Nothing,
-    /// The counters of the processor.
-    Rapl,
-    /// The sensors of a Raspberry Pi 5.
-    Pi,
-    /// The battery.
-    Battery,
+    /// What the machine has by itself.
+    BuiltIn(BuiltIn),
     /// The CSV of a wattmeter, whose clock is so many seconds ahead.
     Wattmeter {
         /// The file or the pipe.
@@ -32,6 +28,17 @@ pub enum Wanted {
         /// How far its clock is ahead of this machine's, in seconds.
         offset_s: f64,
     },
+}
+
+/// A source that a machine may have by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuiltIn {
+    /// The counters of the processor.
+    Rapl,
+    /// The sensors of a Raspberry Pi 5.
+    Pi,
+    /// The battery.
+    Battery,
 }
 
 /// A form that is filled in.
@@ -74,57 +81,48 @@ pub const FILLED_IN: &str = "every_line_is_filled_in";
 /// What is in a line that isn't.
 const EMPTY: &str = "?";
 
-const INTENSITIES: RangeInclusive<f64> = 1.0..=1500.0;
-const RATES: RangeInclusive<f64> = 1.0..=1e8;
-const HEADROOMS: RangeInclusive<f64> = 5.0..=90.0;
-const EMBODIED: RangeInclusive<f64> = 10.0..=20_000.0;
-const YEARS: RangeInclusive<f64> = 1.0..=20.0;
-
 static LINES: [Line; 6] = [
     Line {
         table: "source",
         key: "kind",
         test: "the_source_is_one_that_the_tool_can_read",
         expected: "\"best\", \"none\", \"rapl\", \"pi\", \"battery\", or \"wattmeter\" with its file",
-        holds: |form, kind| {
-            kind.as_str()
-                .is_some_and(|kind| wanted(form, kind).is_some())
-        },
+        holds: |form, _| wanted(form).is_some(),
     },
     Line {
         table: "grid",
         key: "intensity",
         test: "the_intensity_is_in_grams_per_kilowatt_hour",
         expected: "grams of CO₂e per kWh, from 1 to 1500: 250, not 0.25",
-        holds: |_, value| is_in(value, INTENSITIES),
+        holds: |_, value| is_in(value, 1.0..=1500.0),
     },
     Line {
         table: "load",
         key: "rate",
         test: "the_load_is_in_requests_per_second",
         expected: "requests per second, 1 or more: at the busiest time, not per day",
-        holds: |_, value| is_in(value, RATES),
+        holds: |_, value| is_in(value, 1.0..=1e8),
     },
     Line {
         table: "load",
         key: "headroom",
         test: "the_headroom_is_a_percentage",
         expected: "percent, from 5 to 90: 40, not 0.4",
-        holds: |_, value| is_in(value, HEADROOMS),
+        holds: |_, value| is_in(value, 5.0..=90.0),
     },
     Line {
         table: "hardware",
         key: "embodied",
         test: "the_hardware_is_in_kilograms_and_years",
         expected: "kilograms of CO₂e per server, from 10 to 20 000; or 0, to leave hardware out",
-        holds: |_, value| number(value) == Some(0.0) || is_in(value, EMBODIED),
+        holds: |_, value| number(value) == Some(0.0) || is_in(value, 10.0..=20_000.0),
     },
     Line {
         table: "hardware",
         key: "years",
         test: "the_hardware_is_in_kilograms_and_years",
         expected: "the years that a server is used, from 1 to 20",
-        holds: |_, value| is_in(value, YEARS),
+        holds: |_, value| is_in(value, 1.0..=20.0),
     },
 ];
 
@@ -197,7 +195,7 @@ impl Form {
         let embodied = value("hardware", "embodied")?;
         let years = value("hardware", "years")?;
         Some(Form {
-            wanted: wanted(form, form.get("source")?.get("kind")?.as_str()?)?,
+            wanted: wanted(form)?,
             intensity: value("grid", "intensity")?,
             rate: value("load", "rate")?,
             headroom: value("load", "headroom")?,
@@ -206,21 +204,22 @@ impl Form {
     }
 }
 
-/// What is wanted by this word; none where that is no word for it, or the wattmeter's file is missing.
-fn wanted(form: &Table, kind: &str) -> Option<Wanted> {
-    let of_source = |key: &str| form.get("source").and_then(|source| source.get(key));
-    Some(match kind {
+/// What is wanted; none where the form has no word for it, or the wattmeter's file is missing.
+fn wanted(form: &Table) -> Option<Wanted> {
+    let source = form.get("source")?;
+    Some(match source.get("kind")?.as_str()? {
         "best" => Wanted::Best,
         "none" => Wanted::Nothing,
-        "rapl" => Wanted::Rapl,
-        "pi" => Wanted::Pi,
-        "battery" => Wanted::Battery,
+        "rapl" => Wanted::BuiltIn(BuiltIn::Rapl),
+        "pi" => Wanted::BuiltIn(BuiltIn::Pi),
+        "battery" => Wanted::BuiltIn(BuiltIn::Battery),
         "wattmeter" => Wanted::Wattmeter {
-            file: of_source("file")?
+            file: source
+                .get("file")?
                 .as_str()
                 .filter(|file| !file.is_empty())?
                 .into(),
-            offset_s: of_source("offset").and_then(number).unwrap_or_default(),
+            offset_s: source.get("offset").and_then(number).unwrap_or_default(),
         },
         _ => return None,
     })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::energy::source::{Reading, Sample, Source, now_s};
+use crate::energy::source::{Reading, Sample, Source};
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer};
 
@@ -62,10 +62,7 @@ impl Source for Pi {
         let watts = watts.with_context(|| {
             format!("{PROGRAM} pmic_read_adc tells no power any more: {answer:?}")
         })?;
-        Ok(vec![Sample {
-            at_s: now_s(),
-            reading: Reading::Power(watts),
-        }])
+        Ok(vec![Sample::now(Reading::Power(watts))])
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::energy::source::{Reading, Sample, Source, entries, now_s, text};
+use crate::energy::source::{Reading, Sample, Source, entries, text};
 use workshop_base::outcome::Trouble;
 
 /// How the folders of the domains begin. Those of `intel-rapl-mmio` are the same counters once more.
@@ -86,13 +86,9 @@ impl Source for Rapl {
     }
 
     fn covers(&self) -> String {
-        let of = |is_memory: bool| {
-            let domains = self.domains.iter();
-            let domains = domains.filter(move |domain| (domain.name == "dram") == is_memory);
-            domains.map(|domain| domain.name.as_str())
-        };
-        let packages: Vec<&str> = of(false).collect();
-        let memory = match of(true).count() {
+        let names = self.domains.iter().map(|domain| domain.name.as_str());
+        let (memory, packages): (Vec<_>, Vec<_>) = names.partition(|name| *name == "dram");
+        let memory = match memory.len() {
             0 => "without the memory, for which there is no counter here,",
             _ => "and the memory (dram),",
         };
@@ -111,10 +107,7 @@ impl Source for Rapl {
             domain.last_uj = now_uj;
             total_uj += domain.total_uj;
         }
-        Ok(vec![Sample {
-            at_s: now_s(),
-            reading: Reading::Energy(total_uj as f64 / 1e6),
-        }])
+        Ok(vec![Sample::now(Reading::Energy(total_uj as f64 / 1e6))])
     }
 }
 

@@ -12,6 +12,16 @@ pub struct Sample {
     pub reading: Reading,
 }
 
+impl Sample {
+    /// What a source knows now.
+    pub fn now(reading: Reading) -> Self {
+        Sample {
+            at_s: now_s(),
+            reading,
+        }
+    }
+}
+
 /// What a source tells: a counter that grows, or the power of this moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reading {

@@ -1,21 +1,21 @@
 //! `{{#diff exercise-3}}`: what leads from the starter to the reference, folded away until the reader wants it.
 
-use crate::fault::Problem;
 use crate::html::{block, escape};
+use crate::panes::figure;
 use workshop_base::exercise::Exercise;
+use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, originals, patches};
 
 /// The difference in the files of the edit list, one pane per file.
-pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Problem> {
+pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<String> {
     if !exercise.is_crate() {
-        return Err(Problem::new(
-            format!(
-                "{} has no code, so there is no difference to show",
-                exercise.name()
-            ),
-            "take the macro out of this page",
-        ));
+        return Trouble::new(format!(
+            "{} has no code, so there is no difference to show",
+            exercise.name()
+        ))
+        .next("take the macro out of this page")
+        .err();
     }
     let starter = originals::starter(workspace, exercise)?;
     let reference = originals::reference(workspace, exercise)?;
@@ -29,17 +29,21 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> Result<String, Prob
             continue;
         }
         lines += patch.lines().filter(|line| line.starts_with('+')).count();
-        let name = escape(&path.to_string_lossy());
-        panes += &format!(
-            "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">Difference</span> <span class=\"pane-path\"><b>{name}</b></span></figcaption>\n<pre><code class=\"language-diff\" tabindex=\"0\" role=\"region\" aria-label=\"Difference in {name}\">{}</code></pre>\n</figure>\n",
-            escape(patch.trim_end())
+        let name = path.to_string_lossy();
+        let (shown, label) = (
+            format!("<b>{}</b>", escape(&name)),
+            format!("Difference in {name}"),
         );
+        panes += &figure("Difference", &shown, "diff", &label, patch.trim_end());
+        panes.push('\n');
     }
     if panes.is_empty() {
-        return Err(Problem::new(
-            format!("starter and reference of {} do not differ", exercise.name()),
-            "see whether starter.patch in the reference's folder is right",
-        ));
+        return Trouble::new(format!(
+            "starter and reference of {} do not differ",
+            exercise.name()
+        ))
+        .next("see whether starter.patch in the reference's folder is right")
+        .err();
     }
     Ok(block(&format!(
         "<details class=\"difference\">\n<summary>Show the reference (from the starter, {lines} lines added)</summary>\n{panes}</details>"

@@ -1,13 +1,12 @@
 //! Turns the macros of a page into what the reader sees.
 
-use std::path::Path;
-
-use crate::fault::{Fault, Problem};
+use crate::fault::Fault;
 use crate::macros::{self, Call};
-use crate::site::{Page, Site, normal};
+use crate::site::{Page, Site};
 use crate::source::Place;
 use crate::{difference, panes, results, schedule, tests_list};
 use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::{CALIBRATION, ENDURANCE};
 
@@ -61,21 +60,18 @@ impl<'a> Expander<'a> {
             }
             match self.one(page, &call, &mut instructor) {
                 Ok(html) => expanded.push_str(&html),
-                Err(problem) => faults.push(Fault::new(page.file(), call.line, problem)),
+                Err(error) => faults.push(Fault::new(page.file(), call.line, error)),
             }
         }
         if let Some(line) = instructor {
-            let problem = Problem::new(
-                "{{#instructor}} is never closed",
-                "write {{#/instructor}} on a line of its own after the notes",
-            );
-            faults.push(Fault::new(page.file(), line, problem));
+            let open = Trouble::new("{{#instructor}} is never closed")
+                .next("write {{#/instructor}} on a line of its own after the notes");
+            faults.push(Fault::new(page.file(), line, open));
         }
         expanded.push_str(&text[copied..]);
-        if faults.is_empty() {
-            Ok(expanded)
-        } else {
-            Err(faults)
+        match faults.is_empty() {
+            true => Ok(expanded),
+            false => Err(faults),
         }
     }
 
@@ -84,15 +80,14 @@ impl<'a> Expander<'a> {
         page: &Page,
         call: &Call,
         instructor: &mut Option<usize>,
-    ) -> Result<String, Problem> {
+    ) -> anyhow::Result<String> {
         if !call.alone && !matches!(call.name.as_str(), "minutes" | "include") {
-            return Err(Problem::new(
-                format!(
-                    "{{{{#{}}}}} makes a block, but something else is on its line, or the line is indented",
-                    call.name
-                ),
-                "put it on a line of its own, at the left margin",
-            ));
+            let name = &call.name;
+            return Trouble::new(format!(
+                "{{{{#{name}}}}} makes a block, but something else is on its line, or the line is indented"
+            ))
+            .next("put it on a line of its own, at the left margin")
+            .err();
         }
         let without_arguments = || call.takes::<0>(&format!("{{{{#{}}}}}", call.name));
         match call.name.as_str() {
@@ -107,10 +102,11 @@ impl<'a> Expander<'a> {
             "published" => match call.arguments.as_slice() {
                 [file] => results::published(self.workspace, file, None),
                 [file, beside] => results::published(self.workspace, file, Some(beside)),
-                _ => Err(Problem::new(
+                _ => Trouble::new(
                     "{{#published}} takes a file, and perhaps an exercise to put beside it",
-                    "write it as {{#published published-article exercise-8}}",
-                )),
+                )
+                .next("write it as {{#published published-article exercise-8}}")
+                .err(),
             },
             "report" => {
                 without_arguments()?;
@@ -126,33 +122,32 @@ impl<'a> Expander<'a> {
                 without_arguments()?;
                 notes(call, instructor)
             }
-            unknown => Err(Problem::new(
-                format!("there is no macro {{{{#{unknown}}}}}"),
-                format!("use one of: {}", MACROS.join(", ")),
-            )),
+            unknown => Trouble::new(format!("there is no macro {{{{#{unknown}}}}}"))
+                .next(format!("use one of: {}", MACROS.join(", ")))
+                .err(),
         }
     }
 
     /// `{{#include path:anchor}}`, the path seen from the page as mdBook sees it. Other than mdBook's own, it fails when
     /// there is nothing to include.
-    fn include(&self, page: &Page, call: &Call) -> Result<String, Problem> {
+    fn include(&self, page: &Page, call: &Call) -> anyhow::Result<String> {
         let [argument] = call.takes("{{#include ../path/to/file.sql:anchor}}")?;
-        let file = page.file();
-        let path = normal(&file.parent().unwrap_or(Path::new("")).join(argument));
+        let path = page.beside(argument);
         let path = path.to_string_lossy();
         let text = Place::parse(&path)?.read(self.workspace.root())?;
         let ends_code = |line: &str| line.trim_start().starts_with("```");
         if call.in_code && text.lines().any(ends_code) {
-            return Err(Problem::new(
-                format!("{path} has a line of ``` in it, which would end the code block"),
-                "show it with {{#code …}} instead, on a line of its own",
-            ));
+            return Trouble::new(format!(
+                "{path} has a line of ``` in it, which would end the code block"
+            ))
+            .next("show it with {{#code …}} instead, on a line of its own")
+            .err();
         }
         Ok(text)
     }
 
     /// What was measured, in an exercise, by the calibration or for long: all of it, or the tables and charts that are named.
-    fn results(&self, call: &Call) -> Result<String, Problem> {
+    fn results(&self, call: &Call) -> anyhow::Result<String> {
         let exercises = self.catalogue.names();
         match call.arguments.split_first() {
             Some((of, ids))
@@ -160,41 +155,38 @@ impl<'a> Expander<'a> {
             {
                 results::render(self.workspace, of, ids)
             }
-            of => Err(Problem::new(
-                format!(
-                    "{{{{#results}}}} names nothing that is measured: {}",
-                    of.map_or("", |(of, _)| of)
-                ),
-                format!(
-                    "name one of: {}, {CALIBRATION}, {ENDURANCE}",
-                    exercises.join(", ")
-                ),
-            )),
+            of => Trouble::new(format!(
+                "{{{{#results}}}} names nothing that is measured: {}",
+                of.map_or("", |(of, _)| of)
+            ))
+            .next(format!(
+                "name one of: {}, {CALIBRATION}, {ENDURANCE}",
+                exercises.join(", ")
+            ))
+            .err(),
         }
     }
 
-    fn exercise(&self, call: &Call) -> Result<&Exercise, Problem> {
-        Ok(self.catalogue.get(call.exercise()?)?)
+    fn exercise(&self, call: &Call) -> anyhow::Result<&Exercise> {
+        self.catalogue.get(call.exercise()?)
     }
 }
 
 /// The notes for instructors are folded away. `open` has the line where they have begun.
-fn notes(call: &Call, open: &mut Option<usize>) -> Result<String, Problem> {
+fn notes(call: &Call, open: &mut Option<usize>) -> anyhow::Result<String> {
     match (call.name.as_str(), open.take()) {
         ("instructor", None) => {
             *open = Some(call.line);
             let summary = "<details class=\"instructor\">\n<summary>For instructors</summary>";
             Ok(format!("\n\n{summary}\n\n"))
         }
-        ("instructor", Some(_)) => Err(Problem::new(
-            "{{#instructor}} inside {{#instructor}}",
-            "close the first with {{#/instructor}}",
-        )),
+        ("instructor", Some(_)) => Trouble::new("{{#instructor}} inside {{#instructor}}")
+            .next("close the first with {{#/instructor}}")
+            .err(),
         (_, Some(_)) => Ok("\n\n</details>\n\n".to_owned()),
-        (_, None) => Err(Problem::new(
-            "{{#/instructor}} closes nothing",
-            "write {{#instructor}} before the notes",
-        )),
+        (_, None) => Trouble::new("{{#/instructor}} closes nothing")
+            .next("write {{#instructor}} before the notes")
+            .err(),
     }
 }
 
@@ -265,12 +257,12 @@ mod tests {
     fn instructor_notes_must_pair() {
         assert!(
             expand("{{#instructor}}\n").expect_err("open")[0]
-                .what
+                .to_string()
                 .contains("never closed")
         );
         assert!(
             expand("{{#/instructor}}\n").expect_err("closed")[0]
-                .what
+                .to_string()
                 .contains("closes nothing")
         );
         assert!(expand("{{#instructor}}\n\n{{#instructor}}\n\n{{#/instructor}}\n").is_err());
@@ -281,7 +273,7 @@ mod tests {
         for text in ["See {{#report}} here.", "  {{#report}}"] {
             assert!(
                 expand(text).expect_err(text)[0]
-                    .next
+                    .to_string()
                     .contains("line of its own")
             );
         }
@@ -291,7 +283,7 @@ mod tests {
     fn an_unknown_exercise_is_refused() {
         assert!(
             expand("{{#minutes exercise-7}}").expect_err("no exercise-7")[0]
-                .what
+                .to_string()
                 .contains("there is no exercise-7")
         );
     }

@@ -12,20 +12,22 @@ pub struct Fault {
     pub file: PathBuf,
     /// The line, from 1; 0 when the whole file is meant.
     pub line: usize,
-    /// What is wrong.
+    /// What is wrong, and what to do about it.
     pub what: String,
-    /// What to do about it; empty when the first text says it already.
-    pub next: String,
 }
 
 impl Fault {
-    /// A fault in this line of this file.
-    pub fn new(file: impl AsRef<Path>, line: usize, problem: Problem) -> Self {
+    /// A fault in this line of this file. What goes wrong below the book, such as a malformed `exercise.toml`, may not say what to do.
+    pub fn new(file: impl AsRef<Path>, line: usize, error: impl Into<anyhow::Error>) -> Self {
+        let error = error.into();
+        let next = match error.downcast_ref::<Trouble>() {
+            Some(_) => "",
+            None => "\n  next: fix what the message names, then build the book again",
+        };
         Fault {
             file: file.as_ref().to_path_buf(),
             line,
-            what: problem.what,
-            next: problem.next,
+            what: format!("{error:#}{next}"),
         }
     }
 }
@@ -36,40 +38,6 @@ impl fmt::Display for Fault {
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
-        write!(f, ": {}", self.what)?;
-        if !self.next.is_empty() {
-            write!(f, "\n  next: {}", self.next)?;
-        }
-        Ok(())
-    }
-}
-
-/// A fault whose place is not known yet: what is wrong and what to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// What is wrong.
-    pub what: String,
-    /// What to do about it.
-    pub next: String,
-}
-
-impl Problem {
-    /// A problem and its remedy.
-    pub fn new(what: impl Into<String>, next: impl Into<String>) -> Self {
-        Problem {
-            what: what.into(),
-            next: next.into(),
-        }
-    }
-}
-
-impl From<anyhow::Error> for Problem {
-    /// For what goes wrong below the book, such as a malformed `exercise.toml`: the error already says what to do.
-    fn from(error: anyhow::Error) -> Self {
-        let next = match error.downcast_ref::<Trouble>() {
-            Some(_) => "",
-            None => "fix what the message names, then build the book again",
-        };
-        Problem::new(format!("{error:#}"), next)
+        write!(f, ": {}", self.what)
     }
 }

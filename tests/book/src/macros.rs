@@ -3,8 +3,7 @@
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
-
-use crate::fault::Problem;
+use workshop_base::outcome::Trouble;
 
 /// One call of a macro.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,29 +26,28 @@ pub struct Call {
 
 impl Call {
     /// The arguments, as many as an example of the call has.
-    pub fn takes<const N: usize>(&self, example: &str) -> Result<&[String; N], Problem> {
+    pub fn takes<const N: usize>(&self, example: &str) -> anyhow::Result<&[String; N]> {
         self.arguments.as_slice().try_into().map_err(|_| {
             let (name, count) = (&self.name, self.arguments.len());
-            Problem::new(
-                format!("{{{{#{name}}}}} takes {N} arguments, this has {count}"),
-                format!("write it as {example}"),
-            )
+            Trouble::new(format!(
+                "{{{{#{name}}}}} takes {N} arguments, this has {count}"
+            ))
+            .next(format!("write it as {example}"))
+            .into()
         })
     }
 
     /// The number of the exercise that the only argument names.
-    pub fn exercise(&self) -> Result<u8, Problem> {
+    pub fn exercise(&self) -> anyhow::Result<u8> {
         let example = format!("{{{{#{} exercise-3}}}}", self.name);
         let [argument] = self.takes(&example)?;
         let digits = argument.strip_prefix("exercise-");
-        digits
-            .and_then(|digits| digits.parse().ok())
-            .ok_or_else(|| {
-                Problem::new(
-                    format!("{argument} names no exercise"),
-                    format!("write it as {example}"),
-                )
-            })
+        let number = digits.and_then(|digits| digits.parse().ok());
+        number.ok_or_else(|| {
+            Trouble::new(format!("{argument} names no exercise"))
+                .next(format!("write it as {example}"))
+                .into()
+        })
     }
 }
 
@@ -176,7 +174,8 @@ mod tests {
     #[test]
     fn an_exercise_is_named_in_full() {
         let call = |text: &str| find(text).remove(0);
-        assert_eq!(call("{{#minutes exercise-3}}").exercise(), Ok(3));
+        let named = call("{{#minutes exercise-3}}").exercise();
+        assert_eq!(named.expect("a number"), 3);
         for wrong in [
             "{{#minutes 3}}",
             "{{#minutes}}",
@@ -184,7 +183,7 @@ mod tests {
         ] {
             let problem = call(wrong).exercise().expect_err(wrong);
             assert!(
-                problem.next.contains("{{#minutes exercise-3}}"),
+                problem.to_string().contains("{{#minutes exercise-3}}"),
                 "{problem:?}"
             );
         }

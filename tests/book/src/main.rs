@@ -37,13 +37,11 @@ fn check_book(workspace: &Workspace) -> anyhow::Result<Outcome> {
         println!("{fault}");
     }
     let whole = "the book is whole: includes, links, minutes, images, and all of it loads offline";
-    match faults.len() {
-        0 => println!("{}", paint(Style::Good, whole)),
-        1 => println!("{}", paint(Style::Bad, "1 fault in the book")),
-        count => println!(
-            "{}",
-            paint(Style::Bad, format!("{count} faults in the book"))
-        ),
-    }
+    let (style, said) = match faults.len() {
+        0 => (Style::Good, whole.to_owned()),
+        1 => (Style::Bad, "1 fault in the book".to_owned()),
+        count => (Style::Bad, format!("{count} faults in the book")),
+    };
+    println!("{}", paint(style, said));
     Ok(Outcome::of(faults.is_empty()))
 }

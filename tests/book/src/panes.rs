@@ -1,12 +1,11 @@
 //! Code on a page: one pane, or two side by side, each named by language and file.
 
-use std::fmt::Write;
 use std::path::Path;
 
-use crate::fault::Problem;
 use crate::html::{block, escape};
 use crate::macros::Call;
 use crate::source::Place;
+use workshop_base::outcome::Trouble;
 
 /// The languages a pane can hold: what the page writes, what the highlighter calls it, what people call it.
 const LANGUAGES: [(&str, &str, &str); 14] = [
@@ -27,70 +26,66 @@ const LANGUAGES: [(&str, &str, &str); 14] = [
 ];
 
 /// The panes of `{{#panes kotlin=path:anchor rust=path:anchor}}` (or `{{#code …}}`), in the order written.
-pub fn render(root: &Path, call: &Call) -> Result<String, Problem> {
+pub fn render(root: &Path, call: &Call) -> anyhow::Result<String> {
     let usage = format!(
         "write it as {{{{#{} kotlin=path/to/File.kt:anchor rust=path/to/file.rs:anchor}}}}",
         call.name
     );
     if call.arguments.is_empty() || call.arguments.len() > 2 {
-        return Err(Problem::new(
-            format!(
-                "{{{{#{}}}}} shows one or two pieces of code, this names {}",
-                call.name,
-                call.arguments.len()
-            ),
-            usage,
-        ));
+        return Trouble::new(format!(
+            "{{{{#{}}}}} shows one or two pieces of code, this names {}",
+            call.name,
+            call.arguments.len()
+        ))
+        .next(usage)
+        .err();
     }
     let mut panes = Vec::new();
     for argument in &call.arguments {
         let Some((language, place)) = argument.split_once('=') else {
-            return Err(Problem::new(
-                format!("{argument} does not say its language"),
-                usage,
-            ));
+            return Trouble::new(format!("{argument} does not say its language"))
+                .next(usage)
+                .err();
         };
         let Some((_, highlight, name)) = LANGUAGES.iter().find(|(key, ..)| *key == language) else {
             let known: Vec<_> = LANGUAGES.iter().map(|(key, ..)| *key).collect();
-            return Err(Problem::new(
-                format!("the panes have no language {language}"),
-                format!("use one of: {}", known.join(", ")),
-            ));
+            return Trouble::new(format!("the panes have no language {language}"))
+                .next(format!("use one of: {}", known.join(", ")))
+                .err();
         };
         let place = Place::parse(place)?;
         let code = place.read(root)?;
         panes.push(pane(name, highlight, &place, &code));
     }
-    let class = if panes.len() == 2 {
-        "panes panes-two"
-    } else {
-        "panes"
-    };
+    let two = if panes.len() == 2 { " panes-two" } else { "" };
+    let panes = panes.join("\n");
     Ok(block(&format!(
-        "<div class=\"{class}\">\n{}\n</div>",
-        panes.join("\n")
+        "<div class=\"panes{two}\">\n{panes}\n</div>"
     )))
 }
 
-/// One pane. The code scrolls inside itself, so it takes the keyboard's focus and has a name.
 fn pane(language: &str, highlight: &str, place: &Place, code: &str) -> String {
     let path = place.file.to_string_lossy().replace('\\', "/");
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
-    let mut caption = format!(
-        "<span class=\"pane-language\">{}</span> <span class=\"pane-path\">",
-        escape(language)
-    );
-    for part in folder.split('/').filter(|part| !part.is_empty()) {
-        // A long path may break after each slash.
-        let _ = write!(caption, "{}/<wbr>", escape(part));
-    }
-    let _ = write!(caption, "<b>{}</b></span>", escape(file));
-    let label = escape(&match &place.anchor {
+    // A long path may break after each slash.
+    let folders = folder.split('/').filter(|part| !part.is_empty());
+    let folders: String = folders
+        .map(|part| format!("{}/<wbr>", escape(part)))
+        .collect();
+    let shown = format!("{folders}<b>{}</b>", escape(file));
+    let label = match &place.anchor {
         Some(anchor) => format!("{language} code: {anchor} in {path}"),
         None => format!("{language} code: {path}"),
-    });
+    };
+    figure(language, &shown, highlight, &label, code)
+}
+
+/// One pane, `path` in HTML. The code scrolls inside itself, so it takes the keyboard's focus and has a name.
+pub fn figure(language: &str, path: &str, highlight: &str, label: &str, code: &str) -> String {
     format!(
-        "<figure class=\"pane\">\n<figcaption>{caption}</figcaption>\n<pre><code class=\"language-{highlight}\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">{}</code></pre>\n</figure>",
+        "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">{}</span> <span class=\"pane-path\">{path}</span></figcaption>\n<pre><code class=\"language-{highlight}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">{}</code></pre>\n</figure>",
+        escape(language),
+        escape(label),
         escape(code)
     )
 }
@@ -100,7 +95,7 @@ mod tests {
     use super::*;
     use crate::macros::find;
 
-    fn rendered(text: &str) -> Result<String, Problem> {
+    fn rendered(text: &str) -> anyhow::Result<String> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join("src")).expect("a folder");
         std::fs::write(
@@ -145,7 +140,7 @@ mod tests {
     #[test]
     fn an_unknown_language_lists_the_known_ones() {
         let problem = rendered("{{#code cobol=src/a.rs}}").expect_err("cobol");
-        assert!(problem.next.contains("kotlin, rust"), "{problem:?}");
+        assert!(problem.to_string().contains("kotlin, rust"), "{problem:?}");
     }
 
     #[test]
@@ -154,7 +149,7 @@ mod tests {
             assert!(
                 rendered(text)
                     .expect_err(text)
-                    .next
+                    .to_string()
                     .contains("rust=path/to/file.rs:anchor")
             );
         }

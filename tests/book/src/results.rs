@@ -5,19 +5,19 @@ use std::path::Path;
 use anyhow::Context;
 use serde::Deserialize;
 
-use crate::fault::Problem;
 use crate::html::block;
+use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::{ResultFile, again};
 use workshop_results::report::{self, unreadable};
-use workshop_results::shown::{Cell, Column, Row, Table};
+use workshop_results::shown::{Cell, Column, Table};
 use workshop_results::view::{self, Item, REFERENCE, Whose, YOURS};
-use workshop_results::write::html;
+use workshop_results::write::{html, markdown};
 
 /// `{{#results exercise-3}}`, `{{#results exercise-8 ceiling goals}}`: the committed measurement beside the reader's own, or
 /// those of its tables and charts that are named.
-pub fn render(workspace: &Workspace, of: &str, ids: &[String]) -> Result<String, Problem> {
+pub fn render(workspace: &Workspace, of: &str, ids: &[String]) -> anyhow::Result<String> {
     let measured = Measured::read(workspace, of)?;
     let files = measured.files();
     for id in ids {
@@ -27,23 +27,23 @@ pub fn render(workspace: &Workspace, of: &str, ids: &[String]) -> Result<String,
             tables.any(|there| there == id) || charts.any(|there| there == id)
         };
         if !files.is_empty() && !files.iter().any(known) {
-            return Err(Problem::new(
-                format!("the results of {of} have no table or chart named {id}"),
-                "name one of those in book/reference-results",
-            ));
+            return Trouble::new(format!(
+                "the results of {of} have no table or chart named {id}"
+            ))
+            .next("name one of those in book/reference-results")
+            .err();
         }
     }
-    let mut items = if ids.is_empty() {
-        view::page(&files)
-    } else {
-        view::named(&files, ids)
+    let mut items = match ids {
+        [] => view::page(&files),
+        ids => view::named(&files, ids),
     };
     items.extend(measured.missing(of));
     Ok(block(&html::section(&format!("Measured: {of}"), &items)))
 }
 
 /// `{{#report}}`: all measurements of the reader on one page.
-pub fn report(workspace: &Workspace) -> Result<String, Problem> {
+pub fn report(workspace: &Workspace) -> anyhow::Result<String> {
     let Some(report) = report::gather(workspace)? else {
         return Ok(format!(
             "\n\nYou haven't measured anything yet. Begin with `{}`; this page then shows what you have.\n\n",
@@ -51,18 +51,14 @@ pub fn report(workspace: &Workspace) -> Result<String, Problem> {
         ));
     };
     let sections = report.sections.iter().map(|(heading, items)| {
-        let section = html::section(heading, items);
-        format!(
-            "\n\n## {}\n{}",
-            workshop_results::write::markdown::escaped(heading),
-            block(&section)
-        )
+        let section = block(&html::section(heading, items));
+        format!("\n\n## {}\n{section}", markdown::escaped(heading))
     });
     Ok(sections.collect())
 }
 
 /// `{{#guide}}`: what the reader's figures speak for.
-pub fn guide(workspace: &Workspace) -> Result<String, Problem> {
+pub fn guide(workspace: &Workspace) -> anyhow::Result<String> {
     let items = report::guide(workspace)?;
     Ok(block(&html::section("What your figures speak for", &items)))
 }
@@ -73,7 +69,7 @@ pub fn published(
     workspace: &Workspace,
     file: &str,
     beside: Option<&str>,
-) -> Result<String, Problem> {
+) -> anyhow::Result<String> {
     let published = Published::read(workspace, file)?;
     let mut items = vec![Item::Text(published.lead.clone(), published.about.clone())];
     match beside {
@@ -84,16 +80,14 @@ pub fn published(
                 items.extend(view::about(whose));
                 items.extend(published.beside(whose).map(Item::Table));
             }
-            if measured.reference.is_none() && measured.own.is_none() {
+            if measured.files().is_empty() {
                 items.push(Item::Table(published.table()));
             }
             items.extend(measured.missing(of));
             let between = published.row.iter().filter(|row| !row.between.is_empty());
             let between = between.map(|row| format!("{}: {}", row.heading, row.between));
-            items.push(Item::List(
-                "What lies between".to_owned(),
-                between.collect(),
-            ));
+            let title = "What lies between".to_owned();
+            items.push(Item::List(title, between.collect()));
         }
     }
     Ok(block(&html::section(&published.title, &items)))
@@ -102,76 +96,58 @@ pub fn published(
 /// The committed measurement and the reader's own, as far as they are there.
 struct Measured {
     reference: Option<ResultFile>,
-    own: Option<ResultFile>,
-    /// Why the reader's own isn't shown, in one sentence.
-    why_not: Option<String>,
+    /// If it's there and isn't shown, the reason in one sentence.
+    own: Option<Result<ResultFile, String>>,
 }
 
 impl Measured {
     /// A broken committed file is an error; whatever is wrong with the reader's own is said on the page.
-    fn read(workspace: &Workspace, of: &str) -> Result<Self, Problem> {
+    fn read(workspace: &Workspace, of: &str) -> anyhow::Result<Self> {
         let path = ResultFile::reference_path(workspace, of);
         let reference = path.is_file().then(|| ResultFile::read(&path)).transpose();
         let reference = reference.map_err(|error| {
-            Problem::new(
-                format!("the committed results cannot be shown: {error}"),
-                "measure the reference again, or git restore book/reference-results",
-            )
+            Trouble::new(format!("the committed results cannot be shown: {error}"))
+                .next("measure the reference again, or git restore book/reference-results")
         })?;
         // The exercise's own, else that of the reference run on this machine; of exercise 1, that of Kotlin.
-        let number = of
-            .strip_prefix("exercise-")
-            .and_then(|number| number.parse().ok());
         let mut names = vec![of.to_owned()];
-        names.extend(number.map(|number| Target::Solution(number).to_string()));
-        names.extend((number == Some(1)).then(|| Target::Kotlin.to_string()));
-        let paths = names
+        if let Ok(Target::Exercise(number)) = of.parse() {
+            names.push(Target::Solution(number).to_string());
+            names.extend((number == 1).then(|| Target::Kotlin.to_string()));
+        }
+        let mut paths = names
             .iter()
             .map(|name| ResultFile::own_path(workspace, name));
-        let (own, why_not) = match paths.into_iter().find(|path| path.is_file()) {
-            None => (None, None),
-            Some(path) => match ResultFile::read(&path) {
-                Ok(result) => (Some(result), None),
-                Err(error) => (None, Some(unreadable(workspace, &path, &error))),
-            },
-        };
-        Ok(Measured {
-            reference,
-            own,
-            why_not,
-        })
+        let own = paths.find(|path| path.is_file()).map(|path| {
+            ResultFile::read(&path).map_err(|error| unreadable(workspace, &path, &error))
+        });
+        Ok(Measured { reference, own })
     }
 
     fn files(&self) -> Vec<Whose<'_>> {
-        let reference = self.reference.as_ref().map(|result| Whose {
-            name: REFERENCE,
-            result,
-        });
-        let own = self.own.as_ref().map(|result| Whose {
-            name: YOURS,
-            result,
-        });
-        reference.into_iter().chain(own).collect()
+        let own = self.own.as_ref().and_then(|own| own.as_ref().ok());
+        let files = [(REFERENCE, self.reference.as_ref()), (YOURS, own)].into_iter();
+        files
+            .filter_map(|(name, result)| result.map(|result| Whose { name, result }))
+            .collect()
     }
 
     /// What isn't there, and how to get it.
     fn missing(&self, of: &str) -> Vec<Item> {
-        let mut items = Vec::new();
-        if self.reference.is_none() {
-            let text = "no values are committed yet.".to_owned();
-            items.push(Item::Text(REFERENCE.to_owned(), text));
-        }
+        let no_reference = self.reference.is_none();
+        let reference = no_reference.then(|| "no values are committed yet.".to_owned());
         let command = again(Path::new(of));
-        if let Some(why) = &self.why_not {
-            let text = format!("{why} Type `{command}` to measure again.");
-            items.push(Item::Text(YOURS.to_owned(), text));
-        } else if self.own.is_none() {
-            let text = format!(
+        let own = match &self.own {
+            Some(Ok(_)) => None,
+            Some(Err(why)) => Some(format!("{why} Type `{command}` to measure again.")),
+            None => Some(format!(
                 "not measured yet. Type `{command}`, and this page shows your values beside the reference."
-            );
-            items.push(Item::Text(YOURS.to_owned(), text));
-        }
-        items
+            )),
+        };
+        let missing = [(REFERENCE, reference), (YOURS, own)].into_iter();
+        missing
+            .filter_map(|(name, text)| Some(Item::Text(name.to_owned(), text?)))
+            .collect()
     }
 }
 
@@ -204,7 +180,7 @@ struct PublishedRow {
 }
 
 impl Published {
-    fn read(workspace: &Workspace, file: &str) -> Result<Self, Problem> {
+    fn read(workspace: &Workspace, file: &str) -> anyhow::Result<Self> {
         let name = format!("{file}.toml");
         let path = workspace.reference_results().join(&name);
         let read = || {
@@ -213,10 +189,9 @@ impl Published {
             toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
         };
         read().map_err(|error: anyhow::Error| {
-            Problem::new(
-                format!("{file} cannot be shown: {error:#}"),
-                format!("git restore book/reference-results/{name}"),
-            )
+            Trouble::new(format!("{file} cannot be shown: {error:#}"))
+                .next(format!("git restore book/reference-results/{name}"))
+                .into()
         })
     }
 
@@ -247,11 +222,8 @@ impl Published {
             .iter()
             .map(|column| group(whose.name, &column.heading));
         let columns = published.chain(measured).collect();
-        let mut table = Table::new(
-            "beside-published",
-            format!("{}: {}", whose.name, ours.title),
-            columns,
-        );
+        let title = format!("{}: {}", whose.name, ours.title);
+        let mut table = Table::new("beside-published", title, columns);
         table.corner.clone_from(&self.corner);
         let mut seen = Vec::new();
         for row in &ours.rows {
@@ -262,11 +234,7 @@ impl Published {
             let mut cells = values.unwrap_or_default();
             cells.resize(self.columns.len(), Cell::Empty);
             cells.extend(row.cells.iter().cloned());
-            table.rows.push(Row {
-                heading: row.heading.clone(),
-                cells,
-                ..Row::default()
-            });
+            table.row(&row.heading, cells);
         }
         Some(table)
     }
@@ -356,7 +324,9 @@ mod tests {
         let ids = ["nonsense".to_owned()];
         let problem = render(&checkout(), "exercise-8", &ids).unwrap_err();
         assert!(
-            problem.what.contains("no table or chart named nonsense"),
+            problem
+                .to_string()
+                .contains("no table or chart named nonsense"),
             "{problem:?}"
         );
         let html = render(&checkout(), "exercise-8", &["goals".to_owned()]).unwrap();

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::fault::Problem;
 use crate::html::{block, escape};
 use crate::plans::{FILE, Plan, SLOTS, Slots, Takes, What};
 use crate::site::{Site, link};
 use workshop_base::exercise::{Catalogue, Exercise, Minutes};
+use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// When a day starts, in minutes after midnight.
@@ -43,7 +43,7 @@ struct Work {
 }
 
 /// Blocks on the clock.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Timetable {
     rows: Vec<Row>,
     days: u32,
@@ -56,39 +56,34 @@ impl Timetable {
     /// These blocks, in order: a break before work would go on for more than about 90 minutes, lunch around noon, a new day
     /// before a block that would end too late.
     fn of(blocks: &[Slots]) -> Timetable {
-        let mut table = Timetable {
-            rows: vec![Row::Day(1)],
-            days: 1,
-            clock: START,
-            worked: 0,
-            lunched: false,
-        };
+        let mut table = Timetable::default();
+        table.morning();
         for (block, slots) in blocks.iter().enumerate() {
-            let mut with = table.clone();
-            with.place(block, slots);
-            if with.clock > END && table.clock > START {
-                with = table.tomorrow();
-                with.place(block, slots);
+            let before = table.clone();
+            table.place(block, slots);
+            if table.clock > END && before.clock > START {
+                table = before;
+                table.evening();
+                table.morning();
+                table.place(block, slots);
             }
-            table = with;
         }
-        table.evening()
+        table.evening();
+        table
+    }
+
+    /// A new day.
+    fn morning(&mut self) {
+        self.days += 1;
+        self.rows.push(Row::Day(self.days));
+        (self.clock, self.worked, self.lunched) = (START, 0, false);
     }
 
     /// What is left of the day is in reserve.
-    fn evening(mut self) -> Timetable {
+    fn evening(&mut self) {
         if self.clock < END {
             self.rows.push(Row::Break("In reserve", self.clock, END));
         }
-        self
-    }
-
-    fn tomorrow(self) -> Timetable {
-        let mut table = self.evening();
-        table.days += 1;
-        table.rows.push(Row::Day(table.days));
-        (table.clock, table.worked, table.lunched) = (START, 0, false);
-        table
     }
 
     fn place(&mut self, block: usize, slots: &Slots) {
@@ -119,16 +114,14 @@ impl Timetable {
 
     fn pause(&mut self) {
         let is_lunch = !self.lunched && self.clock >= NOON;
-        let (name, length) = if is_lunch {
-            ("Lunch", LUNCH)
-        } else {
-            ("Break", BREAK)
+        let (name, length) = match is_lunch {
+            true => ("Lunch", LUNCH),
+            false => ("Break", BREAK),
         };
-        let from = self.clock;
-        self.clock += length;
-        self.rows.push(Row::Break(name, from, self.clock));
+        let to = self.clock + length;
+        self.rows.push(Row::Break(name, self.clock, to));
         self.lunched |= is_lunch;
-        self.worked = 0;
+        (self.clock, self.worked) = (to, 0);
     }
 }
 
@@ -139,19 +132,16 @@ pub fn plan(
     page: &Path,
     catalogue: &Catalogue,
     name: &str,
-) -> Result<String, Problem> {
+) -> anyhow::Result<String> {
     let plan = Plan::of(workspace, name)?;
     let blocks = plan.blocks(catalogue, &Takes::read(workspace)?)?;
     let slots: Vec<Slots> = blocks.iter().map(|(_, slots)| *slots).collect();
     let table = Timetable::of(&slots);
     if table.days > plan.days {
         let (planned, days) = (plan.days, table.days);
-        return Err(Problem::new(
-            format!(
+        return Trouble::new(format!(
                 "the plan {name} should take {planned} days of seven hours, breaks included, and takes {days}"
-            ),
-            format!("take an exercise, a measurement or a hunt out of it in {FILE}"),
-        ));
+            )).next(format!("take an exercise, a measurement or a hunt out of it in {FILE}")).err();
     }
     let mut part = None;
     let mut last = None;
@@ -214,15 +204,11 @@ fn in_words(what: What<'_>, site: &Site, page: &Path) -> String {
     match what {
         What::Exercise(exercise) => {
             let title = escape(&numbered(exercise));
-            match site.exercise_page(exercise.number) {
-                Some(there) => {
-                    format!(
-                        "<a href=\"{}\">{title}</a>",
-                        escape(&link(page, &there.path))
-                    )
-                }
-                None => title,
-            }
+            let Some(there) = site.exercise_page(exercise.number) else {
+                return title;
+            };
+            let target = escape(&link(page, &there.path));
+            format!("<a href=\"{target}\">{title}</a>")
         }
         What::Hunt(exercise) => format!("Bug hunt, <code>just hunt {}</code>", exercise.name()),
         What::Closing => "The last half hour".to_owned(),
@@ -231,14 +217,13 @@ fn in_words(what: What<'_>, site: &Site, page: &Path) -> String {
 
 /// A sentence about the exercises that a plan does not have.
 fn left_out(plan: &Plan, catalogue: &Catalogue) -> String {
-    let others = catalogue
-        .iter()
-        .filter(|exercise| !plan.exercises.contains(&exercise.number));
+    let exercises = catalogue.iter();
+    let others = exercises.filter(|exercise| !plan.exercises.contains(&exercise.number));
     let others: Vec<String> = others.map(|exercise| escape(&numbered(exercise))).collect();
-    if others.is_empty() {
-        return String::new();
+    match others.is_empty() {
+        true => String::new(),
+        false => format!("<p>Left out: {}.</p>", others.join("; ")),
     }
-    format!("<p>Left out: {}.</p>", others.join("; "))
 }
 
 /// `3. Read a record`.
@@ -259,13 +244,9 @@ pub fn minutes(minutes: Minutes) -> String {
     )
 }
 
-/// `09:05`.
-fn clock(minutes: u32) -> String {
-    format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60)
-}
-
 /// `09:05–09:45`.
 fn span(from: u32, to: u32) -> String {
+    let clock = |minutes: u32| format!("{:02}:{:02}", minutes / 60 % 24, minutes % 60);
     format!("{}–{}", clock(from), clock(to))
 }
 

@@ -29,6 +29,12 @@ impl Page {
         Path::new("book").join(&self.path)
     }
 
+    /// A file as this page names it, relative to the checkout's root.
+    pub fn beside(&self, path: &str) -> PathBuf {
+        let file = self.file();
+        normal(&file.parent().unwrap_or(Path::new("")).join(path))
+    }
+
     /// The macros that it calls, without those that it only shows.
     pub fn calls(&self) -> impl Iterator<Item = Call> {
         let calls = macros::find(&self.text).into_iter();

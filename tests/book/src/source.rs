@@ -1,8 +1,7 @@
 //! Code for the book, cut out of files that are built and tested: whole, or from `ANCHOR: name` to `ANCHOR_END: name`.
 
 use std::path::{Component, Path, PathBuf};
-
-use crate::fault::Problem;
+use workshop_base::outcome::Trouble;
 
 /// A place in the checkout: a file, or an anchor in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,44 +14,37 @@ pub struct Place {
 
 impl Place {
     /// Reads `path/to/file.rs` or `path/to/file.rs:anchor`.
-    pub fn parse(text: &str) -> Result<Self, Problem> {
+    pub fn parse(text: &str) -> anyhow::Result<Self> {
         let (file, anchor) = match text.split_once(':') {
             Some((file, anchor)) => (file, Some(anchor.to_owned())),
             None => (text, None),
         };
         let path = PathBuf::from(file);
-        if file.is_empty()
-            || !path
-                .components()
-                .all(|component| matches!(component, Component::Normal(_)))
-        {
-            return Err(Problem::new(
-                format!("{file:?} isn't a path inside the checkout"),
-                "write the path from the checkout's root, without .. and without a leading slash",
-            ));
+        let is_normal = |component| matches!(component, Component::Normal(_));
+        if file.is_empty() || !path.components().all(is_normal) {
+            let next =
+                "write the path from the checkout's root, without .. and without a leading slash";
+            return Trouble::new(format!("{file:?} isn't a path inside the checkout"))
+                .next(next)
+                .err();
         }
         if belongs_to_learner(file) {
-            return Err(Problem::new(
-                format!(
-                    "{file} belongs to the learner, whose edits would change or break this page"
-                ),
-                format!(
-                    "include the reference instead: {}",
-                    file.replacen("exercises/", "solutions/", 1)
-                ),
-            ));
+            let reference = file.replacen("exercises/", "solutions/", 1);
+            return Trouble::new(format!(
+                "{file} belongs to the learner, whose edits would change or break this page"
+            ))
+            .next(format!("include the reference instead: {reference}"))
+            .err();
         }
         Ok(Place { file: path, anchor })
     }
 
     /// The code at this place, without anchor comments and without the indentation that all its lines share.
-    pub fn read(&self, root: &Path) -> Result<String, Problem> {
+    pub fn read(&self, root: &Path) -> anyhow::Result<String> {
         let file = self.file.display();
         let text = std::fs::read_to_string(root.join(&self.file)).map_err(|error| {
-            Problem::new(
-                format!("cannot include {file}: {error}"),
-                "correct the path, which starts at the checkout's root",
-            )
+            Trouble::new(format!("cannot include {file}: {error}"))
+                .next("correct the path, which starts at the checkout's root")
         })?;
         let mut lines: Vec<&str> = text.lines().collect();
         if let Some(anchor) = &self.anchor {
@@ -60,10 +52,8 @@ impl Place {
                 let starts = lines.iter().filter_map(|line| marker(line));
                 let names = starts.filter(|(_, ends)| !ends).map(|(name, _)| name);
                 let there = names.collect::<Vec<_>>().join(", ");
-                Problem::new(
-                    format!("{file}: {what}"),
-                    format!("name an anchor of the file (it has: {there})"),
-                )
+                Trouble::new(format!("{file}: {what}"))
+                    .next(format!("name an anchor of the file (it has: {there})"))
             })?;
         }
         lines.retain(|line| marker(line).is_none());
@@ -75,10 +65,9 @@ impl Place {
             Some(anchor) => format!("the anchor {anchor} of {file} is empty"),
             None => format!("{file} is empty"),
         };
-        Err(Problem::new(
-            what,
-            "put the code between the two anchor comments, or name another anchor",
-        ))
+        Trouble::new(what)
+            .next("put the code between the two anchor comments, or name another anchor")
+            .err()
     }
 }
 
@@ -135,7 +124,7 @@ mod tests {
 
     const CODE: &str = "use a;\n\n    // ANCHOR: outer\n    fn outer() {\n        // ANCHOR: inner\n        inner();\n\n        // ANCHOR_END: inner\n    }\n    // ANCHOR_END: outer\n// ANCHOR: empty\n// ANCHOR_END: empty\n// ANCHOR: open\n";
 
-    fn read(anchor: &str) -> Result<String, Problem> {
+    fn read(anchor: &str) -> anyhow::Result<String> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("a.rs"), CODE).expect("written");
         Place::parse(&format!("a.rs{anchor}"))?.read(folder.path())
@@ -143,11 +132,9 @@ mod tests {
 
     #[test]
     fn an_anchor_gives_its_lines_without_shared_indentation_and_without_nested_anchors() {
-        assert_eq!(
-            read(":outer").as_deref(),
-            Ok("fn outer() {\n    inner();\n\n}")
-        );
-        assert_eq!(read(":inner").as_deref(), Ok("inner();"));
+        let code = |anchor| read(anchor).expect("code");
+        assert_eq!(code(":outer"), "fn outer() {\n    inner();\n\n}");
+        assert_eq!(code(":inner"), "inner();");
     }
 
     #[test]
@@ -161,22 +148,27 @@ mod tests {
     fn a_missing_anchor_names_those_that_are_there() {
         let problem = read(":read").expect_err("there is none");
         assert!(
-            problem.what.contains("there is no anchor read"),
+            problem.to_string().contains("there is no anchor read"),
             "{problem:?}"
         );
         assert!(
-            problem.next.contains("outer, inner, empty, open"),
+            problem.to_string().contains("outer, inner, empty, open"),
             "{problem:?}"
         );
     }
 
     #[test]
     fn an_empty_or_open_anchor_is_refused() {
-        assert!(read(":empty").expect_err("empty").what.contains("is empty"));
+        assert!(
+            read(":empty")
+                .expect_err("empty")
+                .to_string()
+                .contains("is empty")
+        );
         assert!(
             read(":open")
                 .expect_err("open")
-                .what
+                .to_string()
                 .contains("has no ANCHOR_END")
         );
     }
@@ -187,7 +179,10 @@ mod tests {
         let problem = Place::parse("b.rs")
             .and_then(|place| place.read(folder.path()))
             .expect_err("missing");
-        assert!(problem.what.contains("cannot include b.rs"), "{problem:?}");
+        assert!(
+            problem.to_string().contains("cannot include b.rs"),
+            "{problem:?}"
+        );
     }
 
     #[test]
@@ -203,7 +198,7 @@ mod tests {
             Place::parse("exercises/03-read-a-record/src/read.rs:read").expect_err("the learner's");
         assert!(
             problem
-                .next
+                .to_string()
                 .contains("solutions/03-read-a-record/src/read.rs"),
             "{problem:?}"
         );

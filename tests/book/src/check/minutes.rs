@@ -5,11 +5,12 @@ use std::path::Path;
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::fault::{Fault, Problem};
+use crate::fault::Fault;
 use crate::macros;
 use crate::plans::Takes;
 use crate::site::{Page, Site};
 use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// How many words are read in a minute: slowly, with code between them.
@@ -38,10 +39,15 @@ pub fn check(
             continue;
         };
         let words = count(&prose);
-        let file = Path::new("solutions")
-            .join(exercise.folder())
-            .join("exercise.toml");
-        let mut fault = |what, next| faults.push(Fault::new(&file, 0, Problem::new(what, next)));
+        let folder = Path::new("solutions").join(exercise.folder());
+        let mut fault = |what: String, next: String| {
+            let trouble = Trouble::new(what).next(next);
+            faults.push(Fault::new(folder.join("exercise.toml"), 0, trouble));
+        };
+        let write = |line: &str, minutes: u32| {
+            let name = exercise.name();
+            format!("write {line} = {minutes} here and in the starter's, then just carry {name}")
+        };
         let longest = prose.split(TURN).map(count).max().unwrap_or_default();
         if exercise.is_rust() && longest > STRETCH {
             fault(
@@ -58,10 +64,7 @@ pub fn check(
                 format!(
                     "{planned} minutes of reading are planned for {words} words, which take {counted}"
                 ),
-                format!(
-                    "write reading = {counted} here and in the starter's, then just carry {}",
-                    exercise.name()
-                ),
+                write("reading", counted),
             );
         }
         let (reviewing, needed) = (exercise.minutes.reviewing, takes.minutes(exercise) + TALK);
@@ -70,10 +73,7 @@ pub fn check(
                 format!(
                     "{reviewing} minutes of reviewing are planned, and the measurement leaves fewer than {TALK} to talk"
                 ),
-                format!(
-                    "write reviewing = {needed} here and in the starter's, then just carry {}",
-                    exercise.name()
-                ),
+                write("reviewing", needed),
             );
         }
     }

@@ -15,8 +15,8 @@ use anyhow::Context;
 use walkdir::WalkDir;
 
 use crate::expand::Expander;
-use crate::fault::{Fault, Problem};
-use crate::site::{Page, Site, normal};
+use crate::fault::Fault;
+use crate::site::{Page, Site};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, probe};
@@ -56,10 +56,8 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
             page != "SUMMARY.md" && site.page(page).is_none() && !included.contains(&file)
         };
         if file.strip_prefix("book").is_ok_and(is_lost) {
-            let problem = Problem::new(
-                "this page is not in the table of contents",
-                "name it in book/SUMMARY.md, or remove it",
-            );
+            let problem = Trouble::new("this page is not in the table of contents")
+                .next("name it in book/SUMMARY.md, or remove it");
             faults.push(Fault::new(&file, 0, problem));
         }
     }
@@ -119,12 +117,10 @@ fn texts(workspace: &Workspace) -> anyhow::Result<Vec<(PathBuf, String)>> {
 
 /// The files that a page includes, from the checkout's root.
 fn included(page: &Page) -> Vec<PathBuf> {
-    let file = page.file();
-    let folder = file.parent().unwrap_or(Path::new(""));
     let calls = page.calls().filter(|call| call.name == "include");
     let files = calls.filter_map(|call| {
         let path = call.arguments.first()?.split(':').next()?;
-        Some(normal(&folder.join(path)))
+        Some(page.beside(path))
     });
     files.collect()
 }

@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 
-use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Parser, Tag, TagEnd};
+use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Parser, Tag};
 
-use crate::fault::{Fault, Problem};
+use crate::fault::Fault;
 use crate::macros;
 use crate::site::Page;
 use workshop_base::exercise::Catalogue;
+use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::{CALIBRATION, ResultFile};
 
@@ -18,29 +19,31 @@ const BUILT: [&str; 5] = ["kotlin", "kt", "kts", "rust", "rs"];
 pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<Fault> {
     let file = page.file();
     let line = |at: usize| macros::line_at(&page.text, at);
-    let whole = |what: &str, next: &str| Fault::new(&file, 0, Problem::new(what, next));
     let mut faults = unmeasured(page, workspace);
+    let mut fault = |line: usize, what: &str, next: &str| {
+        faults.push(Fault::new(&file, line, Trouble::new(what).next(next)));
+    };
+    let is_chapter = page.path.starts_with("exercises");
     let chapter = page.exercise("minutes");
-    if page.path.starts_with("exercises") && chapter.is_none() {
-        faults.push(whole(
+    if is_chapter && chapter.is_none() {
+        fault(
+            0,
             "this exercise chapter does not say its minutes",
             "write {{#minutes exercise-N}} below its heading",
-        ));
+        );
     }
     let chapter = chapter.and_then(|number| catalogue.get(number).ok());
     if let Some(exercise) = chapter.filter(|exercise| exercise.is_crate())
         && page.exercise("diff") != Some(exercise.number)
     {
-        faults.push(whole(
+        let call = format!("{{{{#diff {}}}}}", exercise.name());
+        fault(
+            0,
             "this exercise chapter does not show the difference between starter and reference",
-            &format!(
-                "write {{{{#diff {}}}}} below a heading of its own",
-                exercise.name()
-            ),
-        ));
+            &format!("write {call} below a heading of its own"),
+        );
     }
     let undefined = RefCell::new(Vec::new());
-    let mut code: Option<(usize, String)> = None;
     let mut typed_reason = false;
     for (event, range) in parser(&page.text, &undefined) {
         match &event {
@@ -50,24 +53,15 @@ pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<F
                     CodeBlockKind::Indented => None,
                 };
                 let is_built = language.is_some_and(|language| BUILT.contains(&language));
-                let must_be_built = is_built && page.path.starts_with("exercises") && !typed_reason;
-                code = must_be_built.then(|| (range.start, String::new()));
-                typed_reason = false;
-            }
-            Event::Text(text) => {
-                if let Some((_, code)) = &mut code {
-                    code.push_str(text);
-                }
-            }
-            Event::End(TagEnd::CodeBlock) => {
-                let typed = code.take().filter(|(_, text)| !only_includes(text));
-                faults.extend(typed.map(|(at, _)| {
-                    let problem = Problem::new(
+                let is_typed = is_built && is_chapter && !only_includes(&page.text[range.clone()]);
+                if is_typed && !typed_reason {
+                    fault(
+                        line(range.start),
                         "code that was typed, not taken from code that is built",
                         "use {{#panes}} or {{#code}}; where that cannot be, put <!-- typed: the reason --> on the line before",
                     );
-                    Fault::new(&file, line(at), problem)
-                }));
+                }
+                typed_reason = false;
             }
             Event::Html(html) | Event::InlineHtml(html) => {
                 let reason = html.trim().strip_prefix("<!-- typed:");
@@ -75,8 +69,7 @@ pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<F
                     typed_reason = !reason.trim().is_empty();
                     if !typed_reason {
                         let what = "a typed block without a reason";
-                        let problem = Problem::new(what, "write <!-- typed: the reason -->");
-                        faults.push(Fault::new(&file, line(range.start), problem));
+                        fault(line(range.start), what, "write <!-- typed: the reason -->");
                     }
                 }
             }
@@ -87,13 +80,13 @@ pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<F
             _ => {}
         }
     }
-    faults.extend(undefined.into_inner().into_iter().map(|(at, name)| {
-        let problem = Problem::new(
-            format!("the link [{name}] is not defined on this page"),
-            format!("write [{name}]: target at the end of the page"),
+    for (at, name) in undefined.into_inner() {
+        fault(
+            line(at),
+            &format!("the link [{name}] is not defined on this page"),
+            &format!("write [{name}]: target at the end of the page"),
         );
-        Fault::new(&file, line(at), problem)
-    }));
+    }
     faults
 }
 
@@ -107,8 +100,7 @@ fn unmeasured(page: &Page, workspace: &Workspace) -> Vec<Fault> {
             "exercise-1" => "measure exercise-1".to_owned(),
             other => format!("measure {}", other.replace("exercise", "solution")),
         };
-        let problem = Problem::new(
-            format!("there are no committed figures for {name}"),
+        let problem = Trouble::new(format!("there are no committed figures for {name}")).next(
             format!("measure them on a quiet machine: just {command} --reference"),
         );
         let is_there = ResultFile::reference_path(workspace, name).is_file();
@@ -136,8 +128,11 @@ fn parser<'a>(
     Parser::new_with_broken_link_callback(text, macros::options(), Some(note)).into_offset_iter()
 }
 
-/// True when the code holds nothing but includes.
-fn only_includes(code: &str) -> bool {
-    let mut lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
+/// True when a block of code holds nothing but includes between its fences.
+fn only_includes(block: &str) -> bool {
+    let lines = block
+        .lines()
+        .map(|line| line.trim_start_matches(['>', ' ']).trim_end());
+    let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with("```"));
     lines.all(|line| line.starts_with("{{#include ") && line.ends_with("}}"))
 }

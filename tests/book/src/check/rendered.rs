@@ -9,10 +9,11 @@ use html5gum::{DefaultEmitter, Token, Tokenizer};
 use pulldown_cmark::{Event, Tag};
 use walkdir::WalkDir;
 
-use crate::fault::{Fault, Problem};
+use crate::fault::Fault;
 use crate::macros;
 use crate::site::{Page, Site, normal};
 use workshop_base::files;
+use workshop_base::outcome::Trouble;
 
 /// The attributes that name what a browser fetches or goes to.
 const TARGETS: [&str; 5] = ["href", "src", "srcset", "poster", "data"];
@@ -78,10 +79,10 @@ impl Book {
             let here = |problem| Fault::new(in_html(file), element.line, problem);
             let class = element.attribute("class");
             if class.is_some_and(|class| class.split(' ').any(|name| name == "mdbook-runnable")) {
-                faults.push(here(Problem::new(
-                    "code with a button that runs it elsewhere",
-                    "set runnable = false in book.toml",
-                )));
+                faults.push(here(
+                    Trouble::new("code with a button that runs it elsewhere")
+                        .next("set runnable = false in book.toml"),
+                ));
             }
             for (attribute, target) in element.targets() {
                 if is_remote(target) {
@@ -99,10 +100,8 @@ impl Book {
                 }
                 let problem = |written: &str| match is_dead {
                     true => self.why_dead(file, target, written),
-                    false => Problem::new(
-                        "an image without alternative text",
-                        "say in its brackets what it shows",
-                    ),
+                    false => Trouble::new("an image without alternative text")
+                        .next("say in its brackets what it shows"),
                 };
                 let places = source.map_or(Vec::new(), |page| places(page, target));
                 if places.is_empty() {
@@ -129,7 +128,7 @@ impl Book {
     }
 
     /// Why this link, as its author wrote it, does not arrive.
-    fn why_dead(&self, file: &Path, target: &str, written: &str) -> Problem {
+    fn why_dead(&self, file: &Path, target: &str, written: &str) -> Trouble {
         let (there, _) = address(file, target);
         let path = written.split('#').next().unwrap_or_default();
         let (what, next) = if there.starts_with("..") || written.starts_with('/') {
@@ -153,7 +152,7 @@ impl Book {
                 "correct the path, seen from this page",
             )
         };
-        Problem::new(format!("the link {written} {what}"), next)
+        Trouble::new(format!("the link {written} {what}")).next(next)
     }
 }
 
@@ -235,11 +234,9 @@ fn is_remote(target: &str) -> bool {
     target.starts_with("//") || !scheme.is_empty() && scheme.chars().all(is_of_scheme)
 }
 
-fn from_elsewhere(what: &str) -> Problem {
-    Problem::new(
-        format!("{what} from elsewhere"),
-        "keep it in the book; everything must load without a network",
-    )
+fn from_elsewhere(what: &str) -> Trouble {
+    Trouble::new(format!("{what} from elsewhere"))
+        .next("keep it in the book; everything must load without a network")
 }
 
 fn in_html(file: &Path) -> PathBuf {

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::fault::{Fault, Problem};
+use crate::fault::Fault;
 use crate::macros;
+use workshop_base::outcome::Trouble;
 
 /// A line for each rule: what to write instead, and after the colon the phrases, separated by bars.
 const RULES: &str = "\
@@ -48,7 +49,7 @@ pub fn check(file: &Path, text: &str) -> Vec<Fault> {
                     let what = format!("“{phrase}” sounds translated");
                     let next =
                         format!("write: {instead}; or put <!-- style: the reason --> before it");
-                    faults.push(Fault::new(file, line, Problem::new(what, next)));
+                    faults.push(Fault::new(file, line, Trouble::new(what).next(next)));
                 }
             }
         }

@@ -2,23 +2,12 @@
 
 use std::path::Path;
 
-use crate::fault::{Fault, Problem};
+use crate::fault::Fault;
+use workshop_base::outcome::Trouble;
 
 /// Hosts of registries, in pieces, since this file must not hold their addresses either.
-const REGISTRIES: [&[&str]; 12] = [
-    &["crates", "io"],
-    &["maven", "org"],
-    &["maven", "apache", "org/maven2"],
-    &["registry", "npmjs", "org"],
-    &["pypi", "org"],
-    &["pythonhosted", "org"],
-    &["hub", "docker", "com"],
-    &["docker", "io/"],
-    &["ghcr", "io"],
-    &["quay", "io"],
-    &["static", "rust-lang", "org"],
-    &["sonatype", "org"],
-];
+const REGISTRIES: &str = "crates io|maven org|maven apache org/maven2|registry npmjs org|pypi org|pythonhosted org|\
+    hub docker com|docker io/|ghcr io|quay io|static rust-lang org|sonatype org";
 
 /// Folders at the root of some machine, by name, since this file may not contain such a path either.
 const MACHINE: [&str; 5] = ["work", "root", "tmp", "home", "Users"];
@@ -28,9 +17,9 @@ pub fn check(file: &Path, text: &str) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let mut fault =
-            |what, next| faults.push(Fault::new(file, number, Problem::new(what, next)));
-        let hosts = REGISTRIES.map(|pieces| pieces.join("."));
-        for host in hosts.iter().filter(|host| line.contains(*host)) {
+            |what, next| faults.push(Fault::new(file, number, Trouble::new(what).next(next)));
+        let hosts = REGISTRIES.split('|').map(|pieces| pieces.replace(' ', "."));
+        for host in hosts.filter(|host| line.contains(host)) {
             fault(
                 format!("the address of a package registry ({host})"),
                 "name the registry's client and command instead (cargo, mvn, docker)",

@@ -74,11 +74,11 @@ struct StandIns {
 
 impl StandIns {
     async fn at(bench: &Workbench, stage: &str) -> Result<StandIns, TestError> {
-        StandIns::with(bench, StandIn::ready("rust").await?, stage).await
+        StandIns::with(bench, StandIn::ready("rust")?, stage).await
     }
 
     async fn with(bench: &Workbench, rust: StandIn, stage: &str) -> Result<StandIns, TestError> {
-        let kotlin = StandIn::ready("kotlin").await?;
+        let kotlin = StandIn::ready("kotlin")?;
         let nginx = in_front_of(bench, kotlin.address(), rust.address()).await?;
         nginx.switch(stage).await?;
         Ok(StandIns {
@@ -190,8 +190,8 @@ fn expect_head(head: &str, path: &str, id: &str) -> TestResult {
 }
 
 async fn a_copy_that_gets_lost_or_no_answer_is_not_noticed(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
-    let silent = StandIn::silent("rust").await?;
+    let kotlin = StandIn::ready("kotlin")?;
+    let silent = StandIn::silent("rust")?;
     for rust in [silent.address(), nobody()?] {
         let nginx = in_front_of(bench, kotlin.address(), rust).await?;
         nginx.switch("mirror").await?;
@@ -269,7 +269,7 @@ async fn a_text_stays_on_its_side(bench: &Workbench) -> TestResult {
 }
 
 async fn at_the_last_stage_rust_draws(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
+    let kotlin = StandIn::ready("kotlin")?;
     let rust = bench.service(&[]).await?;
     let nginx = in_front_of(bench, kotlin.address(), rust.address()).await?;
     nginx.switch("all").await?;
@@ -281,7 +281,7 @@ async fn at_the_last_stage_rust_draws(bench: &Workbench) -> TestResult {
 }
 
 async fn while_rust_is_down_kotlin_draws(bench: &Workbench) -> TestResult {
-    let kotlin = StandIn::ready("kotlin").await?;
+    let kotlin = StandIn::ready("kotlin")?;
     let nginx = in_front_of(bench, kotlin.address(), nobody()?).await?;
     for stage in ["ten-percent", "all"] {
         nginx.switch(stage).await?;
@@ -324,7 +324,7 @@ async fn ask_steadily(client: &Client, stage: &str, requests: &mut JoinSet<Resul
 }
 
 async fn a_request_in_flight_outlives_the_switch(bench: &Workbench) -> TestResult {
-    let stand_ins = StandIns::with(bench, StandIn::silent("rust").await?, "all").await?;
+    let stand_ins = StandIns::with(bench, StandIn::silent("rust")?, "all").await?;
     let client = &stand_ins.client;
     let (before, after) = (path("before"), path("after"));
     let (in_flight, between) = tokio::join!(client.get(&before), async {

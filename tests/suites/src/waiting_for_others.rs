@@ -317,7 +317,7 @@ async fn an_upstream_that_is_gone_answers_502_until_it_is_back(
     let gone = context.client.get("/price/1").await;
     let unknown = ask_while_the_database_is_slower(context, "/price/-5").await?;
     let read = context.client.get("/read/1").await;
-    upstream.come_back()?;
+    upstream.come_back().await;
     is_unusable(&gone?)?;
     unknown?.expect_problem(404, "there is no record with id -5")?;
     read?.expect_status(200)?;

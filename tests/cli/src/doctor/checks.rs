@@ -13,8 +13,7 @@ use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer, PATIENT, QUICK, on_path};
 use workshop_base::version::Version;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{cross, jdk, runtime, wasm};
-use workshop_harness::service::nginx::Program;
+use workshop_harness::build::{self, cross, jdk, runtime, wasm};
 
 /// The oldest compiler that builds the workshop, as in the workspace's `rust-version`.
 const OLDEST_RUST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -196,7 +195,7 @@ pub(super) async fn for_a_pi(system: &System) -> Option<Finding> {
         Some(Ok(None)) => return None,
         Some(Ok(Some(compiler))) => {
             let rustup = on_path("rustup").is_some();
-            Finding::ok(name, way_to_a_pi(compiler.builds_the_library(), rustup))
+            Finding::ok(name, way_to_a_pi(compiler.builds_the_library, rustup))
         }
         Some(Err(lack)) => {
             let detail = format!("{}; just build --for pi needs it", first_line(&lack));
@@ -223,9 +222,9 @@ fn first_line(error: &anyhow::Error) -> String {
 
 /// nginx, which runs in front of both services. Only exercise 12 needs it.
 pub(super) async fn nginx(system: &System) -> Finding {
-    let lack = match probe::in_time(QUICK, Program::find).await {
+    let lack = match probe::in_time(QUICK, build::nginx::find).await {
         Some(Ok(program)) => return Finding::ok("nginx", program.to_string()),
-        Some(Err(lack)) => lack.to_string(),
+        Some(Err(lack)) => lack,
         None => "did not say its version in time".to_owned(),
     };
     Finding::note("nginx", format!("{lack}; exercise 12 needs it"))

@@ -21,26 +21,17 @@ pub async fn cargo(
     krate: &Crate,
     profile: Profile,
 ) -> Result<Launch, BuildError> {
-    let program = artifact(workspace, krate, profile, &["--bin", &krate.package]).await?;
-    Ok(Launch::of(
-        Language::Rust,
-        &krate.package,
-        &krate.folder,
-        program,
-    ))
+    let what = ["--bin", &krate.package];
+    let program = made_by(cargo_command(), workspace, krate, profile, &what).await?;
+    Ok(service(krate, program))
 }
 
-/// What cargo makes of one target of a crate: a program, or a library that other languages can load.
-pub async fn artifact(
-    workspace: &Workspace,
-    krate: &Crate,
-    profile: Profile,
-    target: &[&str],
-) -> Result<PathBuf, BuildError> {
-    made_by(cargo_command(), workspace, krate, profile, target).await
+/// The launch of a crate that was built into this program.
+pub fn service(krate: &Crate, program: PathBuf) -> Launch {
+    Launch::of(Language::Rust, &krate.package, &krate.folder, program)
 }
 
-/// As [`artifact`], by a cargo of one's own.
+/// What a cargo makes of one target of a crate: a program, or a library that other languages can load.
 pub async fn made_by(
     command: Command,
     workspace: &Workspace,

@@ -29,9 +29,7 @@ pub struct Copy {
 impl Copy {
     /// Copies the crate in `source` under a new package name.
     pub async fn of(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
-        let copy = Copy::as_it_is(workspace, source, package).await?;
-        copy.stand_alone(workspace)?;
-        Ok(copy)
+        Copy::changed(workspace, source, package, |_| Ok(())).await
     }
 
     /// As [`Copy::of`], with a patch: paths below the crate's folder as `a/…` and `b/…`, lines before the first file are
@@ -42,13 +40,16 @@ impl Copy {
         package: &str,
         patch: &str,
     ) -> anyhow::Result<Copy> {
-        let copy = Copy::as_it_is(workspace, source, package).await?;
-        copy.patch(patch)?;
-        copy.stand_alone(workspace)?;
-        Ok(copy)
+        let applied = |tree: &mut Tree| patches::apply(tree, patch);
+        Copy::changed(workspace, source, package, applied).await
     }
 
-    async fn as_it_is(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
+    async fn changed(
+        workspace: &Workspace,
+        source: &Path,
+        package: &str,
+        change: impl FnOnce(&mut Tree) -> Result<(), String>,
+    ) -> anyhow::Result<Copy> {
         let copies = workspace.state().join("copies");
         let does = format!("builds {package}");
         let turn = Lock::take(&copies.join(format!("{package}.lock")), &does).await?;
@@ -56,6 +57,12 @@ impl Copy {
         files::remove(&folder)?;
         let mut tree = files::read_tree(source)?;
         tree.retain(|path, _| !originals::is_the_authors(path));
+        change(&mut tree).map_err(|misfit| {
+            Trouble::new(format!("the patch {misfit}"))
+                .expected("a patch made against the reference as it is now")
+                .next("make the patch again with git diff")
+        })?;
+        stand_alone(workspace, &mut tree, source, package)?;
         bring(&folder, &tree)?;
         Ok(Copy {
             krate: Crate {
@@ -66,31 +73,9 @@ impl Copy {
         })
     }
 
-    fn patch(&self, patch: &str) -> anyhow::Result<()> {
-        let mut tree = files::read_tree(&self.krate.folder)?;
-        patches::apply(&mut tree, patch).map_err(|misfit| {
-            Trouble::new(format!("the patch {misfit}"))
-                .expected("a patch made against the reference as it is now")
-                .next("make the patch again with git diff")
-        })?;
-        bring(&self.krate.folder, &tree)
-    }
-
     /// Writes another content into a file of the copy.
     pub fn replace(&self, path: &str, content: &str) -> anyhow::Result<()> {
         files::write_atomically(&self.krate.folder.join(path), content.as_bytes())
-    }
-
-    /// Makes the copy a workspace of its own.
-    fn stand_alone(&self, workspace: &Workspace) -> anyhow::Result<()> {
-        let folder = &self.krate.folder;
-        let manifest = standalone_manifest(workspace, folder, &self.krate.package)?;
-        fs::write(folder.join("Cargo.toml"), manifest)?;
-        fs::copy(
-            workspace.root().join("Cargo.lock"),
-            folder.join("Cargo.lock"),
-        )?;
-        Ok(())
     }
 
     /// Brings a folder that stays to the contents of this copy, and returns the crate there. A file that has not changed is
@@ -121,13 +106,18 @@ impl Drop for Copy {
     }
 }
 
-fn standalone_manifest(
+/// Makes a crate a workspace of its own.
+fn stand_alone(
     workspace: &Workspace,
+    krate: &mut Tree,
     source: &Path,
     package: &str,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<()> {
     let mut root = read_table(&workspace.root().join("Cargo.toml"))?;
-    let mut manifest = read_table(&source.join("Cargo.toml"))?;
+    let path = source.join("Cargo.toml");
+    let manifest = krate.get(Path::new("Cargo.toml"));
+    let manifest = manifest.with_context(|| format!("cannot read {}", path.display()))?;
+    let mut manifest = table(&path, manifest)?;
     if let Some(Value::Table(table)) = manifest.get_mut("package") {
         table.insert("name".to_owned(), Value::String(package.to_owned()));
     }
@@ -140,13 +130,21 @@ fn standalone_manifest(
     if let Some(profiles) = root.remove("profile") {
         manifest.insert("profile".to_owned(), profiles);
     }
-    Ok(toml::to_string(&manifest)?)
+    krate.insert(
+        "Cargo.toml".into(),
+        toml::to_string(&manifest)?.into_bytes(),
+    );
+    let locked = fs::read(workspace.root().join("Cargo.lock"))?;
+    krate.insert("Cargo.lock".into(), locked);
+    Ok(())
 }
 
 fn read_table(path: &Path) -> anyhow::Result<Table> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    toml::from_str(&text).with_context(|| format!("{} is malformed", path.display()))
+    table(path, files::text(path)?.as_bytes())
+}
+
+fn table(path: &Path, text: &[u8]) -> anyhow::Result<Table> {
+    toml::from_slice(text).with_context(|| format!("{} is malformed", path.display()))
 }
 
 /// Brings a folder to these contents. A file that has them already is not written.

@@ -3,7 +3,7 @@
 use workshop_base::exercise::Catalogue;
 use workshop_base::fix::System;
 use workshop_base::outcome::Trouble;
-use workshop_base::target::{Language, Target as Subject};
+use workshop_base::target::Target as Subject;
 use workshop_base::workspace::Workspace;
 
 use super::cargo;
@@ -74,15 +74,9 @@ pub async fn build(
     let Some(compiler) = compiler(machine)? else {
         return cargo::cargo(workspace, &krate, Profile::Measure).await;
     };
-    let options = compiler.options(&["--bin", &krate.package]);
-    let cargo = compiler.cargo();
-    let program = cargo::made_by(cargo, workspace, &krate, Profile::Measure, &options).await?;
-    Ok(Launch::of(
-        Language::Rust,
-        &krate.package,
-        &krate.folder,
-        program,
-    ))
+    let what = ["--bin", &krate.package];
+    let program = compiler.build(workspace, &krate, &what).await?;
+    Ok(cargo::service(&krate, program))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
 use super::launch::{BuildError, CompilerError, Crate, Launch, Profile};
-use super::{maven, part};
+use super::{maven, part, sources};
 
 /// The class whose `main` starts the service.
 const MAIN: &str = "workshop.qrcode.MainKt";
@@ -87,13 +87,13 @@ async fn compiled(
     let kept = workspace.state().join("glue");
     fs::create_dir_all(&kept).context("cannot make a folder for compiled Kotlin")?;
     // All that goes in: the Kotlin, what it is built with, the service that it is compiled against, and the module that it calls.
-    let mut sources = vec![
+    let mut from = vec![
         krate.folder.join("kotlin"),
         krate.folder.join("pom.xml"),
-        maven::stamp_of(jar),
+        sources::stamp(&maven::record_of(jar)),
     ];
-    sources.extend(module.map(Path::to_path_buf));
-    let folder = kept.join(maven::fingerprint(&sources)?);
+    from.extend(module.map(Path::to_path_buf));
+    let folder = kept.join(sources::fingerprint(&from)?);
     if folder.is_dir() {
         // Its time says when it was used last.
         let _ = File::open(&folder).and_then(|file| file.set_modified(SystemTime::now()));

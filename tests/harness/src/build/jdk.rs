@@ -1,5 +1,6 @@
 //! Finding a JDK: the one that `JAVA_HOME` names, else the newest of the PATH and of the folders where systems put them.
 
+use std::cmp::Reverse;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -147,52 +148,37 @@ pub fn search() -> Result<Jdk, Lack> {
 /// The newest of the candidates, the first of several alike.
 fn newest(candidates: impl Iterator<Item = PathBuf>) -> Option<Jdk> {
     let jdks = candidates.filter_map(|home| Jdk::at(&home).ok());
-    let age = |jdk: &Jdk| (jdk.feature(), jdk.numbers());
-    jdks.reduce(|newest, jdk| {
-        if age(&newest) < age(&jdk) {
-            jdk
-        } else {
-            newest
-        }
-    })
+    jdks.min_by_key(|jdk| Reverse((jdk.feature(), jdk.numbers())))
 }
 
 /// `JAVA_HOME` decides when it is set; else the newest of the candidates.
 fn decide(
     java_home: Option<&Path>,
-    candidates: impl Iterator<Item = PathBuf>,
+    mut candidates: impl Iterator<Item = PathBuf>,
 ) -> Result<Jdk, Lack> {
     let good = |jdk: &Jdk| jdk.feature() >= OLDEST;
-    let lack = |what, old, instead| Err(Lack { what, old, instead });
-    let needed = format!("{OLDEST} or newer is needed ({RECOMMENDED} is best)");
-    let Some(home) = java_home else {
-        return match newest(candidates) {
-            Some(jdk) if good(&jdk) => Ok(jdk),
-            Some(Jdk { home, version }) => lack(
-                format!("{version} in {}; {needed}", home.display()),
-                true,
-                None,
-            ),
-            None => lack(format!("no JDK found; {needed}"), false, None),
-        };
+    let needed = format!("{OLDEST} or newer is needed");
+    let (what, old) = match java_home {
+        Some(home) => {
+            let named = format!("JAVA_HOME names {}", home.display());
+            match Jdk::at(home) {
+                Ok(jdk) if good(&jdk) => return Ok(jdk),
+                Ok(jdk) => (format!("{named}, a JDK {}; {needed}", jdk.version), true),
+                Err(why) => (format!("{named}, which {why}"), false),
+            }
+        }
+        None => {
+            let (found, old) = match newest(&mut candidates) {
+                Some(jdk) if good(&jdk) => return Ok(jdk),
+                Some(jdk) => (format!("{} in {}", jdk.version, jdk.home.display()), true),
+                None => ("no JDK found".to_owned(), false),
+            };
+            (format!("{found}; {needed} ({RECOMMENDED} is best)"), old)
+        }
     };
-    let named = format!("JAVA_HOME names {}", home.display());
-    let (what, old) = match Jdk::at(home) {
-        Ok(jdk) if good(&jdk) => return Ok(jdk),
-        Ok(jdk) => (
-            format!(
-                "{named}, a JDK {}; {OLDEST} or newer is needed",
-                jdk.version
-            ),
-            true,
-        ),
-        Err(why) => (format!("{named}, which {why}"), false),
-    };
-    lack(
-        what,
-        old,
-        newest(candidates).filter(good).map(|jdk| jdk.home),
-    )
+    // None is left where all of them have been looked at.
+    let instead = newest(candidates).filter(good).map(|jdk| jdk.home);
+    Err(Lack { what, old, instead })
 }
 
 fn candidates() -> impl Iterator<Item = PathBuf> {

@@ -14,6 +14,7 @@ mod part;
 mod peer;
 pub(crate) mod program;
 pub mod runtime;
+pub mod sources;
 pub mod wasm;
 
 use futures_util::future::LocalBoxFuture;
@@ -40,12 +41,9 @@ pub fn build<'f>(
                 let catalogue = Catalogue::read(workspace)?;
                 let exercise = catalogue.get(number)?;
                 if !exercise.is_crate() {
-                    let trouble = Trouble::new(format!(
-                        "{target} isn't a service, so there is nothing to build"
-                    ));
-                    return Err(BuildError::CouldNotBuild(
-                        trouble.next(format!("just check {target}")).into(),
-                    ));
+                    let what = format!("{target} isn't a service, so there is nothing to build");
+                    let trouble = Trouble::new(what).next(format!("just check {target}"));
+                    return Err(BuildError::CouldNotBuild(trouble.into()));
                 }
                 let krate = Crate::of(workspace, exercise, target);
                 launch(workspace, exercise.calls(), &krate, profile).await
@@ -66,8 +64,7 @@ pub fn launch<'f>(
             None => {
                 if krate.folder.join(nginx::FOLDER).is_dir() {
                     // Found now, it does not cost a build first.
-                    nginx::Program::find()
-                        .map_err(|lack| anyhow::Error::new(Trouble::from(lack)))?;
+                    nginx::needed().map_err(anyhow::Error::new)?;
                 }
                 cargo(workspace, krate, profile).await
             }

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use workshop_base::probe::{self, QUICK, on_path};
+use workshop_base::workspace::Workspace;
 
 use super::cargo;
+use super::launch::{BuildError, Crate, Profile};
 
 /// The distribution's compiler.
 pub const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
@@ -34,18 +36,10 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compiler {
     target: &'static Target,
-    library: Library,
+    /// True for the distribution's, which has to build the standard library first: it is not there, beside the one on the PATH.
+    pub builds_the_library: bool,
     /// Set where the compiler brings no linker of its own.
     linker: Option<&'static str>,
-}
-
-/// Where the standard library for the target comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Library {
-    /// It is there, beside the compiler on the PATH.
-    Installed,
-    /// The distribution's compiler builds it.
-    FromSources,
 }
 
 /// What keeps this machine from compiling for a target.
@@ -60,16 +54,12 @@ pub enum Lack {
 impl Compiler {
     /// The compiler on the PATH if it has the target, else the distribution's.
     pub fn find(target: &'static Target) -> Result<Compiler, Lack> {
-        let library = if is_installed(target.triple) {
-            Library::Installed
-        } else if has_sources(DISTRIBUTION_RUSTC) {
-            Library::FromSources
-        } else {
+        let builds_the_library = !is_installed(target.triple);
+        if builds_the_library && !has_sources(DISTRIBUTION_RUSTC) {
             return Err(Lack::Library);
-        };
-        let brings_a_linker =
-            target.takes_rusts_linker && library == Library::Installed && brings_a_linker();
-        let linker = if brings_a_linker || std::env::var_os(target.linker_setting).is_some() {
+        }
+        let rusts_linker = target.takes_rusts_linker && !builds_the_library && brings_a_linker();
+        let linker = if rusts_linker || std::env::var_os(target.linker_setting).is_some() {
             None
         } else {
             let mut linkers = target.linkers.iter().copied();
@@ -78,30 +68,34 @@ impl Compiler {
         };
         Ok(Compiler {
             target,
-            library,
+            builds_the_library,
             linker,
         })
     }
 
-    /// True when it builds the standard library first.
-    pub fn builds_the_library(&self) -> bool {
-        self.library == Library::FromSources
+    /// Builds something of a crate for the target, as it would be shipped.
+    pub async fn build(
+        &self,
+        workspace: &Workspace,
+        krate: &Crate,
+        what: &[&str],
+    ) -> Result<PathBuf, BuildError> {
+        let options = self.options(what);
+        cargo::made_by(self.cargo(), workspace, krate, Profile::Measure, &options).await
     }
 
-    /// Its cargo.
-    pub fn cargo(&self) -> Command {
-        let mut cargo = match self.library {
-            Library::Installed => cargo::cargo_command(),
-            Library::FromSources => {
-                let mut cargo = cargo::cargo_at(DISTRIBUTION_CARGO);
-                cargo
-                    .env("RUSTC", DISTRIBUTION_RUSTC)
-                    // To build the standard library is no stable option of cargo's yet.
-                    .env("RUSTC_BOOTSTRAP", "1")
-                    // An outer cargo names the libraries of its own compiler in it.
-                    .env_remove("LD_LIBRARY_PATH");
-                cargo
-            }
+    fn cargo(&self) -> Command {
+        let mut cargo = if self.builds_the_library {
+            let mut cargo = cargo::cargo_at(DISTRIBUTION_CARGO);
+            cargo
+                .env("RUSTC", DISTRIBUTION_RUSTC)
+                // To build the standard library is no stable option of cargo's yet.
+                .env("RUSTC_BOOTSTRAP", "1")
+                // An outer cargo names the libraries of its own compiler in it.
+                .env_remove("LD_LIBRARY_PATH");
+            cargo
+        } else {
+            cargo::cargo_command()
         };
         if let Some(linker) = self.linker {
             cargo.env(self.target.linker_setting, linker);
@@ -110,10 +104,10 @@ impl Compiler {
     }
 
     /// What cargo is told besides what to build.
-    pub fn options<'a>(&self, what: &[&'a str]) -> Vec<&'a str> {
+    fn options<'a>(&self, what: &[&'a str]) -> Vec<&'a str> {
         let mut options = what.to_vec();
         options.extend(["--target", self.target.triple]);
-        if self.builds_the_library() {
+        if self.builds_the_library {
             options.extend(["-Z", self.target.standard_library]);
         }
         options
@@ -160,7 +154,7 @@ mod tests {
     fn the_distributions_compiler_builds_the_standard_library_first() {
         let compiler = Compiler {
             target: &MOON,
-            library: Library::FromSources,
+            builds_the_library: true,
             linker: Some("moon-ld"),
         };
         assert_eq!(

@@ -17,7 +17,10 @@ pub async fn build(
 ) -> Result<PathBuf, BuildError> {
     match calls {
         Calls::Program => Ok(cargo::cargo(workspace, krate, profile).await?.artifact),
-        Calls::Library => cargo::artifact(workspace, krate, profile, &["--lib"]).await,
+        Calls::Library => {
+            let cargo = cargo::cargo_command();
+            cargo::made_by(cargo, workspace, krate, profile, &["--lib"]).await
+        }
         Calls::Module => wasm::build(workspace, krate).await,
     }
 }

@@ -1,13 +1,11 @@
 //! The peers, built by the tools of their own ecosystems: what each one needs and runs is in its `peer.toml`.
 
-use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context;
 use workshop_base::files;
-use workshop_base::lock::Lock;
 use workshop_base::outcome::Trouble;
 use workshop_base::peer::{self, Peer, SetUp};
 use workshop_base::probe::on_path;
@@ -15,7 +13,7 @@ use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
 use super::launch::{BuildError, Crate, Launch, Profile};
-use super::{maven, part, program, runtime};
+use super::{maven, part, program, runtime, sources};
 
 /// The need that is a whole JDK.
 const JDK: &str = "jdk";
@@ -107,27 +105,23 @@ impl Place<'_> {
 
     /// Builds it, unless what is there was built from the same sources.
     async fn make(&self, peer: &Peer) -> anyhow::Result<()> {
-        let state = self.workspace.state().join("peers");
+        let mut from = vec![self.folder.join("peer.toml")];
+        from.extend(peer.from.iter().map(|path| self.folder.join(path)));
+        let ships: Vec<PathBuf> = peer.ships.iter().map(|path| self.path(path)).collect();
+        let record = self.workspace.state().join("peers").join(peer.folder);
         let does = format!("builds tests/peers/{}", peer.folder);
-        let _turn = Lock::take(&state.join(format!("{}.lock", peer.folder)), &does).await?;
-        let stamp = state.join(format!("{}.stamp", peer.folder));
-        let mut sources = vec![self.folder.join("peer.toml")];
-        sources.extend(peer.from.iter().map(|path| self.folder.join(path)));
-        let sources = maven::fingerprint(&sources)?;
-        let is_there = peer.ships.iter().all(|path| self.path(path).exists());
-        if is_there && fs::read_to_string(&stamp).ok().as_deref() == Some(&sources) {
-            return Ok(());
-        }
-        eprintln!(
-            "building tests/peers/{} (the first time it also brings its libraries) …",
-            peer.folder
-        );
-        maven::remove_classes(&self.folder)?;
-        for command in &peer.build {
-            let words: Vec<String> = command.iter().map(|word| self.filled(word)).collect();
-            self.run(&words).await?;
-        }
-        fs::write(&stamp, &sources).with_context(|| format!("cannot write {}", stamp.display()))
+        sources::build_from(&from, &ships, &record, &does, async || {
+            eprintln!(
+                "building tests/peers/{} (the first time it also brings its libraries) …",
+                peer.folder
+            );
+            maven::remove_classes(&self.folder)?;
+            for command in &peer.build {
+                self.run(command).await?;
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// Makes what a set-up calls out of the part that was built; hands over the variable that says where it is.
@@ -135,18 +129,17 @@ impl Place<'_> {
         let Some(part) = &set_up.part else {
             return Ok(None);
         };
-        let words: Vec<String> = part.make.iter().map(|word| self.filled(word)).collect();
-        self.run(&words).await?;
+        self.run(&part.make).await?;
         Ok(Some((part.variable.clone(), self.filled(&part.file))))
     }
 
     async fn run(&self, words: &[String]) -> anyhow::Result<()> {
-        let [name, args @ ..] = words else {
+        let words: Vec<String> = words.iter().map(|word| self.filled(word)).collect();
+        let [name, args @ ..] = words.as_slice() else {
             return Ok(());
         };
         let mut command = Command::new(name);
-        command.current_dir(&self.folder).stdin(Stdio::null());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(&self.folder);
         if let Some(jdk) = &self.jdk {
             command.env("JAVA_HOME", &jdk.home);
             command.args(self.workspace.maven_options());
@@ -162,9 +155,8 @@ impl Place<'_> {
                     files::shown(self.workspace, &self.folder)
                 ))
         };
-        let program =
-            program::start(command).map_err(|error| said(format!("cannot be run: {error}")))?;
-        let output = program.output().await?;
+        let output = program::run(command, "").await;
+        let output = output.map_err(|error| said(format!("cannot be run: {error}")))?;
         if !output.status.success() {
             std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
             return said(format!("ended with {}; its words are above", output.status)).err();

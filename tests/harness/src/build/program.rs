@@ -1,10 +1,11 @@
 //! A program that builds something: it ends with the command that has started it, and so do the programs that it has started.
 
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Output};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Child;
 
 /// A running program. Dropping it ends the program and those below it.
@@ -19,31 +20,43 @@ pub fn start(mut command: Command) -> std::io::Result<Program> {
     Ok(Program { child })
 }
 
+/// Runs a program to its end, with this on its input, and hands over what it printed.
+pub async fn run(mut command: Command, input: &str) -> std::io::Result<Output> {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut program = start(command)?;
+    let child = &mut program.child;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let writing = async move {
+        if let Some(mut stdin) = stdin {
+            // A program that ends before it has read all of it says why.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+    };
+    let ((), stdout, stderr, status) =
+        tokio::join!(writing, read(stdout), read(stderr), child.wait());
+    Ok(Output {
+        status: status?,
+        stdout: stdout?,
+        stderr: stderr?,
+    })
+}
+
+async fn read(pipe: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
+}
+
 impl Program {
     /// Waits for its end.
     pub async fn ended(mut self) -> std::io::Result<ExitStatus> {
         self.child.wait().await
     }
-
-    /// Waits for its end and hands over what it printed.
-    pub async fn output(mut self) -> std::io::Result<Output> {
-        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
-        let (stdout, stderr, status) =
-            tokio::try_join!(read(stdout), read(stderr), self.child.wait())?;
-        Ok(Output {
-            status,
-            stdout,
-            stderr,
-        })
-    }
-}
-
-async fn read(pipe: Option<impl tokio::io::AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        tokio::io::AsyncReadExt::read_to_end(&mut pipe, &mut bytes).await?;
-    }
-    Ok(bytes)
 }
 
 impl Drop for Program {
@@ -57,7 +70,6 @@ impl Drop for Program {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Stdio;
     use std::time::Duration;
 
     use anyhow::Context;

@@ -53,6 +53,12 @@ pub struct Runtime {
     pub version: String,
 }
 
+impl fmt::Display for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.version, self.path.display())
+    }
+}
+
 /// Why a program will not do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {

@@ -6,8 +6,7 @@ use workshop_base::fix::System;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
-use super::cargo;
-use super::launch::{BuildError, Crate, Profile};
+use super::launch::{BuildError, Crate};
 use super::other_target::{Compiler, DISTRIBUTION_RUSTC, Target};
 
 /// What modules are compiled for.
@@ -32,7 +31,7 @@ pub fn compiler() -> Option<Compiler> {
 
 /// How modules are compiled here, in words.
 pub fn in_words(compiler: &Compiler) -> String {
-    if compiler.builds_the_library() {
+    if compiler.builds_the_library {
         format!("{DISTRIBUTION_RUSTC} can make modules, with its standard library from sources")
     } else {
         format!("the target {TARGET} is installed")
@@ -53,12 +52,5 @@ pub async fn build(workspace: &Workspace, krate: &Crate) -> Result<PathBuf, Buil
             ));
         BuildError::CouldNotBuild(trouble.into())
     })?;
-    cargo::made_by(
-        compiler.cargo(),
-        workspace,
-        krate,
-        Profile::Measure,
-        &compiler.options(&["--lib"]),
-    )
-    .await
+    compiler.build(workspace, krate, &["--lib"]).await
 }

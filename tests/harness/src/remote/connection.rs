@@ -80,29 +80,25 @@ impl Connection {
             }
             None
         };
-        match tokio::time::timeout(PATIENCE, ready).await {
-            Ok(Some(said)) => {
-                let host = host(destination, &said, socket).with_context(|| {
-                    format!("{destination} says something unknown of itself: {said:?}")
-                })?;
-                Ok(Connection {
-                    host,
-                    ssh,
-                    signs,
-                    complaints,
-                    _control: control,
-                })
-            }
-            Ok(None) => {
-                signs.abort();
-                Err(refused(destination, &complaints.await?))
-            }
-            Err(_) => {
-                signs.abort();
-                let limit = PATIENCE.as_secs();
-                Err(refused(destination, &format!("no answer within {limit} s")))
-            }
+        let ready = tokio::time::timeout(PATIENCE, ready).await;
+        if let Ok(Some(said)) = ready {
+            let host = host(destination, &said, socket).with_context(|| {
+                format!("{destination} says something unknown of itself: {said:?}")
+            })?;
+            return Ok(Connection {
+                host,
+                ssh,
+                signs,
+                complaints,
+                _control: control,
+            });
         }
+        signs.abort();
+        let why = match ready {
+            Ok(_) => complaints.await?,
+            Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
+        };
+        Err(refused(destination, &why))
     }
 
     /// The machine.

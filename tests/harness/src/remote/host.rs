@@ -127,17 +127,10 @@ impl Host {
         arguments: &[&str],
         input: &str,
     ) -> anyhow::Result<Output> {
-        let mut command = self.script(script, name, arguments);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut ssh = program::start(command).context("ssh cannot be run")?;
-        if let Some(mut line) = ssh.child.stdin.take() {
-            // A script that ends before it has read all of it says why.
-            let _ = line.write_all(input.as_bytes()).await;
-        }
-        Ok(ssh.output().await?)
+        let command = self.script(script, name, arguments);
+        program::run(command, input)
+            .await
+            .context("ssh cannot be run")
     }
 
     /// What a command says there that ends well.
@@ -166,12 +159,9 @@ impl Host {
             .args(OPTIONS)
             .args(SHARED)
             .arg(file)
-            .arg(format!("{}:{there}", self.destination))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let scp = program::start(scp).context("scp cannot be run; it comes with ssh")?;
-        let output = scp.output().await?;
+            .arg(format!("{}:{there}", self.destination));
+        let output = program::run(scp, "").await;
+        let output = output.context("scp cannot be run; it comes with ssh")?;
         if output.status.success() {
             return Ok(there);
         }
@@ -198,12 +188,9 @@ impl Host {
         command
             .args(["-O", "forward", direction])
             .arg(format!("127.0.0.1:{port}:127.0.0.1:{port}"))
-            .arg(&self.destination)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let ssh = program::start(command).context("ssh cannot be run")?;
-        let output = ssh.output().await?;
+            .arg(&self.destination);
+        let output = program::run(command, "").await;
+        let output = output.context("ssh cannot be run")?;
         if output.status.success() {
             return Ok(());
         }

@@ -2,6 +2,7 @@
 
 pub mod front;
 pub mod nginx;
+mod port;
 pub mod proxy;
 pub mod sockets;
 pub mod stand_in;

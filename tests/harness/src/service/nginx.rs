@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,11 @@ use workshop_base::outcome::Trouble;
 use workshop_base::{files, scratch, wait};
 
 use super::{die_with_the_tool, free_address};
+use crate::build::nginx;
 use workshop_requests::failure::{Failure, TestError};
 use workshop_requests::http::Client;
 
-pub use crate::build::nginx::{FOLDER, Lack, Program};
+pub use crate::build::nginx::FOLDER;
 
 /// The stage that a run begins with.
 pub const FIRST_STAGE: &str = "off";
@@ -34,7 +35,7 @@ const POLL: Duration = Duration::from_millis(2);
 /// A running nginx. Dropping it ends it, its workers and its folder.
 #[derive(Debug)]
 pub struct Nginx {
-    program: Program,
+    program: PathBuf,
     folder: TempDir,
     address: SocketAddr,
     master: Child,
@@ -47,7 +48,7 @@ impl Nginx {
         kotlin: SocketAddr,
         rust: SocketAddr,
     ) -> Result<Nginx, TestError> {
-        let program = Program::find().map_err(|lack| anyhow::Error::new(Trouble::from(lack)))?;
+        let program = nginx::needed().map_err(anyhow::Error::new)?.path;
         let mut attempt = 1;
         loop {
             let address = free_address().context("there is no free port")?;
@@ -190,7 +191,7 @@ fn put(folder: &Path, stage: &str) -> anyhow::Result<()> {
 }
 
 /// Has nginx look at the configuration before it has to run with it.
-fn accepts(program: &Program, folder: &Path, stage: &str) -> Result<(), TestError> {
+fn accepts(program: &Path, folder: &Path, stage: &str) -> Result<(), TestError> {
     let output = run(program, folder, &["-t"])?;
     if output.status.success() {
         return Ok(());
@@ -209,12 +210,12 @@ fn accepts(program: &Program, folder: &Path, stage: &str) -> Result<(), TestErro
     Err(Failure::new(expected, complaints.join("; ")).into())
 }
 
-fn run(program: &Program, folder: &Path, args: &[&str]) -> anyhow::Result<Output> {
+fn run(program: &Path, folder: &Path, args: &[&str]) -> anyhow::Result<Output> {
     let mut command = command(program, folder);
     command.args(args).output().context("nginx cannot be run")
 }
 
-fn spawn(program: &Program, folder: &Path) -> anyhow::Result<Child> {
+fn spawn(program: &Path, folder: &Path) -> anyhow::Result<Child> {
     let mut command = command(program, folder);
     command
         .args(["-g", "daemon off;"])
@@ -226,8 +227,8 @@ fn spawn(program: &Program, folder: &Path) -> anyhow::Result<Child> {
     command.spawn().context("nginx cannot be run")
 }
 
-fn command(program: &Program, folder: &Path) -> Command {
-    let mut command = Command::new(&program.path);
+fn command(program: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
     command
         .arg("-p")
         .arg(folder)

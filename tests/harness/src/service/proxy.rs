@@ -5,104 +5,50 @@
 //! answers (<https://www.postgresql.org/docs/current/protocol-flow.html>), without an answer in between. A driver that sends
 //! `BEGIN` and a query in one go waits once, and is counted once.
 
-use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use reqwest::Url;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
-/// What the proxy asks the system to hold for it on each way, in bytes. Left alone, a system lets the buffers of a fast connection
-/// grow to megabytes: they would hide from the database that its rows are not read.
-const BUFFER: u32 = 128 * 1024;
-/// Connections that may wait to be accepted.
-const BACKLOG: u32 = 1024;
-
-#[derive(Debug, Default)]
-struct Counters {
-    opened: AtomicU64,
-    open: AtomicUsize,
-    most_open: AtomicUsize,
-    round_trips: AtomicU64,
-    received: AtomicU64,
-}
+use super::port::{BUFFER, Port};
 
 /// A database that a test can take away. Dropping the proxy closes every connection through it.
-#[derive(Debug)]
 pub struct DatabaseProxy {
     url: String,
-    address: SocketAddr,
-    gate: tokio::sync::Mutex<Gate>,
-    line: Line,
-    connections: Connections,
-    flow: watch::Sender<Flow>,
-}
-
-type Connections = Arc<Mutex<JoinSet<std::io::Result<()>>>>;
-
-/// The proxy's port, open while it is accepting.
-#[derive(Debug, Default)]
-struct Gate {
-    accepting: JoinSet<()>,
-    /// A bound socket that does not listen keeps the port ours while it refuses connections.
-    placeholder: Option<TcpSocket>,
-}
-
-/// What becomes of the bytes that arrive. Connections are numbered in the order in which they were opened.
-#[derive(Debug, Clone, Copy, Default)]
-struct Flow {
-    /// Nothing gets through for now on the connections up to this number.
-    held: u64,
-    /// Nothing ever gets through again on the connections up to this number.
-    lost: u64,
-    /// The connections up to this number end with a reset.
-    reset: u64,
+    port: Port,
+    line: Arc<Line>,
 }
 
 impl DatabaseProxy {
     /// Starts a proxy to the server of this URL, on a free port of 127.0.0.1.
     pub async fn start(upstream_url: &str) -> anyhow::Result<Self> {
         let mut url = Url::parse(upstream_url).context("the database URL is not a URL")?;
-        let host = url
-            .host_str()
-            .context("the database URL names no host")?
-            .to_owned();
-        let upstream = (host, url.port().unwrap_or(5432));
-        let socket = bound(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-        let address = socket.local_addr()?;
+        let host = url.host_str().context("the database URL names no host")?;
+        let line = Arc::new(Line {
+            upstream: (host.to_owned(), url.port().unwrap_or(5432)),
+            counters: Counters::default(),
+            flow: watch::Sender::default(),
+        });
+        let forwarding = Arc::clone(&line);
+        let port = Port::free(move |client| {
+            let line = Arc::clone(&forwarding);
+            async move { line.forward(client).await }
+        })?;
         url.set_host(Some("127.0.0.1"))
             .context("the database URL takes no host")?;
-        url.set_port(Some(address.port()))
+        url.set_port(Some(port.address().port()))
             .ok()
             .context("the database URL takes no port")?;
-
-        let (flow, flows) = watch::channel(Flow::default());
-        let proxy = DatabaseProxy {
+        Ok(DatabaseProxy {
             url: url.to_string(),
-            address,
-            gate: tokio::sync::Mutex::default(),
-            line: Line {
-                upstream,
-                counters: Arc::default(),
-                flows,
-            },
-            connections: Arc::default(),
-            flow,
-        };
-        proxy.accept_on(socket, &mut *proxy.gate.lock().await)?;
-        Ok(proxy)
-    }
-
-    fn accept_on(&self, socket: TcpSocket, gate: &mut Gate) -> std::io::Result<()> {
-        let (line, connections) = (self.line.clone(), Arc::clone(&self.connections));
-        let accepting = line.accept(socket.listen(BACKLOG)?, connections);
-        gate.accepting.spawn(accepting);
-        Ok(())
+            port,
+            line,
+        })
     }
 
     /// The URL that a service reaches the database by.
@@ -112,58 +58,46 @@ impl DatabaseProxy {
 
     /// The port of that URL, on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.address.port()
+        self.port.address().port()
     }
 
     /// Drops every connection and refuses new ones, as a stopped server does.
     pub async fn cut(&self) {
-        let mut gate = self.gate.lock().await;
-        if !gate.accepting.is_empty() {
-            gate.accepting.shutdown().await;
-            gate.placeholder = bound(self.address).ok();
-        }
-        let mut connections = std::mem::take(&mut *locked(&self.connections));
-        connections.shutdown().await;
+        self.port.close().await;
     }
 
     /// Accepts connections again.
     pub async fn restore(&self) {
-        let mut gate = self.gate.lock().await;
-        if gate.accepting.is_empty() {
-            let socket = gate.placeholder.take();
-            let socket = socket.or_else(|| bound(self.address).ok());
-            // A port that somebody else has taken stays closed, as a database does that cannot start.
-            let _ = socket.map(|socket| self.accept_on(socket, &mut gate));
-        }
+        self.port.reopen().await;
     }
 
     /// Holds everything back in both directions: connections stay, new ones are accepted, but nothing gets through.
     pub fn stall(&self) {
-        self.flow.send_modify(|flow| flow.held = u64::MAX);
+        self.line.flow.send_modify(|flow| flow.held = u64::MAX);
     }
 
     /// Holds everything back on the connections that are open now. New ones work.
     pub fn stall_those_open(&self) {
         let opened = self.opened();
-        self.flow.send_modify(|flow| flow.held = opened);
+        self.line.flow.send_modify(|flow| flow.held = opened);
     }
 
     /// Lets everything through that was held back, and what follows.
     pub fn resume(&self) {
-        self.flow.send_modify(|flow| flow.held = 0);
+        self.line.flow.send_modify(|flow| flow.held = 0);
     }
 
     /// Loses the connections that are open now, as a firewall does that forgets them: whatever is sent on them is swallowed, and
     /// neither side is told. New ones work.
     pub fn lose(&self) {
         let opened = self.opened();
-        self.flow.send_modify(|flow| flow.lost = opened);
+        self.line.flow.send_modify(|flow| flow.lost = opened);
     }
 
     /// Resets the connections that are open now, as a system does that has been restarted and knows none of them. New ones work.
     pub fn reset(&self) {
         let opened = self.opened();
-        self.flow.send_modify(|flow| flow.reset = opened);
+        self.line.flow.send_modify(|flow| flow.reset = opened);
     }
 
     /// The number of connections opened so far.
@@ -192,32 +126,38 @@ impl DatabaseProxy {
     }
 }
 
-/// The way of a connection to the database.
-#[derive(Debug, Clone)]
+/// The way of all connections to the database.
 struct Line {
     upstream: (String, u16),
-    counters: Arc<Counters>,
-    flows: watch::Receiver<Flow>,
+    counters: Counters,
+    flow: watch::Sender<Flow>,
+}
+
+#[derive(Default)]
+struct Counters {
+    opened: AtomicU64,
+    open: AtomicUsize,
+    most_open: AtomicUsize,
+    round_trips: AtomicU64,
+    received: AtomicU64,
+}
+
+/// What becomes of the bytes that arrive. Connections are numbered in the order in which they were opened.
+#[derive(Clone, Copy, Default)]
+struct Flow {
+    /// Nothing gets through for now on the connections up to this number.
+    held: u64,
+    /// Nothing ever gets through again on the connections up to this number.
+    lost: u64,
+    /// The connections up to this number end with a reset.
+    reset: u64,
 }
 
 impl Line {
-    async fn accept(self, listener: TcpListener, connections: Connections) {
-        loop {
-            if let Ok((client, _)) = listener.accept().await {
-                let mut connections = locked(&connections);
-                while connections.try_join_next().is_some() {}
-                connections.spawn(self.clone().forward(client));
-            }
-        }
-    }
-
-    async fn forward(self, client: TcpStream) -> std::io::Result<()> {
+    async fn forward(&self, client: TcpStream) -> io::Result<()> {
         let counters = &self.counters;
-        let counted = Counted::new(Arc::clone(counters));
-        let passage = Passage {
-            flows: self.flows.clone(),
-            number: counted.number,
-        };
+        let counted = Counted::new(counters);
+        let number = counted.number;
         let server = connected(&self.upstream).await?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
@@ -236,35 +176,45 @@ impl Line {
                 .fetch_add(bytes.len() as u64, Ordering::Relaxed);
             waiting.store(false, Ordering::Relaxed);
         };
-        let mut reset = passage.clone();
+        let mut flows = self.flow.subscribe();
         // PostgreSQL's protocol knows no half-closed session: when one side goes, the other is let go as well.
         tokio::select! {
-            result = pass(&mut client_reads, server_writes, passage.clone(), asked) => result,
-            result = pass(server_reads, &mut client_writes, passage, answered) => result,
-            () = reset.is_reset() => {
+            result = self.pass(number, &mut client_reads, server_writes, asked) => result,
+            result = self.pass(number, server_reads, &mut client_writes, answered) => result,
+            Ok(_) = flows.wait_for(|flow| number <= flow.reset) => {
                 // Dropped, it would say goodbye first.
                 client_writes.forget();
                 client_reads.as_ref().set_zero_linger()
             }
         }
     }
-}
 
-fn locked(connections: &Connections) -> std::sync::MutexGuard<'_, JoinSet<std::io::Result<()>>> {
-    connections.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A socket that does not listen yet. What it accepts then has its buffers.
-fn bound(address: SocketAddr) -> std::io::Result<TcpSocket> {
-    let socket = TcpSocket::new_v4()?;
-    socket.set_reuseaddr(true)?;
-    socket.set_send_buffer_size(BUFFER)?;
-    socket.bind(address)?;
-    Ok(socket)
+    /// Passes on what comes on the connection of this number, after a look at it.
+    async fn pass(
+        &self,
+        number: u64,
+        mut from: impl AsyncRead + Unpin,
+        mut to: impl AsyncWrite + Unpin,
+        mut look: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
+        let mut flows = self.flow.subscribe();
+        let mut buffer = vec![0; 16 * 1024];
+        loop {
+            let read = from.read(&mut buffer).await?;
+            if read == 0 {
+                return to.shutdown().await;
+            }
+            look(&buffer[..read]);
+            let moves = flows.wait_for(|flow| number > flow.held || number <= flow.lost);
+            if moves.await.is_ok_and(|flow| number > flow.lost) {
+                to.write_all(&buffer[..read]).await?;
+            }
+        }
+    }
 }
 
 /// A connection to the first address of this host that takes one.
-async fn connected((host, port): &(String, u16)) -> std::io::Result<TcpStream> {
+async fn connected((host, port): &(String, u16)) -> io::Result<TcpStream> {
     let mut refused = None;
     for address in lookup_host((host.as_str(), *port)).await? {
         let socket = if address.is_ipv4() {
@@ -282,13 +232,13 @@ async fn connected((host, port): &(String, u16)) -> std::io::Result<TcpStream> {
 }
 
 /// Counts a connection for as long as it is there, and gives it its number.
-struct Counted {
-    counters: Arc<Counters>,
+struct Counted<'a> {
+    counters: &'a Counters,
     number: u64,
 }
 
-impl Counted {
-    fn new(counters: Arc<Counters>) -> Self {
+impl<'a> Counted<'a> {
+    fn new(counters: &'a Counters) -> Self {
         let number = counters.opened.fetch_add(1, Ordering::Relaxed) + 1;
         let open = counters.open.fetch_add(1, Ordering::Relaxed) + 1;
         counters.most_open.fetch_max(open, Ordering::Relaxed);
@@ -296,65 +246,9 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.counters.open.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Whether bytes get through on one connection.
-#[derive(Clone)]
-struct Passage {
-    flows: watch::Receiver<Flow>,
-    number: u64,
-}
-
-impl Passage {
-    /// Waits until something gets through; false when nothing ever will. When the proxy is gone, so is every connection
-    /// through it: nobody waits then.
-    async fn opens(&mut self) -> bool {
-        let number = self.number;
-        match self
-            .flows
-            .wait_for(|flow| number > flow.held || number <= flow.lost)
-            .await
-        {
-            Ok(flow) => number > flow.lost,
-            Err(_) => false,
-        }
-    }
-
-    /// Waits until the connection is to be reset.
-    async fn is_reset(&mut self) {
-        let number = self.number;
-        if self
-            .flows
-            .wait_for(|flow| number <= flow.reset)
-            .await
-            .is_err()
-        {
-            std::future::pending().await
-        }
-    }
-}
-
-/// Passes on what comes, after a look at it.
-async fn pass(
-    mut from: impl AsyncRead + Unpin,
-    mut to: impl AsyncWrite + Unpin,
-    mut passage: Passage,
-    mut look: impl FnMut(&[u8]),
-) -> std::io::Result<()> {
-    let mut buffer = vec![0; 16 * 1024];
-    loop {
-        let read = from.read(&mut buffer).await?;
-        if read == 0 {
-            return to.shutdown().await;
-        }
-        look(&buffer[..read]);
-        if passage.opens().await {
-            to.write_all(&buffer[..read]).await?;
-        }
     }
 }
 
@@ -362,50 +256,38 @@ async fn pass(
 ///
 /// Before the session starts, messages have a length but no type: the start-up message, or requests for encryption
 /// (which a server without TLS declines, and the start-up message follows).
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Frontend {
     started: bool,
-    head: Vec<u8>,
-    body_left: usize,
-    startup_code: Vec<u8>,
+    /// The beginning of a message whose end has not come.
+    begun: Vec<u8>,
 }
 
 impl Frontend {
-    const PROTOCOL_3: u16 = 3;
+    /// What the start-up message of protocol 3 begins with, after its length.
+    const PROTOCOL_3: [u8; 2] = [0, 3];
 
-    /// How many messages that the server answers end their headers in these bytes.
-    fn questions_in(&mut self, mut bytes: &[u8]) -> u64 {
+    /// How many messages that the server answers end in these bytes.
+    fn questions_in(&mut self, bytes: &[u8]) -> u64 {
+        self.begun.extend_from_slice(bytes);
         let mut questions = 0;
-        while !bytes.is_empty() {
-            if self.body_left > 0 {
-                let taken = self.body_left.min(bytes.len());
-                if !self.started {
-                    self.startup_code.extend_from_slice(&bytes[..taken]);
-                }
-                self.body_left -= taken;
-                bytes = &bytes[taken..];
-            } else {
-                self.head.push(bytes[0]);
-                bytes = &bytes[1..];
-                let wanted = if self.started { 5 } else { 4 };
-                if self.head.len() == wanted {
-                    let length = &self.head[wanted - 4..];
-                    let length =
-                        u32::from_be_bytes([length[0], length[1], length[2], length[3]]) as usize;
-                    self.body_left = length.saturating_sub(4);
-                    if self.started && matches!(self.head[0], b'S' | b'Q') {
-                        questions += 1;
-                    }
-                    self.head.clear();
-                }
+        loop {
+            let kind = usize::from(self.started);
+            let Some(length) = self.begun[kind.min(self.begun.len())..].first_chunk() else {
+                return questions;
+            };
+            // The length counts itself.
+            let end = kind + (u32::from_be_bytes(*length) as usize).max(4);
+            if self.begun.len() < end {
+                return questions;
             }
-            if !self.started && self.body_left == 0 && self.startup_code.len() >= 4 {
-                let major = u16::from_be_bytes([self.startup_code[0], self.startup_code[1]]);
-                self.started = major == Self::PROTOCOL_3;
-                self.startup_code.clear();
+            let message: Vec<u8> = self.begun.drain(..end).collect();
+            if self.started {
+                questions += u64::from(matches!(message[0], b'S' | b'Q'));
+            } else {
+                self.started = message[4..].starts_with(&Self::PROTOCOL_3);
             }
         }
-        questions
     }
 }
 
@@ -413,6 +295,7 @@ impl Frontend {
 mod tests {
     use std::time::Duration;
 
+    use tokio::net::TcpListener;
     use tokio::time::timeout;
 
     use super::*;

@@ -4,17 +4,16 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
 
-/// How many connections may wait to be accepted: thousands of callers come at once.
-const BACKLOG: u32 = 4096;
+use super::port::Port;
+
 /// A body that is far too large, in bytes.
 pub const FLOOD: u64 = 100_000_000;
 /// Between two bytes of an answer that drips.
@@ -83,15 +82,12 @@ pub fn cents(id: i32) -> i64 {
 }
 
 /// The upstream; it is gone when this is dropped.
-#[derive(Debug)]
 pub struct Upstream {
-    address: SocketAddr,
+    port: Port,
     desk: Arc<Desk>,
-    serving: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What all of its connections share.
-#[derive(Debug)]
 struct Desk {
     conduct: watch::Sender<Conduct>,
     counts: watch::Sender<Counts>,
@@ -108,25 +104,26 @@ impl Upstream {
 
     /// Listens on this address.
     pub async fn start_at(address: SocketAddr, conduct: Conduct) -> anyhow::Result<Upstream> {
-        let listener =
-            listen(address).with_context(|| format!("the upstream cannot listen on {address}"))?;
-        let upstream = Upstream {
-            address: listener.local_addr()?,
-            desk: Arc::new(Desk {
-                conduct: watch::Sender::new(conduct),
-                counts: watch::Sender::default(),
-                closing: watch::Sender::default(),
-                random: RandomState::new(),
-            }),
-            serving: Mutex::default(),
-        };
-        upstream.serve(listener);
-        Ok(upstream)
+        let desk = Arc::new(Desk {
+            conduct: watch::Sender::new(conduct),
+            counts: watch::Sender::default(),
+            closing: watch::Sender::default(),
+            random: RandomState::new(),
+        });
+        let serving = Arc::clone(&desk);
+        let port = Port::at(address, move |connection| {
+            let desk = Arc::clone(&serving);
+            async move { desk.serve(connection).await }
+        });
+        Ok(Upstream {
+            port: port.with_context(|| format!("the upstream cannot listen on {address}"))?,
+            desk,
+        })
     }
 
     /// What services know it by: their `UPSTREAM_URL`.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.port.address())
     }
 
     /// From now on it does this, with the calls that hang as well.
@@ -154,65 +151,17 @@ impl Upstream {
 
     /// Closes all connections, and refuses others until it is back.
     pub async fn leave(&self) {
-        let serving = self.serving().take();
-        if let Some(serving) = serving {
-            serving.abort();
-            let _ = serving.await;
-        }
+        self.port.close().await;
     }
 
     /// Listens again, where it did.
-    pub fn come_back(&self) -> anyhow::Result<()> {
-        let listener =
-            listen(self.address).context("somebody else has taken the upstream's port")?;
-        self.serve(listener);
-        Ok(())
+    pub async fn come_back(&self) {
+        self.port.reopen().await;
     }
 
     /// Ends the connections that are idle, as servers do after a while.
     pub fn close_idle(&self) {
         self.desk.closing.send_replace(());
-    }
-
-    fn serve(&self, listener: TcpListener) {
-        let serving = tokio::spawn(accept(listener, Arc::clone(&self.desk)));
-        *self.serving() = Some(serving);
-    }
-
-    fn serving(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<()>>> {
-        self.serving.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Upstream {
-    fn drop(&mut self) {
-        if let Some(serving) = self.serving().take() {
-            serving.abort();
-        }
-    }
-}
-
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = TcpSocket::new_v4()?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
-}
-
-/// Serves connections; they end with this.
-async fn accept(listener: TcpListener, desk: Arc<Desk>) {
-    let mut connections = JoinSet::new();
-    loop {
-        tokio::select! {
-            Ok((connection, _)) = listener.accept() => {
-                let desk = Arc::clone(&desk);
-                // A connection that breaks is the caller's to notice.
-                connections.spawn(async move {
-                    let _ = desk.serve(connection).await;
-                });
-            }
-            Some(_) = connections.join_next() => {}
-        }
     }
 }
 
@@ -249,11 +198,10 @@ impl Desk {
         let _open = Counted::new(&self.counts, entered, |counts| counts.open -= 1);
         connection.set_nodelay(true)?;
         let mut connection = BufReader::new(connection);
-        let mut head = Vec::new();
         let mut closing = self.closing.subscribe();
         loop {
             let call = tokio::select! {
-                call = next_call(&mut connection, &mut head) => call?,
+                head = next_head(&mut connection) => head?,
                 _ = closing.changed() => {
                     connection.shutdown().await?;
                     // It is closed when the other side has closed it as well.
@@ -261,8 +209,8 @@ impl Desk {
                     None
                 }
             };
-            let Some(id) = call else { return Ok(()) };
-            if !self.answer(&mut connection, id).await? {
+            let Some(head) = call else { return Ok(()) };
+            if !self.answer(&mut connection, asked_for(&head)).await? {
                 return Ok(());
             }
         }
@@ -349,22 +297,22 @@ pub fn answer(status: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Reads a request up to its empty line. Gives the id that it asks for: 0 where there is none, nothing at the end.
-async fn next_call(
-    connection: &mut BufReader<TcpStream>,
-    head: &mut Vec<u8>,
-) -> io::Result<Option<i32>> {
-    head.clear();
+/// Reads a request up to its empty line; nothing at the end of the connection.
+pub(super) async fn next_head(connection: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
+    let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        if connection.read_until(b'\n', head).await? == 0 {
+        if connection.read_until(b'\n', &mut head).await? == 0 {
             return Ok(None);
         }
     }
-    let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let path = line.split(' ').nth(1).unwrap_or_default();
+    Ok(Some(String::from_utf8_lossy(&head).into_owned()))
+}
+
+/// The id at the end of the path; 0 where there is none.
+fn asked_for(head: &str) -> i32 {
+    let path = head.split(' ').nth(1).unwrap_or_default();
     let id = path.rsplit('/').next().and_then(|id| id.parse().ok());
-    Ok(Some(id.unwrap_or_default()))
+    id.unwrap_or_default()
 }
 
 /// What comes of it, or nothing when the caller closes the connection before.

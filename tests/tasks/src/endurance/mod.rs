@@ -23,7 +23,7 @@ use workshop_base::outcome::Interrupted;
 use workshop_base::target::{Language, Target};
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::maven::fingerprint;
+use workshop_harness::build::sources::fingerprint;
 use workshop_harness::build::{Launch, Profile};
 use workshop_postgres::datasets::DataSet;
 use workshop_results::figures::{THIN, count};

@@ -159,7 +159,7 @@ struct Site {
 impl Site {
     async fn start(workspace: Workspace, launch: Launch, settings: Settings) -> Site {
         let service = Service::start(&workspace, &launch, &settings).await;
-        let service = service.unwrap_or_else(|error| panic!("{}", error.trouble()));
+        let service = service.unwrap_or_else(|error| panic!("{error}"));
         Site {
             address: service.address(),
             workspace,
@@ -173,7 +173,7 @@ impl Site {
         self.service.kill();
         let (launch, settings) = (&self.launch, &self.settings);
         let service = Service::start_at(&self.workspace, launch, settings, self.address).await;
-        self.service = service.unwrap_or_else(|error| panic!("{}", error.trouble()));
+        self.service = service.unwrap_or_else(|error| panic!("{error}"));
     }
 }
 

@@ -261,9 +261,7 @@ async fn drill(target: Target) -> anyhow::Result<()> {
     let database = RunDatabase::create(&server).await?;
     let proxy = DatabaseProxy::start(database.url()).await?;
     let settings = Settings::new(proxy.url());
-    let service = Service::start(&workspace, &launch, &settings)
-        .await
-        .map_err(|error| error.into_error())?;
+    let service = Service::start(&workspace, &launch, &settings).await?;
     let client = Client::new(service.base_url(), Some("valid_key"))?.within(4 * LONGEST);
 
     let diary: &'static Diary = Box::leak(Box::default());

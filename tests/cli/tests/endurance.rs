@@ -112,9 +112,7 @@ async fn sizes(
     let mut launch = build::build(workspace, target, Profile::Measure).await?;
     let heap = ("JDK_JAVA_OPTIONS".to_owned(), SMALL_HEAP.to_owned());
     launch.env.push(heap);
-    let service = Service::start(workspace, &launch, &Settings::new(database_url))
-        .await
-        .map_err(|error| error.into_error())?;
+    let service = Service::start(workspace, &launch, &Settings::new(database_url)).await?;
     let mut answers = 0;
     let warm = size_after(workspace, &service, WARM, &mut answers).await?;
     let later = size_after(workspace, &service, MANY, &mut answers).await?;

@@ -92,7 +92,7 @@ async fn play(workspace: &Workspace, target: Target, url: &str, disk: &SmallDisk
         .await
         .unwrap();
     let service = Service::start(workspace, &launch, &Settings::new(url)).await;
-    let service = service.unwrap_or_else(|error| panic!("{}", error.trouble()));
+    let service = service.unwrap_or_else(|error| panic!("{error}"));
     let client = Client::new(service.base_url(), None).unwrap();
     let ready = wait::within(READY, async || {
         let answer = client.get("/ready").await.unwrap();

@@ -16,7 +16,7 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, Launch, Profile};
 use workshop_harness::copies::Copy;
 use workshop_harness::http::Client;
-use workshop_harness::service::{NoStart, Service, Settings};
+use workshop_harness::service::{NoStart, Service, Settings, StartError};
 use workshop_postgres::Certificate;
 use workshop_postgres::datasets::RunDatabase;
 
@@ -56,6 +56,7 @@ async fn the_port_built_without_tls_refuses_a_url_that_asks_for_it_and_says_how_
         let settings = Settings::new("postgres://nobody@127.0.0.1:1/none?sslmode=require");
         let refused = Service::start(&workspace, &launch, &settings).await;
         let error = refused.expect_err("it starts without TLS");
+        let error = error.downcast_ref::<StartError>().unwrap();
         assert!(
             matches!(&error.why, NoStart::Exited(how) if how == "exit code 1"),
             "{error}"
@@ -126,7 +127,7 @@ async fn reads(
     database: &RunDatabase,
 ) -> Vec<bool> {
     let service = Service::start(workspace, launch, &Settings::new(url)).await;
-    let service = service.unwrap_or_else(|error| panic!("{}: {}", error, error.log));
+    let service = service.unwrap_or_else(|error| panic!("{error}"));
     let client = Client::new(service.base_url(), Some("valid_key")).unwrap();
     eventually("the service's readiness", async || {
         (client.get("/ready").await.ok()?.status() == 200).then_some(())

@@ -518,9 +518,8 @@ fn a_migration_whose_line_falls_silent_is_tried_again(watched: &FirstStart) -> T
 }
 
 fn services_that_wait_for_a_migration_are_alive_and_not_ready(watched: &FirstStart) -> TestResult {
-    let together = &watched.together;
-    expect_each(&together.health_meanwhile, has_status(200))?;
-    expect_each(&together.ready_meanwhile, crate::expect_no_database)
+    let mut instances = watched.together.instances.iter();
+    instances.try_for_each(expect_alive_and_not_ready)
 }
 
 fn of_two_services_that_start_at_once_one_migrates(watched: &FirstStart) -> TestResult {
@@ -539,7 +538,8 @@ fn of_two_services_that_start_at_once_one_migrates(watched: &FirstStart) -> Test
 
 fn both_become_ready_and_the_schema_is_there(watched: &FirstStart) -> TestResult {
     let together = &watched.together;
-    expect_each(&together.ready, has_status(200))?;
+    let ready = together.instances.iter().map(|instance| &instance.ready);
+    expect_each(ready, has_status(200))?;
     expect(
         together.columns == SCHEMA,
         format!("the table records with these columns: {SCHEMA:?}"),

@@ -259,7 +259,7 @@ async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
     const ROUND: usize = 60;
     let part = with_program(bench).await?;
     let load = async || try_join_all((0..ROUND).map(|_| ask(&part))).await;
-    let pid = part.service.pid();
+    let pid = part.service.process.pid();
     load().await?;
     let before = process::open_files(pid);
     load().await?;

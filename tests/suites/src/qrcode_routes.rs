@@ -112,7 +112,7 @@ fn by_kotlin_as_nginx_says(answer: &Answer) -> Result<&Answer, Failure> {
 
 async fn every_stage_keeps_the_contract(bench: &Workbench) -> TestResult {
     let (kotlin, rust) = (bench.kotlin().await?, bench.service(&[]).await?);
-    let nginx = in_front_of(bench, kotlin.address(), rust.address()).await?;
+    let nginx = in_front_of(bench, kotlin.process.address(), rust.process.address()).await?;
     let client = nginx.client()?;
     // The last stage stays for the two hundred.
     for stage in STAGES {
@@ -271,7 +271,7 @@ async fn a_text_stays_on_its_side(bench: &Workbench) -> TestResult {
 async fn at_the_last_stage_rust_draws(bench: &Workbench) -> TestResult {
     let kotlin = StandIn::ready("kotlin")?;
     let rust = bench.service(&[]).await?;
-    let nginx = in_front_of(bench, kotlin.address(), rust.address()).await?;
+    let nginx = in_front_of(bench, kotlin.address(), rust.process.address()).await?;
     nginx.switch("all").await?;
     let client = nginx.client()?;
     let texts = ["one", "two", "three"];
@@ -297,7 +297,7 @@ const AROUND_A_SWITCH: usize = 60;
 
 async fn no_request_fails_while_the_stages_change(bench: &Workbench) -> TestResult {
     let (kotlin, rust) = (bench.kotlin().await?, bench.service(&[]).await?);
-    let nginx = in_front_of(bench, kotlin.address(), rust.address()).await?;
+    let nginx = in_front_of(bench, kotlin.process.address(), rust.process.address()).await?;
     let client = nginx.client()?;
     let mut requests = JoinSet::new();
     for stage in ["mirror", "ten-percent", "all", "off"] {
@@ -407,7 +407,7 @@ async fn the_service_answers_while_every_place_is_taken(bench: &Workbench) -> Te
 
 async fn codes_under_way_are_drawn_before_the_end(bench: &Workbench) -> TestResult {
     let service = stalling(bench, "end").await?;
-    let address = service.address();
+    let address = service.process.address();
     // More than can be drawn before the service is told to stop.
     let asked = 40;
     let connections = try_join_all((0..asked).map(|_| ask_for_a_slow_code(address))).await;
@@ -416,7 +416,7 @@ async fn codes_under_way_are_drawn_before_the_end(bench: &Workbench) -> TestResu
         Failure::new(expected, error.to_string())
     })?;
     sockets::wait_until_read(address.port(), asked).await;
-    service.ask_to_stop();
+    service.process.ask_to_stop();
     let answers = connections.iter_mut().map(read_to_the_end);
     for answer in try_join_all(answers).await? {
         expect(

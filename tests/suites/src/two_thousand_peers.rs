@@ -493,8 +493,8 @@ fn a_stop_closes_every_socket_with_1001(seen: &Partings) -> TestResult {
 
 fn a_stop_waits_for_no_peer_that_confirms_nothing(seen: &Partings) -> TestResult {
     let stop = seen.stop.as_ref().map_err(Clone::clone)?;
-    let limit = stop.limit.as_secs();
-    match stop.status {
+    let limit = stop.end.limit.as_secs();
+    match stop.end.status {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(Failure::new("an exit with code 0", status.to_string()).into()),
         None => {

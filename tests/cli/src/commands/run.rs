@@ -18,7 +18,7 @@ use workshop_harness::build::{Launch, Profile};
 use workshop_harness::front::Front;
 use workshop_harness::nginx::{self, FIRST_STAGE};
 use workshop_harness::proxy::DatabaseProxy;
-use workshop_harness::service::{PriceSettings, Service, Settings, StartError, free_address};
+use workshop_harness::service::{PriceSettings, Service, Settings, free_address};
 use workshop_harness::upstream::{Conduct, Trouble as Delay, Upstream};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::RunDatabase;
@@ -175,9 +175,7 @@ impl Session<'_> {
     /// Starts the service and what belongs around it, and says how to try it.
     async fn start(&self, launch: &Launch) -> anyhow::Result<(Service, Option<Front>)> {
         let address = address(self.args.port)?;
-        let service = Service::start_at(self.workspace, launch, &self.settings(), address)
-            .await
-            .map_err(StartError::into_error)?;
+        let service = Service::start_at(self.workspace, launch, &self.settings(), address).await?;
         println!(
             "{} on {}",
             paint(Style::Strong, service.label()),

@@ -70,9 +70,7 @@ impl Site {
             api_keys: KEYS.map(str::to_owned).into(),
             ..Settings::new(database.url())
         };
-        let service = Service::start(workspace, &launch, &settings)
-            .await
-            .map_err(|error| error.into_error())?;
+        let service = Service::start(workspace, &launch, &settings).await?;
         let client = Client::new(service.base_url(), Some(KEYS[0]))?;
         settled(&client, "/ready")
             .await

@@ -74,7 +74,7 @@ impl Faults {
         let started = Service::start_at(&self.workspace, &self.launch, &settings, address).await;
         stage.service = started.map_err(|error| {
             let expected = "a service that starts again after it was killed";
-            Failure::new(expected, error.trouble().to_string())
+            Failure::new(expected, error.to_string())
         })?;
         drop(stage);
         settled(&self.client, "/ready").await.map(drop)

@@ -12,7 +12,7 @@ use super::stage;
 use super::{LOG_LINES, Place, Played, Scenario, When, judge_all};
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
-use crate::service::{NoStart, Service, Settings};
+use crate::service::{Service, Settings, StartError};
 use workshop_base::wait;
 use workshop_postgres::datasets::RunDatabase;
 use workshop_requests::failure::Failure;
@@ -46,7 +46,8 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         on_an_empty_database(place, watch_together),
     );
     let (alone, (failing, logged), silenced, together) = (alone?, failing?, silenced?, together?);
-    let log = [&*alone.log, &failing.log, &silenced.log, &together.log].join("\n");
+    let instances = [&alone, &failing, &silenced, &together.instances[0]];
+    let log = instances.map(|instance| &*instance.log).join("\n");
     let seen = FirstStart {
         alone,
         failing,
@@ -95,18 +96,12 @@ pub struct Hindered {
 pub struct Together {
     /// How many of them were creating the table at the same time.
     pub creating_at_once: usize,
-    /// `GET /health` of each when that had lasted for longer than `DATABASE_TIMEOUT_MS`.
-    pub health_meanwhile: [Result<Answer, Failure>; 2],
-    /// `GET /ready` of each at that time.
-    pub ready_meanwhile: [Result<Answer, Failure>; 2],
-    /// `GET /ready` of each: the first 200, or the last answer before the limit.
-    pub ready: [Result<Answer, Failure>; 2],
+    /// Each, asked when that had lasted for longer than `DATABASE_TIMEOUT_MS`.
+    pub instances: [Hindered; 2],
     /// The columns of `records`, in their order; none when there is no such table.
     pub columns: Vec<String>,
     /// `GET /read/1` of a third instance, which starts when the record 1 is there.
     pub read_by_the_next: Result<Answer, Failure>,
-    /// The end of the first one's log.
-    log: String,
 }
 
 /// Lends an empty database to `watch`, and removes it whatever comes of it.
@@ -120,25 +115,23 @@ async fn on_an_empty_database<T>(
     result
 }
 
+/// The settings of an instance with this database.
+fn settings(database_url: &str) -> Settings {
+    Settings {
+        database_url: database_url.to_owned(),
+        ..stage::settings(TIMEOUT)
+    }
+}
+
 /// An instance and somebody to ask it; one that does not come up answers every request with why.
 struct Instance(Result<(Service, Client), Failure>);
 
 impl Instance {
-    /// Starts one on this database.
-    async fn start(place: &Place<'_>, database_url: &str) -> anyhow::Result<Instance> {
-        Instance::start_with(place, database_url, stage::settings(TIMEOUT)).await
-    }
-
-    async fn start_with(
-        place: &Place<'_>,
-        database_url: &str,
-        mut settings: Settings,
-    ) -> anyhow::Result<Instance> {
-        settings.database_url = database_url.to_owned();
+    async fn start(place: &Place<'_>, settings: Settings) -> anyhow::Result<Instance> {
         let service = match Service::start(place.workspace, place.launch, &settings).await {
             Ok(service) => service,
-            Err(error) if matches!(error.why, NoStart::Spawn(_)) => return Err(error.into_error()),
             Err(error) => {
+                let error: StartError = error.downcast()?;
                 let expected = "a service that starts while its database is not there, or is empty";
                 return Ok(Instance(Err(Failure::new(expected, error.to_string()))));
             }
@@ -170,24 +163,23 @@ impl Instance {
         }
     }
 
-    /// Asks it while something is in its way, until that is gone and it is ready, and stops it.
-    async fn hindered(
-        self,
-        gone: impl Future<Output = sqlx::Result<()>>,
-    ) -> anyhow::Result<Hindered> {
-        let (health_meanwhile, ready_meanwhile) =
-            tokio::join!(self.get("/health"), self.get("/ready"));
-        gone.await?;
+    /// Asks it while something is in its way.
+    async fn meanwhile(&self) -> Meanwhile {
+        tokio::join!(self.get("/health"), self.get("/ready"))
+    }
+
+    /// Asks it until it is ready, now that nothing is in its way anymore, and stops it.
+    async fn freed(self, (health_meanwhile, ready_meanwhile): Meanwhile) -> Hindered {
         let possible = Instant::now();
         let ready = self.ready().await;
         let took = possible.elapsed();
-        Ok(Hindered {
+        Hindered {
             health_meanwhile,
             ready_meanwhile,
             ready,
             took,
             log: self.stop().await,
-        })
+        }
     }
 
     /// Stops it, and gives the end of its log.
@@ -201,15 +193,16 @@ impl Instance {
     }
 }
 
+/// What an instance answers to `/health` and to `/ready`.
+type Meanwhile = (Result<Answer, Failure>, Result<Answer, Failure>);
+
 async fn watch_alone(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Hindered> {
     let proxy = DatabaseProxy::start(database.url()).await?;
     proxy.cut().await;
-    let instance = Instance::start(place, proxy.url()).await?;
-    let restored = async {
-        proxy.restore().await;
-        Ok(())
-    };
-    instance.hindered(restored).await
+    let instance = Instance::start(place, settings(proxy.url())).await?;
+    let meanwhile = instance.meanwhile().await;
+    proxy.restore().await;
+    Ok(instance.freed(meanwhile).await)
 }
 
 async fn watch_failing(
@@ -219,11 +212,12 @@ async fn watch_failing(
     let mut own = database.connect().await?;
     // Each table has a type of its name, so there can be no other.
     own.execute("CREATE TYPE records AS ENUM ()").await?;
-    let instance = Instance::start(place, database.url()).await?;
+    let instance = Instance::start(place, settings(database.url())).await?;
     let logged = async || names_the_table(&instance.log());
     let logged = wait::last_within(RECOVERY_LIMIT, logged, |logged| *logged).await;
-    let dropped = async { own.execute("DROP TYPE records").await.map(drop) };
-    Ok((instance.hindered(dropped).await?, logged))
+    let meanwhile = instance.meanwhile().await;
+    own.execute("DROP TYPE records").await?;
+    Ok((instance.freed(meanwhile).await, logged))
 }
 
 /// Whether `records` is in this log, in whatever quotes PostgreSQL's language has, and not as part of a path, a module or a package.
@@ -238,41 +232,37 @@ async fn watch_silenced(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
     let creating = Creating::begin(&mut holder).await?;
     let settings = Settings {
         migration_timeout: MIGRATION_TIMEOUT,
-        ..stage::settings(TIMEOUT)
+        ..settings(proxy.url())
     };
-    let instance = Instance::start_with(place, proxy.url(), settings).await?;
+    let instance = Instance::start(place, settings).await?;
     creating.waiting(&mut watcher, 1).await?;
     proxy.lose();
-    instance.hindered(creating.rollback()).await
+    let meanwhile = instance.meanwhile().await;
+    creating.transaction.rollback().await?;
+    Ok(instance.freed(meanwhile).await)
 }
 
 async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Together> {
     let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
     let creating = Creating::begin(&mut holder).await?;
     let (one, other) = tokio::join!(
-        Instance::start(place, database.url()),
-        Instance::start(place, database.url())
+        Instance::start(place, settings(database.url())),
+        Instance::start(place, settings(database.url()))
     );
     let (one, other) = (one?, other?);
     let creating_at_once = creating.waiting(&mut watcher, 2).await?;
     // No request may wait for so long, and a migration may.
     sleep(TIMEOUT).await;
-    let health_meanwhile = [one.get("/health").await, other.get("/health").await];
-    let ready_meanwhile = [one.get("/ready").await, other.get("/ready").await];
-    creating.rollback().await?;
-    let (one_ready, other_ready) = tokio::join!(one.ready(), other.ready());
+    let (one_meanwhile, other_meanwhile) = (one.meanwhile().await, other.meanwhile().await);
+    creating.transaction.rollback().await?;
+    let (one, other) = tokio::join!(one.freed(one_meanwhile), other.freed(other_meanwhile));
     let columns = columns(&mut watcher).await?;
     let read_by_the_next = read_by_the_next(place, database, &mut watcher, &columns).await?;
-
-    let (log, _) = tokio::join!(one.stop(), other.stop());
     Ok(Together {
         creating_at_once,
-        health_meanwhile,
-        ready_meanwhile,
-        ready: [one_ready, other_ready],
+        instances: [one, other],
         columns,
         read_by_the_next,
-        log,
     })
 }
 
@@ -305,10 +295,6 @@ impl<'c> Creating<'c> {
         let waiting = wait::last_within(ALL_ARRIVE, look, all).await;
         let waiting = waiting.context("cannot see who waits for whom")?;
         Ok(waiting.into_iter().filter(|for_this| *for_this).count())
-    }
-
-    async fn rollback(self) -> sqlx::Result<()> {
-        self.transaction.rollback().await
     }
 }
 
@@ -344,7 +330,7 @@ async fn read_by_the_next(
     let record = "INSERT INTO records (id, value, odd, divisible_by_3, visited)
          VALUES (1, 'kept', true, false, true)";
     watcher.execute(record).await?;
-    let instance = Instance::start(place, database.url()).await?;
+    let instance = Instance::start(place, settings(database.url())).await?;
     let read = async {
         instance.ready().await?;
         instance.get("/read/1").await

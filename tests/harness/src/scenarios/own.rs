@@ -1,6 +1,5 @@
 //! For tests that start the service their own way: with another program or library below it, or with a crate that fails.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,7 +41,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     let mut verdicts = Vec::new();
     for test in tests {
         for (_, own) in bench.services().iter() {
-            own.service.begin_log();
+            own.process.begin_log();
         }
         let result = (test.judge)(&bench).await;
         verdicts.push(verdict(result, || bench.log_tail())?);
@@ -74,24 +73,8 @@ pub struct Workbench {
 pub struct OwnService {
     /// Sends requests without a key: `/qrcode` needs none.
     pub client: Client,
-    service: Service,
-}
-
-impl OwnService {
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.service.address()
-    }
-
-    /// Its process id.
-    pub fn pid(&self) -> u32 {
-        self.service.pid()
-    }
-
-    /// Asks it to stop, by SIGTERM.
-    pub fn ask_to_stop(&self) {
-        self.service.ask_to_stop();
-    }
+    /// What runs.
+    pub process: Service,
 }
 
 impl Workbench {
@@ -173,15 +156,15 @@ impl Workbench {
         if let Some(service) = self.again(&launch) {
             return Ok(service);
         }
-        let service = Service::start(&self.workspace, &launch, &self.settings)
+        let process = Service::start(&self.workspace, &launch, &self.settings)
             .await
             .map_err(|error| {
                 let expected =
                     "a service that starts and answers GET /health, whatever is below it";
-                Failure::new(expected, error.trouble().to_string())
+                Failure::new(expected, error.to_string())
             })?;
-        let client = Client::new(service.base_url(), None)?;
-        let service = Arc::new(OwnService { client, service });
+        let client = Client::new(process.base_url(), None)?;
+        let service = Arc::new(OwnService { client, process });
         self.services().push((launch, Arc::clone(&service)));
         Ok(service)
     }
@@ -199,7 +182,7 @@ impl Workbench {
     fn log_tail(&self) -> String {
         let services = self.services();
         let last = services.last();
-        last.map_or_else(String::new, |(_, last)| last.service.log_tail(LOG_LINES))
+        last.map_or_else(String::new, |(_, last)| last.process.log_tail(LOG_LINES))
     }
 
     fn services(&self) -> std::sync::MutexGuard<'_, Vec<(Launch, Arc<OwnService>)>> {

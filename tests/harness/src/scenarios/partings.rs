@@ -1,18 +1,18 @@
 //! A service whose peers leave, and which leaves its peers: watched while many come and go, while one is silent, and while the
 //! service stops.
 
-use std::process::ExitStatus;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
 use tokio::time::Instant;
 
 use super::outage::settled;
+use super::shutdown::End;
 use super::{Place, Played, Scenario, When, stage};
 use crate::scenarios::ContractTest;
-use crate::service::{PeerSettings, Service, Settings};
+use crate::service::{Service, Settings};
 use workshop_base::language::Language;
-use workshop_base::{open_files, process, wait};
+use workshop_base::{open_files, process};
 use workshop_requests::failure::Failure;
 use workshop_requests::http::Client;
 use workshop_requests::socket::Socket;
@@ -44,10 +44,7 @@ pub static SCENARIO: Scenario = Scenario::new("partings", When::Waiting, |place,
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     open_files::allow_sockets(PEERS, &format!("{PEERS} peers"))?;
     let settings = Settings {
-        peers: PeerSettings {
-            ping: PING,
-            ..PeerSettings::default()
-        },
+        peer_ping: PING,
         ..stage::settings(TIMEOUT)
     };
     let mut launch = place.launch.clone();
@@ -95,10 +92,8 @@ pub struct Partings {
 pub struct Stop {
     /// With which code each socket was closed, `None` where it just ended.
     pub codes: Vec<Result<Option<u16>, Failure>>,
-    /// Its status; none when it had not ended in time.
-    pub status: Option<ExitStatus>,
-    /// The longest that it may take.
-    pub limit: Duration,
+    /// How it ended.
+    pub end: End,
 }
 
 /// Rounds of many peers, half of whom say goodbye.
@@ -150,12 +145,7 @@ impl Stop {
                 .map(async |mut socket| socket.end().await),
         )
         .await;
-        let limit = 2 * TIMEOUT + STOPPED_WITHIN;
-        let status = wait::until((asked + limit).into_std(), async || service.exited()).await;
-        Ok(Stop {
-            codes,
-            status,
-            limit,
-        })
+        let end = End::within(2 * TIMEOUT + STOPPED_WITHIN, service, asked).await;
+        Ok(Stop { codes, end })
     }
 }

@@ -1,7 +1,7 @@
 //! A service that peers meet in. The tests run one after the other on it, each with peers of its own.
 
 use super::{Scenario, When, stage, steady};
-use crate::service::{PeerSettings, Settings};
+use crate::service::Settings;
 use workshop_base::open_files;
 
 pub use super::asked as test;
@@ -13,10 +13,7 @@ const QUEUE: u32 = 64;
 
 pub static SCENARIO: Scenario = Scenario::new("peers", When::Waiting, |place, tests| {
     let settings = Settings {
-        peers: PeerSettings {
-            queue: QUEUE,
-            ..PeerSettings::default()
-        },
+        peer_queue: QUEUE,
         ..stage::settings(steady::TIMEOUT)
     };
     Box::pin(async move {

@@ -138,7 +138,11 @@ impl End {
     /// Waits for the end of a service that was asked for it, and has this `DATABASE_TIMEOUT_MS`.
     async fn of(service: &mut Service, asked: Instant, timeout: Duration) -> End {
         // A request may wait that long for a connection, and as long for its query.
-        let limit = 2 * timeout + LET_GO_WITHIN;
+        End::within(2 * timeout + LET_GO_WITHIN, service, asked).await
+    }
+
+    /// Waits for the end of a service that was asked for it, as long as it may take.
+    pub(super) async fn within(limit: Duration, service: &mut Service, asked: Instant) -> End {
         End {
             status: wait::until((asked + limit).into_std(), async || service.exited()).await,
             took: asked.elapsed(),

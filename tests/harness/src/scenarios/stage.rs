@@ -16,7 +16,7 @@ use crate::report::Verdict;
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::upstream::Upstream;
-use crate::service::{Service, Settings, StartError, Stopped};
+use crate::service::{Service, Settings, Stopped};
 use workshop_requests::failure::Failure;
 use workshop_requests::http::Client;
 
@@ -105,9 +105,7 @@ impl Place<'_> {
         let connection = database.connect().await?;
         let proxy = DatabaseProxy::start(database.url()).await?;
         settings.database_url = proxy.url().to_owned();
-        let service = Service::start(self.workspace, self.launch, &settings)
-            .await
-            .map_err(StartError::into_error)?;
+        let service = Service::start(self.workspace, self.launch, &settings).await?;
         let client = Client::new(
             service.base_url(),
             settings.api_keys.first().map(String::as_str),

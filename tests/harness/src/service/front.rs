@@ -26,9 +26,7 @@ impl Front {
         settings: &Settings,
         rust: &Service,
     ) -> anyhow::Result<Front> {
-        let kotlin = Service::start(workspace, kotlin, settings)
-            .await
-            .map_err(|error| error.into_error())?;
+        let kotlin = Service::start(workspace, kotlin, settings).await?;
         let nginx = Nginx::start(configuration, kotlin.address(), rust.address())
             .await
             .map_err(|error| in_words(error, rust))?;

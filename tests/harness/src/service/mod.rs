@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::iter;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -60,33 +61,16 @@ pub struct Settings {
     pub log_level: String,
     /// The service of prices; none for a service that has no `/price`.
     pub prices: Option<PriceSettings>,
-    /// What it lets peers do.
-    pub peers: PeerSettings,
+    /// `PEER_QUEUE`: the most messages that wait for a peer.
+    pub peer_queue: u32,
+    /// `PEER_PING_MS`: how often a peer is asked whether it is still there.
+    pub peer_ping: Duration,
     /// `CONTACTS_USERS`, of a service that has address books.
     pub contacts_users: String,
 }
 
 /// Two users with their passwords. Services without address books know nothing of them.
 const CONTACTS_USERS: &str = "ada:secret,grace:secret2";
-
-/// What a service is told about peers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PeerSettings {
-    /// `PEER_QUEUE`: the most messages that wait for a peer.
-    pub queue: u32,
-    /// `PEER_PING_MS`: how often a peer is asked whether it is still there.
-    pub ping: Duration,
-}
-
-impl Default for PeerSettings {
-    /// The documented defaults.
-    fn default() -> Self {
-        PeerSettings {
-            queue: 256,
-            ping: Duration::from_secs(20),
-        }
-    }
-}
 
 /// What a service is told about the service of prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,17 +98,6 @@ impl PriceSettings {
             deadline: Duration::from_millis(1500),
         }
     }
-
-    fn environment(&self) -> [(&'static str, String); 5] {
-        let milliseconds = |duration: Duration| duration.as_millis().to_string();
-        [
-            ("UPSTREAM_URL", self.url.clone()),
-            ("UPSTREAM_LIMIT", self.limit.to_string()),
-            ("UPSTREAM_WAIT_MS", milliseconds(self.wait)),
-            ("UPSTREAM_TIMEOUT_MS", milliseconds(self.timeout)),
-            ("PRICE_DEADLINE_MS", milliseconds(self.deadline)),
-        ]
-    }
 }
 
 impl Settings {
@@ -139,35 +112,39 @@ impl Settings {
             api_keys: vec!["valid_key".to_owned()],
             log_level: "warn".to_owned(),
             prices: None,
-            peers: PeerSettings::default(),
+            peer_queue: 256,
+            peer_ping: Duration::from_secs(20),
             contacts_users: CONTACTS_USERS.to_owned(),
         }
     }
 
     /// The settings as environment variables, for a service on this address.
     pub fn environment(&self, address: SocketAddr) -> Vec<(String, String)> {
-        let always = [
+        let milliseconds = |duration: Duration| duration.as_millis().to_string();
+        let mut all = vec![
             ("ADDRESS", address.ip().to_string()),
             ("PORT", address.port().to_string()),
             ("DATABASE_URL", self.database_url.clone()),
             ("DATABASE_POOL_SIZE", self.pool_size.to_string()),
-            ("DATABASE_TIMEOUT_MS", self.timeout.as_millis().to_string()),
-            (
-                "MIGRATION_TIMEOUT_MS",
-                self.migration_timeout.as_millis().to_string(),
-            ),
-            (
-                "EXPORT_TIMEOUT_MS",
-                self.export_timeout.as_millis().to_string(),
-            ),
+            ("DATABASE_TIMEOUT_MS", milliseconds(self.timeout)),
+            ("MIGRATION_TIMEOUT_MS", milliseconds(self.migration_timeout)),
+            ("EXPORT_TIMEOUT_MS", milliseconds(self.export_timeout)),
             ("API_KEYS", self.api_keys.join(",")),
             ("LOG_LEVEL", self.log_level.clone()),
-            ("PEER_QUEUE", self.peers.queue.to_string()),
-            ("PEER_PING_MS", self.peers.ping.as_millis().to_string()),
+            ("PEER_QUEUE", self.peer_queue.to_string()),
+            ("PEER_PING_MS", milliseconds(self.peer_ping)),
             ("CONTACTS_USERS", self.contacts_users.clone()),
         ];
-        let prices = self.prices.iter().flat_map(PriceSettings::environment);
-        let all = always.into_iter().chain(prices);
+        if let Some(prices) = &self.prices {
+            all.extend([
+                ("UPSTREAM_URL", prices.url.clone()),
+                ("UPSTREAM_LIMIT", prices.limit.to_string()),
+                ("UPSTREAM_WAIT_MS", milliseconds(prices.wait)),
+                ("UPSTREAM_TIMEOUT_MS", milliseconds(prices.timeout)),
+                ("PRICE_DEADLINE_MS", milliseconds(prices.deadline)),
+            ]);
+        }
+        let all = all.into_iter();
         all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
@@ -206,18 +183,11 @@ pub enum NoStart {
         /// The first bytes that came.
         sent: String,
     },
-    /// The process could not be started at all.
-    #[error("cannot be started: {0}")]
-    Spawn(std::io::Error),
 }
 
 impl StartError {
-    fn spawn(launch: &Launch) -> impl Fn(std::io::Error) -> StartError {
-        |error| StartError {
-            label: launch.label.clone(),
-            why: NoStart::Spawn(error),
-            log: String::new(),
-        }
+    fn lost_its_port(&self) -> bool {
+        matches!(self.why, NoStart::Exited(_)) && port_was_taken(&self.log)
     }
 
     /// The error for people: with the log's last lines and what to do next.
@@ -236,15 +206,12 @@ impl StartError {
             NoStart::NotHttp { .. } => Trouble::new(self.to_string())
                 .expected("an HTTP/1.1 status line")
                 .next(alone),
-            NoStart::Spawn(_) => Trouble::new(self.to_string()).next("just doctor"),
         }
     }
+}
 
-    /// The same, with this error below it for those who treat it.
-    pub fn into_error(self) -> anyhow::Error {
-        let trouble = self.trouble();
-        anyhow::Error::new(self).context(trouble)
-    }
+fn cannot_start(launch: &Launch, error: &std::io::Error) -> Trouble {
+    Trouble::new(format!("{} cannot be started: {error}", launch.label)).next("just doctor")
 }
 
 /// The log's last lines, marked as somebody else's words.
@@ -288,38 +255,38 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts the target on a free port, of 127.0.0.1 where it runs here, and waits for its first HTTP answer.
+    /// Starts the target on a free port, of 127.0.0.1 where it runs here, and waits for its first HTTP answer. The error for people
+    /// has a [`StartError`] below it where the target runs and does something else.
     pub fn start<'f>(
         workspace: &'f Workspace,
         launch: &'f Launch,
         settings: &'f Settings,
-    ) -> BoxFuture<'f, Result<Service, StartError>> {
+    ) -> BoxFuture<'f, anyhow::Result<Service>> {
         Box::pin(async move {
             let mut attempt = 1;
             loop {
-                let address = address_for(launch).map_err(StartError::spawn(launch))?;
-                match Service::start_at(workspace, launch, settings, address).await {
-                    Err(StartError {
-                        why: NoStart::Exited(_),
-                        log,
-                        ..
-                    }) if attempt < PORT_ATTEMPTS && port_was_taken(&log) => attempt += 1,
-                    result => return result,
+                let address = address_for(launch).map_err(|error| cannot_start(launch, &error))?;
+                let started = Service::start_at(workspace, launch, settings, address).await;
+                let Err(error) = started else { return started };
+                let start = error.downcast_ref::<StartError>();
+                if attempt == PORT_ATTEMPTS || !start.is_some_and(StartError::lost_its_port) {
+                    return Err(error);
                 }
+                attempt += 1;
             }
         })
     }
 
-    /// Starts the target on this address and waits for its first HTTP answer.
+    /// Starts the target on this address and waits for its first HTTP answer, as [`Service::start`] does.
     pub fn start_at<'f>(
         workspace: &'f Workspace,
         launch: &'f Launch,
         settings: &'f Settings,
         address: SocketAddr,
-    ) -> BoxFuture<'f, Result<Service, StartError>> {
+    ) -> BoxFuture<'f, anyhow::Result<Service>> {
         Box::pin(async move {
             let service = Service::spawn(workspace, launch, settings, address);
-            let mut service = service.map_err(StartError::spawn(launch))?;
+            let mut service = service.map_err(|error| cannot_start(launch, &error))?;
             let (port, waited) = (address.port(), launch.limits.start);
             let started = Instant::now();
             let why = loop {
@@ -338,11 +305,13 @@ impl Service {
                     None => tokio::time::sleep(POLL).await,
                 }
             };
-            Err(StartError {
+            let error = StartError {
                 label: launch.label.clone(),
                 why,
                 log: service.log_tail(LOG_LINES),
-            })
+            };
+            let trouble = error.trouble();
+            Err(anyhow::Error::new(error).context(trouble))
         })
     }
 
@@ -506,47 +475,47 @@ pub fn command(
     address: SocketAddr,
     log: &Path,
 ) -> std::io::Result<Command> {
+    let mut command = match &launch.on {
+        Some(host) => {
+            let words = iter::once(launch.program.as_os_str())
+                .chain(launch.args.iter().map(OsString::as_os_str))
+                .map(|word| word.to_str().ok_or(std::io::ErrorKind::InvalidInput))
+                .collect::<Result<Vec<_>, _>>()?;
+            host.guarded(&host.pid_file(address.port()), &words)
+        }
+        None => {
+            let mut command = Command::new(&launch.program);
+            command
+                .args(&launch.args)
+                .current_dir(&launch.directory)
+                .stdin(Stdio::null());
+            for (name, _) in std::env::vars_os() {
+                let bytes = name.as_encoded_bytes();
+                let of_a_service = bytes.starts_with(b"ROCKET_") || bytes.starts_with(b"UPSTREAM_");
+                if of_a_service || OF_THE_JVM.contains(&bytes) {
+                    command.env_remove(&name);
+                }
+            }
+            command.envs(variables(launch, settings, address));
+            command
+        }
+    };
     let output = File::create(log)?;
-    if let Some(host) = &launch.on {
-        let words = std::iter::once(launch.program.as_os_str())
-            .chain(launch.args.iter().map(OsString::as_os_str))
-            .map(|word| word.to_str().ok_or(std::io::ErrorKind::InvalidInput))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut command = host.guarded(&host.pid_file(address.port()), &words);
-        command
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .process_group(0);
-        return Ok(command);
-    }
-    let mut command = Command::new(&launch.program);
     command
-        .args(&launch.args)
-        .current_dir(&launch.directory)
-        .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
         .process_group(0);
-    let names = std::env::vars_os().map(|(name, _)| name);
-    let configures = |name: &OsString| {
-        let name = name.as_encoded_bytes();
-        name.starts_with(b"ROCKET_") || name.starts_with(b"UPSTREAM_")
-    };
-    for name in names.filter(configures) {
-        command.env_remove(name);
-    }
-    command
-        .env_remove("JAVA_TOOL_OPTIONS")
-        .env_remove("JDK_JAVA_OPTIONS")
-        .envs(variables(launch, settings, address));
     Ok(command)
 }
+
+/// The variables that a JVM takes options from.
+const OF_THE_JVM: [&[u8]; 2] = [b"JAVA_TOOL_OPTIONS", b"JDK_JAVA_OPTIONS"];
 
 /// What the service is told by its environment.
 fn variables(launch: &Launch, settings: &Settings, address: SocketAddr) -> Vec<(String, String)> {
     // A backtrace would push the message of a panic out of the lines that a learner is shown.
     let quiet = ("RUST_BACKTRACE".to_owned(), "0".to_owned());
-    let own = std::iter::once(quiet).chain(launch.env.iter().cloned());
+    let own = iter::once(quiet).chain(launch.env.iter().cloned());
     own.chain(settings.environment(address)).collect()
 }
 

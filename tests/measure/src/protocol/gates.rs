@@ -95,8 +95,7 @@ pub async fn on_stages<T>(
             pool_size: POOL_SIZE,
             ..Settings::new(proxy.url())
         };
-        let service = Service::start(workspace, &subject.launch, &settings).await;
-        let service = service.map_err(|error| error.into_error())?;
+        let service = Service::start(workspace, &subject.launch, &settings).await?;
         let key = settings.api_keys.first().map(String::as_str);
         stages.push(Stage {
             id: subject.id().to_owned(),

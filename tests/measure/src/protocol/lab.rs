@@ -26,7 +26,7 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build::Profile;
 use workshop_harness::http::Client;
 use workshop_harness::remote::Host;
-use workshop_harness::service::{Service, Settings};
+use workshop_harness::service::{Service, Settings, StartError};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{self, DataSet, Seeded};
 use workshop_postgres::find_binaries;
@@ -143,11 +143,12 @@ impl<'a> Lab<'a> {
             let settings = Settings::new(database_url);
             let service = Service::start(self.workspace, &launch, &settings)
                 .await
-                .map_err(|error| {
-                    error
-                        .trouble()
-                        .next(format!("just check {target}"))
-                        .failed()
+                .map_err(|error| match error.downcast::<StartError>() {
+                    Ok(start) => {
+                        let trouble = start.trouble().next(format!("just check {target}"));
+                        trouble.failed().into()
+                    }
+                    Err(error) => error,
                 })?;
             let key = settings.api_keys.first().map(String::as_str);
             let client = Client::new(service.base_url(), key)?;

@@ -115,13 +115,10 @@ async fn compiled(
             &String::from_utf8_lossy(&output.stdout),
         ));
     }
-    let unfinished = unfinished.keep();
-    if let Err(error) = fs::rename(&unfinished, &folder) {
-        // Another run of the tool may have been faster.
-        let _ = fs::remove_dir_all(&unfinished);
-        if !folder.is_dir() {
-            return Err(BuildError::CouldNotBuild(error.into()));
-        }
+    let moved = fs::rename(unfinished.path(), &folder);
+    // Another run of the tool may have been faster.
+    if !folder.is_dir() {
+        moved.map_err(anyhow::Error::new)?;
     }
     remove_the_oldest(&kept);
     Ok(folder)

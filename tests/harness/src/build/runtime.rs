@@ -60,20 +60,13 @@ impl fmt::Display for Runtime {
 }
 
 /// Why a program will not do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
 pub struct Lack {
-    program: String,
-    oldest: String,
-    found: String,
+    /// What is needed, and what was found.
+    what: String,
     /// What brings it.
     pub fix: Fix,
-}
-
-impl fmt::Display for Lack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (program, oldest) = (&self.program, self.oldest.trim_end_matches(".0"));
-        write!(f, "{program} {oldest} or newer: {}", self.found)
-    }
 }
 
 impl Lack {
@@ -90,9 +83,10 @@ pub fn find(program: &str, oldest: &str) -> Result<Runtime, Lack> {
     let (ask, packages) =
         known.map_or((VERSION, None), |(_, ask, packages)| (*ask, Some(packages)));
     let lack = |found: String| Lack {
-        program: program.to_owned(),
-        oldest: oldest.to_owned(),
-        found,
+        what: format!(
+            "{program} {} or newer: {found}",
+            oldest.trim_end_matches(".0")
+        ),
         fix: packages.map_or_else(
             || Fix::yourself(format!("put {program} on the PATH")),
             |packages| System::here().install(packages),
@@ -102,19 +96,17 @@ pub fn find(program: &str, oldest: &str) -> Result<Runtime, Lack> {
     match probe::ask_and_wait(&path, ask, PATIENT) {
         Answer::Said(said) => {
             let found = Version::find(&said);
-            if found < Version::find(oldest) {
-                let version = found.map_or(said, |version| version.to_string());
-                return Err(lack(format!("found is {version}")));
-            }
+            let is_old = found < Version::find(oldest);
             let version = found.map_or(said, |version| version.to_string());
-            Ok(Runtime { path, version })
+            match is_old {
+                true => Err(lack(format!("found is {version}"))),
+                false => Ok(Runtime { path, version }),
+            }
         }
         Answer::Refused(said) => {
             let last = said.lines().rfind(|line| !line.trim().is_empty());
-            Err(lack(format!(
-                "it answers with an error: {}",
-                last.unwrap_or("(nothing printed)")
-            )))
+            let last = last.unwrap_or("(nothing printed)");
+            Err(lack(format!("it answers with an error: {last}")))
         }
         Answer::Absent => Err(lack("it cannot be run".to_owned())),
         Answer::Silent(limit) => Err(lack(format!("no answer in {} s", limit.as_secs()))),

@@ -1,11 +1,10 @@
 //! The database on a machine that services run on: a cluster of its own, which goes with the connection.
 
-use std::fs::File;
-use std::path::PathBuf;
-
 use anyhow::Context;
+use tempfile::NamedTempFile;
 use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::process;
+use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::{Elsewhere, Server};
 
@@ -21,7 +20,7 @@ pub struct Database {
     /// The server, as this machine reaches it; a service there reaches it by the same URL.
     pub server: Server,
     _held: Held,
-    log: PathBuf,
+    _log: NamedTempFile,
 }
 
 impl Database {
@@ -35,14 +34,14 @@ impl Database {
         let words: Vec<&str> = typed.split_whitespace().collect();
         host.borrow_port(port).await?;
         std::fs::create_dir_all(workspace.logs())?;
-        let log = format!("postgres-there.{}-{port}.log", std::process::id());
-        let log = workspace.logs().join(log);
+        let log =
+            NamedTempFile::with_prefix_in(scratch::owned("postgres-there"), workspace.logs())?;
         let pid_file = format!("{}/postgres.pid", host.folder);
-        let mut held = host.hold(&pid_file, &words, File::create(&log)?).await?;
+        let mut held = host.hold(&pid_file, &words, log.reopen()?).await?;
         let server = tokio::select! {
             server = elsewhere.server(workspace, place) => server?,
             _ = held.ended() => {
-                let said = last_lines(&std::fs::read_to_string(&log).unwrap_or_default());
+                let said = last_lines(&std::fs::read_to_string(log.path()).unwrap_or_default());
                 return Trouble::new(format!("PostgreSQL does not start on {place}; its log ends with{said}"))
                     .expected(format!("a server with its data in {}", host.folder))
                     .next("run it again, which takes another port; else mend what the log says")
@@ -52,14 +51,8 @@ impl Database {
         Ok(Database {
             server,
             _held: held,
-            log,
+            _log: log,
         })
-    }
-}
-
-impl Drop for Database {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.log);
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 use workshop_base::workspace::Workspace;
 
 use super::outage::settled;
-use super::{Place, Played, Scenario, Stage, When, verdict};
+use super::{Context, Place, Played, Scenario, When, verdict};
 use crate::build::launch::Launch;
 use crate::scenarios::ContractTest;
 use crate::service::Service;
@@ -28,10 +28,8 @@ pub static SCENARIO: Scenario = Scenario {
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let stage = place.stage(TIMEOUT).await?;
-    // What it answers then, the tests will see.
-    let _ = settled(&stage.context.client, "/ready").await;
     let faults = Faults {
-        client: stage.context.client.clone(),
+        client: stage.client.clone(),
         workspace: place.workspace.clone(),
         launch: place.launch.clone(),
         stage: Mutex::new(stage),
@@ -52,24 +50,24 @@ pub struct Faults {
     pub client: Client,
     workspace: Workspace,
     launch: Launch,
-    stage: Mutex<Stage>,
+    stage: Mutex<Context>,
 }
 
 impl Faults {
     /// Takes the database away.
     pub async fn cut(&self) {
-        self.stage.lock().await.context.proxy.cut().await;
+        self.stage.lock().await.proxy.cut().await;
     }
 
     /// Gives the database back.
     pub async fn restore(&self) {
-        self.stage.lock().await.context.proxy.restore().await;
+        self.stage.lock().await.proxy.restore().await;
     }
 
     /// Kills the service and starts it again, at the same address and on the same database.
     pub async fn kill_and_start(&self) -> Result<(), Failure> {
         let mut stage = self.stage.lock().await;
-        let (address, settings) = (stage.service.address(), stage.context.settings.clone());
+        let (address, settings) = (stage.service.address(), stage.settings.clone());
         stage.service.kill();
         let started = Service::start_at(&self.workspace, &self.launch, &settings, address).await;
         stage.service = started.map_err(|error| {

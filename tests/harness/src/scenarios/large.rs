@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Place, Scenario, Stage, When};
+use super::{Context, Place, Scenario, When};
 use workshop_postgres::Provider;
 
 pub use super::asked as test;
@@ -26,9 +26,9 @@ pub static SCENARIO: Scenario = Scenario::new("large", When::Waiting, |place, te
 });
 
 /// A service with that many records.
-pub async fn stage(place: &Place<'_>, timeout: Duration) -> anyhow::Result<Stage> {
+pub async fn stage(place: &Place<'_>, timeout: Duration) -> anyhow::Result<Context> {
     let stage = place.stage(timeout).await?;
-    let mut database = stage.context.database.lock().await;
+    let mut database = stage.database.lock().await;
     let rounds = match place.server.provider() {
         Provider::Docker => IN_DOCKER,
         _ => 1,

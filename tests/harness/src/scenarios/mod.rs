@@ -26,18 +26,18 @@ pub mod talkative;
 
 use std::any::Any;
 use std::future;
-use std::pin::Pin;
 
 use crate::build::launch::Launch;
 use crate::report::Verdict;
 use crate::service::Stopped;
 use anyhow::Context as _;
+use futures_util::future::LocalBoxFuture;
 use tokio::task::JoinHandle;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::Server;
 use workshop_requests::failure::{TestError, TestResult};
 
-pub use stage::{Context, Stage};
+pub use stage::Context;
 
 /// How many of the service's last log lines go with a failure.
 const LOG_LINES: usize = 8;
@@ -78,10 +78,8 @@ impl Scenario {
 }
 
 /// How a scenario is played.
-pub type Play = for<'a> fn(&'a Place<'a>, &'a [&'a ContractTest]) -> Playing<'a>;
-
-/// A scenario being played.
-pub type Playing<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Played>> + 'a>>;
+pub type Play =
+    for<'a> fn(&'a Place<'a>, &'a [&'a ContractTest]) -> LocalBoxFuture<'a, anyhow::Result<Played>>;
 
 /// When the tests of a scenario run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +115,7 @@ pub struct Played {
 pub type Judge = for<'a> fn(&'a dyn Any) -> Judging<'a>;
 
 /// A test at work.
-pub type Judging<'a> = Pin<Box<dyn Future<Output = TestResult> + 'a>>;
+pub type Judging<'a> = LocalBoxFuture<'a, TestResult>;
 
 /// Has a test ask what the scenario has started.
 pub fn asked<'a, T, F>(scene: &'a dyn Any, test: impl FnOnce(&'a T) -> F) -> Judging<'a>

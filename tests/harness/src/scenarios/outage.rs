@@ -26,7 +26,7 @@ pub static SCENARIO: Scenario = Scenario::new("outage", When::Brief, |place, tes
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let stage = place.stage(TIMEOUT).await?;
-    let outage = Outage::watch(&stage.context.client, &stage.context.proxy).await;
+    let outage = Outage::watch(&stage.client, &stage.proxy).await;
     stage.judged(&outage, tests).await
 }
 

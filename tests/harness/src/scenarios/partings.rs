@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures_util::future::{join_all, try_join_all};
 use tokio::time::Instant;
 
-use super::outage::settled;
 use super::shutdown::End;
 use super::{Place, Played, Scenario, When, stage};
 use crate::scenarios::ContractTest;
@@ -55,9 +54,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         ..*place
     };
     let mut stage = place.stage_with(settings).await?;
-    // What it answers then, the tests will see.
-    let _ = settled(&stage.context.client, "/ready").await;
-    let client = stage.context.client.clone();
+    let client = stage.client.clone();
     let (memory, silent) = tokio::join!(come_and_go(&stage.service, &client), silent_peer(&client));
     let stop = Stop::watch(&mut stage.service, &client).await;
     let growth = match launch.language {

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use sqlx::Executor;
-use tokio::sync::watch;
 
 use super::outage::works;
-use super::silence::{ANSWER_LIMIT_IN_TROUBLE, Answers, SHORT_TIMEOUT};
-use super::{Scenario, Stage, When};
+use super::silence::{ANSWER_LIMIT_IN_TROUBLE, Answers, SHORT_TIMEOUT, asking_during};
+use super::{Context, Scenario, When};
 use crate::service::proxy::DatabaseProxy;
 use workshop_base::{process, wait};
 use workshop_requests::failure::Failure;
@@ -29,12 +28,12 @@ pub static SCENARIO: Scenario = Scenario::new("restart", When::Waiting, |place, 
 });
 
 /// Ends the service's sessions as a server does that stops, and then is not there: the proxy's port refuses connections.
-async fn stop_the_database(stage: &Stage) -> sqlx::Result<()> {
+async fn stop_the_database(stage: &Context) -> sqlx::Result<()> {
     let end_its_sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
          WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    let mut database = stage.context.database.lock().await;
+    let mut database = stage.database.lock().await;
     database.execute(end_its_sessions).await?;
-    stage.context.proxy.cut().await;
+    stage.proxy.cut().await;
     Ok(())
 }
 
@@ -76,18 +75,20 @@ pub struct Restart {
 }
 
 impl Restart {
-    async fn watch(stage: &Stage) -> sqlx::Result<Restart> {
-        let client = &stage.context.client.within(ANSWER_LIMIT_IN_TROUBLE);
-        let (proxy, pid) = (&stage.context.proxy, stage.service.pid());
+    async fn watch(stage: &Context) -> sqlx::Result<Restart> {
+        let client = &stage.client.within(ANSWER_LIMIT_IN_TROUBLE);
+        let (proxy, pid) = (&stage.proxy, stage.service.pid());
         let pool_size = stage.pool_size();
         // The service has used the whole of its pool before, as it would have in production.
         readers(async || read_until_it_works(client).await).await;
         let before = Footprint::of(pid, proxy);
 
-        let (stopped, mut at_the_edges) = reading_during(client, stop_the_database(stage)).await;
+        let reading = async |_| read(client).await;
+        let (stopped, mut at_the_edges) =
+            asking_during(READERS, reading, stop_the_database(stage)).await;
         stopped?;
         let while_stopped = readers(async || read(client).await).await;
-        let ((), answers) = reading_during(client, proxy.restore()).await;
+        let ((), answers) = asking_during(READERS, reading, proxy.restore()).await;
         at_the_edges.extend(answers);
         let after = readers(async || read_until_it_works(client).await).await;
 
@@ -123,23 +124,4 @@ async fn read(client: &Client) -> Result<Answer, Failure> {
 /// Reads again until a record comes, at most until the limit.
 async fn read_until_it_works(client: &Client) -> Result<Answer, Failure> {
     wait::last_within(RECOVERY_LIMIT, async || read(client).await, works).await
-}
-
-/// Lets all readers read, again and again, until something has happened. The last reads end after it.
-async fn reading_during<T>(client: &Client, event: impl Future<Output = T>) -> (T, Answers) {
-    let (happens, has_happened) = watch::channel(false);
-    let reading = readers(async || {
-        let mut answers = Answers::new();
-        while !*has_happened.borrow() {
-            answers.push(read(client).await);
-        }
-        answers
-    });
-    let event = async {
-        let result = event.await;
-        happens.send_replace(true);
-        result
-    };
-    let (result, answers) = tokio::join!(event, reading);
-    (result, answers.into_iter().flatten().collect())
 }

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::Context as _;
 use tempfile::NamedTempFile;
 
-use super::{Place, Played, Scenario, Stage, When, judge_all, steady};
+use super::{Context, Place, Played, Scenario, When, judge_all, steady};
 use crate::scenarios::ContractTest;
 use crate::service;
 use workshop_base::scratch;
@@ -79,7 +79,7 @@ pub struct ShortRun {
 
 impl ShortRuns {
     /// Runs the program, one run after the other, beside a service that runs.
-    async fn watch(place: &Place<'_>, stage: &Stage) -> anyhow::Result<ShortRuns> {
+    async fn watch(place: &Place<'_>, stage: &Context) -> anyhow::Result<ShortRuns> {
         let free = service::free_address()?;
         let mut refused = Vec::new();
         for wrong in WRONG_SETTINGS {
@@ -104,13 +104,13 @@ impl ShortRuns {
 
 async fn run(
     place: &Place<'_>,
-    stage: &Stage,
+    stage: &Context,
     address: SocketAddr,
     change: impl Fn(&mut Command),
 ) -> anyhow::Result<ShortRun> {
     let output =
         NamedTempFile::with_prefix_in(scratch::owned("short-run"), place.workspace.logs())?;
-    let settings = &stage.context.settings;
+    let settings = &stage.settings;
     let mut command = service::command(place.launch, settings, address, output.path())?;
     change(&mut command);
     let mut child = tokio::process::Command::from(command)

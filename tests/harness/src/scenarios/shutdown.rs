@@ -9,10 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use super::outage::settled;
 use super::silence::{lock_the_records, read, read_until_all_work, wait_for_waiting};
 use super::stage::database_trouble;
-use super::{Place, Played, Scenario, Stage, When, judge_all, large};
+use super::{Context, Place, Played, Scenario, When, judge_all, large};
 use crate::scenarios::ContractTest;
 use crate::service::{Service, sockets};
 use workshop_base::wait;
@@ -43,11 +42,6 @@ pub static SCENARIO: Scenario = Scenario::new("shutdown", When::Waiting, |place,
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let (busy, held) = tokio::join!(place.stage(TIMEOUT), large::stage(place, SHORT_TIMEOUT));
     let (mut busy, mut held) = (busy?, held?);
-    // What they answer then, the tests will see.
-    let _ = tokio::join!(
-        settled(&busy.context.client, "/ready"),
-        settled(&held.context.client, "/ready")
-    );
     let (watched, held_seen) = tokio::join!(Busy::watch(&mut busy), watch_held(&mut held));
     let seen = Shutdown {
         busy: watched.map_err(|error| database_trouble(error.into()))?,
@@ -92,10 +86,10 @@ pub struct End {
 }
 
 impl Busy {
-    async fn watch(stage: &mut Stage) -> sqlx::Result<Busy> {
+    async fn watch(stage: &mut Context) -> sqlx::Result<Busy> {
         let pool_size = stage.pool_size();
-        let (service, client) = (&mut stage.service, &stage.context.client);
-        let mut database = stage.context.database.lock().await;
+        let (service, client) = (&mut stage.service, &stage.client);
+        let mut database = stage.database.lock().await;
         // All connections are open before, so that the queries begin at once.
         read_until_all_work(client, pool_size).await;
         let mut lock = lock_the_records(&mut database).await?;
@@ -116,22 +110,22 @@ impl Busy {
         Ok(Busy {
             in_flight,
             refuses,
-            end: End::of(service, asked, stage.context.settings.timeout).await,
+            end: End::of(service, asked, stage.settings.timeout).await,
         })
     }
 }
 
 /// Watches a service that has more records than its client takes; there is no end when the clients cannot get that far.
-async fn watch_held(stage: &mut Stage) -> Result<End, Failure> {
+async fn watch_held(stage: &mut Context) -> Result<End, Failure> {
     let pool_size = stage.pool_size();
-    let (service, client) = (&mut stage.service, &stage.context.client);
+    let (service, client) = (&mut stage.service, &stage.client);
     // All connections are open before, so that the export gets one in its short time.
     read_until_all_work(client, pool_size).await;
     let _connections =
         tokio::try_join!(stalled_export(client), idle_connections(service.address()))?;
     let asked = Instant::now();
     service.ask_to_stop();
-    Ok(End::of(service, asked, stage.context.settings.timeout).await)
+    Ok(End::of(service, asked, stage.settings.timeout).await)
 }
 
 impl End {

@@ -1,13 +1,15 @@
 //! A database that falls silent, watched: connections stay and new ones are accepted, but no answer comes. Then one that has
 //! lost its connections without telling anybody.
 
+use std::cell::Cell;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor, Postgres, Transaction};
 
 use super::outage::{RECOVERY_LIMIT, works};
-use super::{Scenario, Stage, When};
+use super::{Context, Scenario, When};
 use workshop_base::wait;
 use workshop_requests::failure::Failure;
 use workshop_requests::http::{Answer, Client};
@@ -18,9 +20,10 @@ pub use super::judged as test;
 const ABANDONED_LIMIT: Duration = Duration::from_secs(3);
 
 /// `DATABASE_TIMEOUT_MS` of services that wait for it several times: no longer than opening a connection takes on a busy machine.
+/// Shorter than a connection may be idle and still be lent without a question.
 pub const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
 /// The longest that an answer may take on these: the time limit for a connection, the one for the query, and what a slow machine
-/// adds.
+/// adds. An export has a limit for each part, and waits for many.
 pub const ANSWER_LIMIT_IN_TROUBLE: Duration = Duration::from_millis(2 * 400 + 3000);
 
 pub static SCENARIO: Scenario = Scenario::new("silence", When::Waiting, |place, tests| {
@@ -50,10 +53,10 @@ pub struct Silence {
 }
 
 impl Silence {
-    async fn watch(stage: &Stage) -> sqlx::Result<Silence> {
-        let client = &stage.context.client.within(ANSWER_LIMIT_IN_TROUBLE);
-        let (proxy, pool_size) = (&stage.context.proxy, stage.pool_size());
-        let database = &mut *stage.context.database.lock().await;
+    async fn watch(stage: &Context) -> sqlx::Result<Silence> {
+        let client = &stage.client.within(ANSWER_LIMIT_IN_TROUBLE);
+        let (proxy, pool_size) = (&stage.proxy, stage.pool_size());
+        let database = &mut *stage.database.lock().await;
         let before = read_until_all_work(client, pool_size).await;
 
         let (under_way, mut lock) =
@@ -106,6 +109,29 @@ pub(super) async fn read(client: &Client, count: usize) -> Answers {
 pub(super) async fn read_until_all_work(client: &Client, count: usize) -> Answers {
     let all_work = |answers: &Answers| answers.iter().all(works);
     wait::last_within(RECOVERY_LIMIT, async || read(client, count).await, all_work).await
+}
+
+/// Has this many clients ask, again and again, until something has happened. The last answers come after it.
+pub(super) async fn asking_during<T>(
+    clients: usize,
+    ask: impl AsyncFn(usize) -> Result<Answer, Failure>,
+    event: impl Future<Output = T>,
+) -> (T, Answers) {
+    let has_happened = Cell::new(false);
+    let asking = (0..clients).map(async |client| {
+        let mut answers = Answers::new();
+        while !has_happened.get() {
+            answers.push(ask(client).await);
+        }
+        answers
+    });
+    let event = async {
+        let result = event.await;
+        has_happened.set(true);
+        result
+    };
+    let (result, answers) = tokio::join!(event, join_all(asking));
+    (result, answers.into_iter().flatten().collect())
 }
 
 /// Holds every query on the records until the transaction ends.

@@ -1,26 +1,22 @@
 //! A line that falls silent again and again while clients ask: each time the connections that are open are lost without a word,
 //! and new ones work.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use sqlx::PgConnection;
-use tokio::sync::watch;
 use workshop_base::wait;
 
-use super::outage::{settled, works};
-use super::silence::{Answers, lock_the_records, read, read_until_all_work, wait_for_waiting};
-use super::{Scenario, Stage, When};
+use super::outage::works;
+use super::silence::{
+    ANSWER_LIMIT_IN_TROUBLE, Answers, SHORT_TIMEOUT, asking_during, lock_the_records, read,
+    read_until_all_work, wait_for_waiting,
+};
+use super::{Context, Scenario, When};
 use workshop_requests::http::{Body, Client};
 
 pub use super::judged as test;
 
-/// `DATABASE_TIMEOUT_MS`: each silence costs as much, and opening a connection must not, on a busy machine either. Shorter than a
-/// connection may be idle and still be lent without a question.
-const TIMEOUT: Duration = Duration::from_millis(400);
-/// The longest that an answer may take: the time limit for a connection, the one for the query, and what a slow machine adds. An
-/// export has a limit for each part, and waits for many.
-const ANSWER_LIMIT: Duration = Duration::from_millis(2 * 400 + 3000);
 /// How often the line falls silent: more often than the pool has connections.
 const SILENCES: usize = 6;
 /// How soon after a silence everything must work again: a pool that has lost a place for good never gets there, a slow machine does.
@@ -31,7 +27,7 @@ const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 const OTHER_PATHS: [&str; 3] = ["/ready", "/records?limit=10", "/records/export"];
 
 pub static SCENARIO: Scenario = Scenario::new("silences", When::Waiting, |place, tests| {
-    Box::pin(place.watched(TIMEOUT, Silences::watch, tests))
+    Box::pin(place.watched(SHORT_TIMEOUT, Silences::watch, tests))
 });
 
 /// What a service did while its line fell silent again and again, and afterwards.
@@ -52,40 +48,49 @@ pub struct Silences {
 }
 
 impl Silences {
-    async fn watch(stage: &Stage) -> sqlx::Result<Silences> {
-        let client = stage.context.client.within(ANSWER_LIMIT);
-        let (proxy, pool_size) = (&stage.context.proxy, stage.pool_size());
+    async fn watch(stage: &Context) -> sqlx::Result<Silences> {
+        let client = stage.client.within(ANSWER_LIMIT_IN_TROUBLE);
+        let (proxy, pool_size) = (&stage.proxy, stage.pool_size());
         // It has been running for a while: its migrations have run, and its pool is full.
-        let _ = settled(&client, "/ready").await;
         read_until_all_work(&client, pool_size).await;
 
-        let (progress, ended) = (watch::channel(0).0, watch::channel(false).0);
-        let clients = (0..2 * pool_size).map(|place| ask_until(&client, place, &progress, &ended));
-        let (under_load, last) = tokio::join!(join_all(clients), async {
+        let worked = Cell::new(0);
+        let asking = async |place: usize| {
+            let path = match OTHER_PATHS.get(place) {
+                Some(path) => (*path).to_owned(),
+                None => format!("/read/{place}"),
+            };
+            let answer = client.get(&path).await;
+            worked.set(worked.get() + usize::from(works(&answer)));
+            answer
+        };
+        let (last, under_load) = asking_during(2 * pool_size, asking, async {
             let mut last = Instant::now();
             for _ in 0..SILENCES {
                 proxy.lose();
                 last = Instant::now();
-                if !comes_back(&progress, 2 * pool_size).await {
+                let wanted = worked.get() + 2 * pool_size;
+                let comes_back = async || (worked.get() >= wanted).then_some(());
+                if wait::within(RECOVERY_LIMIT, comes_back).await.is_none() {
                     break;
                 }
             }
-            ended.send_replace(true);
             last
-        });
+        })
+        .await;
 
         let left = || RECOVERY_LIMIT.saturating_sub(last.elapsed());
         let all_work = |answers: &Answers| answers.iter().all(works);
         let every_call = async || every_call(&client, pool_size).await;
         let afterwards = wait::last_within(left(), every_call, all_work).await;
-        let mut database = stage.context.database.lock().await;
+        let mut database = stage.database.lock().await;
         let at_once = async || queries_at_once(&client, &mut database, pool_size).await;
         let whole = |at_once: &sqlx::Result<bool>| !matches!(at_once, Ok(false));
         let whole_pool = wait::last_within(left(), at_once, whole).await?;
         let released = async || (proxy.open() <= pool_size).then_some(());
         wait::within(RELEASE_LIMIT, released).await;
         Ok(Silences {
-            under_load: under_load.into_iter().flatten().collect(),
+            under_load,
             afterwards,
             whole_pool,
             pool_size,
@@ -93,36 +98,6 @@ impl Silences {
             most_connections: proxy.most_open(),
         })
     }
-}
-
-/// Asks, again and again, until it is told to end. What has worked counts as progress.
-async fn ask_until(
-    client: &Client,
-    place: usize,
-    progress: &watch::Sender<usize>,
-    ended: &watch::Sender<bool>,
-) -> Answers {
-    let mut answers = Vec::new();
-    let path = match OTHER_PATHS.get(place) {
-        Some(path) => (*path).to_owned(),
-        None => format!("/read/{place}"),
-    };
-    while !*ended.borrow() {
-        let answer = client.get(&path).await;
-        if works(&answer) {
-            progress.send_modify(|worked| *worked += 1);
-        }
-        answers.push(answer);
-    }
-    answers
-}
-
-/// Waits until so many requests have worked from now on, at most for the limit.
-async fn comes_back(progress: &watch::Sender<usize>, requests: usize) -> bool {
-    let mut progress = progress.subscribe();
-    let wanted = *progress.borrow() + requests;
-    let comes = progress.wait_for(|worked| *worked >= wanted);
-    tokio::time::timeout(RECOVERY_LIMIT, comes).await.is_ok()
 }
 
 /// One request of each kind that needs the database, and as many reads as there are connections.

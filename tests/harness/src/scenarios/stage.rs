@@ -1,7 +1,6 @@
 //! The stage of most scenarios: a service with a database of its own behind a proxy, and what its tests have at hand.
 
 use std::any::Any;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -28,7 +27,7 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(3);
 /// More than one, so that "several configured keys" is tested.
 const API_KEYS: [&str; 2] = ["valid_key", "another_valid_key"];
 
-/// What a test that asks a service has at hand.
+/// A running service, and what a test that asks it has at hand.
 pub struct Context {
     /// Sends requests with a valid key.
     pub client: Client,
@@ -40,17 +39,18 @@ pub struct Context {
     pub upstream: Option<Upstream>,
     /// What the service was started with.
     pub settings: Settings,
-    /// The file that the service's output goes to.
-    log: PathBuf,
     /// The rows of `records` that came with the data set; ids run from 1 to this.
     pub rows: u32,
+    pub(super) service: Service,
+    run_database: RunDatabase,
 }
 
 impl Context {
     /// What the service has written so far.
     pub fn logged(&self) -> anyhow::Result<String> {
-        let bytes = std::fs::read(&self.log)
-            .with_context(|| format!("cannot read the service's log {}", self.log.display()))?;
+        let log = self.service.log();
+        let bytes = std::fs::read(log)
+            .with_context(|| format!("cannot read the service's log {}", log.display()))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -60,13 +60,6 @@ impl Context {
         let found = logged.lines().find(|line| is_so(line));
         Ok(found.map(str::to_owned))
     }
-}
-
-/// A running service with everything that its tests need.
-pub struct Stage {
-    pub service: Service,
-    pub context: Context,
-    database: RunDatabase,
 }
 
 /// The settings of a service with this `DATABASE_TIMEOUT_MS`, whose database the stage names.
@@ -82,7 +75,7 @@ pub fn settings(timeout: Duration) -> Settings {
 
 impl Place<'_> {
     /// Starts the service with this `DATABASE_TIMEOUT_MS`.
-    pub async fn stage(&self, timeout: Duration) -> anyhow::Result<Stage> {
+    pub async fn stage(&self, timeout: Duration) -> anyhow::Result<Context> {
         self.stage_with(settings(timeout)).await
     }
 
@@ -90,7 +83,7 @@ impl Place<'_> {
     pub async fn watched<T: Any>(
         &self,
         timeout: Duration,
-        watch: impl AsyncFnOnce(&Stage) -> sqlx::Result<T>,
+        watch: impl AsyncFnOnce(&Context) -> sqlx::Result<T>,
         tests: &[&ContractTest],
     ) -> anyhow::Result<Played> {
         let stage = self.stage(timeout).await?;
@@ -99,38 +92,34 @@ impl Place<'_> {
         stage.judged(&seen, tests).await
     }
 
-    /// Starts the service with these settings, on a database of its own.
-    pub async fn stage_with(&self, mut settings: Settings) -> anyhow::Result<Stage> {
-        let database = RunDatabase::create(self.server).await?;
-        let connection = database.connect().await?;
-        let proxy = DatabaseProxy::start(database.url()).await?;
+    /// Starts the service with these settings, on a database of its own, and waits until it is ready, within a limit: what it
+    /// answers then, the tests will see.
+    pub async fn stage_with(&self, mut settings: Settings) -> anyhow::Result<Context> {
+        let run_database = RunDatabase::create(self.server).await?;
+        let connection = run_database.connect().await?;
+        let proxy = DatabaseProxy::start(run_database.url()).await?;
         settings.database_url = proxy.url().to_owned();
         let service = Service::start(self.workspace, self.launch, &settings).await?;
-        let client = Client::new(
-            service.base_url(),
-            settings.api_keys.first().map(String::as_str),
-        )?;
-        let context = Context {
-            log: service.log().to_owned(),
+        let key = settings.api_keys.first().map(String::as_str);
+        let client = Client::new(service.base_url(), key)?;
+        let _ = outage::settled(&client, "/ready").await;
+        Ok(Context {
             client,
-            upstream: None,
             proxy,
             database: Mutex::new(connection),
+            upstream: None,
             settings,
             rows: DataSet::Small.rows(),
-        };
-        Ok(Stage {
             service,
-            context,
-            database,
+            run_database,
         })
     }
 }
 
-impl Stage {
+impl Context {
     /// How many connections the service may have.
     pub fn pool_size(&self) -> usize {
-        self.context.settings.pool_size.into()
+        self.settings.pool_size.into()
     }
 
     /// The last lines that the service wrote.
@@ -141,20 +130,18 @@ impl Stage {
     /// Runs the tests on the service, one after the other.
     pub async fn ask(mut self, tests: &[&ContractTest]) -> anyhow::Result<Played> {
         let mut verdicts = Vec::new();
-        // What it answers then, the tests will see.
-        let _ = outage::settled(&self.context.client, "/ready").await;
         for test in tests {
             let result = if self.service.exited().is_some() {
                 let got = format!("it had ended before {}", test.name);
                 Err(Failure::new("a service that keeps running", got).into())
             } else {
                 self.service.begin_log();
-                (test.judge)(&self.context).await
+                (test.judge)(&self).await
             };
             let verdict = verdict(result, || self.log_tail()).map_err(database_trouble)?;
             // A database that died in the middle would turn every test red: that is no verdict on the service.
             if matches!(verdict, Verdict::Failed { .. })
-                && let Err(error) = self.context.database.lock().await.ping().await
+                && let Err(error) = self.database.lock().await.ping().await
             {
                 return Err(database_trouble(error.into()));
             }
@@ -179,9 +166,9 @@ impl Stage {
 
     async fn stop(self) -> anyhow::Result<Stopped> {
         // The client's idle connections go first: a graceful shutdown waits for connections.
-        drop(self.context);
+        drop(self.client);
         let stopped = self.service.stop().await;
-        self.database.remove().await?;
+        self.run_database.remove().await?;
         Ok(stopped)
     }
 }

@@ -39,11 +39,11 @@ pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, |place,
             ..stage::settings(DATABASE_TIMEOUT)
         };
         let mut stage = place.stage_with(settings).await?;
-        stage.context.upstream = Some(upstream);
+        stage.upstream = Some(upstream);
         // A cold JVM may need longer for its first call than a call may take. What it answers then, the tests will see.
         let is_late = |answer: &Answer| [503, 504].contains(&answer.status());
         let in_time = |answer: &Result<Answer, Failure>| !answer.as_ref().is_ok_and(is_late);
-        let _ = ask_until(&stage.context.client, "/price/1", in_time).await;
+        let _ = ask_until(&stage.client, "/price/1", in_time).await;
         stage.ask(tests).await
     })
 });

@@ -16,9 +16,9 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::iter;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -26,11 +26,13 @@ use futures_util::future::BoxFuture;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpid, getppid};
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::build::Launch;
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Trouble, last_lines};
+use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 
 /// How often a port is tried that somebody else took between our choosing and the service's binding.
@@ -193,7 +195,13 @@ impl StartError {
     /// The error for people: with the log's last lines and what to do next.
     pub fn trouble(&self) -> Trouble {
         let alone = format!("just run {} starts it alone", self.label);
-        let with_log = || Trouble::new(format!("{self}\n{}", quoted(&self.log)));
+        let with_log = || {
+            let log = match self.log.trim() {
+                "" => "\n  (it wrote nothing to its log)".to_owned(),
+                log => last_lines(log),
+            };
+            Trouble::new(format!("{self}{log}"))
+        };
         match self.why {
             NoStart::Exited(_) => with_log()
                 .expected("a process that keeps running and answers GET /health")
@@ -212,15 +220,6 @@ impl StartError {
 
 fn cannot_start(launch: &Launch, error: &std::io::Error) -> Trouble {
     Trouble::new(format!("{} cannot be started: {error}", launch.label)).next("just doctor")
-}
-
-/// The log's last lines, marked as somebody else's words.
-fn quoted(log: &str) -> String {
-    if log.trim().is_empty() {
-        return "  (it wrote nothing to its log)".to_owned();
-    }
-    let lines = log.lines().map(|line| format!("  | {line}"));
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// How a service ended.
@@ -247,7 +246,7 @@ pub struct Service {
     base_url: String,
     /// The processes that clients reach it through.
     before_it: Vec<u32>,
-    log: PathBuf,
+    log: NamedTempFile,
     /// Where the log stood when the test began that runs now.
     log_begins: AtomicU64,
     /// It has ended, and so has everything that it had started.
@@ -322,17 +321,21 @@ impl Service {
         settings: &Settings,
         address: SocketAddr,
     ) -> std::io::Result<Service> {
-        static STARTED: AtomicU32 = AtomicU32::new(0);
         std::fs::create_dir_all(workspace.logs())?;
-        let (tool, run) = (std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
-        let log = format!("{}.{tool}-{run}.log", launch.label);
-        let log = workspace.logs().join(log);
-        let mut command = command(launch, settings, address, &log)?;
+        let log = tempfile::Builder::new()
+            .prefix(&scratch::owned(&launch.label))
+            .suffix(".log")
+            .tempfile_in(workspace.logs())?;
+        let mut command = command(launch, settings, address, log.path())?;
         die_with_the_tool(&mut command, Signal::SIGKILL);
         let mut child = command.spawn()?;
         let mut line = child.stdin.take();
         if let Some(line) = &mut line {
-            line.write_all(&variables_by_line(launch, settings, address))?;
+            // A guard on another machine reads them: a line each, and an empty one.
+            for (name, value) in variables(launch, settings, address) {
+                writeln!(line, "{name}={value}")?;
+            }
+            writeln!(line)?;
         }
         Ok(Service {
             child,
@@ -383,7 +386,7 @@ impl Service {
 
     /// The file that its output goes to; it is removed with the service.
     pub fn log(&self) -> &Path {
-        &self.log
+        self.log.path()
     }
 
     /// Returns when the process has ended by itself.
@@ -395,7 +398,7 @@ impl Service {
 
     /// From now on [`Service::log_tail`] shows nothing older.
     pub fn begin_log(&self) {
-        let length = self.log.metadata().map_or(0, |log| log.len());
+        let length = self.log.as_file().metadata().map_or(0, |log| log.len());
         self.log_begins.store(length, Ordering::Relaxed);
     }
 
@@ -404,7 +407,7 @@ impl Service {
         let mut bytes = Vec::new();
         let begins = SeekFrom::Start(self.log_begins.load(Ordering::Relaxed));
         // A log that cannot be read is shown as an empty one.
-        let _ = File::open(&self.log).and_then(|mut log| {
+        let _ = File::open(self.log.path()).and_then(|mut log| {
             log.seek(begins)?;
             log.read_to_end(&mut bytes)
         });
@@ -463,7 +466,6 @@ impl Drop for Service {
         if self.exited().is_none() {
             self.kill();
         }
-        let _ = std::fs::remove_file(&self.log);
     }
 }
 
@@ -517,15 +519,6 @@ fn variables(launch: &Launch, settings: &Settings, address: SocketAddr) -> Vec<(
     let quiet = ("RUST_BACKTRACE".to_owned(), "0".to_owned());
     let own = iter::once(quiet).chain(launch.env.iter().cloned());
     own.chain(settings.environment(address)).collect()
-}
-
-/// The same for a guard on another machine: a line each, and an empty one.
-fn variables_by_line(launch: &Launch, settings: &Settings, address: SocketAddr) -> Vec<u8> {
-    let variables = variables(launch, settings, address).into_iter();
-    let lines: String = variables
-        .map(|(name, value)| format!("{name}={value}\n"))
-        .collect();
-    (lines + "\n").into_bytes()
 }
 
 /// On Linux the kernel sends the process this signal when the tool ends, even when the tool is killed and can clean nothing up.

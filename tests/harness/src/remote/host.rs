@@ -1,7 +1,7 @@
 //! A machine that is connected by ssh: how commands run there, how files get there, and how ports become each other's.
 
 use std::ffi::OsStr;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -69,11 +69,6 @@ impl Host {
     /// True when it runs what is built for this machine.
     pub fn runs_what_is_built_here(&self) -> bool {
         cfg!(target_os = "linux") && self.machine == std::env::consts::ARCH
-    }
-
-    /// An address there for a service, by a port that is free here.
-    pub fn address_of(&self, here: SocketAddr) -> SocketAddr {
-        SocketAddr::new(self.address, here.port())
     }
 
     /// The file with the process id of the service that listens on a port there.

@@ -83,9 +83,9 @@ impl Restart {
         readers(async || read_until_it_works(client).await).await;
         let before = Footprint::of(pid, proxy);
 
-        let reading = async |_| read(client).await;
+        let reading = async |_: usize| read(client).await;
         let (stopped, mut at_the_edges) =
-            asking_during(READERS, reading, stop_the_database(stage)).await;
+            asking_during(READERS, &reading, stop_the_database(stage)).await;
         stopped?;
         let while_stopped = readers(async || read(client).await).await;
         let ((), answers) = asking_during(READERS, reading, proxy.restore()).await;

@@ -166,7 +166,7 @@ impl Context {
 
     async fn stop(self) -> anyhow::Result<Stopped> {
         // The client's idle connections go first: a graceful shutdown waits for connections.
-        drop(self.client);
+        drop((self.client, self.proxy, self.database, self.upstream));
         let stopped = self.service.stop().await;
         self.run_database.remove().await?;
         Ok(stopped)

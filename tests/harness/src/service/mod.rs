@@ -554,7 +554,7 @@ fn die_with(parent: Pid, command: &mut Command, signal: Signal) {
 pub fn address_for(launch: &Launch) -> std::io::Result<SocketAddr> {
     let here = free_address()?;
     Ok(match &launch.on {
-        Some(host) => host.address_of(here),
+        Some(host) => SocketAddr::new(host.address, here.port()),
         None => here,
     })
 }

@@ -4,24 +4,30 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 
-use crate::multistatus::{CARDDAV, DAV, Multistatus};
-use workshop_harness::contract::{Answer, Client, Failure};
+use crate::multistatus::{Multistatus, NAMESPACES};
+use workshop_harness::contract::{Answer, Client, Failure, TestResult};
 use workshop_harness::http::Body;
 
 /// The address book of Ada.
 pub const BOOK: &str = "/addressbooks/ada/contacts/";
 
-/// Ada with her address book.
+/// Somebody with an address book.
 pub struct AddressBook {
-    /// Sends requests with her name and password.
+    /// Sends requests with the owner's name and password.
     pub client: Client,
 }
 
 impl AddressBook {
-    /// Hers, through this client.
+    /// Ada's, through this client.
     pub fn of(client: &Client) -> AddressBook {
+        AddressBook::known_as(client, "ada:secret")
+    }
+
+    /// That of somebody else, by name and password.
+    pub fn known_as(client: &Client, credentials: &str) -> AddressBook {
+        let basic = format!("Basic {}", STANDARD.encode(credentials));
         AddressBook {
-            client: known_as(client, "ada:secret"),
+            client: client.without_key().with("Authorization", Some(&basic)),
         }
     }
 
@@ -32,6 +38,16 @@ impl AddressBook {
         }
     }
 
+    /// The same, for what has one of these tags.
+    pub fn if_match(&self, tags: &str) -> AddressBook {
+        self.with("If-Match", tags)
+    }
+
+    /// The same, for what has none of these tags.
+    pub fn if_none_match(&self, tags: &str) -> AddressBook {
+        self.with("If-None-Match", tags)
+    }
+
     /// Asks for properties. Without a body, for all.
     pub async fn propfind(
         &self,
@@ -39,27 +55,38 @@ impl AddressBook {
         depth: &str,
         body: Option<&str>,
     ) -> Result<Answer, Failure> {
-        let client = self.client.with("Depth", Some(depth));
-        let body = body.map(xml);
-        client.send_body(method("PROPFIND"), path, body).await
+        self.send_xml("PROPFIND", path, depth, body.map(xml)).await
     }
 
-    /// Asks for these properties, each by its prefix and name: `D:getetag`.
+    /// Asks for these properties, each by its prefix and name: `D:getetag D:displayname`.
     pub async fn properties(
         &self,
         path: &str,
         depth: &str,
-        names: &[&str],
+        names: &str,
     ) -> Result<Multistatus, Failure> {
-        let body = element("propfind", &prop(names));
+        let body = document("D:propfind", &prop(names));
         Multistatus::of(&self.propfind(path, depth, Some(&body)).await?)
+    }
+
+    /// The text of this property of what is at this path.
+    pub async fn property(&self, path: &str, name: &str) -> Result<String, Failure> {
+        let answer = self.properties(path, "0", name).await?;
+        let response = answer.responses.into_iter().next().unwrap_or_default();
+        Ok(response.text(name)?.trim().to_owned())
     }
 
     /// Asks the book for a report.
     pub async fn report(&self, body: &str) -> Result<Answer, Failure> {
-        let client = self.client.with("Depth", Some("0"));
-        let body = Some(xml(body));
-        client.send_body(method("REPORT"), BOOK, body).await
+        self.send_xml("REPORT", BOOK, "0", Some(xml(body))).await
+    }
+
+    /// Asks for these properties of the contacts at these paths.
+    pub async fn multiget(&self, names: &str, paths: &[&str]) -> Result<Multistatus, Failure> {
+        let paths = paths.iter().map(|path| format!("<D:href>{path}</D:href>"));
+        let asked: String = [prop(names)].into_iter().chain(paths).collect();
+        let body = document("C:addressbook-multiget", &asked);
+        Multistatus::of(&self.report(&body).await?)
     }
 
     /// Syncs from this token, at most so much at a time.
@@ -72,12 +99,21 @@ impl AddressBook {
         self.sync("", None).await?.token()
     }
 
+    /// Sends a method that HTTP itself does not know, with a body that may be no XML.
+    pub async fn send_xml(
+        &self,
+        name: &str,
+        path: &str,
+        depth: &str,
+        body: Option<Body<'_>>,
+    ) -> Result<Answer, Failure> {
+        let client = self.client.with("Depth", Some(depth));
+        client.send_body(method(name), path, body).await
+    }
+
     /// Puts a vCard.
     pub async fn put(&self, name: &str, card: &str) -> Result<Answer, Failure> {
-        let body = Body {
-            content_type: Some("text/vcard; charset=utf-8"),
-            bytes: card.as_bytes(),
-        };
+        let body = Body::new("text/vcard; charset=utf-8", card);
         self.put_body(name, body).await
     }
 
@@ -90,12 +126,7 @@ impl AddressBook {
     /// Puts a vCard that is sure to be taken, and gives its tag.
     pub async fn keep(&self, name: &str, card: &str) -> Result<String, Failure> {
         let answer = self.put(name, card).await?;
-        let status = answer.status();
-        answer.expect(
-            [201, 204].contains(&status),
-            "status 201 or 204",
-            format!("status {status}, body {}", answer.text()),
-        )?;
+        expect_one_of(&answer, [201, 204])?;
         etag(&answer)
     }
 
@@ -104,16 +135,25 @@ impl AddressBook {
         self.client.get(&path(name)).await
     }
 
+    /// Gets a contact, and holds the status against the contract.
+    pub async fn expect(&self, status: u16, name: &str) -> TestResult {
+        self.get(name).await?.expect_status(status)?;
+        Ok(())
+    }
+
+    /// Gets a contact that is still the one in whose vCard this text is.
+    pub async fn expect_unchanged(&self, name: &str, text: &str) -> TestResult {
+        let answer = self.get(name).await?;
+        let holds = answer.text().contains(text);
+        let answer = answer.expect_status(200)?;
+        answer.expect(holds, "the contact as it was", answer.text())?;
+        Ok(())
+    }
+
     /// Deletes a contact.
     pub async fn delete(&self, name: &str) -> Result<Answer, Failure> {
         self.client.send(Method::DELETE, &path(name)).await
     }
-}
-
-/// The same client with another name and password.
-pub fn known_as(client: &Client, credentials: &str) -> Client {
-    let basic = format!("Basic {}", STANDARD.encode(credentials));
-    client.without_key().with("Authorization", Some(&basic))
 }
 
 /// The path of a contact.
@@ -127,54 +167,45 @@ pub fn method(name: &str) -> Method {
     Method::from_bytes(name.as_bytes()).expect("a method")
 }
 
-/// A body that is said to be XML.
-pub fn xml(text: &str) -> Body<'_> {
-    Body {
-        content_type: Some("application/xml; charset=utf-8"),
-        bytes: text.as_bytes(),
-    }
+fn xml(text: &str) -> Body<'_> {
+    Body::new("application/xml; charset=utf-8", text)
 }
 
-/// An element of WebDAV as the root of a document.
-pub fn element(name: &str, content: &str) -> String {
-    rooted("D", name, content)
-}
-
-/// An element of CardDAV as the root of a document.
-pub fn card_element(name: &str, content: &str) -> String {
-    rooted("C", name, content)
-}
-
-fn rooted(prefix: &str, name: &str, content: &str) -> String {
-    format!(
-        r#"<?xml version="1.0" encoding="utf-8"?><{prefix}:{name} xmlns:D="{DAV}" xmlns:C="{CARDDAV}" xmlns:S="http://calendarserver.org/ns/">{content}</{prefix}:{name}>"#
-    )
+/// A document whose root is this element, which is named with its prefix: `D:propfind`.
+pub fn document(root: &str, content: &str) -> String {
+    let spaces = NAMESPACES.map(|(prefix, namespace)| format!(r#" xmlns:{prefix}="{namespace}""#));
+    let spaces = spaces.concat();
+    format!(r#"<?xml version="1.0" encoding="utf-8"?><{root}{spaces}>{content}</{root}>"#)
 }
 
 /// The element that asks for these properties.
-pub fn prop(names: &[&str]) -> String {
-    let names: String = names.iter().map(|name| format!("<{name}/>")).collect();
+pub fn prop(names: &str) -> String {
+    let names: String = names.split(' ').map(|name| format!("<{name}/>")).collect();
     format!("<D:prop>{names}</D:prop>")
 }
 
 /// The report of what has changed since this token.
 pub fn sync_collection(token: &str, limit: Option<usize>) -> String {
+    let token = format!("<D:sync-token>{token}</D:sync-token><D:sync-level>1</D:sync-level>");
     let limit = limit.map(|limit| format!("<D:limit><D:nresults>{limit}</D:nresults></D:limit>"));
-    let limit = limit.unwrap_or_default();
-    let asked = prop(&["D:getetag"]);
-    element(
-        "sync-collection",
-        &format!(
-            "<D:sync-token>{token}</D:sync-token><D:sync-level>1</D:sync-level>{limit}{asked}"
-        ),
-    )
+    let asked = [token, limit.unwrap_or_default(), prop("D:getetag")];
+    document("D:sync-collection", &asked.concat())
 }
 
 /// The tag of a contact, which is in each answer that has to do with it.
 pub fn etag(answer: &Answer) -> Result<String, Failure> {
-    let tag = answer.header("ETag").map(|tag| tag.into_owned());
-    let tag = tag.unwrap_or_default();
+    let tag = answer.header("ETag").unwrap_or_default();
     let strong = tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"');
     answer.expect(strong, "an ETag in quotes", format!("ETag: {tag}"))?;
-    Ok(tag)
+    Ok(tag.into_owned())
+}
+
+/// Holds the status code against two that the contract allows.
+pub fn expect_one_of(answer: &Answer, allowed: [u16; 2]) -> Result<&Answer, Failure> {
+    let (status, [one, other]) = (answer.status(), allowed);
+    answer.expect(
+        allowed.contains(&status),
+        format!("status {one} or {other}"),
+        format!("status {status}, body {}", answer.text()),
+    )
 }

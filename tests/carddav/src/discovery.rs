@@ -1,29 +1,41 @@
 //! Tests: how a client finds its address book, and who may.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
 
 use crate::cards::card;
-use crate::client::{AddressBook, BOOK, element, etag, known_as, method, path};
-use crate::multistatus::{CALENDAR_SERVER, CARDDAV, DAV, Multistatus, expect_rule};
-use workshop_harness::contract::{Answer, Context, Failure, TestResult, expect, is_problem};
+use crate::client::{AddressBook, BOOK, document, method, path};
+use crate::multistatus::{Multistatus, Response, expect_rule};
+use workshop_harness::contract::{
+    Answer, Context, Failure, TestResult, expect, expect_eq, expect_none, is_problem,
+};
+
+/// The address book of Grace.
+pub const OF_GRACE: &str = "/addressbooks/grace/contacts/";
+
+/// Grace with her address book.
+pub fn grace(context: &Context) -> AddressBook {
+    AddressBook::known_as(&context.client, "grace:secret2")
+}
 
 pub async fn health_and_ready_need_no_password(context: &Context) -> TestResult {
     let client = context.client.without_key();
-    for (path, body) in [
-        ("/health", r#"{"status":"ok"}"#),
-        ("/ready", r#"{"status":"ready"}"#),
-    ] {
+    for (path, status) in [("/health", "ok"), ("/ready", "ready")] {
         let answer = client.get(path).await?;
-        let text = answer.text();
-        answer.expect_status(200)?.expect(
-            text == body,
-            format!("body {body}"),
-            format!("body {text}"),
-        )?;
+        answer.expect_json(200, &BTreeMap::from([("status", status)]))?;
     }
     Ok(())
+}
+
+fn asks_for_a_password(answer: &Answer) -> Result<&Answer, Failure> {
+    let challenge = answer.header("WWW-Authenticate").unwrap_or_default();
+    let answer = answer.expect_problem(401, "a name and its password are required")?;
+    answer.expect(
+        challenge.starts_with("Basic ") && challenge.contains(r#"realm="contacts""#),
+        r#"WWW-Authenticate: Basic realm="contacts", charset="UTF-8""#,
+        format!("WWW-Authenticate: {challenge}"),
+    )
 }
 
 pub async fn a_password_is_asked_for_before_all_else(context: &Context) -> TestResult {
@@ -36,35 +48,24 @@ pub async fn a_password_is_asked_for_before_all_else(context: &Context) -> TestR
         "grace:secret",
         "ada:secret2",
     ];
-    let clients = wrong.map(|credentials| known_as(&nobody, credentials));
+    let clients = wrong.map(|credentials| AddressBook::known_as(&nobody, credentials).client);
     let bearer = nobody.with("Authorization", Some("Bearer ada:secret"));
     let paths = [
         "/",
         "/principals/ada/",
         BOOK,
         "/nothing-here",
-        "/addressbooks/grace/contacts/a b",
+        "/addressbooks/grace/contacts/a%20b",
     ];
     for client in clients.iter().chain([&nobody, &bearer]) {
         for path in paths {
-            let answer = client
-                .send(method("PROPFIND"), &path.replace(' ', "%20"))
-                .await?;
-            is_problem(401, "a name and its password are required")(&answer)?;
-            let challenge = answer.header("WWW-Authenticate").unwrap_or_default();
-            answer.expect(
-                challenge.starts_with("Basic ") && challenge.contains(r#"realm="contacts""#),
-                r#"WWW-Authenticate: Basic realm="contacts", charset="UTF-8""#,
-                format!("WWW-Authenticate: {challenge}"),
-            )?;
+            asks_for_a_password(&client.send(method("PROPFIND"), path).await?)?;
         }
     }
     // Names of schemes are the same in capitals.
     let in_capitals = nobody.with("Authorization", Some("BASIC YWRhOnNlY3JldA=="));
-    in_capitals
-        .send(Method::OPTIONS, "/")
-        .await?
-        .expect_status(204)?;
+    let options = in_capitals.send(Method::OPTIONS, "/").await?;
+    options.expect_status(204)?;
     Ok(())
 }
 
@@ -74,7 +75,7 @@ pub async fn the_paths_of_another_user_are_forbidden(context: &Context) -> TestR
     let paths = [
         "/principals/grace/",
         "/addressbooks/grace/",
-        "/addressbooks/grace/contacts/",
+        OF_GRACE,
         "/addressbooks/grace/contacts/hers.vcf",
         "/addressbooks/nobody/",
         "/addressbooks/gr%61ce/contacts/",
@@ -84,32 +85,22 @@ pub async fn the_paths_of_another_user_are_forbidden(context: &Context) -> TestR
             forbidden(&ada.client.send(method, path).await?)?;
         }
     }
-    let graces = known_as(&context.client, "grace:secret2");
-    let graces = AddressBook { client: graces };
-    forbidden(&graces.get("ada.vcf").await?)?;
-    let own = graces
-        .propfind("/addressbooks/grace/contacts/", "1", None)
-        .await?;
-    let own = Multistatus::of(&own)?;
+    let grace = grace(context);
+    forbidden(&grace.get("ada.vcf").await?)?;
+    let own = Multistatus::of(&grace.propfind(OF_GRACE, "1", None).await?)?;
     let of_ada = own.paths().find(|path| path.contains("ada"));
-    let got = format!("{:?}", own.paths().collect::<Vec<_>>());
-    expect(
-        of_ada.is_none(),
-        "Grace's book without contacts of Ada",
-        got,
-    )
+    expect_none("Grace's book without contacts of Ada", of_ada)
 }
 
 pub async fn a_path_that_is_not_there_answers_404(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let nothing = is_problem(404, "there is nothing at this path");
-    let paths = [
+    for path in [
         "/nothing-here",
         "/addressbooks/ada/others/",
         "/principals/",
         "/addressbooks/",
-    ];
-    for path in paths {
+    ] {
         nothing(&ada.propfind(path, "0", None).await?)?;
     }
     let no_contact = is_problem(404, "there is no contact with this name");
@@ -119,20 +110,14 @@ pub async fn a_path_that_is_not_there_answers_404(context: &Context) -> TestResu
     Ok(())
 }
 
-/// The methods in a header `Allow`.
-fn allowed(answer: &Answer) -> BTreeSet<String> {
+/// Holds the methods in a header `Allow` against the contract, in any order.
+fn expect_allowed(answer: &Answer, methods: &str) -> TestResult {
     let header = answer.header("Allow").unwrap_or_default();
-    header
-        .split(',')
-        .map(|method| method.trim().to_owned())
-        .collect()
-}
-
-fn expect_allowed(answer: &Answer, methods: &str) -> Result<(), Failure> {
-    let expected: BTreeSet<String> = methods.split(' ').map(str::to_owned).collect();
-    let got = allowed(answer);
+    let got: BTreeSet<&str> = header.split(',').map(str::trim).collect();
+    let expected: BTreeSet<&str> = methods.split(' ').collect();
+    let holds = got == expected;
     answer.expect(
-        got == expected,
+        holds,
         format!("Allow: {expected:?}"),
         format!("Allow: {got:?}"),
     )?;
@@ -146,26 +131,21 @@ const OF_CONTACTS: &str = "OPTIONS GET HEAD PUT DELETE PROPFIND";
 pub async fn a_wrong_method_is_told_the_right_ones(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let contact = path("a.vcf");
-    let cases = [
-        (Method::GET, "/", OF_COLLECTIONS),
-        (method("MKCOL"), "/addressbooks/ada/", OF_COLLECTIONS),
-        (method("REPORT"), "/principals/ada/", OF_COLLECTIONS),
-        (Method::DELETE, BOOK, OF_THE_BOOK),
-        (Method::POST, BOOK, OF_THE_BOOK),
-        (method("PROPPATCH"), BOOK, OF_THE_BOOK),
-        (method("MOVE"), &contact, OF_CONTACTS),
-        (method("COPY"), &contact, OF_CONTACTS),
-        (method("LOCK"), &contact, OF_CONTACTS),
-        (method("REPORT"), &contact, OF_CONTACTS),
-    ];
     let wrong = is_problem(405, "this path does not support that method");
-    for (method, path, methods) in cases {
-        let answer = ada.client.send(method, path).await?;
-        expect_allowed(wrong(&answer)?, methods)?;
+    for (methods, path, allowed) in [
+        ("GET", "/", OF_COLLECTIONS),
+        ("MKCOL", "/addressbooks/ada/", OF_COLLECTIONS),
+        ("REPORT", "/principals/ada/", OF_COLLECTIONS),
+        ("DELETE POST PROPPATCH", BOOK, OF_THE_BOOK),
+        ("MOVE COPY LOCK REPORT", &contact, OF_CONTACTS),
+    ] {
+        for name in methods.split(' ') {
+            let answer = ada.client.send(method(name), path).await?;
+            expect_allowed(wrong(&answer)?, allowed)?;
+        }
     }
     let health = context.client.post("/health").await?;
-    expect_allowed(wrong(&health)?, "GET HEAD")?;
-    Ok(())
+    expect_allowed(wrong(&health)?, "GET HEAD")
 }
 
 pub async fn options_tell_what_the_service_can(context: &Context) -> TestResult {
@@ -178,17 +158,12 @@ pub async fn options_tell_what_the_service_can(context: &Context) -> TestResult 
         (&contact, OF_CONTACTS),
     ] {
         let answer = ada.client.send(Method::OPTIONS, path).await?;
-        answer.expect_status(204)?;
-        expect_allowed(&answer, methods)?;
+        expect_allowed(answer.expect_status(204)?, methods)?;
         let header = answer.header("DAV").unwrap_or_default();
         let classes: Vec<&str> = header.split(',').map(str::trim).collect();
-        answer.expect(
-            ["1", "3", "addressbook"]
-                .iter()
-                .all(|class| classes.contains(class)),
-            "DAV: 1, 3, addressbook",
-            format!("DAV: {header}"),
-        )?;
+        let has = |class| classes.contains(&class);
+        let all = ["1", "3", "addressbook"].into_iter().all(has);
+        answer.expect(all, "DAV: 1, 3, addressbook", format!("DAV: {header}"))?;
     }
     Ok(())
 }
@@ -200,46 +175,21 @@ pub async fn a_client_finds_its_address_book(context: &Context) -> TestResult {
         moved.expect_status(301)?.expect_header("Location", "/")?;
     }
     let ada = AddressBook::of(&context.client);
-    let one = async |path: &str, name: &str, namespace: &str| {
-        let prefix = if namespace == DAV { "D" } else { "C" };
-        let asked = format!("{prefix}:{name}");
-        let answer = ada.properties(path, "0", &[&asked]).await?;
-        let response = answer.responses.into_iter().next().unwrap_or_default();
-        let property = response.property(namespace, name)?;
-        Ok::<String, Failure>(property.text.trim().to_owned())
-    };
-    let principal = one("/", "current-user-principal", DAV).await?;
-    expect(
-        principal == "/principals/ada/",
-        "the principal /principals/ada/",
-        &*principal,
-    )?;
-    let home = one(&principal, "addressbook-home-set", CARDDAV).await?;
-    expect(
-        home == "/addressbooks/ada/",
-        "the home /addressbooks/ada/",
-        &*home,
-    )?;
+    let principal = ada.property("/", "D:current-user-principal").await?;
+    expect_eq("the principal", &*principal, "/principals/ada/")?;
+    let home = ada.property(&principal, "C:addressbook-home-set").await?;
+    expect_eq("the home", &*home, "/addressbooks/ada/")?;
     // A collection is found without the slash at its end, too.
     for home in [&*home, home.trim_end_matches('/')] {
-        let books = ada
-            .properties(home, "1", &["D:resourcetype", "D:displayname"])
-            .await?;
-        let of_type = |response: &&crate::multistatus::Response| {
-            let kind = response.property(DAV, "resourcetype");
-            kind.is_ok_and(|kind| kind.elements.iter().any(|name| name == "addressbook"))
+        let asked = "D:resourcetype D:displayname";
+        let found = ada.properties(home, "1", asked).await?;
+        let is_book = |response: &&Response| {
+            let kind = response.expect_elements("D:resourcetype", "C:addressbook");
+            kind.is_ok()
         };
-        let books: Vec<&str> = books
-            .responses
-            .iter()
-            .filter(of_type)
-            .map(|book| &*book.path)
-            .collect();
-        expect(
-            books == [BOOK],
-            format!("one address book, {BOOK}"),
-            format!("{books:?}"),
-        )?;
+        let books = found.responses.iter().filter(is_book);
+        let books: Vec<&str> = books.map(|book| &*book.path).collect();
+        expect_eq("the address books", books, [BOOK])?;
     }
     Ok(())
 }
@@ -250,194 +200,97 @@ pub async fn a_propfind_needs_a_finite_depth(context: &Context) -> TestResult {
         for depth in [Some("infinity"), Some("Infinity"), None] {
             let client = ada.client.with("Depth", depth);
             let answer = client.send(method("PROPFIND"), path).await?;
-            expect_rule(&answer, 403, DAV, "propfind-finite-depth")?;
+            expect_rule(&answer, 403, "D:propfind-finite-depth")?;
         }
         ada.propfind(path, "2", None).await?.expect_status(400)?;
     }
     Ok(())
 }
 
+/// The properties of everything, of a principal, of a book, and of a contact.
+const OF_ALL: &str = "D:resourcetype D:current-user-principal";
+const OF_A_PRINCIPAL: &str = "D:displayname D:principal-URL C:addressbook-home-set";
+const OF_A_BOOK: &str = "D:displayname D:owner D:current-user-privilege-set D:supported-report-set \
+     D:sync-token C:supported-address-data C:max-resource-size S:getctag";
+const OF_A_CONTACT: &str =
+    "D:getetag D:getcontenttype D:getcontentlength D:getlastmodified D:owner";
+
 pub async fn a_propfind_answers_what_it_asks_for(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let text = card("propfind", "Asked For");
     let tag = ada.keep("propfind.vcf", &text).await?;
 
-    let book = ada
-        .properties(
-            BOOK,
-            "0",
-            &[
-                "D:sync-token",
-                "S:getctag",
-                "C:max-resource-size",
-                "D:getetag",
-            ],
-        )
-        .await?;
+    let asked = "D:sync-token S:getctag C:max-resource-size D:getetag";
+    let book = ada.properties(BOOK, "0", asked).await?;
     let paths: Vec<&str> = book.paths().collect();
-    expect(
-        paths == [BOOK],
-        format!("with depth 0, {BOOK} alone"),
-        format!("{paths:?}"),
-    )?;
+    expect_eq("with depth 0", paths, [BOOK])?;
     let book = book.at(BOOK)?;
-    let token = &book.property(DAV, "sync-token")?.text;
-    let ctag = &book.property(CALENDAR_SERVER, "getctag")?.text;
-    expect(token == ctag, format!("the getctag {token}"), &**ctag)?;
-    let size = &book.property(CARDDAV, "max-resource-size")?.text;
-    expect(size == "102400", "max-resource-size 102400", &**size)?;
-    expect(
-        book.lacks(DAV, "getetag"),
-        "404 for the getetag of a book",
-        "another status",
-    )?;
+    book.expect_text("S:getctag", book.text("D:sync-token")?)?
+        .expect_text("C:max-resource-size", "102400")?
+        .expect_missing("D:getetag")?;
 
-    let asked = [
-        "D:getetag",
-        "D:getcontenttype",
-        "D:getcontentlength",
-        "D:getlastmodified",
-        "D:resourcetype",
-        "D:displayname",
-    ];
+    let asked = format!("{OF_A_CONTACT} D:resourcetype D:displayname");
     let all = ada.properties(BOOK, "1", &asked).await?;
     all.at(BOOK)?;
-    let contact = all.at(&path("propfind.vcf"))?;
-    let value = |name| {
-        contact
-            .property(DAV, name)
-            .map(|property| property.text.clone())
-    };
-    expect(
-        value("getetag")? == tag,
-        format!("getetag {tag}"),
-        value("getetag")?,
-    )?;
-    let length = text.len().to_string();
-    expect(
-        value("getcontentlength")? == length,
-        format!("getcontentlength {length}"),
-        value("getcontentlength")?,
-    )?;
-    let kind = value("getcontenttype")?;
+    let contact = all.contact("propfind.vcf")?;
+    contact
+        .expect_text("D:getetag", &tag)?
+        .expect_text("D:getcontentlength", &text.len().to_string())?
+        .expect_missing("D:displayname")?;
+    contact.text("D:getlastmodified")?;
+    contact.text("D:resourcetype")?;
+    let kind = contact.text("D:getcontenttype")?;
     expect(
         kind.starts_with("text/vcard"),
         "getcontenttype text/vcard",
         kind,
     )?;
-    value("getlastmodified")?;
-    value("resourcetype")?;
-    expect(
-        contact.lacks(DAV, "displayname"),
-        "404 for the displayname of a contact",
-        "another status",
-    )?;
 
     // What nobody has ever heard of, in a namespace of its own and in none.
-    let unknown = element(
-        "propfind",
-        r#"<D:prop><x:color xmlns:x="urn:example:x"/><plain xmlns=""/><D:nonsense/></D:prop>"#,
-    );
-    let answer = ada
-        .propfind(&path("propfind.vcf"), "0", Some(&unknown))
-        .await?;
-    let answer = Multistatus::of(&answer)?;
-    let contact = answer.at(&path("propfind.vcf"))?;
-    for (namespace, name) in [("urn:example:x", "color"), ("", "plain"), (DAV, "nonsense")] {
-        expect(
-            contact.lacks(namespace, name),
-            format!("404 for {name}"),
-            format!("{contact:?}"),
-        )?;
-    }
+    let unknown =
+        r#"<D:prop><x:color xmlns:x="urn:example:x"/><plain xmlns=""/><D:nonsense/></D:prop>"#;
+    let (path, unknown) = (path("propfind.vcf"), document("D:propfind", unknown));
+    let answer = Multistatus::of(&ada.propfind(&path, "0", Some(&unknown)).await?)?;
+    let contact = answer.at(&path)?;
+    contact.expect_missing("urn:example:x:color :plain D:nonsense")?;
     Ok(())
 }
 
 pub async fn all_properties_can_be_asked_for(context: &Context) -> TestResult {
-    const OF_ALL: [&str; 2] = ["resourcetype", "current-user-principal"];
-    const OF_A_PRINCIPAL: [&str; 3] = ["displayname", "principal-URL", "addressbook-home-set"];
-    const OF_A_BOOK: [&str; 8] = [
-        "displayname",
-        "owner",
-        "current-user-privilege-set",
-        "supported-report-set",
-        "sync-token",
-        "supported-address-data",
-        "max-resource-size",
-        "getctag",
-    ];
-    const OF_A_CONTACT: [&str; 5] = [
-        "getetag",
-        "getcontenttype",
-        "getcontentlength",
-        "getlastmodified",
-        "owner",
-    ];
     let ada = AddressBook::of(&context.client);
-    let put = ada
-        .put("allprop.vcf", &card("allprop", "All Properties"))
+    ada.keep("allprop.vcf", &card("allprop", "All Properties"))
         .await?;
-    etag(&put)?;
-    let all = element("propfind", "<D:allprop/>");
-    let names = element("propfind", "<D:propname/>");
+    let all = document("D:propfind", "<D:allprop/>");
+    let names = document("D:propfind", "<D:propname/>");
     let contact = path("allprop.vcf");
-    let cases: [(&str, &[&str]); 3] = [
-        ("/principals/ada/", &OF_A_PRINCIPAL),
-        (BOOK, &OF_A_BOOK),
-        (&contact, &OF_A_CONTACT),
-    ];
-    for (path, special) in cases {
-        for (body, with_values) in [(None, true), (Some(&*all), true), (Some(&*names), false)] {
+    for (path, special) in [
+        ("/principals/ada/", OF_A_PRINCIPAL),
+        (BOOK, OF_A_BOOK),
+        (&contact, OF_A_CONTACT),
+    ] {
+        for (body, with_values) in [(None, true), (Some(&all), true), (Some(&names), false)] {
+            let kind = if with_values { "value" } else { "name" };
+            let body = body.map(String::as_str);
             let answer = Multistatus::of(&ada.propfind(path, "0", body).await?)?;
             let response = answer.at(path)?;
-            for name in OF_ALL.iter().chain(special) {
-                let found = response.found.iter().find(|found| found.name == *name);
+            for name in OF_ALL.split(' ').chain(special.split(' ')) {
+                let found = response.found.get(name);
                 let told = found.is_some_and(|found| {
-                    let empty = found.text.is_empty() && found.elements.is_empty();
-                    *name == "resourcetype" || empty != with_values
+                    let has_value = !found.text.is_empty() || !found.elements.is_empty();
+                    name == "D:resourcetype" || has_value == with_values
                 });
-                let kind = if with_values { "value" } else { "name" };
-                expect(
-                    told,
-                    format!("the {kind} of {name} of {path}"),
-                    format!("{found:?}"),
-                )?;
+                let expected = format!("the {kind} of {name} of {path}");
+                expect(told, expected, format!("{found:?}"))?;
             }
-            let data = response
-                .found
-                .iter()
-                .any(|found| found.name == "address-data");
-            expect(
-                !data,
-                "no address-data, which is asked for by name",
-                "address-data",
-            )?;
+            let data = response.found.get("C:address-data").map(|data| &*data.text);
+            expect_none("no address-data, which is asked for by name", data)?;
         }
     }
     let book = Multistatus::of(&ada.propfind(BOOK, "0", None).await?)?;
-    let privileges = &book
-        .at(BOOK)?
-        .property(DAV, "current-user-privilege-set")?
-        .elements;
-    for privilege in ["read", "write", "bind", "unbind"] {
-        let has = privileges.iter().any(|name| name == privilege);
-        expect(
-            has,
-            format!("the privilege {privilege}"),
-            format!("{privileges:?}"),
-        )?;
-    }
-    let reports = &book
-        .at(BOOK)?
-        .property(DAV, "supported-report-set")?
-        .elements;
-    for report in [
-        "addressbook-multiget",
-        "addressbook-query",
-        "sync-collection",
-    ] {
-        let has = reports.iter().any(|name| name == report);
-        expect(has, format!("the report {report}"), format!("{reports:?}"))?;
-    }
+    let privileges = "D:read D:write D:bind D:unbind";
+    let reports = "C:addressbook-multiget C:addressbook-query D:sync-collection";
+    book.at(BOOK)?
+        .expect_elements("D:current-user-privilege-set", privileges)?
+        .expect_elements("D:supported-report-set", reports)?;
     Ok(())
 }

@@ -3,9 +3,9 @@
 use sqlx::Executor;
 
 use crate::cards::{card, of_length, with};
-use crate::client::{AddressBook, BOOK, element, method, prop};
-use crate::multistatus::{CARDDAV, expect_rule};
-use workshop_harness::contract::{Context, TestResult, has_status};
+use crate::client::{AddressBook, BOOK, document, expect_one_of, prop};
+use crate::multistatus::expect_rule;
+use workshop_harness::contract::{Context, TestResult, expect_eq};
 use workshop_harness::http::Body;
 
 /// The largest vCard and the largest body of XML, in bytes.
@@ -15,7 +15,6 @@ const MAX_XML: usize = 65_536;
 pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let good = card("not-a-card", "Ada Lovelace");
-    let cut = good.len() / 2;
     let without = |line: &str| good.replace(line, "");
     let texts = [
         String::new(),
@@ -29,7 +28,7 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
         good.replace("4.0", "2.1"),
         without("END:VCARD\r\n"),
         without("BEGIN:VCARD\r\n"),
-        good[..cut].to_owned(),
+        good[..good.len() / 2].to_owned(),
         good.replace("Ada", "A\0da"),
     ];
     let binary: [&[u8]; 2] = [
@@ -37,19 +36,11 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01",
     ];
     for bytes in texts.iter().map(String::as_bytes).chain(binary) {
-        let content_type = Some("text/vcard");
-        let answer = ada
-            .put_body(
-                "not-a-card.vcf",
-                Body {
-                    content_type,
-                    bytes,
-                },
-            )
-            .await?;
-        expect_rule(&answer, 403, CARDDAV, "valid-address-data")?;
+        let body = Body::new("text/vcard", bytes);
+        let answer = ada.put_body("not-a-card.vcf", body).await?;
+        expect_rule(&answer, 403, "C:valid-address-data")?;
     }
-    has_status(404)(&ada.get("not-a-card.vcf").await?)?;
+    ada.expect(404, "not-a-card.vcf").await?;
     // Names are the same in small letters, and what is unknown is kept.
     let odd = with("odd", "Ada", "X-ODD;X-PARAMETER=1:2\r\n").replace("VCARD", "vcard");
     ada.put("odd.vcf", &odd).await?.expect_status(201)?;
@@ -59,48 +50,34 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
 pub async fn another_type_than_a_vcard_answers_415(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let text = card("typed", "Typed");
-    let bytes = text.as_bytes();
     for content_type in [
         None,
         Some("application/json"),
         Some("text/plain"),
         Some("text/vcard; charset=iso-8859-1"),
     ] {
-        let answer = ada
-            .put_body(
-                "typed.vcf",
-                Body {
-                    content_type,
-                    bytes,
-                },
-            )
-            .await?;
-        expect_rule(&answer, 415, CARDDAV, "supported-address-data")?;
+        let body = Body::new(content_type, &text);
+        let answer = ada.put_body("typed.vcf", body).await?;
+        expect_rule(&answer, 415, "C:supported-address-data")?;
     }
-    let packed = ada
-        .with("Content-Encoding", "gzip")
-        .put("typed.vcf", &text)
-        .await?;
-    packed.expect_status(415)?;
-    has_status(404)(&ada.get("typed.vcf").await?)
-        .map(drop)
-        .map_err(Into::into)
+    let packed = ada.with("Content-Encoding", "gzip");
+    packed.put("typed.vcf", &text).await?.expect_status(415)?;
+    ada.expect(404, "typed.vcf").await
 }
 
 pub async fn a_vcard_that_is_too_large_answers_413(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
-    ada.put("large.vcf", &of_length("large", MAX_VCARD))
-        .await?
-        .expect_status(201)?;
-    for length in [MAX_VCARD + 1, 10 << 20] {
-        let answer = ada.put("larger.vcf", &of_length("larger", length)).await?;
-        answer.expect_status(413)?;
+    let small = card("large", "Small");
+    for (name, text, status) in [
+        ("large", of_length("large", MAX_VCARD), 201),
+        ("larger", of_length("larger", MAX_VCARD + 1), 413),
+        ("larger", of_length("larger", 10 << 20), 413),
+        ("large", small, 204),
+    ] {
+        let answer = ada.put(&format!("{name}.vcf"), &text).await?;
+        answer.expect_status(status)?;
     }
-    has_status(404)(&ada.get("larger.vcf").await?)?;
-    ada.put("large.vcf", &card("large", "Small"))
-        .await?
-        .expect_status(204)?;
-    Ok(())
+    ada.expect(404, "larger.vcf").await
 }
 
 /// A document whose entities would be gigabytes.
@@ -118,50 +95,39 @@ fn billion_laughs() -> String {
 fn nested(depth: usize) -> String {
     let inside = depth - 3;
     let tags = "<a>".repeat(inside) + &"</a>".repeat(inside);
-    element(
-        "propfind",
-        &format!(
-            "<D:prop><D:displayname/>{}</D:prop>",
-            format_args!("<b>{tags}</b>")
-        ),
-    )
+    let asked = format!("<D:prop><D:displayname/><b>{tags}</b></D:prop>");
+    document("D:propfind", &asked)
 }
 
 pub async fn xml_that_could_do_harm_is_refused(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let external = r#"<?xml version="1.0"?><!DOCTYPE p [<!ENTITY f SYSTEM "file:///etc/passwd">]><propfind xmlns="DAV:"><prop><displayname>&f;</displayname></prop></propfind>"#;
     let plain_dtd = r#"<!DOCTYPE propfind><propfind xmlns="DAV:"><allprop/></propfind>"#;
-    let laughs = billion_laughs();
-    let deep = nested(33);
-    let very_deep = "<a>".repeat(20_000);
-    let good = element("propfind", &prop(&["D:displayname"]));
-    let cut = &good[..good.len() - 5];
-    let unbound = r#"<E:propfind><E:allprop/></E:propfind>"#;
-    let documents = [
-        &*laughs, external, plain_dtd, &deep, &very_deep, cut, unbound, "no XML", "<a/>",
-    ];
-    for document in documents {
-        let answer = ada.propfind(BOOK, "0", Some(document)).await?;
-        answer.expect_status(400)?;
-    }
-    ada.propfind(BOOK, "0", Some(&nested(32)))
-        .await?
-        .expect_status(207)?;
-
+    let good = document("D:propfind", &prop("D:displayname"));
     let large = |length: usize| {
         let padding = " ".repeat(length - good.len());
         good.replace("<D:prop>", &format!("{padding}<D:prop>"))
     };
-    ada.propfind(BOOK, "0", Some(&large(MAX_XML)))
-        .await?
-        .expect_status(207)?;
-    for length in [MAX_XML + 1, 10 << 20] {
-        ada.propfind(BOOK, "0", Some(&large(length)))
-            .await?
-            .expect_status(413)?;
+    for (document, status) in [
+        (&*billion_laughs(), 400),
+        (external, 400),
+        (plain_dtd, 400),
+        (&nested(33), 400),
+        (&nested(32), 207),
+        (&"<a>".repeat(20_000), 400),
+        (&good[..good.len() - 5], 400),
+        (r#"<E:propfind><E:allprop/></E:propfind>"#, 400),
+        ("no XML", 400),
+        ("<a/>", 400),
+        (&good.replace("D:displayname", "D:display\u{1}name"), 400),
+        (&large(MAX_XML), 207),
+        (&large(MAX_XML + 1), 413),
+        (&large(10 << 20), 413),
+    ] {
+        let answer = ada.propfind(BOOK, "0", Some(document)).await?;
+        answer.expect_status(status)?;
     }
 
-    let depth = ada.client.with("Depth", Some("0"));
     let utf_16: Vec<u8> = good.encode_utf16().flat_map(u16::to_be_bytes).collect();
     let utf_16 = [&[0xFE, 0xFF], &*utf_16].concat();
     let latin = good.replace("utf-8", "iso-8859-1");
@@ -171,18 +137,10 @@ pub async fn xml_that_could_do_harm_is_refused(context: &Context) -> TestResult 
         ("text/xml; charset=utf-16", good.as_bytes()),
         ("application/json", good.as_bytes()),
     ] {
-        let content_type = Some(content_type);
-        let body = Some(Body {
-            content_type,
-            bytes,
-        });
-        let answer = depth.send_body(method("PROPFIND"), BOOK, body).await?;
+        let body = Some(Body::new(content_type, bytes));
+        let answer = ada.send_xml("PROPFIND", BOOK, "0", body).await?;
         answer.expect_status(415)?;
     }
-    let broken = good.replace("D:displayname", "D:display\u{1}name");
-    ada.propfind(BOOK, "0", Some(&broken))
-        .await?
-        .expect_status(400)?;
     Ok(())
 }
 
@@ -206,26 +164,13 @@ pub async fn a_full_disk_answers_507(context: &Context) -> TestResult {
     );
     database.execute(NOT_FULL).await?;
     for answer in [written?, created?] {
-        let status = answer.status();
-        answer.expect(
-            [503, 507].contains(&status),
-            "status 507 or 503",
-            format!("status {status}"),
-        )?;
+        expect_one_of(&answer, [507, 503])?;
     }
-    let before = ada.get("disk.vcf").await?;
-    before.expect(
-        before.text().contains("Before"),
-        "the contact as it was",
-        before.text(),
-    )?;
-    has_status(404)(&ada.get("disk-2.vcf").await?)?;
+    ada.expect_unchanged("disk.vcf", "Before").await?;
+    ada.expect(404, "disk-2.vcf").await?;
     // Nothing half written is in the book's count of changes either.
-    let now = ada.token().await?;
-    let got = format!("the token {now}");
-    workshop_harness::contract::expect(now == token, format!("the token {token}"), got)?;
-    ada.put("disk.vcf", &card("disk", "After"))
-        .await?
-        .expect_status(204)?;
+    expect_eq("the token", ada.token().await?, token)?;
+    let after = ada.put("disk.vcf", &card("disk", "After")).await?;
+    after.expect_status(204)?;
     Ok(())
 }

@@ -1,13 +1,18 @@
 //! A multistatus as the tests look at it: by what it says, not by its bytes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use roxmltree::{Document, Node};
 
-use workshop_harness::contract::{Answer, Failure};
+use crate::client::{BOOK, path};
+use workshop_harness::contract::{Answer, Failure, TestResult, expect_eq};
 
-/// The namespaces of WebDAV, of CardDAV and of the calendar server.
-pub const DAV: &str = "DAV:";
-pub const CARDDAV: &str = "urn:ietf:params:xml:ns:carddav";
-pub const CALENDAR_SERVER: &str = "http://calendarserver.org/ns/";
+/// The namespaces of WebDAV, of CardDAV and of the calendar server, each with the prefix under which tests name what is in it.
+pub const NAMESPACES: [(&str, &str); 3] = [
+    ("D", "DAV:"),
+    ("C", "urn:ietf:params:xml:ns:carddav"),
+    ("S", "http://calendarserver.org/ns/"),
+];
 
 /// The body of a 207.
 #[derive(Debug)]
@@ -25,17 +30,15 @@ pub struct Response {
     pub path: String,
     /// The status of the resource; none where only its properties have one.
     pub status: Option<u16>,
-    /// The properties that it has.
-    pub found: Vec<Property>,
-    /// The properties that it does not have.
-    pub missing: Vec<Property>,
+    /// The properties that it has, by their names.
+    pub found: BTreeMap<String, Property>,
+    /// The names of the properties that it does not have.
+    pub missing: BTreeSet<String>,
 }
 
 /// A property of a resource.
 #[derive(Debug)]
 pub struct Property {
-    pub namespace: String,
-    pub name: String,
     /// The text in it, that of its children included.
     pub text: String,
     /// The names of all elements in it.
@@ -50,12 +53,12 @@ impl Multistatus {
         let not_one = |why: String| answer.failure("a multistatus in well-formed XML", why);
         let document = Document::parse(&text).map_err(|error| not_one(error.to_string()))?;
         let root = document.root_element();
-        if !root.has_tag_name((DAV, "multistatus")) {
+        if name_of(root) != "D:multistatus" {
             return Err(not_one(format!("the root element {:?}", root.tag_name())));
         }
         Ok(Multistatus {
-            responses: children(root, "response").map(Response::of).collect(),
-            sync_token: children(root, "sync-token").next().map(text_of),
+            responses: children(root, "D:response").map(Response::of).collect(),
+            sync_token: text_in(root, "D:sync-token"),
         })
     }
 
@@ -69,9 +72,28 @@ impl Multistatus {
         })
     }
 
+    /// What is said of the contact with this name.
+    pub fn contact(&self, name: &str) -> Result<&Response, Failure> {
+        self.at(&path(name))
+    }
+
     /// The paths that something is said of, in their order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.responses.iter().map(|response| response.path.as_str())
+    }
+
+    /// It tells of these contacts, in any order, and of nothing else.
+    pub fn expect_contacts(&self, names: &[&str]) -> TestResult {
+        let mut told: Vec<&str> = self.paths().collect();
+        let mut expected: Vec<String> = names.iter().map(|name| path(name)).collect();
+        told.sort_unstable();
+        expected.sort_unstable();
+        expect_eq("responses for", told, expected)
+    }
+
+    /// Whether it says that there is more than it tells.
+    pub fn has_more(&self) -> bool {
+        self.at(BOOK).is_ok_and(|book| book.status == Some(507))
     }
 
     /// The token for the next sync.
@@ -84,59 +106,94 @@ impl Multistatus {
 impl Response {
     fn of(node: Node) -> Response {
         let mut response = Response {
-            path: children(node, "href")
-                .next()
-                .map(text_of)
-                .unwrap_or_default(),
+            path: text_in(node, "D:href").unwrap_or_default(),
             status: status_of(node),
             ..Response::default()
         };
-        for propstat in children(node, "propstat") {
-            let properties = children(propstat, "prop").flat_map(|prop| prop.children());
-            let properties = properties.filter(Node::is_element).map(Property::of);
+        for propstat in children(node, "D:propstat") {
+            let properties = children(propstat, "D:prop").flat_map(|prop| prop.children());
+            let properties = properties.filter(Node::is_element);
             match status_of(propstat) {
-                Some(200) => response.found.extend(properties),
-                _ => response.missing.extend(properties),
+                Some(200) => response.found.extend(properties.map(Property::of)),
+                _ => response.missing.extend(properties.map(name_of)),
             }
         }
         response
     }
 
-    /// The value of a property that the resource has.
-    pub fn property(&self, namespace: &str, name: &str) -> Result<&Property, Failure> {
-        let is_it = |property: &&Property| property.is(namespace, name);
-        self.found.iter().find(is_it).ok_or_else(|| {
-            let names: Vec<&str> = self.found.iter().map(|found| found.name.as_str()).collect();
+    /// A property that the resource has.
+    pub fn property(&self, name: &str) -> Result<&Property, Failure> {
+        self.found.get(name).ok_or_else(|| {
             let expected = format!("the property {name} of {}", self.path);
-            Failure::new(expected, format!("the properties {names:?}"))
+            Failure::new(expected, format!("the properties {:?}", self.found.keys()))
         })
     }
 
-    /// Whether it says that the resource does not have this property.
-    pub fn lacks(&self, namespace: &str, name: &str) -> bool {
-        self.missing
-            .iter()
-            .any(|missing| missing.is(namespace, name))
+    /// The text of a property that the resource has.
+    pub fn text(&self, name: &str) -> Result<&str, Failure> {
+        Ok(&self.property(name)?.text)
+    }
+
+    /// Holds the text of a property against the contract.
+    pub fn expect_text(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
+        let got = self.text(name)?;
+        if got == expected {
+            return Ok(self);
+        }
+        Err(Failure::new(format!("{name} {expected}"), got))
+    }
+
+    /// Each of these elements is in a property of the resource: `D:read D:write`.
+    pub fn expect_elements(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
+        let elements = &self.property(name)?.elements;
+        let is_missing = |expected: &&str| !elements.iter().any(|element| element == expected);
+        match expected.split(' ').find(is_missing) {
+            Some(missing) => {
+                let expected = format!("{missing} in {name}");
+                Err(Failure::new(expected, format!("{elements:?}")))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// It says that the resource does not have these properties.
+    pub fn expect_missing(&self, names: &str) -> Result<&Self, Failure> {
+        match names.split(' ').find(|name| !self.missing.contains(*name)) {
+            Some(name) => {
+                let expected = format!("404 for {name} of {}", self.path);
+                Err(Failure::new(expected, format!("{self:?}")))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// Holds the status of the resource against the contract.
+    pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
+        if self.status == Some(expected) {
+            return Ok(self);
+        }
+        let expected = format!("{expected} for {}", self.path);
+        Err(Failure::new(expected, format!("{:?}", self.status)))
     }
 }
 
 impl Property {
-    fn of(node: Node) -> Property {
+    fn of(node: Node) -> (String, Property) {
         let inside = node.descendants().skip(1).filter(Node::is_element);
-        Property {
-            namespace: node.tag_name().namespace().unwrap_or_default().to_owned(),
-            name: node.tag_name().name().to_owned(),
-            elements: inside
-                .map(|node| node.tag_name().name().to_owned())
-                .collect(),
+        let property = Property {
             text: text_of(node),
-        }
+            elements: inside.map(name_of).collect(),
+        };
+        (name_of(node), property)
     }
+}
 
-    /// Whether it has this name.
-    pub fn is(&self, namespace: &str, name: &str) -> bool {
-        self.namespace == namespace && self.name == name
-    }
+/// The name of an element with the prefix that the tests have for its namespace, or else with the namespace itself.
+fn name_of(node: Node) -> String {
+    let namespace = node.tag_name().namespace().unwrap_or_default();
+    let known = NAMESPACES.iter().find(|(_, known)| *known == namespace);
+    let prefix = known.map_or(namespace, |(prefix, _)| prefix);
+    format!("{prefix}:{}", node.tag_name().name())
 }
 
 fn children<'a, 'input: 'a>(
@@ -144,7 +201,7 @@ fn children<'a, 'input: 'a>(
     name: &'static str,
 ) -> impl Iterator<Item = Node<'a, 'input>> {
     node.children()
-        .filter(move |child| child.has_tag_name((DAV, name)))
+        .filter(move |child| child.is_element() && name_of(*child) == name)
 }
 
 fn text_of(node: Node) -> String {
@@ -152,9 +209,14 @@ fn text_of(node: Node) -> String {
     texts.filter_map(|node| node.text()).collect()
 }
 
+/// The text of the first child with this name.
+fn text_in(node: Node, name: &'static str) -> Option<String> {
+    children(node, name).next().map(text_of)
+}
+
 /// The number in `HTTP/1.1 404 Not Found`.
 fn status_of(node: Node) -> Option<u16> {
-    let line = children(node, "status").next().map(text_of)?;
+    let line = text_in(node, "D:status")?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
@@ -162,8 +224,7 @@ fn status_of(node: Node) -> Option<u16> {
 pub fn expect_rule<'a>(
     answer: &'a Answer,
     status: u16,
-    namespace: &str,
-    rule: &str,
+    rule: &'static str,
 ) -> Result<&'a Answer, Failure> {
     answer.expect_status(status)?;
     let text = answer.text();
@@ -171,9 +232,7 @@ pub fn expect_rule<'a>(
     let document = Document::parse(&text);
     let holds = document.as_ref().is_ok_and(|document| {
         let root = document.root_element();
-        let mut inside = root.children();
-        root.has_tag_name((DAV, "error"))
-            && inside.any(|child| child.has_tag_name((namespace, rule)))
+        name_of(root) == "D:error" && children(root, rule).next().is_some()
     });
     answer.expect(holds, expected, format!("body {text}"))
 }

@@ -1,61 +1,91 @@
 //! Tests: a client that asks what has changed hears of every change, whatever happens in between.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use sqlx::Connection;
 
 use crate::cards::card;
 use crate::client::{AddressBook, BOOK, path, sync_collection};
-use crate::multistatus::{DAV, Multistatus, expect_rule};
-use crate::writing::until_waiting;
-use workshop_harness::contract::{Context, Failure, TestResult, expect};
+use crate::discovery::{OF_GRACE, grace};
+use crate::multistatus::{Multistatus, Response, expect_rule};
+use workshop_harness::contract::{
+    Context, Failure, TestError, TestResult, expect, expect_eq, expect_none,
+};
+use workshop_harness::silence::wait_for_waiting;
 
 /// How many write at the same time while a client syncs, and how often each.
 const WRITERS: usize = 6;
 const WRITES: usize = 15;
 /// The longest that a request may take while another one holds the book.
-const GRACE: std::time::Duration = std::time::Duration::from_millis(300);
+const GRACE: Duration = Duration::from_millis(300);
 
-/// What a client knows: each path with its tag.
-type Known = BTreeMap<String, String>;
+/// A client that keeps in step: each path that it knows with its tag, and its token.
+#[derive(Debug, Default)]
+struct Follower {
+    known: BTreeMap<String, String>,
+    token: String,
+}
 
-/// Takes over what has changed. What is told to be gone is gone; all else has a tag.
-fn take_over(known: &mut Known, changes: &Multistatus) -> Result<(), Failure> {
-    for change in changes
-        .responses
-        .iter()
-        .filter(|change| change.path != BOOK)
-    {
-        match change.status {
-            Some(404) => {
-                known.remove(&change.path);
-            }
-            _ => {
-                let etag = change.property(DAV, "getetag")?.text.clone();
-                known.insert(change.path.clone(), etag);
+impl Follower {
+    /// One that knows all that there is.
+    async fn of(ada: &AddressBook) -> Result<Follower, Failure> {
+        let mut follower = Follower::default();
+        follower.sync(ada, None).await?;
+        Ok(follower)
+    }
+
+    /// Asks for changes, at most so many of them, and takes them over.
+    async fn sync(
+        &mut self,
+        ada: &AddressBook,
+        limit: Option<usize>,
+    ) -> Result<Multistatus, Failure> {
+        let changes = ada.sync(&self.token, limit).await?;
+        self.take_over(&changes)?;
+        self.token = changes.token()?;
+        Ok(changes)
+    }
+
+    /// Takes over what has changed. What is told to be gone is gone; all else has a tag.
+    fn take_over(&mut self, changes: &Multistatus) -> Result<(), Failure> {
+        let of_contacts = |change: &&Response| change.path != BOOK;
+        for change in changes.responses.iter().filter(of_contacts) {
+            match change.status {
+                Some(404) => self.known.remove(&change.path),
+                _ => {
+                    let etag = change.text("D:getetag")?.to_owned();
+                    self.known.insert(change.path.clone(), etag)
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Syncs page by page until there is no more.
+    async fn sync_in_pages(&mut self, ada: &AddressBook, limit: usize) -> TestResult {
+        let mut before = BTreeSet::new();
+        loop {
+            let page = self.sync(ada, Some(limit)).await?;
+            let more = page.has_more();
+            let told: Vec<&str> = page.paths().filter(|path| *path != BOOK).collect();
+            expect(
+                told.len() == limit || !more && told.len() < limit,
+                format!("pages of {limit} changes, but the last"),
+                format!("{} changes", told.len()),
+            )?;
+            let again = told.iter().find(|path| before.contains(**path));
+            expect_none(
+                "each change once",
+                again.map(|path| format!("{path} twice")),
+            )?;
+            before.extend(told.into_iter().map(str::to_owned));
+            if !more {
+                return Ok(());
             }
         }
     }
-    Ok(())
-}
-
-/// The paths that a sync tells of.
-fn told(changes: &Multistatus) -> BTreeSet<&str> {
-    changes.paths().collect()
-}
-
-fn expect_told(changes: &Multistatus, expected: &[&str]) -> Result<(), Failure> {
-    let names = expected.iter().map(|name| path(name));
-    let expected: BTreeSet<String> = names.collect();
-    let told: BTreeSet<String> = told(changes).into_iter().map(str::to_owned).collect();
-    if told == expected {
-        return Ok(());
-    }
-    Err(Failure::new(
-        format!("changes of {expected:?}"),
-        format!("{told:?}"),
-    ))
 }
 
 pub async fn a_sync_tells_what_has_changed(context: &Context) -> TestResult {
@@ -66,153 +96,74 @@ pub async fn a_sync_tells_what_has_changed(context: &Context) -> TestResult {
     ada.delete("sync-c.vcf").await?.expect_status(204)?;
 
     // A client that knows nothing is told what is there, and not what is gone.
-    let all = ada.sync("", None).await?;
-    let listed = ada.properties(BOOK, "1", &["D:getetag"]).await?;
-    let mut known = Known::new();
-    take_over(&mut known, &all)?;
-    let mut there = Known::new();
-    take_over(&mut there, &listed)?;
-    expect(known == there, format!("{there:?}"), format!("{known:?}"))?;
-    let gone = all
-        .responses
-        .iter()
-        .find(|response| response.status == Some(404));
-    expect(
-        gone.is_none(),
-        "no deleted contacts in a first sync",
-        format!("{gone:?}"),
-    )?;
+    let mut told = Follower::default();
+    let all = told.sync(&ada, None).await?;
+    let mut there = Follower::default();
+    there.take_over(&ada.properties(BOOK, "1", "D:getetag").await?)?;
+    expect_eq("contacts", &told.known, &there.known)?;
+    let mut responses = all.responses.iter();
+    let gone = responses.find(|response| response.status == Some(404));
+    let gone = gone.map(|gone| format!("{gone:?}"));
+    expect_none("no deleted contacts in a first sync", gone)?;
 
-    let first = all.token()?;
+    let first = told.token;
     let none = ada.sync(&first, None).await?;
-    expect_told(&none, &[])?;
-    expect(
-        none.token()? == first,
-        format!("the same token {first}"),
-        none.token()?,
-    )?;
+    none.expect_contacts(&[])?;
+    expect_eq("the same token", &none.token()?, &first)?;
 
     let tag = ada.keep("sync-a.vcf", &card("sync-a", "2")).await?;
     ada.delete("sync-b.vcf").await?.expect_status(204)?;
     ada.keep("sync-c.vcf", &card("sync-c", "2")).await?;
     // What is refused is no change.
     let before = ada.token().await?;
-    let other = ada.with("If-Match", r#""other""#);
-    other
-        .put("sync-a.vcf", &card("sync-a", "3"))
-        .await?
-        .expect_status(412)?;
+    let other = ada.if_match(r#""other""#);
+    let refused = other.put("sync-a.vcf", &card("sync-a", "3")).await?;
+    refused.expect_status(412)?;
     other.delete("sync-a.vcf").await?.expect_status(412)?;
-    let after = ada.token().await?;
-    expect(
-        after == before,
-        format!("the token {before} after two refusals"),
-        after,
-    )?;
-    let changes = ada.sync(&first, None).await?;
-    expect_told(&changes, &["sync-a.vcf", "sync-b.vcf", "sync-c.vcf"])?;
-    let etag = &changes
-        .at(&path("sync-a.vcf"))?
-        .property(DAV, "getetag")?
-        .text;
-    expect(*etag == tag, format!("getetag {tag}"), &**etag)?;
-    let removed = changes.at(&path("sync-b.vcf"))?.status;
-    expect(
-        removed == Some(404),
-        "404 for a contact that was deleted",
-        format!("{removed:?}"),
-    )?;
-    let second = changes.token()?;
-    expect(
-        second != first,
-        "another token after changes",
-        "the same token",
-    )?;
-    expect_told(&ada.sync(&second, None).await?, &[])?;
-    // An old token goes on being good, and the book says the same token.
-    expect_told(
-        &ada.sync(&first, None).await?,
-        &["sync-a.vcf", "sync-b.vcf", "sync-c.vcf"],
-    )?;
-    let book = ada.properties(BOOK, "0", &["D:sync-token"]).await?;
-    let of_the_book = &book.at(BOOK)?.property(DAV, "sync-token")?.text;
-    expect(
-        *of_the_book == second,
-        format!("the sync-token {second}"),
-        &**of_the_book,
-    )
-}
+    expect_eq("the token after two refusals", ada.token().await?, before)?;
 
-/// Syncs page by page until there is no more, and gives the last token.
-async fn in_pages(
-    ada: &AddressBook,
-    mut token: String,
-    limit: usize,
-    known: &mut Known,
-) -> Result<String, Failure> {
-    let mut before = BTreeSet::new();
-    loop {
-        let page = ada.sync(&token, Some(limit)).await?;
-        take_over(known, &page)?;
-        let more = page.at(BOOK).is_ok_and(|book| book.status == Some(507));
-        let told: Vec<&str> = page.paths().filter(|path| *path != BOOK).collect();
-        let right = if more {
-            told.len() == limit
-        } else {
-            told.len() <= limit
-        };
-        if !right {
-            let expected = format!("pages of {limit} changes, but the last");
-            return Err(Failure::new(expected, format!("{} changes", told.len())));
-        }
-        if let Some(again) = told.iter().find(|path| before.contains(**path)) {
-            return Err(Failure::new("each change once", format!("{again} twice")));
-        }
-        before.extend(told.into_iter().map(str::to_owned));
-        token = page.token()?;
-        if !more {
-            return Ok(token);
-        }
-    }
+    let changes = ada.sync(&first, None).await?;
+    let changed = ["sync-a.vcf", "sync-b.vcf", "sync-c.vcf"];
+    changes.expect_contacts(&changed)?;
+    let replaced = changes.contact("sync-a.vcf")?;
+    replaced.expect_text("D:getetag", &tag)?;
+    changes.contact("sync-b.vcf")?.expect_status(404)?;
+    let second = changes.token()?;
+    expect(second != first, "another token after changes", &*second)?;
+    ada.sync(&second, None).await?.expect_contacts(&[])?;
+    // An old token goes on being good, and the book says the same token.
+    ada.sync(&first, None).await?.expect_contacts(&changed)?;
+    let of_the_book = ada.property(BOOK, "D:sync-token").await?;
+    expect_eq("the sync-token", of_the_book, second)
 }
 
 pub async fn a_sync_in_pages_tells_everything_once(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
-    let start = ada.token().await?;
-    for number in 0..7 {
-        ada.keep(
-            &format!("page-{number}.vcf"),
-            &card(&format!("page-{number}"), "1"),
-        )
-        .await?;
+    let token = ada.token().await?;
+    let uids: Vec<String> = (0..7).map(|number| format!("page-{number}")).collect();
+    for uid in &uids {
+        ada.keep(&format!("{uid}.vcf"), &card(uid, "1")).await?;
     }
     ada.delete("page-3.vcf").await?.expect_status(204)?;
     for limit in [1, 3, 7, 100] {
-        let mut known = Known::from([(path("page-3.vcf"), "old".to_owned())]);
-        let token = in_pages(&ada, start.clone(), limit, &mut known).await?;
-        let names = [0, 1, 2, 4, 5, 6].map(|number| path(&format!("page-{number}.vcf")));
-        let got: Vec<&String> = known.keys().collect();
-        expect(
-            known.keys().eq(&names),
-            format!("{names:?} in pages of {limit}"),
-            format!("{got:?}"),
-        )?;
+        let mut follower = Follower {
+            known: BTreeMap::from([(path("page-3.vcf"), "old".to_owned())]),
+            token: token.clone(),
+        };
+        follower.sync_in_pages(&ada, limit).await?;
+        let there = [0, 1, 2, 4, 5, 6].map(|number| path(&format!("page-{number}.vcf")));
+        let got: Vec<&String> = follower.known.keys().collect();
+        let there: Vec<&String> = there.iter().collect();
+        expect_eq(&format!("contacts in pages of {limit}"), got, there)?;
         let now = ada.token().await?;
-        expect(
-            token == now,
-            format!("the token {now} after the last page"),
-            token,
-        )?;
+        expect_eq("the token after the last page", follower.token, now)?;
     }
-    let mut known = Known::new();
-    in_pages(&ada, String::new(), 5, &mut known).await?;
-    let mut all = Known::new();
-    take_over(&mut all, &ada.sync("", None).await?)?;
-    expect(
-        known == all,
-        "the same contacts in pages as at once",
-        format!("{} of {}", known.len(), all.len()),
-    )
+    let mut follower = Follower::default();
+    follower.sync_in_pages(&ada, 5).await?;
+    let (in_pages, at_once) = (follower.known, Follower::of(&ada).await?.known);
+    let got = format!("{} of {}", in_pages.len(), at_once.len());
+    let expected = "the same contacts in pages as at once";
+    expect(in_pages == at_once, expected, got)
 }
 
 pub async fn a_token_that_was_never_given_is_refused(context: &Context) -> TestResult {
@@ -223,17 +174,7 @@ pub async fn a_token_that_was_never_given_is_refused(context: &Context) -> TestR
     let (_, uuid) = life.rsplit_once(':').unwrap_or_default();
     let another_life = token.replace(uuid, "00000000-0000-4000-8000-000000000000");
     let future: i64 = revision.parse().unwrap_or_default();
-    let graces = workshop_harness::contract::Client::clone(&context.client);
-    let graces = crate::client::known_as(&graces, "grace:secret2");
-    let graces = AddressBook { client: graces };
-    let of_grace = graces
-        .properties("/addressbooks/grace/contacts/", "0", &["D:sync-token"])
-        .await?;
-    let of_grace = of_grace
-        .at("/addressbooks/grace/contacts/")?
-        .property(DAV, "sync-token")?
-        .text
-        .clone();
+    let of_grace = grace(context).property(OF_GRACE, "D:sync-token").await?;
     let tokens = [
         "nonsense".to_owned(),
         revision.to_owned(),
@@ -248,7 +189,7 @@ pub async fn a_token_that_was_never_given_is_refused(context: &Context) -> TestR
     ];
     for token in tokens {
         let answer = ada.report(&sync_collection(&token, None)).await?;
-        expect_rule(&answer, 403, DAV, "valid-sync-token")?;
+        expect_rule(&answer, 403, "D:valid-sync-token")?;
     }
     ada.sync(&token, None).await?;
     Ok(())
@@ -257,9 +198,7 @@ pub async fn a_token_that_was_never_given_is_refused(context: &Context) -> TestR
 pub async fn a_change_that_is_committed_late_is_not_missed(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     ada.keep("early.vcf", &card("early", "1")).await?;
-    let mut known = Known::new();
-    let start = ada.sync("", None).await?;
-    take_over(&mut known, &start)?;
+    let mut follower = Follower::of(&ada).await?;
 
     // A row with the same UID that is not committed makes the first request wait in the middle of its transaction.
     let mut database = context.database.lock().await;
@@ -271,14 +210,13 @@ pub async fn a_change_that_is_committed_late_is_not_missed(context: &Context) ->
     .execute(&mut *lock)
     .await?;
     let text = card("late", "Late");
-    let late = ada.put("late.vcf", &text);
     let meanwhile = async {
-        let waits = until_waiting(&mut lock, 1).await;
+        let waits = wait_for_waiting(&mut lock, 1..).await;
         // The second one may be quick, or have to wait for the first.
         let text = card("quick", "Quick");
         let mut quick = std::pin::pin!(ada.put("quick.vcf", &text));
         let answered = tokio::time::timeout(GRACE, &mut quick).await;
-        let seen = ada.sync(&start.token()?, None).await;
+        let seen = follower.sync(&ada, None).await;
         let released = lock.rollback().await;
         let quick = match answered {
             Ok(answer) => answer,
@@ -287,41 +225,36 @@ pub async fn a_change_that_is_committed_late_is_not_missed(context: &Context) ->
         quick?.expect_status(201)?;
         waits?;
         released?;
-        Ok::<Multistatus, workshop_harness::contract::TestError>(seen?)
+        seen?;
+        Ok::<(), TestError>(())
     };
-    let (late, seen) = tokio::join!(late, meanwhile);
-    let seen = seen?;
+    let (late, seen) = tokio::join!(ada.put("late.vcf", &text), meanwhile);
+    seen?;
     late?.expect_status(201)?;
-    take_over(&mut known, &seen)?;
-    take_over(&mut known, &ada.sync(&seen.token()?, None).await?)?;
-    let missed: Vec<String> = ["late.vcf", "quick.vcf"]
-        .map(path)
+    follower.sync(&ada, None).await?;
+    let missed = ["late.vcf", "quick.vcf"]
         .into_iter()
-        .filter(|path| !known.contains_key(path))
-        .collect();
-    expect(
-        missed.is_empty(),
+        .find(|name| !follower.known.contains_key(&path(name)));
+    expect_none(
         "both contacts known to a client that has synced before, between and after two puts",
-        format!("{missed:?} never told"),
+        missed.map(|name| format!("{name} never told")),
     )
 }
 
 pub async fn a_client_that_syncs_all_the_time_misses_nothing(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
-    let mut known = Known::new();
-    let start = ada.sync("", None).await?;
-    take_over(&mut known, &start)?;
+    let mut follower = Follower::of(&ada).await?;
     let (done, is_done) = tokio::sync::watch::channel(false);
     let writers = (0..WRITERS).map(async |writer| {
         for write in 0..WRITES {
-            let name = format!("busy-{writer}-{}.vcf", write % 5);
+            let uid = format!("busy-{writer}-{}", write % 5);
+            let name = format!("{uid}.vcf");
             if write % 7 == 6 {
                 ada.delete(&name).await?;
-                continue;
+            } else {
+                let version = format!("Version {write}");
+                ada.keep(&name, &card(&uid, &version)).await?;
             }
-            let uid = format!("busy-{writer}-{}", write % 5);
-            ada.keep(&name, &card(&uid, &format!("Version {write}")))
-                .await?;
         }
         Ok::<(), Failure>(())
     });
@@ -331,12 +264,9 @@ pub async fn a_client_that_syncs_all_the_time_misses_nothing(context: &Context) 
         written
     };
     let syncing = async {
-        let mut token = start.token()?;
         loop {
             let last = *is_done.borrow();
-            let changes = ada.sync(&token, None).await?;
-            take_over(&mut known, &changes)?;
-            token = changes.token()?;
+            follower.sync(&ada, None).await?;
             if last {
                 return Ok::<(), Failure>(());
             }
@@ -345,15 +275,14 @@ pub async fn a_client_that_syncs_all_the_time_misses_nothing(context: &Context) 
     let (written, synced) = tokio::join!(writing, syncing);
     written?;
     synced?;
-    let mut all = Known::new();
-    take_over(&mut all, &ada.sync("", None).await?)?;
-    let missed = |one: &Known, other: &Known| -> Vec<String> {
+    let (known, there) = (follower.known, Follower::of(&ada).await?.known);
+    let only_in = |one: &BTreeMap<String, String>, other: &BTreeMap<String, String>| {
         let missed = one
             .iter()
             .filter(|(path, tag)| other.get(*path) != Some(tag));
-        missed.map(|(path, _)| path.clone()).collect()
+        Vec::from_iter(missed.map(|(path, _)| path.clone()))
     };
-    let (lost, doubled) = (missed(&all, &known), missed(&known, &all));
+    let (lost, doubled) = (only_in(&there, &known), only_in(&known, &there));
     expect(
         lost.is_empty() && doubled.is_empty(),
         "a client that knows what is there",

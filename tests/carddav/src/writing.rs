@@ -1,21 +1,15 @@
 //! Tests: contacts are written and deleted under the conditions that clients name, and nobody overwrites what they have not seen.
 
-use std::time::Duration;
-
-use sqlx::{Connection, PgConnection, Row};
+use sqlx::Connection;
 
 use crate::cards::card;
-use crate::client::{AddressBook, card_element, etag, path, prop};
-use crate::multistatus::{CARDDAV, Multistatus, expect_rule};
-use workshop_base::wait;
-use workshop_harness::contract::{
-    Answer, Context, Failure, TestError, TestResult, expect, has_status,
-};
+use crate::client::{AddressBook, etag, path};
+use crate::multistatus::expect_rule;
+use workshop_harness::contract::{Answer, Context, Failure, TestResult, expect};
+use workshop_harness::silence::wait_for_waiting;
 
 /// How often two write at once.
 const ROUNDS: usize = 100;
-/// The longest that a request may take to get to the database's lock.
-const ARRIVES_WITHIN: Duration = Duration::from_secs(1);
 
 pub async fn a_put_creates_and_replaces(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
@@ -37,10 +31,8 @@ async fn expect_refused(
     name: &str,
 ) -> TestResult {
     let before = ada.get(name).await?;
-    let refused = ada
-        .with(header, value)
-        .put(name, &card("refused", "Refused"))
-        .await?;
+    let card = card("refused", "Refused");
+    let refused = ada.with(header, value).put(name, &card).await?;
     refused.expect_status(412)?;
     let after = ada.get(name).await?;
     after.expect(
@@ -54,73 +46,67 @@ async fn expect_refused(
 pub async fn a_put_can_name_the_tag(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let name = "tagged.vcf";
-    for (header, value) in [("If-Match", "*"), ("If-Match", r#""other""#)] {
-        expect_refused(&ada, header, value, name).await?;
+    for value in ["*", r#""other""#] {
+        expect_refused(&ada, "If-Match", value, name).await?;
     }
-    let created = ada
-        .with("If-None-Match", "*")
-        .put(name, &card("tagged", "1"))
-        .await?;
+    let if_new = ada.if_none_match("*");
+    let created = if_new.put(name, &card("tagged", "1")).await?;
     let first = etag(created.expect_status(201)?)?;
-    let weak = format!("W/{first}");
     for (header, value) in [
         ("If-None-Match", "*"),
-        ("If-None-Match", &first),
+        ("If-None-Match", &*first),
         ("If-Match", r#""other""#),
-        ("If-Match", &weak),
+        ("If-Match", &format!("W/{first}")),
         // Nothing is called a star.
         ("If-Match", r#""*""#),
     ] {
         expect_refused(&ada, header, value, name).await?;
     }
     let mut tag = first.clone();
-    for (number, condition) in ["{}", r#""other", {}"#, r#""a,b",W/"c" ,{}"#, "*"]
-        .iter()
-        .enumerate()
-    {
-        let condition = condition.replace("{}", &tag);
-        let text = card("tagged", &format!("Version {number}"));
-        let replaced = ada.with("If-Match", &condition).put(name, &text).await?;
+    for condition in ["{}", r#""other", {}"#, r#""a,b",W/"c" ,{}"#, "*"] {
+        let text = card("tagged", &format!("Version after {tag}"));
+        let if_same = ada.if_match(&condition.replace("{}", &tag));
+        let replaced = if_same.put(name, &text).await?;
         tag = etag(replaced.expect_status(204)?)?;
     }
     expect_refused(&ada, "If-Match", &first, name).await?;
-    let malformed = ada
-        .with("If-Match", "no quotes")
-        .put(name, &card("tagged", "2"))
-        .await?;
+    let malformed = ada.if_match("no quotes");
+    let malformed = malformed.put(name, &card("tagged", "2")).await?;
     malformed.expect_status(400)?;
     Ok(())
 }
 
-/// Sends two requests at the same time, and gives their statuses, the smaller one first.
-async fn both(
-    one: impl Future<Output = Result<Answer, Failure>>,
-    two: impl Future<Output = Result<Answer, Failure>>,
-) -> Result<([Answer; 2], [u16; 2]), Failure> {
-    let (one, two) = tokio::join!(one, two);
-    let answers = [one?, two?];
-    let mut statuses = [answers[0].status(), answers[1].status()];
-    statuses.sort_unstable();
-    Ok((answers, statuses))
+/// Puts two texts at the same time, under the same condition.
+async fn put_both(
+    ada: &AddressBook,
+    name: &str,
+    uid: &str,
+    round: usize,
+) -> Result<[Answer; 2], Failure> {
+    let [left, right] = ["left", "right"].map(|side| card(uid, &format!("{side} {round}")));
+    let (left, right) = tokio::join!(ada.put(name, &left), ada.put(name, &right));
+    Ok([left?, right?])
 }
 
-/// One of two has got through with this status, and what it has written is what is there.
+/// One of two has got through with this status, and what it has written is what is there. Gives its tag.
 async fn expect_one_winner(
     ada: &AddressBook,
     name: &str,
-    answers: &[Answer; 2],
-    statuses: [u16; 2],
+    answers: [Answer; 2],
     winner: u16,
 ) -> Result<String, Failure> {
-    let expected = format!("one {winner} and one 412 for two requests with the same condition");
-    if statuses != [winner, 412] {
-        return Err(Failure::new(expected, format!("{statuses:?}")));
-    }
-    let tags = answers
-        .iter()
-        .filter(|answer| answer.status() == winner)
-        .map(etag);
-    let tag = tags.collect::<Result<Vec<String>, Failure>>()?.concat();
+    let statuses = answers.each_ref().map(Answer::status);
+    let [first, second] = &answers;
+    let won = match statuses {
+        [status, 412] if status == winner => first,
+        [412, status] if status == winner => second,
+        _ => {
+            let expected =
+                format!("one {winner} and one 412 for two requests with the same condition");
+            return Err(Failure::new(expected, format!("{statuses:?}")));
+        }
+    };
+    let tag = etag(won)?;
     let there = ada.get(name).await?;
     there.expect_status(200)?.expect_header("ETag", &tag)?;
     Ok(tag)
@@ -131,52 +117,26 @@ pub async fn of_two_writers_with_the_same_tag_one_wins(context: &Context) -> Tes
     let name = "raced.vcf";
     let mut tag = ada.keep(name, &card("raced", "Start")).await?;
     for round in 0..ROUNDS {
-        let with_tag = ada.with("If-Match", &tag);
-        let texts = ["left", "right"].map(|side| card("raced", &format!("{side} {round}")));
-        let (answers, statuses) =
-            both(with_tag.put(name, &texts[0]), with_tag.put(name, &texts[1])).await?;
-        tag = expect_one_winner(&ada, name, &answers, statuses, 204).await?;
+        let answers = put_both(&ada.if_match(&tag), name, "raced", round).await?;
+        tag = expect_one_winner(&ada, name, answers, 204).await?;
     }
     Ok(())
 }
 
 pub async fn of_two_that_create_one_does(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
-    let if_new = ada.with("If-None-Match", "*");
     for round in 0..ROUNDS / 4 {
         let name = format!("created-{round}.vcf");
-        let texts = ["left", "right"].map(|side| card(&name, &format!("{side} {round}")));
-        let (answers, statuses) =
-            both(if_new.put(&name, &texts[0]), if_new.put(&name, &texts[1])).await?;
-        expect_one_winner(&ada, &name, &answers, statuses, 201).await?;
+        let answers = put_both(&ada.if_none_match("*"), &name, &name, round).await?;
+        expect_one_winner(&ada, &name, answers, 201).await?;
     }
     Ok(())
-}
-
-/// How many of the service's sessions wait for a lock.
-async fn waiting(database: &mut PgConnection) -> sqlx::Result<i64> {
-    sqlx::query(
-        "SELECT count(*) FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    )
-    .fetch_one(database)
-    .await?
-    .try_get(0)
-}
-
-/// Waits until so many requests wait for a lock; or until they had time enough, since each service locks in its own way.
-pub async fn until_waiting(database: &mut PgConnection, wanted: i64) -> sqlx::Result<i64> {
-    let look = async || waiting(database).await;
-    let is_so = |seen: &sqlx::Result<i64>| !matches!(seen, Ok(number) if *number < wanted);
-    wait::last_within(ARRIVES_WITHIN, look, is_so).await
 }
 
 pub async fn two_writers_that_wait_for_each_other_lose_nothing(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let name = "waited-for.vcf";
     let tag = ada.keep(name, &card("waited-for", "Start")).await?;
-    let with_tag = ada.with("If-Match", &tag);
-    let texts = ["left", "right"].map(|side| card("waited-for", side));
     let mut database = context.database.lock().await;
     // While the row is locked, both come as far as they get: none of them can have written when the other one asks.
     let mut lock = database.begin().await?;
@@ -185,15 +145,14 @@ pub async fn two_writers_that_wait_for_each_other_lose_nothing(context: &Context
         .execute(&mut *lock)
         .await?;
     let release = async {
-        until_waiting(&mut lock, 2).await?;
+        wait_for_waiting(&mut lock, 2..).await?;
         lock.rollback().await
     };
-    let writing = both(with_tag.put(name, &texts[0]), with_tag.put(name, &texts[1]));
-    let (written, released) = tokio::join!(writing, release);
+    let if_same = ada.if_match(&tag);
+    let (written, released) = tokio::join!(put_both(&if_same, name, "waited-for", 0), release);
     released?;
-    let (answers, statuses) = written?;
-    expect_one_winner(&ada, name, &answers, statuses, 204).await?;
-    Ok::<(), TestError>(())
+    expect_one_winner(&ada, name, written?, 204).await?;
+    Ok(())
 }
 
 pub async fn a_delete_can_name_the_tag(context: &Context) -> TestResult {
@@ -201,42 +160,21 @@ pub async fn a_delete_can_name_the_tag(context: &Context) -> TestResult {
     let name = "deleted.vcf";
     let old = ada.keep(name, &card("deleted", "1")).await?;
     let tag = ada.keep(name, &card("deleted", "2")).await?;
-    for condition in [&*old, r#""other""#] {
-        ada.with("If-Match", condition)
-            .delete(name)
-            .await?
-            .expect_status(412)?;
-        has_status(200)(&ada.get(name).await?)?;
+    for other in [&*old, r#""other""#] {
+        let refused = ada.if_match(other).delete(name).await?;
+        refused.expect_status(412)?;
+        ada.expect(200, name).await?;
     }
-    ada.with("If-Match", &tag)
-        .delete(name)
-        .await?
-        .expect_status(204)?;
-    has_status(404)(&ada.get(name).await?)?;
-    has_status(404)(&ada.delete(name).await?)?;
+    let deleted = ada.if_match(&tag).delete(name).await?;
+    deleted.expect_status(204)?;
+    ada.expect(404, name).await?;
+    ada.delete(name).await?.expect_status(404)?;
     ada.keep(name, &card("deleted", "3")).await?;
-    ada.with("If-Match", "*")
-        .delete(name)
-        .await?
-        .expect_status(204)?;
+    let deleted = ada.if_match("*").delete(name).await?;
+    deleted.expect_status(204)?;
     ada.keep(name, &card("deleted", "4")).await?;
     ada.delete(name).await?.expect_status(204)?;
     Ok(())
-}
-
-/// A client that asks for many contacts is told that this one is not there.
-async fn expect_missing(ada: &AddressBook, name: &str) -> TestResult {
-    let path = path(name);
-    let href = format!("{}<D:href>{path}</D:href>", prop(&["D:getetag"]));
-    let answer = ada
-        .report(&card_element("addressbook-multiget", &href))
-        .await?;
-    let status = Multistatus::of(&answer)?.at(&path)?.status;
-    expect(
-        status == Some(404),
-        format!("404 for {path}"),
-        format!("{status:?}"),
-    )
 }
 
 pub async fn a_deleted_contact_can_be_created_again(context: &Context) -> TestResult {
@@ -244,58 +182,42 @@ pub async fn a_deleted_contact_can_be_created_again(context: &Context) -> TestRe
     let name = "again.vcf";
     let tag = ada.keep(name, &card("again", "1")).await?;
     ada.delete(name).await?.expect_status(204)?;
-    expect_missing(&ada, name).await?;
+    // A client that asks for many contacts is told that this one is not there.
+    let missing = ada.multiget("D:getetag", &[&path(name)]).await?;
+    missing.contact(name)?.expect_status(404)?;
     // What is gone has no tag any more, and its UID is free.
-    ada.with("If-Match", &tag)
-        .put(name, &card("again", "2"))
-        .await?
-        .expect_status(412)?;
-    ada.with("If-Match", "*")
-        .put(name, &card("again", "2"))
-        .await?
-        .expect_status(412)?;
+    for gone in [&*tag, "*"] {
+        let refused = ada.if_match(gone).put(name, &card("again", "2")).await?;
+        refused.expect_status(412)?;
+    }
     let elsewhere = ada.put("again-elsewhere.vcf", &card("again", "3")).await?;
     elsewhere.expect_status(201)?;
-    let if_new = ada.with("If-None-Match", "*");
-    if_new
-        .put(name, &card("again-2", "4"))
-        .await?
-        .expect_status(201)?;
-    has_status(200)(&ada.get(name).await?)?;
-    Ok(())
+    let if_new = ada.if_none_match("*");
+    let again = if_new.put(name, &card("again-2", "4")).await?;
+    again.expect_status(201)?;
+    ada.expect(200, name).await
 }
 
 pub async fn a_uid_belongs_to_one_contact(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     ada.keep("uid-1.vcf", &card("shared", "First")).await?;
     ada.keep("uid-2.vcf", &card("own", "Second")).await?;
+    let third = card("shared", "Third");
     for name in ["uid-2.vcf", "uid-3.vcf"] {
-        let answer = ada.put(name, &card("shared", "Third")).await?;
-        expect_rule(&answer, 409, CARDDAV, "no-uid-conflict")?;
-        let text = answer.text();
-        let holder = path("uid-1.vcf");
-        answer.expect(
+        let answer = ada.put(name, &third).await?;
+        let (text, holder) = (answer.text(), path("uid-1.vcf"));
+        expect_rule(&answer, 409, "C:no-uid-conflict")?.expect(
             text.contains(&holder),
             format!("the path {holder}"),
             format!("body {text}"),
         )?;
     }
-    has_status(404)(&ada.get("uid-3.vcf").await?)?;
-    let second = ada.get("uid-2.vcf").await?;
-    second.expect(
-        second.text().contains("Second"),
-        "the contact as it was",
-        second.text(),
-    )?;
+    ada.expect(404, "uid-3.vcf").await?;
+    ada.expect_unchanged("uid-2.vcf", "Second").await?;
     // The condition is judged first, and a contact may get another UID.
-    let refused = ada
-        .with("If-None-Match", "*")
-        .put("uid-2.vcf", &card("shared", "Third"))
-        .await?;
+    let refused = ada.if_none_match("*").put("uid-2.vcf", &third).await?;
     refused.expect_status(412)?;
-    ada.put("uid-2.vcf", &card("another", "Second"))
-        .await?
-        .expect_status(204)?;
-    // Grace has a book of her own.
+    let another = ada.put("uid-2.vcf", &card("another", "Second")).await?;
+    another.expect_status(204)?;
     Ok(())
 }

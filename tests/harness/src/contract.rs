@@ -2,7 +2,9 @@
 
 pub use crate::contract_tests;
 pub use crate::scenarios::{Context, ContractTest};
-pub use workshop_requests::failure::{Failure, TestError, TestResult, expect};
+pub use workshop_requests::failure::{
+    Failure, TestError, TestResult, expect, expect_at_most, expect_eq, expect_none,
+};
 pub use workshop_requests::http::{
     Answer, Client, expect_each, has_header, has_status, is_problem,
 };

@@ -49,6 +49,33 @@ pub fn expect(holds: bool, expected: impl Into<String>, got: impl Into<String>) 
     Err(Failure::new(expected, got).into())
 }
 
+/// Passes when what came is what was expected; else both are shown.
+pub fn expect_eq<Got, Expected>(what: &str, got: Got, expected: Expected) -> TestResult
+where
+    Got: PartialEq<Expected> + fmt::Debug,
+    Expected: fmt::Debug,
+{
+    expect(
+        got == expected,
+        format!("{what}: {expected:?}"),
+        format!("{got:?}"),
+    )
+}
+
+/// Passes when no more of these were seen than so many.
+pub fn expect_at_most<N: PartialOrd + fmt::Display>(most: N, of_what: &str, seen: N) -> TestResult {
+    let expected = format!("at most {most} {of_what}");
+    expect(seen <= most, expected, seen.to_string())
+}
+
+/// Passes when nothing was found that should not be there.
+pub fn expect_none(expected: impl Into<String>, found: Option<impl Into<String>>) -> TestResult {
+    match found {
+        None => Ok(()),
+        Some(found) => Err(Failure::new(expected, found).into()),
+    }
+}
+
 /// How a contract test ends.
 pub type TestResult = Result<(), TestError>;
 

@@ -221,12 +221,20 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// A body that is said to be JSON, whether it is or not.
-    pub fn json(bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+    /// A body that is said to be of this type, whether it is or not.
+    pub fn new(
+        content_type: impl Into<Option<&'a str>>,
+        bytes: &'a (impl AsRef<[u8]> + ?Sized),
+    ) -> Self {
         Body {
-            content_type: Some("application/json"),
+            content_type: content_type.into(),
             bytes: bytes.as_ref(),
         }
+    }
+
+    /// A body that is said to be JSON.
+    pub fn json(bytes: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+        Body::new("application/json", bytes)
     }
 
     /// A long body is shown by its beginning, which says what it is.

@@ -7,12 +7,13 @@ use sqlx::Executor;
 use tokio::time::sleep;
 use workshop_base::wait;
 
-use crate::expect_no_database;
-use crate::row::Row;
+use crate::row::{Row, paths};
+use crate::{expect_an_answer_or_no_database, expect_no_database};
 use workshop_harness::contract::{
     Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
     has_status,
 };
+use workshop_harness::restart::END_ITS_SESSIONS;
 use workshop_harness::silence::Answers;
 use workshop_harness::silences::{RECOVERY_LIMIT, Silences};
 
@@ -43,14 +44,19 @@ const COUNTS: usize = 3;
 
 /// Reads these records at the same time.
 async fn read(context: &Context, ids: &[i32]) -> Answers {
-    let paths: Vec<String> = ids.iter().map(|id| format!("/read/{id}")).collect();
-    context.client.get_all(&paths).await
+    context.client.get_all(&paths(ids.iter().copied())).await
 }
 
 /// Reads these records at the same time, again and again until all of them come, at most until the limit of a recovery.
 async fn read_until_all_come(context: &Context, ids: &[i32]) -> Answers {
     let all_come = |answers: &Answers| answers.iter().all(comes);
     wait::last_within(RECOVERY_LIMIT, async || read(context, ids).await, all_come).await
+}
+
+/// Sees that all of these records can be read at the same time.
+async fn expect_all_to_come(context: &Context, ids: &[i32]) -> TestResult {
+    let answers = read_until_all_come(context, ids).await;
+    Row::expect_each(context, ids, answers).await
 }
 
 fn comes(answer: &Result<Answer, Failure>) -> bool {
@@ -62,22 +68,11 @@ fn ids_from(context: &Context, first: i32) -> Vec<i32> {
     (first..).take(context.settings.pool_size.into()).collect()
 }
 
-/// Each of these answers is the record with the id that was asked for.
-async fn expect_records(context: &Context, ids: &[i32], answers: Answers) -> TestResult {
-    let rows = Row::load_those(&mut *context.database.lock().await, ids).await?;
-    for (row, answer) in rows.iter().zip(answers) {
-        answer?.expect_json(200, row)?;
-    }
-    Ok(())
-}
-
 /// The round trips per read of some reads, one after the other.
 async fn round_trips_per_read(context: &Context, reads: i32) -> Result<f64, TestError> {
     let before = context.proxy.round_trips();
-    let paths: Vec<String> = (1..=reads).map(|id| format!("/read/{id}")).collect();
-    for path in paths {
-        context.client.get(&path).await?.expect_status(200)?;
-    }
+    let reads_in_a_row = context.client.each(paths(1..=reads), has_status(200));
+    reads_in_a_row.await?;
     Ok((context.proxy.round_trips() - before) as f64 / f64::from(reads))
 }
 
@@ -85,8 +80,7 @@ async fn a_connection_in_use_is_lent_without_a_question(context: &Context) -> Te
     let ids = ids_from(context, 1);
     // Every connection is open, and has seen the statement as often as a driver wants before it prepares it.
     for _ in 0..READS {
-        let answers = read_until_all_come(context, &ids).await;
-        expect_records(context, &ids, answers).await?;
+        expect_all_to_come(context, &ids).await?;
     }
     let mut in_use = f64::INFINITY;
     for _ in 0..COUNTS {
@@ -107,17 +101,12 @@ async fn a_connection_in_use_is_lent_without_a_question(context: &Context) -> Te
 
 async fn connections_that_were_closed_while_idle_cost_no_request(context: &Context) -> TestResult {
     let ids = ids_from(context, 1);
-    let answers = read_until_all_come(context, &ids).await;
-    expect_records(context, &ids, answers).await?;
+    expect_all_to_come(context, &ids).await?;
     sleep(PAUSE).await;
-    let end_its_sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    let mut database = context.database.lock().await;
-    database.execute(end_its_sessions).await?;
-    drop(database);
+    context.database.lock().await.execute(END_ITS_SESSIONS).await?;
     for id in ids {
         let answers = read(context, &[id]).await;
-        expect_records(context, &[id], answers).await?;
+        Row::expect_each(context, &[id], answers).await?;
     }
     Ok(())
 }
@@ -132,13 +121,12 @@ async fn reads_wait_for_a_database_that_is_being_restarted(context: &Context) ->
         }
         answers = read_in_a_restart(context, &ids).await?;
     }
-    expect_records(context, &ids, answers).await
+    Row::expect_each(context, &ids, answers).await
 }
 
 /// Reads these records at the same time, while the database refuses connections for a moment.
 async fn read_in_a_restart(context: &Context, ids: &[i32]) -> Result<Answers, TestError> {
-    let answers = read_until_all_come(context, ids).await;
-    expect_records(context, ids, answers).await?;
+    expect_all_to_come(context, ids).await?;
     // Nobody is in the middle of anything when it goes.
     sleep(PAUSE).await;
     context.proxy.cut().await;
@@ -152,8 +140,7 @@ async fn read_in_a_restart(context: &Context, ids: &[i32]) -> Result<Answers, Te
 
 async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
     let [asked_first, meanwhile, afterwards] = [1, 101, 201].map(|first| ids_from(context, first));
-    let answers = read_until_all_come(context, &asked_first).await;
-    expect_records(context, &asked_first, answers).await?;
+    expect_all_to_come(context, &asked_first).await?;
 
     context.proxy.stall_those_open();
     let given_up = read(context, &asked_first).await;
@@ -164,17 +151,14 @@ async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
 
     // A read that had a new connection opened for it is answered.
     for (id, answer) in asked_first.iter().zip(given_up) {
-        match answer? {
-            answer if answer.status() == 200 => {
-                expect_records(context, &[*id], vec![Ok(answer)]).await?;
-            }
-            answer => {
-                expect_no_database(&answer)?;
-            }
+        if comes(&answer) {
+            Row::expect_each(context, &[*id], vec![answer]).await?;
+        } else {
+            expect_no_database(&answer?)?;
         }
     }
-    expect_records(context, &meanwhile, meanwhile_answers).await?;
-    expect_records(context, &afterwards, afterwards_answers).await
+    Row::expect_each(context, &meanwhile, meanwhile_answers).await?;
+    Row::expect_each(context, &afterwards, afterwards_answers).await
 }
 
 fn the_whole_pool_is_back_after_the_last_silence(silences: &Silences) -> TestResult {
@@ -190,10 +174,7 @@ fn the_whole_pool_is_back_after_the_last_silence(silences: &Silences) -> TestRes
 }
 
 fn a_request_in_a_silence_is_answered_within_the_time_limits(silences: &Silences) -> TestResult {
-    expect_each(&silences.under_load, |answer| match answer.status() {
-        200 => Ok(answer),
-        _ => expect_no_database(answer),
-    })
+    expect_each(&silences.under_load, expect_an_answer_or_no_database)
 }
 
 fn no_more_connections_are_open_than_allowed(silences: &Silences) -> TestResult {

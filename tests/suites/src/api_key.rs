@@ -1,7 +1,7 @@
 //! Suite `api-key` (exercise 4): who may read, and in which order that is judged.
 
 use workshop_harness::contract::{
-    Answer, Client, Context, Failure, TestResult, contract_tests, expect, has_status,
+    Answer, Client, Context, Failure, TestResult, contract_tests, expect_none, has_status,
 };
 
 contract_tests! {
@@ -65,30 +65,21 @@ async fn a_wrong_key_answers_401(context: &Context) -> TestResult {
 }
 
 async fn the_query_parameter_is_accepted_when_there_is_no_header(context: &Context) -> TestResult {
-    let (keyless, path) = (
-        context.client.without_key(),
-        in_the_query(a_right_key(context)),
-    );
+    let path = in_the_query(a_right_key(context));
+    let keyless = context.client.without_key();
     keyless.each([path], has_status(200)).await
 }
 
 async fn a_wrong_header_is_not_rescued_by_a_right_query(context: &Context) -> TestResult {
     let path = in_the_query(a_right_key(context));
-    with_wrong_key(context)
-        .each([path], expect_unauthorized)
-        .await
+    let wrong = with_wrong_key(context);
+    wrong.each([path], expect_unauthorized).await
 }
 
 async fn the_query_parameter_counts_by_its_whole_name(context: &Context) -> TestResult {
     let (keyless, right) = (context.client.without_key(), a_right_key(context));
     // In a form, each of these is a part of `api_key`.
-    let parts = [
-        "api_key[0]",
-        "api_key[]",
-        "[api_key]",
-        "api_key.x",
-        "api_key:x",
-    ];
+    let parts = ["api_key[0]", "api_key[]", "[api_key]", "api_key.x", "api_key:x"];
     let alone = parts.map(|name| format!("/read/1?{name}={right}"));
     keyless.each(alone, expect_unauthorized).await?;
     let before_the_key = parts.map(|name| format!("/read/1?{name}=wrong&api_key={right}"));
@@ -130,9 +121,7 @@ async fn the_key_is_never_logged(context: &Context) -> TestResult {
         }
     }
     let leak = context.logged_line(|line| line.contains(right) || line.contains(REFUSED))?;
-    expect(
-        leak.is_none(),
-        "no key in the service's log, neither one that counts nor one that was refused",
-        format!("this line: {}", leak.unwrap_or_default().trim()),
-    )
+    let expected =
+        "no key in the service's log, neither one that counts nor one that was refused";
+    expect_none(expected, leak.map(|line| format!("this line: {}", line.trim())))
 }

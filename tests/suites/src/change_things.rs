@@ -10,12 +10,13 @@ use serde_json::json;
 use sqlx::{Connection, Executor, PgConnection, Postgres, Transaction};
 
 use crate::row::Row;
-use workshop_base::wait;
 use workshop_harness::contract::{
-    Answer, Context, Failure, TestResult, contract_tests, expect, expect_each, has_status,
+    Answer, Context, Failure, TestResult, contract_tests, expect, expect_each, expect_eq,
+    has_status,
 };
 use workshop_harness::first_start::{FirstStart, Hindered, SCHEMA};
 use workshop_harness::http::Body;
+use workshop_harness::silence::wait_for_waiting;
 
 contract_tests! {
     steady: [
@@ -52,8 +53,6 @@ contract_tests! {
 const LARGEST_BODY: usize = 32_768;
 /// How soon after its database has come a service must be ready.
 const READY_LIMIT: Duration = Duration::from_secs(5);
-/// The longest that a test waits for the service to wait for a lock.
-const WAITING_LIMIT: Duration = Duration::from_secs(3);
 
 async fn visit(context: &Context, ids: &[i32]) -> Result<Answer, Failure> {
     send(context, json!({ "ids": ids }).to_string()).await
@@ -76,37 +75,19 @@ fn expect_missing<'a>(answer: &'a Answer, ids: &str) -> Result<&'a Answer, Failu
     answer.expect_problem(404, &format!("there are no records with the ids {ids}"))
 }
 
-/// The ids among these whose records are visited, in ascending order.
-async fn visited(database: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
-    sqlx::query_scalar("SELECT id FROM records WHERE id = ANY($1) AND visited ORDER BY id")
-        .bind(ids)
-        .fetch_all(database)
-        .await
-}
-
-async fn expect_untouched(database: &mut PgConnection, ids: &[i32], when: &str) -> TestResult {
-    let visited = visited(database, ids).await?;
-    expect(
-        visited.is_empty(),
-        format!("none of the records {ids:?} marked as visited {when}"),
-        format!("these are: {visited:?}"),
-    )
-}
-
-/// Waits until this many sessions of the service wait for a lock. A service that never does is judged by its answers.
-async fn until_waiting(database: &mut PgConnection, sessions: i64) -> sqlx::Result<()> {
-    let waiting = wait::within(WAITING_LIMIT, async || {
-        // Within a transaction PostgreSQL would show the same list again.
-        let waiting = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_stat_activity, pg_stat_clear_snapshot()
-             WHERE datname = current_database() AND wait_event_type = 'Lock'",
-        );
-        let waiting: sqlx::Result<i64> = waiting.fetch_one(&mut *database).await;
-        waiting
-            .map(|waiting| (waiting >= sessions).then_some(()))
-            .transpose()
-    });
-    waiting.await.transpose().map(|_| ())
+/// Holds those among these records that are visited, in ascending order, against the contract.
+async fn expect_marked(
+    database: &mut PgConnection,
+    among: impl IntoIterator<Item = i32>,
+    expected: &[i32],
+    when: &str,
+) -> TestResult {
+    let ids: Vec<i32> = among.into_iter().collect();
+    let visited = "SELECT id FROM records WHERE id = ANY($1) AND visited ORDER BY id";
+    let visited = sqlx::query_scalar(visited).bind(ids).fetch_all(database);
+    let visited: Vec<i32> = visited.await?;
+    let what = format!("the records marked as visited {when}");
+    expect_eq(&what, visited, expected)
 }
 
 async fn a_visit_is_stored_and_answers_the_record(context: &Context) -> TestResult {
@@ -119,7 +100,8 @@ async fn a_visit_is_stored_and_answers_the_record(context: &Context) -> TestResu
         let read = context.client.get(&format!("/read/{id}")).await?;
         read.expect_json(200, &row)?;
     }
-    expect_untouched(&mut database, &[10, 13], "by a visit of 11 and 12").await
+    let neighbors = "by a visit of 11 and 12";
+    expect_marked(&mut database, 10..=13, &[11, 12], neighbors).await
 }
 
 async fn a_second_visit_answers_the_same(context: &Context) -> TestResult {
@@ -136,22 +118,13 @@ async fn a_second_visit_answers_the_same(context: &Context) -> TestResult {
 
 async fn a_visit_of_no_record_is_refused_like_a_read(context: &Context) -> TestResult {
     let unknown = context.rows + 1;
-    let path = format!("/records/{unknown}/visit");
-    let detail = format!("there is no record with id {unknown}");
-    context
-        .client
-        .post(&path)
-        .await?
-        .expect_problem(404, &detail)?;
+    let client = &context.client;
+    let answer = client.post(&format!("/records/{unknown}/visit")).await?;
+    answer.expect_problem(404, &format!("there is no record with id {unknown}"))?;
     for path in ["/records/abc/visit", "/records/2147483648/visit"] {
-        let detail = "id must be a 32-bit integer";
-        context
-            .client
-            .post(path)
-            .await?
-            .expect_problem(400, detail)?;
-        let keyless = context.client.without_key();
-        keyless.post(path).await?.expect_status(401)?;
+        let answer = client.post(path).await?;
+        answer.expect_problem(400, "id must be a 32-bit integer")?;
+        client.without_key().post(path).await?.expect_status(401)?;
     }
     Ok(())
 }
@@ -163,12 +136,8 @@ async fn visits_mark_every_record_and_count_each_once(context: &Context) -> Test
     let ids = [23, 21, 25, 23];
     expect_visited(context, &ids, 3).await?;
     expect_visited(context, &ids, 3).await?;
-    let visited = visited(&mut database, &[20, 21, 22, 23, 24, 25, 26]).await?;
-    expect(
-        visited == [21, 23, 25],
-        "the records 21, 23 and 25 marked as visited, and not their neighbours",
-        format!("these are: {visited:?}"),
-    )?;
+    let expected = [21, 23, 25];
+    expect_marked(&mut database, 20..=26, &expected, "by its id").await?;
     let unknown_member = r#"{"from": "a test", "ids": [27]}"#;
     expect_count(&send(context, unknown_member).await?, 1)?;
     Ok(())
@@ -188,13 +157,13 @@ async fn a_missing_id_is_named_and_nothing_changes(context: &Context) -> TestRes
     let (there, last) = ([31, 32], i32::try_from(context.rows).unwrap_or(i32::MAX));
     let answer = visit(context, &[last + 2, 32, last + 1, 31, last + 2]).await?;
     expect_missing(&answer, &format!("{}, {}", last + 1, last + 2))?;
-    expect_untouched(&mut database, &there, "by a request that answers 404").await?;
+    expect_marked(&mut database, there, &[], "by a request that answers 404").await?;
 
     // A transaction that is still open would show now: it keeps the records locked, or a later one commits it.
     for _ in 0..2 * context.settings.pool_size {
         expect_visited(context, &[33], 1).await?;
     }
-    expect_untouched(&mut database, &there, "by what comes after a 404").await?;
+    expect_marked(&mut database, there, &[], "by what comes after a 404").await?;
     let mut transaction = database.begin().await?;
     transaction.execute("SET LOCAL lock_timeout = '1s'").await?;
     let locked = sqlx::query("SELECT FROM records WHERE id = ANY($1) FOR UPDATE")
@@ -214,18 +183,12 @@ async fn a_missing_id_is_named_and_nothing_changes(context: &Context) -> TestRes
 
 async fn a_body_that_is_not_said_to_be_json_answers_415(context: &Context) -> TestResult {
     let said_to_be = async |content_type| {
-        let bytes = br#"{"ids": [41]}"#;
-        let body = Body {
-            content_type,
-            bytes,
-        };
+        let body = Body::new(content_type, r#"{"ids": [41]}"#);
         context.client.post_body("/visits", body).await
     };
     for content_type in [None, Some("text/plain"), Some("application/jsonx")] {
-        let detail = "the body must be application/json";
-        said_to_be(content_type)
-            .await?
-            .expect_problem(415, detail)?;
+        let answer = said_to_be(content_type).await?;
+        answer.expect_problem(415, "the body must be application/json")?;
     }
     for content_type in ["application/json; charset=utf-8", "Application/JSON"] {
         expect_count(&said_to_be(Some(content_type)).await?, 1)?;
@@ -288,19 +251,16 @@ async fn json_of_another_shape_answers_422(context: &Context) -> TestResult {
 
 async fn the_body_is_judged_step_by_step(context: &Context) -> TestResult {
     // Each request has two faults, and the earlier one in the contract's order is answered.
-    let nothing_right = Body {
-        content_type: Some("text/plain"),
-        bytes: &padded(LARGEST_BODY + 1),
-    };
+    let too_long = padded(LARGEST_BODY + 1);
+    let nothing_right = Body::new("text/plain", &too_long);
     let keyless = context.client.without_key();
     for (client, status) in [(&keyless, 401), (&context.client, 415)] {
         let answer = client.post_body("/visits", nothing_right).await?;
         answer.expect_status(status)?;
     }
-    let answer = send(context, [b'x'; LARGEST_BODY + 1]).await?;
-    answer.expect_status(413)?;
-    let answer = visit(context, &[-1; 1001]).await?;
-    answer.expect_status(422)?;
+    let no_json = send(context, [b'x'; LARGEST_BODY + 1]).await?;
+    no_json.expect_status(413)?;
+    visit(context, &[-1; 1001]).await?.expect_status(422)?;
     Ok(())
 }
 
@@ -325,19 +285,14 @@ async fn others_see_all_of_the_visits_or_none(context: &Context) -> TestResult {
     // While somebody else has the last record, the request cannot be done.
     let mut held = hold(&mut database, 60).await?;
     let (answer, seen) = tokio::join!(visit(context, &ids), async {
-        until_waiting(&mut held, 1).await?;
-        let seen = expect_untouched(&mut held, &ids, "before all of them can be").await;
+        wait_for_waiting(&mut held, 1..).await?;
+        let seen = expect_marked(&mut held, 51..=60, &[], "before all of them can be").await;
         held.rollback().await?;
         seen
     });
     seen?;
     expect_count(&answer?, ids.len())?;
-    let visited = visited(&mut database, &ids).await?;
-    expect(
-        visited == ids,
-        "all of the records 51 to 60 marked as visited",
-        format!("these are: {visited:?}"),
-    )
+    expect_marked(&mut database, 51..=60, &ids, "by one request").await
 }
 
 /// Begins a transaction that keeps this record from everybody else.
@@ -362,12 +317,12 @@ async fn a_record_that_vanishes_meanwhile_counts_as_missing(context: &Context) -
     row.delete(&mut transaction).await?;
     let ids = [stays, vanishes];
     let (answer, deleted) = tokio::join!(visit(context, &ids), async {
-        until_waiting(&mut transaction, 1).await?;
+        wait_for_waiting(&mut transaction, 1..).await?;
         transaction.commit().await
     });
     deleted?;
     expect_missing(&answer?, "-61")?;
-    expect_untouched(&mut database, &[stays], "by a request that answers 404").await
+    expect_marked(&mut database, [stays], &[], "by a request that answers 404").await
 }
 
 async fn opposite_orders_do_not_lock_each_other_out(context: &Context) -> TestResult {
@@ -375,24 +330,26 @@ async fn opposite_orders_do_not_lock_each_other_out(context: &Context) -> TestRe
     let ascending: Vec<i32> = (71..=99).collect();
     let descending: Vec<i32> = ascending.iter().rev().copied().collect();
     // Both come as far as the record in the middle, or wait for each other's before.
-    let held = hold(&mut database, 85).await?;
-    let (up, down, released) = tokio::join!(
-        expect_visited(context, &ascending, ascending.len()),
-        expect_visited(context, &descending, ascending.len()),
-        release_when_waiting(held, 2)
-    );
-    released?;
-    up.and(down)?;
+    let down = expect_visited(context, &descending, ascending.len());
+    while_held(context, &mut database, &ascending, down).await?;
     on_a_table_in_another_order(context, &mut database, &ascending).await
 }
 
-/// Ends a transaction as soon as this many others wait.
-async fn release_when_waiting(
-    mut held: Transaction<'_, Postgres>,
-    sessions: i64,
-) -> sqlx::Result<()> {
-    until_waiting(&mut held, sessions).await?;
-    held.rollback().await
+/// Visits these records, and does the other thing, while somebody has the record 85 until both wait.
+async fn while_held(
+    context: &Context,
+    database: &mut PgConnection,
+    ids: &[i32],
+    other: impl Future<Output = TestResult>,
+) -> TestResult {
+    let mut held = hold(database, 85).await?;
+    let (visited, other, released) =
+        tokio::join!(expect_visited(context, ids, ids.len()), other, async {
+            wait_for_waiting(&mut held, 2..).await?;
+            held.rollback().await
+        });
+    released?;
+    visited.and(other)
 }
 
 /// The same on a table of these records that has no index: PostgreSQL comes to the records in the order in which it stores them, and
@@ -423,21 +380,14 @@ async fn on_a_table_in_another_order(
 
 async fn two_orders(context: &Context, database: &mut PgConnection, ids: &[i32]) -> TestResult {
     let mut mover = PgConnection::connect(&context.settings.database_url).await?;
-    let held = hold(database, 85).await?;
-    let (first, second, released) = tokio::join!(
-        expect_visited(context, ids, ids.len()),
-        async {
-            until_waiting(&mut mover, 1).await?;
-            mover
-                .execute("UPDATE records SET value = value || '.' WHERE id = 99")
-                .await?;
-            mover.close().await?;
-            expect_visited(context, ids, ids.len()).await
-        },
-        release_when_waiting(held, 2)
-    );
-    released?;
-    first.and(second)
+    let move_the_last = "UPDATE records SET value = value || '.' WHERE id = 99";
+    let in_another_order = async {
+        wait_for_waiting(&mut mover, 1..).await?;
+        mover.execute(move_the_last).await?;
+        mover.close().await?;
+        expect_visited(context, ids, ids.len()).await
+    };
+    while_held(context, database, ids, in_another_order).await
 }
 
 /// Some of these ids, in no order.
@@ -466,16 +416,9 @@ async fn many_visits_at_once_are_all_or_nothing(context: &Context) -> TestResult
     let mut expected: Vec<i32> = good.into_iter().flatten().collect();
     expected.sort_unstable();
     expected.dedup();
-    let all: Vec<i32> = (2001..=2080).collect();
-    let visited = visited(&mut *context.database.lock().await, &all).await?;
-    expect(
-        visited == expected,
-        format!(
-            "{} records marked as visited, those that the requests with 200 have named",
-            expected.len()
-        ),
-        format!("{} records: {visited:?}", visited.len()),
-    )
+    let mut database = context.database.lock().await;
+    let named = "by the requests with 200";
+    expect_marked(&mut database, 2001..=2080, &expected, named).await
 }
 
 fn expect_alive_and_not_ready(service: &Hindered) -> TestResult {
@@ -524,27 +467,17 @@ fn services_that_wait_for_a_migration_are_alive_and_not_ready(watched: &FirstSta
 
 fn of_two_services_that_start_at_once_one_migrates(watched: &FirstStart) -> TestResult {
     let creating = watched.together.creating_at_once;
-    expect(
-        creating > 0,
-        "one of two services that start at once with an empty database creates the table",
-        "none does",
-    )?;
-    expect(
-        creating == 1,
-        "of two services that start at once, one migrates, and the other waits for it",
-        "both were creating the table records at the same time",
-    )
+    let expected = "of two services that start at once with an empty database, one creates the table, and the \
+                    other waits for it";
+    let got = format!("{creating} of them were creating the table records at the same time");
+    expect(creating == 1, expected, got)
 }
 
 fn both_become_ready_and_the_schema_is_there(watched: &FirstStart) -> TestResult {
     let together = &watched.together;
     let ready = together.instances.iter().map(|instance| &instance.ready);
     expect_each(ready, has_status(200))?;
-    expect(
-        together.columns == SCHEMA,
-        format!("the table records with these columns: {SCHEMA:?}"),
-        format!("{:?}", together.columns),
-    )
+    expect_eq("columns of the table records", &*together.columns, SCHEMA)
 }
 
 fn data_that_is_there_already_is_kept(watched: &FirstStart) -> TestResult {

@@ -4,10 +4,10 @@
 use reqwest::Method;
 use sqlx::Executor;
 
-use crate::expect_no_database;
+use crate::{expect_an_answer_or_no_database, expect_no_database};
 use workshop_harness::contract::{
     Answer, Client, Context, TestError, TestResult, contract_tests, expect, expect_each,
-    has_status, is_problem,
+    expect_eq, has_status, is_problem,
 };
 use workshop_harness::restart::Restart;
 use workshop_harness::silence::{Answers, Silence};
@@ -123,12 +123,8 @@ fn a_query_without_an_answer_is_given_up(silence: &Silence) -> TestResult {
 }
 
 fn a_query_that_was_given_up_ends_at_the_database_as_well(silence: &Silence) -> TestResult {
-    let (abandoned, of) = (silence.abandoned, silence.under_way.len());
-    expect(
-        abandoned == 0,
-        "no query left at the database a second after its request was answered",
-        format!("{abandoned} of {of} queries still running"),
-    )
+    let still_running = "queries left at the database a second after their requests were answered";
+    expect_eq(still_running, silence.abandoned, 0)
 }
 
 fn a_silent_database_answers_503_within_the_time_limits(silence: &Silence) -> TestResult {
@@ -150,10 +146,7 @@ fn connections_that_were_lost_are_replaced(silence: &Silence) -> TestResult {
 }
 
 fn a_stopped_database_answers_503_within_the_time_limits(restart: &Restart) -> TestResult {
-    expect_each(&restart.at_the_edges, |answer| match answer.status() {
-        200 => Ok(answer),
-        _ => expect_no_database(answer),
-    })?;
+    expect_each(&restart.at_the_edges, expect_an_answer_or_no_database)?;
     expect_each(&restart.while_stopped, expect_no_database)
 }
 

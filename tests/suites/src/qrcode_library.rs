@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use crate::faulty::{self, IMAGE, IMAGES, PANIC, held_by_images};
 use crate::part::Part;
 use crate::qrcode::{expect_unavailable, path};
-use workshop_harness::contract::{TestError, TestResult, contract_tests, expect};
+use workshop_harness::contract::{TestError, TestResult, contract_tests, expect, has_status};
 use workshop_harness::workbench::Workbench;
 
 contract_tests! {
@@ -52,12 +52,7 @@ async fn a_panic_answers_503_and_nothing_else_happens(bench: &Workbench) -> Test
     for _ in 0..3 {
         expect_unavailable(&service.client, PANIC).await?;
     }
-    service
-        .client
-        .get(&path("text"))
-        .await?
-        .expect_status(200)?;
-    Ok(())
+    service.client.each([path("text")], has_status(200)).await
 }
 
 async fn every_image_is_given_back(bench: &Workbench) -> TestResult {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::faulty::{self, ALONE, CALLS, HANG, IMAGE, IMAGES, MUCH, PANIC, held_by_images, number};
 use crate::qrcode::{expect_unavailable, path};
-use workshop_harness::contract::{TestError, TestResult, contract_tests, expect, expect_each};
+use workshop_harness::contract::{TestError, TestResult, contract_tests, expect_each, expect_eq, has_status};
 use workshop_harness::workbench::{OwnService, Workbench};
 
 contract_tests! {
@@ -30,20 +30,14 @@ async fn a_panic_answers_503_and_ends_the_instance(bench: &Workbench) -> TestRes
         expect_unavailable(&service.client, PANIC).await?;
     }
     let calls = number(&service.client, CALLS).await?;
-    expect(
-        calls == 1,
-        "a fresh instance after a panic: the code after it is its first",
-        format!("the instance had seen {calls} calls, those with the panic among them"),
-    )
+    expect_eq("calls of the fresh instance after a panic", calls, 1)
 }
 
 async fn a_module_that_hangs_is_ended_in_time(bench: &Workbench) -> TestResult {
     let service = one_instance(bench).await?;
     expect_unavailable(&service.client, HANG).await?;
     // There is one place: it is free again, or this is not answered.
-    let after = service.client.get(&path("text")).await?;
-    after.expect_status(200)?;
-    Ok(())
+    service.client.each([path("text")], has_status(200)).await
 }
 
 async fn a_module_that_wants_much_memory_answers_503(bench: &Workbench) -> TestResult {
@@ -68,11 +62,8 @@ async fn an_instance_is_used_again(bench: &Workbench) -> TestResult {
     let service = one_instance(bench).await?;
     let before = number(&service.client, CALLS).await?;
     let after = number(&service.client, CALLS).await?;
-    expect(
-        after == before + 1,
-        format!("the instance that has seen {before} calls, for one more"),
-        format!("an instance that has seen {after}, this one included"),
-    )
+    let what = "calls that the same instance has seen, this one included";
+    expect_eq(what, after, before + 1)
 }
 
 async fn every_byte_is_given_back(bench: &Workbench) -> TestResult {
@@ -80,11 +71,8 @@ async fn every_byte_is_given_back(bench: &Workbench) -> TestResult {
     let text = "t".repeat(500);
     let more = held_by_images(&service.client, &text).await?;
     // Neither is an image or a text kept, nor is one given back that was never handed over.
-    expect(
-        more == 0,
-        format!(
-            "as many bytes held by the module as before {IMAGES} images of {IMAGE} bytes, of a text of 500"
-        ),
-        format!("{more} bytes more"),
-    )
+    let what = format!(
+        "bytes held by the module beyond those before {IMAGES} images of {IMAGE} bytes, of a text of 500"
+    );
+    expect_eq(&what, more, 0)
 }

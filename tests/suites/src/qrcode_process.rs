@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use crate::part::Part;
 use crate::qrcode::{expect_code, path};
 use workshop_base::{process, wait};
-use workshop_harness::contract::{Answer, Failure, TestError, TestResult, contract_tests, expect};
+use workshop_harness::contract::{Answer, Failure, TestError, TestResult, contract_tests, expect, expect_at_most, expect_eq,};
 use workshop_harness::qr;
 use workshop_harness::workbench::Workbench;
 
@@ -64,11 +64,6 @@ async fn ended(mut child: Child, text: &[u8]) -> Result<Output, TestError> {
     Ok(output.context("the program's output cannot be read")?)
 }
 
-/// Runs the program to its end.
-async fn run(bench: &Workbench, args: &[&str], text: &[u8]) -> Result<Output, TestError> {
-    ended(program(bench, args)?, text).await
-}
-
 /// What a program did, in a line.
 fn told(output: &Output) -> String {
     let words = String::from_utf8_lossy(&output.stderr);
@@ -97,14 +92,14 @@ fn expect_image(output: &Output, text: &str) -> TestResult {
 
 async fn the_program_draws_standard_input(bench: &Workbench) -> TestResult {
     for text in ["Grüße", "a\0b", "--help", "two lines\n"] {
-        expect_image(&run(bench, &[], text.as_bytes()).await?, text)?;
+        expect_image(&ended(program(bench, &[])?, text.as_bytes()).await?, text)?;
     }
     Ok(())
 }
 
 async fn the_program_draws_its_argument(bench: &Workbench) -> TestResult {
     for text in ["Grüße", "--help"] {
-        expect_image(&run(bench, &[text], b"not this").await?, text)?;
+        expect_image(&ended(program(bench, &[text])?, b"not this").await?, text)?;
     }
     Ok(())
 }
@@ -118,7 +113,7 @@ async fn the_program_refuses_with_exit_code_2(bench: &Workbench) -> TestResult {
         (&["one", "two"], b""),
     ];
     for (args, text) in wrong {
-        let output = run(bench, args, text).await?;
+        let output = ended(program(bench, args)?, text).await?;
         let lines = String::from_utf8_lossy(&output.stderr).lines().count();
         let given = match args {
             [] => format!("{} bytes on standard input", text.len()),
@@ -219,17 +214,12 @@ async fn a_program_that_talks_much_is_heard_to_the_end(bench: &Workbench) -> Tes
     let part = with_program(bench).await?;
     // More than a pipe holds: who does not read it keeps the program from ever ending.
     let real = bench.part()?.display();
-    part.put(shell(&format!(
-        "head -c {MUCH} /dev/zero >&2; exec '{real}'"
-    )))?;
+    let talks = format!("head -c {MUCH} /dev/zero >&2; exec '{real}'");
+    part.put(shell(&talks))?;
     ask(&part).await?.expect_status(200)?;
     part.put(shell(&format!("head -c {MUCH} /dev/zero")))?;
     let length = ask(&part).await?.expect_status(200)?.body().len();
-    expect(
-        length == MUCH,
-        format!("all of {MUCH} bytes"),
-        format!("{length} bytes"),
-    )
+    expect_eq("bytes", length, MUCH)
 }
 
 async fn no_more_programs_run_than_allowed(bench: &Workbench) -> TestResult {
@@ -248,11 +238,7 @@ async fn no_more_programs_run_than_allowed(bench: &Workbench) -> TestResult {
     let seen = std::fs::read_to_string(&seen).context("the stand-in has not run")?;
     let counts = seen.lines().filter_map(|line| line.trim().parse().ok());
     let most = counts.max().unwrap_or(usize::MAX);
-    expect(
-        most <= AT_ONCE,
-        format!("at most {AT_ONCE} programs at a time, which QRCODE_AT_ONCE says"),
-        format!("{most} at a time"),
-    )
+    expect_at_most(AT_ONCE, "programs at a time, which QRCODE_AT_ONCE says", most)
 }
 
 async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
@@ -271,14 +257,9 @@ async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
         "no process left when all is answered",
         format!("{} of them, ended or not", process::children(pid).len()),
     )?;
-    let (before, after) = (
-        before.unwrap_or_default(),
-        process::open_files(pid).unwrap_or_default(),
-    );
-    expect(
-        // A few come and go with connections and threads.
-        after <= before + ROUND / 4,
-        format!("about {before} open descriptors, as before"),
-        format!("{after} after {} more requests", 2 * ROUND),
-    )
+    let after = process::open_files(pid).unwrap_or_default();
+    // A few come and go with connections and threads.
+    let limit = before.unwrap_or_default() + ROUND / 4;
+    let what = format!("open descriptors, about as before {} more requests", 2 * ROUND);
+    expect_at_most(limit, &what, after)
 }

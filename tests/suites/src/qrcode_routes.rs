@@ -19,7 +19,7 @@ use crate::qrcode::{
 };
 use workshop_harness::contract::{
     Answer, Client, Failure, TestError, TestResult, contract_tests, expect, expect_each,
-    has_header, has_status,
+    expect_none, has_header, has_status,
 };
 use workshop_harness::http::ANSWER_LIMIT;
 use workshop_harness::nginx::Nginx;
@@ -64,6 +64,12 @@ async fn in_front_of(
     Nginx::start(&bench.nginx_configuration(), kotlin, rust).await
 }
 
+/// An nginx in front of the Kotlin service and the target.
+async fn in_front_of_both(bench: &Workbench) -> Result<Nginx, TestError> {
+    let (kotlin, rust) = (bench.kotlin().await?, bench.service(&[]).await?);
+    in_front_of(bench, kotlin.process.address(), rust.process.address()).await
+}
+
 /// An nginx in front of two stand-ins that answer at once.
 struct StandIns {
     kotlin: StandIn,
@@ -79,7 +85,7 @@ impl StandIns {
 
     async fn with(bench: &Workbench, rust: StandIn, stage: &str) -> Result<StandIns, TestError> {
         let kotlin = StandIn::ready("kotlin")?;
-        let nginx = in_front_of(bench, kotlin.address(), rust.address()).await?;
+        let nginx = in_front_of(bench, kotlin.process.address(), rust.process.address()).await?;
         nginx.switch(stage).await?;
         Ok(StandIns {
             client: nginx.client()?,
@@ -111,8 +117,7 @@ fn by_kotlin_as_nginx_says(answer: &Answer) -> Result<&Answer, Failure> {
 }
 
 async fn every_stage_keeps_the_contract(bench: &Workbench) -> TestResult {
-    let (kotlin, rust) = (bench.kotlin().await?, bench.service(&[]).await?);
-    let nginx = in_front_of(bench, kotlin.process.address(), rust.process.address()).await?;
+    let nginx = in_front_of_both(bench).await?;
     let client = nginx.client()?;
     // The last stage stays for the two hundred.
     for stage in STAGES {
@@ -140,14 +145,7 @@ async fn keeps_the_contract(client: &Client) -> TestResult {
 async fn other_routes_go_to_kotlin_at_every_stage(bench: &Workbench) -> TestResult {
     let stand_ins = StandIns::at(bench, "off").await?;
     let client = &stand_ins.client;
-    let paths = [
-        "/health",
-        "/read/1",
-        "/records?after=5",
-        "/qrcodes",
-        "/qrcode/",
-        "/",
-    ];
+    let paths = ["/health", "/read/1", "/records?after=5", "/qrcodes", "/qrcode/", "/"];
     for stage in STAGES {
         stand_ins.nginx.switch(stage).await?;
         client.each(paths, by_kotlin_as_nginx_says).await?;
@@ -195,10 +193,8 @@ async fn a_copy_that_gets_lost_or_no_answer_is_not_noticed(bench: &Workbench) ->
     for rust in [silent.address(), nobody()?] {
         let nginx = in_front_of(bench, kotlin.address(), rust).await?;
         nginx.switch("mirror").await?;
-        nginx
-            .client()?
-            .each(vec![path("text"); 3], by_kotlin)
-            .await?;
+        let client = nginx.client()?;
+        client.each(vec![path("text"); 3], by_kotlin).await?;
         // nginx keeps the next request of a connection until the copy of the one before has ended.
         two_on_one_connection(nginx.address()).await?;
     }
@@ -258,13 +254,9 @@ async fn a_text_stays_on_its_side(bench: &Workbench) -> TestResult {
     let first = drawn_by_rust(&stand_ins.client).await?;
     let second = drawn_by_rust(&stand_ins.client).await?;
     let moved = first.iter().find(|number| !second.contains(number));
-    let text = moved
-        .map(|number| format!("number {number}"))
-        .unwrap_or_default();
-    expect(
-        moved.is_none(),
-        format!("{text:?} drawn by the service that has drawn it before"),
-        "Rust the first time, Kotlin the second",
+    expect_none(
+        "each text drawn by the service that has drawn it before",
+        moved.map(|number| format!("\"number {number}\": Rust the first time, Kotlin the second")),
     )
 }
 
@@ -296,8 +288,7 @@ const TICK: Duration = Duration::from_millis(5);
 const AROUND_A_SWITCH: usize = 60;
 
 async fn no_request_fails_while_the_stages_change(bench: &Workbench) -> TestResult {
-    let (kotlin, rust) = (bench.kotlin().await?, bench.service(&[]).await?);
-    let nginx = in_front_of(bench, kotlin.process.address(), rust.process.address()).await?;
+    let nginx = in_front_of_both(bench).await?;
     let client = nginx.client()?;
     let mut requests = JoinSet::new();
     for stage in ["mirror", "ten-percent", "all", "off"] {
@@ -386,9 +377,7 @@ async fn a_panic_answers_503_and_the_service_goes_on(bench: &Workbench) -> TestR
     for _ in 0..=places()? {
         expect_unavailable(&service.client, "panic").await?;
     }
-    let drawn = service.client.get(&path("text")).await?;
-    drawn.expect_status(200)?;
-    Ok(())
+    service.client.each([path("text")], has_status(200)).await
 }
 
 async fn the_service_answers_while_every_place_is_taken(bench: &Workbench) -> TestResult {
@@ -407,44 +396,11 @@ async fn the_service_answers_while_every_place_is_taken(bench: &Workbench) -> Te
 
 async fn codes_under_way_are_drawn_before_the_end(bench: &Workbench) -> TestResult {
     let service = stalling(bench, "end").await?;
-    let address = service.process.address();
     // More than can be drawn before the service is told to stop.
-    let asked = 40;
-    let connections = try_join_all((0..asked).map(|_| ask_for_a_slow_code(address))).await;
-    let mut connections = connections.map_err(|error| {
-        let expected = format!("{asked} connections to the service at the same time");
-        Failure::new(expected, error.to_string())
-    })?;
-    sockets::wait_until_read(address.port(), asked).await;
-    service.process.ask_to_stop();
-    let answers = connections.iter_mut().map(read_to_the_end);
-    for answer in try_join_all(answers).await? {
-        expect(
-            answer.starts_with("HTTP/1.1 200 "),
-            "status 200 for each code under way when the service is told to stop",
-            answer
-                .lines()
-                .next()
-                .unwrap_or("a closed connection without an answer"),
-        )?;
-    }
-    Ok(())
-}
-
-/// Sends a request, and returns when all of it is on its way.
-async fn ask_for_a_slow_code(address: SocketAddr) -> std::io::Result<TcpStream> {
-    let path = path("slow");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let mut connection = TcpStream::connect(address).await?;
-    connection.write_all(request.as_bytes()).await?;
-    Ok(connection)
-}
-
-/// What comes on a connection until it is closed, however that happens.
-async fn read_to_the_end(connection: &mut TcpStream) -> Result<String, Failure> {
-    let mut answer = Vec::new();
-    let read = timeout(ANSWER_LIMIT, connection.read_to_end(&mut answer)).await;
-    let got = || format!("it did not end within {} s", ANSWER_LIMIT.as_secs());
-    let _ = read.map_err(|_| Failure::new("an answer", got()))?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
+    let asked = vec![path("slow"); 40];
+    let (answers, ()) = tokio::join!(service.client.get_all(&asked), async {
+        sockets::wait_until_read(service.process.address().port(), asked.len()).await;
+        service.process.ask_to_stop();
+    });
+    expect_each(&answers, has_status(200))
 }

@@ -2,9 +2,9 @@
 
 use rand::seq::index::sample;
 
-use crate::row::Row;
+use crate::row::{Row, paths};
 use workshop_harness::contract::{
-    Answer, Context, Failure, TestResult, contract_tests, expect, expect_each, has_status,
+    Context, TestResult, contract_tests, expect_at_most, expect_each, has_status, is_problem,
 };
 use workshop_harness::outage::Outage;
 
@@ -29,7 +29,7 @@ contract_tests! {
 /// How many records a test reads to see that all of them are right.
 const SAMPLED: usize = 25;
 /// How many requests a test sends at the same time.
-const AT_ONCE: usize = 32;
+const AT_ONCE: i32 = 32;
 
 async fn a_known_id_answers_its_record(context: &Context) -> TestResult {
     let row = Row::load(&mut *context.database.lock().await, 3).await?;
@@ -39,22 +39,20 @@ async fn a_known_id_answers_its_record(context: &Context) -> TestResult {
 }
 
 async fn every_field_comes_from_its_column(context: &Context) -> TestResult {
-    let mut database = context.database.lock().await;
     let sampled = sample(&mut rand::rng(), context.rows as usize, SAMPLED);
-    let ids: Vec<i32> = sampled.iter().map(|index| index as i32 + 1).collect();
-    let rows = Row::load_those(&mut database, &ids).await?;
-    let paths: Vec<String> = rows.iter().map(|row| format!("/read/{}", row.id)).collect();
-    for (row, answer) in rows.iter().zip(context.client.get_all(&paths).await) {
-        answer?.expect_json(200, row)?;
-    }
+    let mut ids: Vec<i32> = sampled.iter().map(|index| index as i32 + 1).collect();
+    ids.sort_unstable();
+    let answers = context.client.get_all(&paths(ids.iter().copied())).await;
+    Row::expect_each(context, &ids, answers).await?;
+
+    let mut database = context.database.lock().await;
     // No row of the data set is like these: each boolean against its neighbours, and text that must be escaped.
     let escaped = "quote \" backslash \\ newline \n tab \t";
-    let unlike_the_rule = [
-        (-1, "", true, false, false),
-        (-2, escaped, false, true, false),
-        (-3, "Grüße, 世界, 🦀, \u{7f}", false, false, true),
-    ];
-    for (id, value, odd, divisible_by_3, visited) in unlike_the_rule {
+    for (id, value, [odd, divisible_by_3, visited]) in [
+        (-1, "", [true, false, false]),
+        (-2, escaped, [false, true, false]),
+        (-3, "Grüße, 世界, 🦀, \u{7f}", [false, false, true]),
+    ] {
         let row = Row {
             id,
             value: value.to_owned(),
@@ -84,27 +82,23 @@ async fn a_change_in_the_database_is_seen_at_once(context: &Context) -> TestResu
     Ok(())
 }
 
-/// There are no records with these ids.
-async fn expect_unknown(context: &Context, ids: [i64; 2]) -> TestResult {
-    for id in ids {
-        let answer = context.client.get(&format!("/read/{id}")).await?;
-        answer.expect_problem(404, &format!("there is no record with id {id}"))?;
-    }
+/// There is no record with this id.
+async fn expect_unknown(context: &Context, id: i64) -> TestResult {
+    let answer = context.client.get(&format!("/read/{id}")).await?;
+    answer.expect_problem(404, &format!("there is no record with id {id}"))?;
     Ok(())
 }
 
 /// These are no ids.
 async fn expect_unusable(context: &Context, ids: &[&str]) -> TestResult {
     let paths = ids.iter().map(|id| format!("/read/{id}"));
-    context.client.each(paths, expect_no_id).await
-}
-
-fn expect_no_id(answer: &Answer) -> Result<&Answer, Failure> {
-    answer.expect_problem(400, "id must be a 32-bit integer")
+    let no_id = is_problem(400, "id must be a 32-bit integer");
+    context.client.each(paths, no_id).await
 }
 
 async fn an_unknown_id_answers_404_and_names_it(context: &Context) -> TestResult {
-    expect_unknown(context, [0, i64::from(context.rows) + 1]).await
+    expect_unknown(context, 0).await?;
+    expect_unknown(context, i64::from(context.rows) + 1).await
 }
 
 async fn an_id_that_is_no_integer_answers_400(context: &Context) -> TestResult {
@@ -120,37 +114,26 @@ async fn an_id_beyond_32_bits_answers_400(context: &Context) -> TestResult {
 }
 
 async fn the_limits_of_32_bits_are_valid_ids(context: &Context) -> TestResult {
-    expect_unknown(context, [i32::MAX, i32::MIN].map(i64::from)).await
+    expect_unknown(context, i32::MAX.into()).await?;
+    expect_unknown(context, i32::MIN.into()).await
 }
 
 async fn connections_are_reused_between_requests(context: &Context) -> TestResult {
     let before = context.proxy.opened();
-    let paths = (1..=SAMPLED).map(|id| format!("/read/{id}"));
-    context.client.each(paths, has_status(200)).await?;
+    let reads = context.client.each(paths(1..=SAMPLED as i32), has_status(200));
+    reads.await?;
     let opened = context.proxy.opened() - before;
-    let pool_size = u64::from(context.settings.pool_size);
-    expect(
-        opened <= pool_size,
-        format!(
-            "at most {pool_size} new connections to PostgreSQL for {SAMPLED} reads, one after the other"
-        ),
-        format!("{opened} new connections"),
-    )
+    let what =
+        format!("new connections to PostgreSQL for {SAMPLED} reads, one after the other");
+    expect_at_most(context.settings.pool_size.into(), &what, opened)
 }
 
 async fn never_more_connections_than_the_pool_allows(context: &Context) -> TestResult {
-    let paths: Vec<String> = (1..=AT_ONCE).map(|id| format!("/read/{id}")).collect();
-    let answers = context.client.get_all(&paths).await;
+    let answers = context.client.get_all(&paths(1..=AT_ONCE)).await;
     expect_each(&answers, has_status(200))?;
     let most_open = context.proxy.most_open();
-    let pool_size = usize::from(context.settings.pool_size);
-    expect(
-        most_open <= pool_size,
-        format!(
-            "at most {pool_size} connections (DATABASE_POOL_SIZE) with {AT_ONCE} reads at once"
-        ),
-        format!("{most_open} connections at the same time"),
-    )
+    let what = format!("connections (DATABASE_POOL_SIZE) with {AT_ONCE} reads at once");
+    expect_at_most(context.settings.pool_size.into(), &what, most_open)
 }
 
 fn a_lost_database_answers_503_within_the_time_limit(outage: &Outage) -> TestResult {

@@ -3,6 +3,14 @@
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 use sqlx::postgres::PgConnection;
+use workshop_harness::contract::{Context, TestResult};
+use workshop_harness::silence::Answers;
+
+/// The paths of the records with these ids.
+pub fn paths(ids: impl IntoIterator<Item = i32>) -> Vec<String> {
+    let paths = ids.into_iter().map(|id| format!("/read/{id}"));
+    paths.collect()
+}
 
 /// One row. As JSON it is the record that a service answers for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, FromRow, Serialize, Deserialize)]
@@ -29,6 +37,15 @@ impl Row {
             .await
     }
 
+    /// Each of these answers is the record with the id that was asked for; the ids ascend.
+    pub async fn expect_each(context: &Context, ids: &[i32], answers: Answers) -> TestResult {
+        let rows = Row::load_those(&mut *context.database.lock().await, ids).await?;
+        for (row, answer) in rows.iter().zip(answers) {
+            answer?.expect_json(200, row)?;
+        }
+        Ok(())
+    }
+
     /// The rows after this id, ordered by id, at most `limit` of them.
     pub async fn load_after(
         database: &mut PgConnection,
@@ -44,7 +61,8 @@ impl Row {
 
     /// Puts the row into the table.
     pub async fn insert(&self, database: &mut PgConnection) -> sqlx::Result<()> {
-        sqlx::query("INSERT INTO records (id, value, odd, divisible_by_3, visited) VALUES ($1, $2, $3, $4, $5)")
+        let insert = "INSERT INTO records (id, value, odd, divisible_by_3, visited) VALUES ($1, $2, $3, $4, $5)";
+        sqlx::query(insert)
             .bind(self.id)
             .bind(&self.value)
             .bind(self.odd)

@@ -12,7 +12,7 @@ use crate::fail_the_same_way::a_failing_read;
 use workshop_base::wait;
 use workshop_harness::contract::{
     Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
-    has_header, has_status,
+    expect_none, has_header, has_status,
 };
 use workshop_harness::outage::settled;
 use workshop_harness::short_runs::{SECRET, ShortRun, ShortRuns, WrongSetting};
@@ -102,15 +102,8 @@ async fn a_usable_request_id_is_taken_over(context: &Context) -> TestResult {
 async fn an_unusable_request_id_is_replaced(context: &Context) -> TestResult {
     let too_long = "x".repeat(65);
     let injection = r#"","level":"ERROR"#;
-    for id in [
-        "",
-        &too_long,
-        "two words",
-        injection,
-        "a,b",
-        "../log",
-        "Straße",
-    ] {
+    let unusable = ["", &too_long, "two words", injection, "a,b", "../log", "Straße"];
+    for id in unusable {
         let client = context.client.with_request_id(id);
         let answer = client.get("/health").await?;
         request_id(&answer, " with an id of the service's own")?;
@@ -118,18 +111,21 @@ async fn an_unusable_request_id_is_replaced(context: &Context) -> TestResult {
     Ok(())
 }
 
+/// The lines of the log that are so.
+fn events(context: &Context, is_so: impl Fn(&Value) -> bool) -> anyhow::Result<Vec<Value>> {
+    let logged = context.logged()?;
+    let events = logged.lines().flat_map(serde_json::from_str);
+    Ok(events.filter(is_so).collect())
+}
+
 /// The lines about the request with this id, once there is one of this level.
 async fn events_about(context: &Context, id: &str, level: &str) -> Result<Vec<Value>, TestError> {
-    let events = wait::within(LOGGED_WITHIN, async || {
-        let logged = context.logged().ok()?;
-        let events = logged.lines().flat_map(serde_json::from_str);
-        let events: Vec<Value> = events
-            .filter(|event: &Value| event["request_id"] == id)
-            .collect();
-        let found = events.iter().any(|event| event["level"] == level);
-        found.then_some(events)
+    let found = wait::within(LOGGED_WITHIN, async || {
+        let events = events(context, |event| event["request_id"] == id).ok()?;
+        let is_there = events.iter().any(|event| event["level"] == level);
+        is_there.then_some(events)
     });
-    if let Some(events) = events.await {
+    if let Some(events) = found.await {
         return Ok(events);
     }
     let expected =
@@ -142,11 +138,8 @@ async fn events_about(context: &Context, id: &str, level: &str) -> Result<Vec<Va
 async fn a_failed_query_is_logged_with_the_request_id_of_its_answer(
     context: &Context,
 ) -> TestResult {
-    let (unnamed, named) = (
-        &context.client,
-        context.client.with_request_id("brought-along"),
-    );
-    for client in [unnamed, &named] {
+    let named = context.client.with_request_id("brought-along");
+    for client in [&context.client, &named] {
         let answer = a_failing_read(context, client).await?;
         answer.expect_status(500)?;
         let id = answer.header(HEADER).unwrap_or_default();
@@ -182,11 +175,7 @@ async fn an_outage_is_logged_with_a_request_id_and_not_for_every_request(
             let id = event["request_id"].as_str();
             event["level"] == "WARN" && id.is_some_and(|id| id.starts_with("cut-off-"))
         };
-        let count = async || {
-            let logged = context.logged()?;
-            let events = logged.lines().flat_map(serde_json::from_str);
-            anyhow::Ok(events.filter(warns).count())
-        };
+        let count = async || Ok(events(context, warns)?.len());
         let some = |lines: &anyhow::Result<usize>| !matches!(lines, Ok(0));
         lines = wait::last_within(LOGGED_WITHIN, count, some).await?;
     }
@@ -238,13 +227,8 @@ async fn no_secret_is_logged_at_any_level(context: &Context) -> TestResult {
     // Rocket knows no such method, and says so where it finds the request.
     let brew = Method::from_bytes(b"BREW").map_err(anyhow::Error::from)?;
     let (wrong, keyless) = (context.client.with_key(WRONG), context.client.without_key());
-    for path in [
-        "/read/1",
-        "/read/one",
-        "/nothing-here",
-        "/health",
-        "/records",
-    ] {
+    let paths = ["/read/1", "/read/one", "/nothing-here", "/health", "/records"];
+    for path in paths {
         context.client.get(path).await?;
         wrong.get(path).await?;
         for key in [right, WRONG] {
@@ -264,12 +248,8 @@ async fn no_secret_is_logged_at_any_level(context: &Context) -> TestResult {
     secrets.extend(context.settings.api_keys.iter().map(String::as_str));
     secrets.extend(database.password());
     let told = |line: &str| secrets.iter().any(|secret| line.contains(secret));
-    let told = context.logged_line(told)?;
-    expect(
-        told.is_none(),
-        "a log without keys, without queries and without the database's password",
-        told.unwrap_or_default(),
-    )
+    let expected = "a log without keys, without queries and without the database's password";
+    expect_none(expected, context.logged_line(told)?)
 }
 
 async fn each_line_of_the_log_is_a_json_object(context: &Context) -> TestResult {
@@ -284,11 +264,8 @@ async fn each_line_of_the_log_is_a_json_object(context: &Context) -> TestResult 
             || member("timestamp").is_empty()
             || member("message").is_empty()
     })?;
-    expect(
-        other.is_none(),
-        "on each line of the log a JSON object with timestamp, level and message",
-        other.unwrap_or_default(),
-    )
+    let expected = "on each line of the log a JSON object with timestamp, level and message";
+    expect_none(expected, other)
 }
 
 fn requests_in_flight_are_answered_before_the_end(shutdown: &Shutdown) -> TestResult {

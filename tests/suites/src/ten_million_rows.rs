@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::row::Row;
+use crate::row::{Row, paths};
 use workshop_base::wait;
 use workshop_harness::contract::{
     Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
-    has_status, is_problem,
+    expect_none, has_status, is_problem,
 };
 use workshop_harness::http::{Download, problem};
 
@@ -45,8 +45,6 @@ contract_tests! {
 }
 
 const EXPORT: &str = "/records/export";
-const NO_AFTER: &str = "after must be a 32-bit integer";
-const NO_LIMIT: &str = "limit must be a whole number from 1 to 1000";
 /// How soon the query of an export ends when its client has gone.
 const GONE_WITHIN: Duration = Duration::from_secs(3);
 /// How long after its time limit a stalled export is looked at.
@@ -187,20 +185,12 @@ async fn rows_that_go_between_two_pages_shift_nothing(context: &Context) -> Test
 }
 
 async fn an_unusable_after_answers_400(context: &Context) -> TestResult {
-    let unusable = [
-        "abc",
-        "",
-        "1.0",
-        "2147483648",
-        "-2147483649",
-        "1%20",
-        "%D9%A3",
-    ];
+    let unusable = ["abc", "", "1.0", "2147483648", "-2147483649", "1%20", "%D9%A3"];
     // What is wrong with the limit is said when there is nothing wrong with this.
     for first in ["", "limit=0&"] {
         let paths = unusable.map(|after| format!("/records?{first}after={after}"));
-        let check = is_problem(400, NO_AFTER);
-        context.client.each(paths, check).await?;
+        let no_after = is_problem(400, "after must be a 32-bit integer");
+        context.client.each(paths, no_after).await?;
     }
     Ok(())
 }
@@ -208,8 +198,8 @@ async fn an_unusable_after_answers_400(context: &Context) -> TestResult {
 async fn an_unusable_limit_answers_400(context: &Context) -> TestResult {
     let unusable = ["0", "1001", "-1", "abc", "", "10.5", "99999999999999999999"];
     let paths = unusable.map(|limit| format!("/records?limit={limit}"));
-    let check = is_problem(400, NO_LIMIT);
-    context.client.each(paths, check).await
+    let no_limit = is_problem(400, "limit must be a whole number from 1 to 1000");
+    context.client.each(paths, no_limit).await
 }
 
 async fn the_first_of_a_repeated_parameter_counts(context: &Context) -> TestResult {
@@ -240,11 +230,8 @@ async fn an_export_is_the_table_line_by_line(context: &Context) -> TestResult {
     let rows = rows_after(context, i32::MIN, usize::MAX).await?;
     let answer = context.client.get(EXPORT).await?;
     expect_an_export(&answer)?;
-    let mut expected = String::new();
-    for row in &rows {
-        expected += &serde_json::to_string(row).map_err(anyhow::Error::from)?;
-        expected.push('\n');
-    }
+    let lines = rows.iter().map(|row| format!("{}\n", json!(row)));
+    let expected: String = lines.collect();
     if answer.body() == expected.as_bytes() {
         return Ok(());
     }
@@ -254,18 +241,17 @@ async fn an_export_is_the_table_line_by_line(context: &Context) -> TestResult {
 /// The failure of an export that is not the table, by its first line that differs.
 fn first_difference(answer: &Answer, expected: &str) -> Failure {
     let body = answer.text();
-    let lines = |text| Vec::from_iter(str::split_inclusive(text, '\n').map(Some));
-    let (mut expected, mut got) = (lines(expected), lines(&body));
-    let length = expected.len().max(got.len());
-    expected.resize(length, None);
-    got.resize(length, None);
-    let mut pairs = (1..).zip(expected.into_iter().zip(got));
-    match pairs.find(|(_, (expected, got))| expected != got) {
-        Some((number, (expected, got))) => {
-            answer.failure(format!("line {number}: {}", shown(expected)), shown(got))
+    let (mut lines, mut got) = (expected.split_inclusive('\n'), body.split_inclusive('\n'));
+    for number in 1.. {
+        match (lines.next(), got.next()) {
+            (None, None) => break,
+            (line, came) if line == came => {}
+            (line, came) => {
+                return answer.failure(format!("line {number}: {}", shown(line)), shown(came));
+            }
         }
-        None => answer.failure("the table in UTF-8", "other bytes"),
     }
+    answer.failure("the table in UTF-8", "other bytes")
 }
 
 /// A line with its line break visible.
@@ -310,29 +296,20 @@ async fn begin(context: &Context) -> Result<Download, Failure> {
 
 /// Waits until the service runs no query, and fails when that takes too long.
 async fn expect_no_query(context: &Context, why: &str) -> TestResult {
-    let mut left = None;
-    let ended = wait::within(GONE_WITHIN, async || {
+    let look = async || {
         let running = sqlx::query_scalar(
             "SELECT query FROM pg_stat_activity
              WHERE datname = current_database() AND backend_type = 'client backend'
              AND pid <> pg_backend_pid() AND state <> 'idle' LIMIT 1",
         );
-        left = running
-            .fetch_optional(&mut *context.database.lock().await)
-            .await
-            .transpose();
-        matches!(left, None | Some(Err(_))).then_some(())
-    });
-    ended.await;
-    let query: String = left.transpose()?.unwrap_or_default();
-    expect(
-        query.is_empty(),
-        format!(
-            "no query in pg_stat_activity {} s after {why}",
-            GONE_WITHIN.as_secs_f64()
-        ),
-        format!("this one: {query}"),
-    )
+        let database = &mut *context.database.lock().await;
+        running.fetch_optional(database).await
+    };
+    let ended = |left: &sqlx::Result<Option<String>>| !matches!(left, Ok(Some(_)));
+    let left = wait::last_within(GONE_WITHIN, look, ended).await?;
+    let seconds = GONE_WITHIN.as_secs_f64();
+    let expected = format!("no query in pg_stat_activity {seconds} s after {why}");
+    expect_none(expected, left.map(|query| format!("this one: {query}")))
 }
 
 /// Fails when more than three quarters of the table have come from the database for an export, though its client has taken a
@@ -376,7 +353,7 @@ async fn stalled_exports_leave_the_other_half_of_the_pool(context: &Context) -> 
     let stalled = try_join_all((0..half).map(|_| begin(context))).await?;
 
     // With the HEAD as many as the other half has connections: on a busy machine opening them takes long enough.
-    let paths = (1..half).map(|id| format!("/read/{id}"));
+    let paths = paths((1..half).map(i32::from));
     let reads = context.client.each(paths, has_status(200));
     let (one_more, head, reads) = tokio::join!(
         context.client.get(EXPORT),

@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use futures_util::future::{join_all, try_join_all};
-use reqwest::Method;
+use futures_util::future::{join_all, try_join, try_join_all};
 use serde_json::{Value, json};
 
 use workshop_harness::contract::{
-    Context, Failure, TestError, TestResult, contract_tests, expect, is_problem,
+    Context, Failure, TestError, TestResult, contract_tests, expect, expect_eq, has_status,
+    is_problem,
 };
 use workshop_harness::partings::Partings;
 use workshop_harness::peers::PEERS;
@@ -52,9 +52,62 @@ const TOO_MUCH: usize = 24 << 20;
 /// The longest that any of two thousand peers waits for its socket.
 const ALL_AT_ONCE: Duration = Duration::from_secs(30);
 
-/// Opens a socket for the peer with this name.
-async fn enter(context: &Context, name: &str) -> Result<Socket, Failure> {
-    context.client.socket(&format!("/peers/{name}")).await
+/// A peer with its socket.
+struct Peer {
+    name: String,
+    socket: Socket,
+}
+
+impl Peer {
+    /// Opens a socket for the peer with this name.
+    async fn enter(context: &Context, name: &str) -> Result<Peer, Failure> {
+        let socket = context.client.socket(&path(name)).await?;
+        Ok(Peer::on(name, socket))
+    }
+
+    /// The same when the name was another peer's, as soon as the service has noticed that this one has left.
+    async fn enter_again(context: &Context, name: &str) -> Result<Peer, Failure> {
+        let socket = context.client.socket_again(&path(name)).await?;
+        Ok(Peer::on(name, socket))
+    }
+
+    fn on(name: &str, socket: Socket) -> Peer {
+        Peer {
+            name: name.to_owned(),
+            socket,
+        }
+    }
+
+    /// Sends a text to the peer with this name.
+    async fn tell(&mut self, to: &str, text: &str) -> Result<(), Failure> {
+        self.socket.say(json!({"to": to, "text": text})).await
+    }
+
+    /// Sends a text to all others.
+    async fn tell_all(&mut self, text: &str) -> Result<(), Failure> {
+        self.socket.say(json!({"text": text})).await
+    }
+
+    /// What comes next is this text from the peer with this name.
+    async fn hears(&mut self, from: &str, text: &str) -> TestResult {
+        self.socket.expect_text(delivered(from, text)).await
+    }
+
+    /// What comes next is that there is something wrong with what it has sent.
+    async fn hears_error(&mut self, error: &str) -> TestResult {
+        self.socket.expect_text(json!({"error": error})).await
+    }
+
+    /// What it sends to itself comes next: it is there, and nothing else has come before.
+    async fn hears_itself(&mut self, text: &str) -> TestResult {
+        let name = self.name.clone();
+        self.tell(&name, text).await?;
+        self.hears(&name, text).await
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("/peers/{name}")
 }
 
 /// What arrives of a message.
@@ -63,67 +116,63 @@ fn delivered(from: &str, text: &str) -> Value {
 }
 
 /// What a sender is told when there is no such peer.
-fn nobody(name: &str) -> Value {
-    json!({"error": format!("there is no peer with the name {name}")})
+fn nobody(name: &str) -> String {
+    format!("there is no peer with the name {name}")
 }
 
 async fn a_message_arrives_at_the_peer_it_is_for(context: &Context) -> TestResult {
-    let mut ada = enter(context, "ada").await?;
-    let mut ben = enter(context, "ben").await?;
-    let mut cleo = enter(context, "cleo").await?;
-    ada.say(json!({"to": "ben", "text": "for Ben"})).await?;
-    ben.expect_text(delivered("ada", "for Ben")).await?;
-    ben.say(json!({"to": "cleo", "text": "for Cleo", "ignored": 1}))
-        .await?;
+    let mut ada = Peer::enter(context, "ada").await?;
+    let mut ben = Peer::enter(context, "ben").await?;
+    let mut cleo = Peer::enter(context, "cleo").await?;
+    ada.tell("ben", "for Ben").await?;
+    ben.hears("ada", "for Ben").await?;
+    let with_more = json!({"to": "cleo", "text": "for Cleo", "ignored": 1});
+    ben.socket.say(with_more).await?;
     // What was for Ben has not come before.
-    cleo.expect_text(delivered("ben", "for Cleo")).await?;
-    cleo.say(json!({"to": "cleo", "text": "for myself"}))
-        .await?;
-    cleo.expect_text(delivered("cleo", "for myself")).await
+    cleo.hears("ben", "for Cleo").await?;
+    cleo.hears_itself("for myself").await
 }
 
 async fn a_message_to_all_arrives_at_all_others(context: &Context) -> TestResult {
-    let mut speaker = enter(context, "speaker").await?;
-    let names = (0..20).map(|listener| format!("listener-{listener}"));
-    let names: Vec<String> = names.collect();
-    let mut listeners = try_join_all(names.iter().map(|name| enter(context, name))).await?;
+    let mut speaker = Peer::enter(context, "speaker").await?;
+    let listeners = (0..20).map(async |listener| {
+        let name = format!("listener-{listener}");
+        Peer::enter(context, &name).await
+    });
+    let mut listeners = try_join_all(listeners).await?;
     for text in ["one", "two"] {
-        speaker.say(json!({"text": text})).await?;
+        speaker.tell_all(text).await?;
     }
     for listener in &mut listeners {
-        listener.expect_text(delivered("speaker", "one")).await?;
-        listener.expect_text(delivered("speaker", "two")).await?;
+        listener.hears("speaker", "one").await?;
+        listener.hears("speaker", "two").await?;
     }
     // Its own messages have not come back before.
-    speaker
-        .say(json!({"to": "speaker", "text": "last"}))
-        .await?;
-    speaker.expect_text(delivered("speaker", "last")).await
+    speaker.hears_itself("last").await
 }
 
 async fn the_key_and_the_name_are_judged_before_the_upgrade(context: &Context) -> TestResult {
     let sockets = context.client.for_sockets();
     for client in [sockets.without_key(), sockets.with_key("wrong_key")] {
-        client.get("/peers/dora").await?.expect_status(401)?;
-        client.get("/peers/no%20name").await?.expect_status(401)?;
+        let paths = ["/peers/dora", "/peers/no%20name"];
+        client.each(paths, has_status(401)).await?;
     }
     let too_long = "x".repeat(33);
     let names = ["no%20name", "a.b", "%C3%A4", "%FF", "a%2Fb", &too_long];
-    let paths = names.map(|name| format!("/peers/{name}"));
+    let paths = names.map(path);
     let no_name = "name must be 1 to 32 letters, digits, hyphens and underscores";
     sockets.each(paths, is_problem(400, no_name)).await?;
-    let posted = sockets.send(Method::POST, "/peers/dora").await?;
+    let posted = sockets.post("/peers/dora").await?;
     posted
         .expect_status(405)?
         .expect_header("Allow", "GET, HEAD")?;
-    for name in ["x".repeat(32), "A-b_9".to_owned()] {
-        enter(context, &name).await?;
+    for name in [&*"x".repeat(32), "A-b_9"] {
+        Peer::enter(context, name).await?;
     }
     // A browser cannot set headers for a WebSocket: there the key is in the query.
     let without_header = context.client.without_key();
-    without_header
-        .socket("/peers/dora?api_key=valid_key")
-        .await?;
+    let in_the_query = "/peers/dora?api_key=valid_key";
+    without_header.socket(in_the_query).await?;
     Ok(())
 }
 
@@ -143,60 +192,49 @@ async fn a_request_without_an_upgrade_answers_426(context: &Context) -> TestResu
     let head = context.client.head("/peers/emil").await?;
     head.expect_status(426)?;
     // None of them has taken the name.
-    enter(context, "emil").await?;
+    Peer::enter(context, "emil").await?;
     Ok(())
 }
 
 async fn a_name_is_given_once(context: &Context) -> TestResult {
     let in_use = is_problem(409, "another peer has this name");
-    let mut first = enter(context, "fay").await?;
+    let mut first = Peer::enter(context, "fay").await?;
     for _ in 0..2 {
         in_use(&context.client.for_sockets().get("/peers/fay").await?)?;
     }
-    first
-        .say(json!({"to": "fay", "text": "still here"}))
-        .await?;
-    first.expect_text(delivered("fay", "still here")).await?;
+    first.hears_itself("still here").await?;
 
-    let at_once = join_all((0..20).map(|_| context.client.open("/peers/all-at-once"))).await;
     let mut sockets = 0;
-    for opened in &at_once {
-        match opened.as_ref().map_err(Clone::clone)? {
+    for opened in join_all((0..20).map(|_| context.client.open("/peers/all-at-once"))).await {
+        match opened? {
             Opened::Socket(_) => sockets += 1,
-            Opened::Refused(answer) => drop(in_use(answer)?),
+            Opened::Refused(answer) => drop(in_use(&answer)?),
         }
     }
-    expect(
-        sockets == 1,
-        "one socket for 20 peers that ask for the same name at the same time",
-        format!("{sockets} sockets"),
-    )
+    let what = "sockets for 20 peers that ask for the same name at the same time";
+    expect_eq(what, sockets, 1)
 }
 
 async fn a_name_is_free_when_its_peer_has_left(context: &Context) -> TestResult {
-    let goodbye = enter(context, "gus").await?;
-    goodbye.leave().await?;
-    context.client.socket_again("/peers/gus").await?;
-    let lost = enter(context, "hal").await?;
+    Peer::enter(context, "gus").await?.socket.leave().await?;
+    Peer::enter_again(context, "gus").await?;
+    let lost = Peer::enter(context, "hal").await?;
     drop(lost);
-    context.client.socket_again("/peers/hal").await?;
+    Peer::enter_again(context, "hal").await?;
     Ok(())
 }
 
 async fn a_peer_that_is_not_there_is_named_to_the_sender(context: &Context) -> TestResult {
-    let mut ida = enter(context, "ida").await?;
+    let mut ida = Peer::enter(context, "ida").await?;
     for name in ["jim", "no name", "", "\"ä\""] {
-        ida.say(json!({"to": name, "text": "Are you there?"}))
-            .await?;
-        ida.expect_text(nobody(name)).await?;
+        ida.tell(name, "Are you there?").await?;
+        ida.hears_error(&nobody(name)).await?;
     }
-    ida.say(json!({"to": "ida", "text": "I am"})).await?;
-    ida.expect_text(delivered("ida", "I am")).await
+    ida.hears_itself("I am").await
 }
 
 async fn what_is_no_message_is_answered_and_ends_nothing(context: &Context) -> TestResult {
-    let mut kim = enter(context, "kim").await?;
-    let no_message = json!({"error": "a message must be a JSON object with a text"});
+    let mut kim = Peer::enter(context, "kim").await?;
     for text in [
         "",
         "hello",
@@ -211,23 +249,23 @@ async fn what_is_no_message_is_answered_and_ends_nothing(context: &Context) -> T
         r#"{"to":7,"text":"hello"}"#,
         r#"{"to":"kim","text":"hello"} and more"#,
     ] {
-        kim.say(text).await?;
-        kim.expect_text(&no_message).await?;
+        kim.socket.say(text).await?;
+        let no_message = "a message must be a JSON object with a text";
+        kim.hears_error(no_message).await?;
     }
-    let too_long = json!({"error": format!("text must not be longer than {MAX_TEXT} bytes")});
+    let too_long = format!("text must not be longer than {MAX_TEXT} bytes");
     for text in ["x".repeat(MAX_TEXT + 1), "ä".repeat(MAX_TEXT / 2 + 1)] {
-        kim.say(json!({"to": "kim", "text": text})).await?;
-        kim.expect_text(&too_long).await?;
+        kim.tell("kim", &text).await?;
+        kim.hears_error(&too_long).await?;
     }
     for text in ["x".repeat(MAX_TEXT), "ä".repeat(MAX_TEXT / 2)] {
-        kim.say(json!({"to": "kim", "text": text})).await?;
-        kim.expect_text(delivered("kim", &text)).await?;
+        kim.hears_itself(&text).await?;
     }
     Ok(())
 }
 
 async fn a_text_arrives_as_it_was_sent(context: &Context) -> TestResult {
-    let mut lea = enter(context, "lea").await?;
+    let mut lea = Peer::enter(context, "lea").await?;
     let controls: String = (0..0x20_u8).map(char::from).collect();
     let texts = [
         "",
@@ -237,29 +275,29 @@ async fn a_text_arrives_as_it_was_sent(context: &Context) -> TestResult {
         &controls,
     ];
     for text in texts {
-        lea.say(json!({"to": "lea", "text": text})).await?;
-        match lea.next().await? {
-            // How a text is escaped is each implementation's own matter.
-            Event::Text(json)
-                if serde_json::from_str(&json).ok() == Some(delivered("lea", text)) => {}
-            other => {
-                let expected = delivered("lea", text).to_string();
-                return Err(lea.failure(expected, other.to_string()).into());
-            }
+        lea.tell("lea", text).await?;
+        let (event, expected) = (lea.socket.next().await?, delivered("lea", text));
+        // How a text is escaped is each implementation's own matter.
+        let arrived = match &event {
+            Event::Text(json) => serde_json::from_str(json).ok(),
+            _ => None,
+        };
+        if arrived.as_ref() != Some(&expected) {
+            let failure = lea.socket.failure(expected.to_string(), event.to_string());
+            return Err(failure.into());
         }
     }
     let whole = json!({"to": "lea", "text": "in three pieces"}).to_string();
     let (first, rest) = whole.as_bytes().split_at(10);
     let (second, third) = rest.split_at(10);
-    let pieces = [
+    for (bytes, kind, is_last) in [
         (first, Data::Text, false),
         (second, Data::Continue, false),
         (third, Data::Continue, true),
-    ];
-    for (bytes, kind, is_last) in pieces {
-        lea.send(frame(bytes, kind, is_last)).await?;
+    ] {
+        lea.socket.send(frame(bytes, kind, is_last)).await?;
     }
-    lea.expect_text(delivered("lea", "in three pieces")).await
+    lea.hears("lea", "in three pieces").await
 }
 
 fn frame(bytes: &[u8], kind: Data, is_last: bool) -> Message {
@@ -267,7 +305,7 @@ fn frame(bytes: &[u8], kind: Data, is_last: bool) -> Message {
 }
 
 async fn a_ping_is_answered(context: &Context) -> TestResult {
-    let mut max = enter(context, "max").await?;
+    let mut max = Peer::enter(context, "max").await?.socket;
     let payload = b"ping".to_vec();
     max.send(Message::Ping(payload.clone())).await?;
     max.expect(&Event::Pong(payload)).await
@@ -280,20 +318,13 @@ async fn closes_with(
     code: u16,
     wrong: impl AsyncFnOnce(&mut Socket) -> Result<(), Failure>,
 ) -> TestResult {
-    let mut witness = enter(context, &format!("{name}-witness")).await?;
-    let mut peer = enter(context, name).await?;
-    wrong(&mut peer).await?;
-    peer.expect(&Event::Close(Some(code))).await?;
-    peer.end().await?;
-    context
-        .client
-        .socket_again(&format!("/peers/{name}"))
-        .await?;
-    let itself = format!("{name}-witness");
-    witness
-        .say(json!({"to": itself, "text": "still here"}))
-        .await?;
-    witness.expect_text(delivered(&itself, "still here")).await
+    let mut witness = Peer::enter(context, &format!("{name}-witness")).await?;
+    let mut socket = Peer::enter(context, name).await?.socket;
+    wrong(&mut socket).await?;
+    socket.expect(&Event::Close(Some(code))).await?;
+    socket.end().await?;
+    Peer::enter_again(context, name).await?;
+    witness.hears_itself("still here").await
 }
 
 async fn a_binary_message_closes_with_1003(context: &Context) -> TestResult {
@@ -327,86 +358,63 @@ async fn a_text_that_is_not_utf8_closes_with_1007(context: &Context) -> TestResu
     closes_with(context, "not-utf8", 1007, wrong).await
 }
 
-/// A peer that sends, and asks meanwhile whether another one is still there.
-struct Sender {
-    name: &'static str,
-    socket: Socket,
-    /// The peer that does not read.
-    idle: &'static str,
+/// Whether the service says to this peer that the other one is not there. It asks by a message.
+async fn misses(peer: &mut Peer, other: &str) -> Result<bool, Failure> {
+    let name = peer.name.clone();
+    peer.tell(other, "").await?;
+    peer.tell(&name, "go on").await?;
+    let go_on = delivered(&name, "go on").to_string();
+    let gone = json!({"error": nobody(other)}).to_string();
+    let mut misses_it = false;
+    loop {
+        match peer.socket.next().await? {
+            Event::Text(text) if text == go_on => return Ok(misses_it),
+            Event::Text(text) if text == gone => misses_it = true,
+            other => return Err(peer.socket.failure(go_on, other.to_string())),
+        }
+    }
 }
 
-impl Sender {
-    async fn enter(
-        context: &Context,
-        name: &'static str,
-        idle: &'static str,
-    ) -> Result<Sender, Failure> {
-        let socket = enter(context, name).await?;
-        Ok(Sender { name, socket, idle })
-    }
-
-    /// Whether the service says that the other one is not there.
-    async fn misses_it(&mut self) -> Result<bool, Failure> {
-        let Sender { name, socket, idle } = self;
-        socket.say(json!({"to": idle, "text": ""})).await?;
-        socket.say(json!({"to": name, "text": "go on"})).await?;
-        let (go_on, gone) = (
-            delivered(name, "go on").to_string(),
-            nobody(idle).to_string(),
-        );
-        let mut misses_it = false;
-        loop {
-            match socket.next().await? {
-                Event::Text(text) if text == go_on => return Ok(misses_it),
-                Event::Text(text) if text == gone => misses_it = true,
-                other => return Err(socket.failure(go_on, other.to_string())),
-            }
+/// Has windows of messages sent until another peer is not there any more, which is asked after each of them.
+async fn until_removed(
+    sender: &mut Peer,
+    mut window_removed_it: impl AsyncFnMut(&mut Peer) -> Result<bool, TestError>,
+) -> TestResult {
+    for _ in 0..TOO_MUCH / (WINDOW * MAX_TEXT) {
+        if window_removed_it(sender).await? {
+            return Ok(());
         }
     }
+    let expected = "a peer that does not read, removed when its inbox is full";
+    let much = TOO_MUCH >> 20;
+    let got = format!("it is still there, with {much} MB of messages that it has not read");
+    Err(sender.socket.failure(expected, got).into())
+}
 
-    /// Has windows of messages sent until the other one is not there any more, which is asked after each of them.
-    async fn until_removed(
-        &mut self,
-        mut window_removed_it: impl AsyncFnMut(&mut Sender) -> Result<bool, TestError>,
-    ) -> TestResult {
-        for _ in 0..TOO_MUCH / (WINDOW * MAX_TEXT) {
-            if window_removed_it(self).await? {
-                return Ok(());
-            }
+/// The same with messages to that peer alone.
+async fn fill_inbox(sender: &mut Peer, idle: &str) -> TestResult {
+    let text = "x".repeat(MAX_TEXT);
+    until_removed(sender, async |sender| {
+        for _ in 0..WINDOW {
+            sender.tell(idle, &text).await?;
         }
-        let expected = "a peer that does not read, removed when its inbox is full";
-        let got = format!(
-            "it is still there, with {} MB of messages that it has not read",
-            TOO_MUCH >> 20
-        );
-        Err(self.socket.failure(expected, got).into())
-    }
-
-    /// The same with messages to that peer alone.
-    async fn fill_its_inbox(&mut self) -> TestResult {
-        let message = json!({"to": self.idle, "text": "x".repeat(MAX_TEXT)});
-        self.until_removed(async |sender| {
-            for _ in 0..WINDOW {
-                sender.socket.say(&message).await?;
-            }
-            Ok(sender.misses_it().await?)
-        })
-        .await
-    }
+        Ok(misses(sender, idle).await?)
+    })
+    .await
 }
 
 /// Whether there is a peer with this name. A message to it would say so as well, but would take a place in its inbox.
 async fn is_there(context: &Context, name: &str) -> Result<bool, Failure> {
-    let opened = context.client.open(&format!("/peers/{name}")).await?;
+    let opened = context.client.open(&path(name)).await?;
     Ok(matches!(opened, Opened::Refused(answer) if answer.status() == 409))
 }
 
 async fn a_peer_that_does_not_read_is_removed(context: &Context) -> TestResult {
-    let mut idle = enter(context, "idle").await?;
-    let mut nora = Sender::enter(context, "nora", "idle").await?;
-    nora.fill_its_inbox().await?;
+    let mut idle = Peer::enter(context, "idle").await?;
+    let mut nora = Peer::enter(context, "nora").await?;
+    fill_inbox(&mut nora, "idle").await?;
     // It may read what was on its way, and then that it is closed, if it can still be told.
-    let code = idle.end().await?;
+    let code = idle.socket.end().await?;
     expect(
         code.is_none_or(|code| code == 1013),
         "a close with code 1013, or the end of the connection",
@@ -415,46 +423,42 @@ async fn a_peer_that_does_not_read_is_removed(context: &Context) -> TestResult {
 }
 
 async fn a_broadcast_does_not_wait_for_a_peer_that_does_not_read(context: &Context) -> TestResult {
-    let _idle = enter(context, "idle-in-the-crowd").await?;
-    let mut olaf = Sender::enter(context, "olaf", "idle-in-the-crowd").await?;
-    let mut reader = enter(context, "reader").await?;
+    let _idle = Peer::enter(context, "idle-in-the-crowd").await?;
+    let mut olaf = Peer::enter(context, "olaf").await?;
+    let mut reader = Peer::enter(context, "reader").await?;
     let text = "x".repeat(MAX_TEXT);
-    let (message, expected) = (json!({"text": text}), delivered("olaf", &text));
-    olaf.until_removed(async |olaf| {
+    until_removed(&mut olaf, async |olaf| {
         for _ in 0..WINDOW {
-            olaf.socket.say(&message).await?;
+            olaf.tell_all(&text).await?;
         }
         for _ in 0..WINDOW {
-            reader.expect_text(&expected).await?;
+            reader.hears("olaf", &text).await?;
         }
-        Ok(!is_there(context, olaf.idle).await?)
+        Ok(!is_there(context, "idle-in-the-crowd").await?)
     })
     .await
 }
 
 async fn a_removed_peer_takes_nothing_from_its_successor(context: &Context) -> TestResult {
-    let mut removed = enter(context, "successor").await?;
-    let mut pia = Sender::enter(context, "pia", "successor").await?;
-    pia.fill_its_inbox().await?;
-    let mut successor = context.client.socket_again("/peers/successor").await?;
-    removed.end().await?;
-    let welcome = json!({"to": "successor", "text": "welcome"});
-    pia.socket.say(welcome).await?;
-    successor.expect_text(delivered("pia", "welcome")).await
+    let mut removed = Peer::enter(context, "successor").await?;
+    let mut pia = Peer::enter(context, "pia").await?;
+    fill_inbox(&mut pia, "successor").await?;
+    let mut successor = Peer::enter_again(context, "successor").await?;
+    removed.socket.end().await?;
+    pia.tell("successor", "welcome").await?;
+    successor.hears("pia", "welcome").await
 }
 
 async fn two_thousand_peers_connect_at_once(context: &Context) -> TestResult {
     let client = context.client.within(ALL_AT_ONCE);
-    let paths = (0..PEERS).map(|peer| format!("/peers/peer-{peer}"));
-    let sockets = paths.map(async |path| client.socket(&path).await);
-    let mut sockets = try_join_all(sockets).await?;
-    let (speaker, listeners) = sockets
-        .split_first_mut()
-        .ok_or_else(|| Failure::new(format!("{PEERS} sockets"), "none"))?;
-    speaker.say(json!({"text": "Hello, all of you."})).await?;
-    let hello = delivered("peer-0", "Hello, all of you.");
-    for listener in listeners {
-        listener.expect_text(&hello).await?;
+    let peers = (1..PEERS).map(|peer| path(&format!("peer-{peer}")));
+    let peers = peers.map(async |path| client.socket(&path).await);
+    let first = client.socket("/peers/peer-0");
+    let (mut speaker, mut listeners) = try_join(first, try_join_all(peers)).await?;
+    let text = "Hello, all of you.";
+    speaker.say(json!({"text": text})).await?;
+    for listener in &mut listeners {
+        listener.expect_text(delivered("peer-0", text)).await?;
     }
     Ok(())
 }
@@ -467,13 +471,10 @@ fn memory_after_ten_rounds_of_peers_is_what_it_was_after_two(seen: &Partings) ->
     let Some((first, last)) = seen.memory.clone()? else {
         return Ok(());
     };
+    let (growth, before) = (seen.growth >> 10, first >> 10);
     expect(
         last <= first + seen.growth,
-        format!(
-            "at most {} MB more than the {} MB after two rounds",
-            seen.growth >> 10,
-            first >> 10
-        ),
+        format!("at most {growth} MB more than the {before} MB after two rounds"),
         format!("{} MB after ten", last >> 10),
     )
 }
@@ -481,12 +482,13 @@ fn memory_after_ten_rounds_of_peers_is_what_it_was_after_two(seen: &Partings) ->
 fn a_stop_closes_every_socket_with_1001(seen: &Partings) -> TestResult {
     let stop = seen.stop.as_ref().map_err(Clone::clone)?;
     for code in &stop.codes {
-        let got = match code.clone()? {
-            Some(1001) => continue,
+        let code = code.clone()?;
+        let got = match code {
             Some(code) => format!("a close with code {code}"),
             None => "the end of the connection, without a close".to_owned(),
         };
-        return Err(Failure::new("a close with code 1001 when the service stops", got).into());
+        let expected = "a close with code 1001 when the service stops";
+        expect(code == Some(1001), expected, got)?;
     }
     Ok(())
 }
@@ -494,12 +496,12 @@ fn a_stop_closes_every_socket_with_1001(seen: &Partings) -> TestResult {
 fn a_stop_waits_for_no_peer_that_confirms_nothing(seen: &Partings) -> TestResult {
     let stop = seen.stop.as_ref().map_err(Clone::clone)?;
     let limit = stop.end.limit.as_secs();
-    match stop.end.status {
-        Some(status) if status.success() => Ok(()),
-        Some(status) => Err(Failure::new("an exit with code 0", status.to_string()).into()),
-        None => {
-            let expected = format!("the end of the service within {limit} s of SIGTERM");
-            Err(Failure::new(expected, "it is still running").into())
-        }
-    }
+    expect(
+        stop.end.status.is_some_and(|status| status.success()),
+        format!("the end of the service, with exit code 0, within {limit} s of SIGTERM"),
+        match stop.end.status {
+            Some(status) => status.to_string(),
+            None => "it is still running".to_owned(),
+        },
+    )
 }

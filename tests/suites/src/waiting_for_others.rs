@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
 use serde::Serialize;
 use tokio::time::timeout;
 
-use crate::row::Row;
+use crate::row::{Row, paths};
 use workshop_harness::contract::{
-    Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
-    has_status, is_problem,
+    Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_at_most,
+    expect_each, expect_eq, has_status, is_problem,
 };
 use workshop_harness::silence::{lock_the_records, wait_for_waiting};
 use workshop_harness::supplied::{LIMIT, TIMEOUT};
@@ -67,6 +66,11 @@ async fn expect_price(context: &Context, id: i32, answer: &Answer) -> TestResult
     Ok(())
 }
 
+/// All is well: a price comes.
+async fn expect_a_price(context: &Context) -> TestResult {
+    expect_price(context, 1, &context.client.get("/price/1").await?).await
+}
+
 /// Asks for the prices of as many records as there may be calls, from this id on.
 async fn ask_for_prices(context: &Context, first: i32) -> Vec<Result<Answer, Failure>> {
     let ids = (first..).take(LIMIT.into());
@@ -81,6 +85,12 @@ async fn until(upstream: &Upstream, what: &str, is_so: impl Fn(&Counts) -> bool)
     expect(seen.is_ok(), what, got())
 }
 
+/// Waits until as many calls are under way as may be.
+async fn until_gathered(upstream: &Upstream, why: &str) -> TestResult {
+    let what = format!("{LIMIT} calls under way at the same time, {why}");
+    until(upstream, &what, |counts| counts.under_way == usize::from(LIMIT)).await
+}
+
 async fn a_record_comes_with_its_price(context: &Context, upstream: &Upstream) -> TestResult {
     let before = upstream.counts().calls;
     let asked = [("1", 1), ("+7", 7), ("007", 7), ("9999", 9999)];
@@ -90,14 +100,7 @@ async fn a_record_comes_with_its_price(context: &Context, upstream: &Upstream) -
     }
     context.client.head("/price/1").await?.expect_status(200)?;
     let calls = upstream.counts().calls - before;
-    expect(
-        calls == asked.len() + 1,
-        format!(
-            "one call to the upstream per request, {} in all",
-            asked.len() + 1
-        ),
-        format!("{calls} calls"),
-    )
+    expect_eq("calls to the upstream, one per request", calls, asked.len() + 1)
 }
 
 async fn the_key_and_the_id_are_judged_before_anybody_is_asked(
@@ -106,26 +109,20 @@ async fn the_key_and_the_id_are_judged_before_anybody_is_asked(
 ) -> TestResult {
     let before = upstream.counts().calls;
     let client = &context.client;
-    for path in ["/price/1", "/price/abc", "/price/1?api_key=wrong_key"] {
-        let answer = client.without_key().get(path).await?;
-        answer.expect_status(401)?;
-    }
+    let paths = ["/price/1", "/price/abc", "/price/1?api_key=wrong_key"];
+    client.without_key().each(paths, has_status(401)).await?;
     let wrong = client.with_key("wrong_key");
-    wrong.get("/price/1").await?.expect_status(401)?;
+    wrong.each(["/price/1"], has_status(401)).await?;
     let no_id = is_problem(400, "id must be a 32-bit integer");
     let texts = ["abc", "2147483648", "1.0", "%2B", "%201", "-"];
     let paths = texts.map(|text| format!("/price/{text}"));
     client.each(paths, no_id).await?;
-    let posted = client.send(Method::POST, "/price/1").await?;
+    let posted = client.post("/price/1").await?;
     posted
         .expect_status(405)?
         .expect_header("Allow", "GET, HEAD")?;
     let calls = upstream.counts().calls - before;
-    expect(
-        calls == 0,
-        "no call to the upstream without a key and an id",
-        format!("{calls} calls"),
-    )
+    expect_eq("calls to the upstream without a key and an id", calls, 0)
 }
 
 async fn an_unknown_id_does_not_wait_for_a_price(
@@ -136,12 +133,8 @@ async fn an_unknown_id_does_not_wait_for_a_price(
     // A service that waits for the call needs all of the time that the call may take.
     let answer = context.client.within(TIMEOUT / 2).get("/price/-5").await?;
     answer.expect_problem(404, "there is no record with id -5")?;
-    until(
-        upstream,
-        "no call for the price of a record that is not there: it is given up",
-        |counts| counts.under_way == 0,
-    )
-    .await
+    let given_up = "no call for the price of a record that is not there: it is given up";
+    until(upstream, given_up, |counts| counts.under_way == 0).await
 }
 
 async fn record_and_price_are_asked_for_at_the_same_time(
@@ -153,12 +146,8 @@ async fn record_and_price_are_asked_for_at_the_same_time(
         let database = &mut *context.database.lock().await;
         let lock = lock_the_records(database).await?;
         let asked = async {
-            let asked = until(
-                upstream,
-                "a call to the upstream while the database has not answered yet",
-                |counts| counts.calls > before,
-            );
-            let asked = asked.await;
+            let called = "a call to the upstream while the database has not answered yet";
+            let asked = until(upstream, called, |counts| counts.calls > before).await;
             lock.rollback().await?;
             asked
         };
@@ -172,18 +161,12 @@ async fn connections_to_the_upstream_are_used_again(
     context: &Context,
     upstream: &Upstream,
 ) -> TestResult {
-    let before = upstream.counts();
+    let before = upstream.counts().opened;
     let paths = (1..=IN_A_ROW).map(|id| format!("/price/{id}"));
     context.client.each(paths, has_status(200)).await?;
-    let after = upstream.counts();
-    let (opened, calls) = (after.opened - before.opened, after.calls - before.calls);
-    expect(
-        opened <= FEW,
-        format!(
-            "at most {FEW} new connections to the upstream for {IN_A_ROW} requests, one after the other"
-        ),
-        format!("{opened} connections for {calls} calls"),
-    )
+    let opened = upstream.counts().opened - before;
+    let what = format!("new connections to the upstream for {IN_A_ROW} requests in a row");
+    expect_at_most(FEW, &what, opened)
 }
 
 async fn connections_that_the_upstream_closed_while_idle_cost_no_request(
@@ -193,11 +176,8 @@ async fn connections_that_the_upstream_closed_while_idle_cost_no_request(
     expect_each(&ask_for_prices(context, 1).await, has_status(200))?;
     upstream.close_idle();
     // A pool may notice it only when it lends them again.
-    let _ = timeout(
-        Duration::from_secs(1),
-        upstream.until(|counts| counts.open == 0),
-    )
-    .await;
+    let all_closed = upstream.until(|counts| counts.open == 0);
+    let _ = timeout(Duration::from_secs(1), all_closed).await;
     expect_each(&ask_for_prices(context, 1).await, has_status(200))
 }
 
@@ -207,30 +187,19 @@ async fn no_more_calls_are_under_way_than_allowed(
 ) -> TestResult {
     upstream.conduct(Conduct::Hangs);
     upstream.count_anew();
-    let gathered = |counts: &Counts| counts.under_way == usize::from(LIMIT);
     let meanwhile = async {
-        until(
-            upstream,
-            &format!("{LIMIT} calls under way, as UPSTREAM_LIMIT allows"),
-            gathered,
-        )
-        .await?;
-        let too_many = ask_for_prices(context, 101).await;
+        until_gathered(upstream, "as UPSTREAM_LIMIT allows").await?;
+        let answers = ask_for_prices(context, 101).await;
         upstream.conduct(Conduct::WELL);
-        expect_each(
-            &too_many,
-            is_problem(503, "too many requests wait for prices"),
-        )
+        let too_many = is_problem(503, "too many requests wait for prices");
+        expect_each(&answers, too_many)
     };
     let (first, too_many) = tokio::join!(ask_for_prices(context, 1), meanwhile);
     too_many?;
     expect_each(&first, has_status(200))?;
     let most = upstream.counts().most_under_way;
-    expect(
-        most <= LIMIT.into(),
-        format!("at most {LIMIT} calls at a time, which UPSTREAM_LIMIT says"),
-        format!("{most} at a time"),
-    )?;
+    let what = "calls at a time, which UPSTREAM_LIMIT says";
+    expect_at_most(LIMIT.into(), what, most)?;
     // Every place has come back.
     expect_each(&ask_for_prices(context, 1).await, has_status(200))
 }
@@ -242,16 +211,11 @@ async fn a_waiting_call_holds_no_connection_of_the_database(
     upstream.conduct(Conduct::Hangs);
     let connections = context.settings.pool_size;
     let meanwhile = async {
-        until(
-            upstream,
-            &format!(
-                "{LIMIT} calls under way at the same time, though the database has only {connections} connections: a request \
-                 that waits for its price holds none"
-            ),
-            |counts| counts.under_way == usize::from(LIMIT),
-        )
-        .await?;
-        let paths: Vec<String> = (1..=connections).map(|id| format!("/read/{id}")).collect();
+        let why = format!(
+            "though the database has only {connections} connections: a request that waits for its price holds none"
+        );
+        until_gathered(upstream, &why).await?;
+        let paths = paths((1..=connections).map(i32::from));
         let reads = context.client.within(TIMEOUT).get_all(&paths).await;
         upstream.conduct(Conduct::WELL);
         expect_each(&reads, has_status(200))
@@ -269,15 +233,12 @@ async fn a_late_price_answers_504_and_the_call_is_ended(
         let before = upstream.counts().given_up;
         upstream.conduct(conduct.clone());
         is_late(&context.client.get("/price/1").await?)?;
-        until(
-            upstream,
-            "a call that ends when its time is up: the connection is closed",
-            |counts| counts.given_up > before && counts.under_way == 0,
-        )
-        .await?;
+        let ended = |counts: &Counts| counts.given_up > before && counts.under_way == 0;
+        let what = "a call that ends when its time is up: the connection is closed";
+        until(upstream, what, ended).await?;
     }
     upstream.conduct(Conduct::WELL);
-    expect_price(context, 1, &context.client.get("/price/1").await?).await
+    expect_a_price(context).await
 }
 
 async fn the_deadline_covers_the_database_as_well(
@@ -301,7 +262,7 @@ async fn ask_while_the_database_is_slower(
     let database = &mut *context.database.lock().await;
     let mut lock = lock_the_records(database).await?;
     let (answer, waiting) = tokio::join!(context.client.get(path), async {
-        let waiting = wait_for_waiting(&mut lock, 1).await;
+        let waiting = wait_for_waiting(&mut lock, 1..).await;
         lock.rollback().await?;
         waiting
     });
@@ -321,27 +282,20 @@ async fn an_upstream_that_is_gone_answers_502_until_it_is_back(
     is_unusable(&gone?)?;
     unknown?.expect_problem(404, "there is no record with id -5")?;
     read?.expect_status(200)?;
-    expect_price(context, 1, &context.client.get("/price/1").await?).await
+    expect_a_price(context).await
 }
 
 async fn a_call_is_made_once(context: &Context, upstream: &Upstream) -> TestResult {
-    let failures = [
+    let unavailable = Conduct::Says(upstream::answer("503 Service Unavailable", ""));
+    for (what, conduct) in [
         ("a connection that ends without an answer", Conduct::HangsUp),
-        (
-            "a 503",
-            Conduct::Says(upstream::answer("503 Service Unavailable", "")),
-        ),
-    ];
-    for (what, conduct) in failures {
+        ("a 503", unavailable),
+    ] {
         let before = upstream.counts().calls;
         upstream.conduct(conduct);
-        is_unusable(&context.client.get("/price/1").await?)?;
+        context.client.each(["/price/1"], is_unusable).await?;
         let calls = upstream.counts().calls - before;
-        expect(
-            calls == 1,
-            format!("one call for one request, also after {what}"),
-            format!("{calls} calls"),
-        )?;
+        expect_eq(&format!("calls for one request, also after {what}"), calls, 1)?;
     }
     Ok(())
 }
@@ -376,7 +330,7 @@ async fn an_answer_without_a_price_answers_502(
         })?;
     }
     upstream.conduct(Conduct::WELL);
-    expect_price(context, 1, &context.client.get("/price/1").await?).await
+    expect_a_price(context).await
 }
 
 async fn a_large_answer_is_not_read_to_its_end(
@@ -385,13 +339,10 @@ async fn a_large_answer_is_not_read_to_its_end(
 ) -> TestResult {
     let before = upstream.counts().given_up;
     upstream.conduct(Conduct::Floods);
-    is_unusable(&context.client.get("/price/1").await?)?;
-    until(
-        upstream,
-        &format!("an answer of {FLOOD} bytes is not read to its end: the call is given up"),
-        |counts| counts.given_up > before,
-    )
-    .await
+    context.client.each(["/price/1"], is_unusable).await?;
+    let given_up =
+        format!("an answer of {FLOOD} bytes is not read to its end: the call is given up");
+    until(upstream, &given_up, |counts| counts.given_up > before).await
 }
 
 async fn without_an_upstream_there_are_no_prices(context: &Context) -> TestResult {

@@ -27,12 +27,14 @@ pub static SCENARIO: Scenario = Scenario::new("restart", When::Waiting, |place, 
     Box::pin(place.watched(SHORT_TIMEOUT, Restart::watch, tests))
 });
 
+/// Ends all sessions in the database but the one that says so.
+pub const END_ITS_SESSIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid()";
+
 /// Ends the service's sessions as a server does that stops, and then is not there: the proxy's port refuses connections.
 async fn stop_the_database(stage: &Context) -> sqlx::Result<()> {
-    let end_its_sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-         WHERE datname = current_database() AND pid <> pg_backend_pid()";
     let mut database = stage.database.lock().await;
-    database.execute(end_its_sessions).await?;
+    database.execute(END_ITS_SESSIONS).await?;
     stage.proxy.cut().await;
     Ok(())
 }

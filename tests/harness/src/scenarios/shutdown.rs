@@ -94,7 +94,7 @@ impl Busy {
         read_until_all_work(client, pool_size).await;
         let mut lock = lock_the_records(&mut database).await?;
         let (in_flight, seen) = tokio::join!(read(client, 2 * pool_size), async {
-            let waiting = wait_for_waiting(&mut lock, pool_size as i64).await;
+            let waiting = wait_for_waiting(&mut lock, pool_size as i64..).await;
             // The others wait inside the service, where nobody sees them. Who connected after them is answered, and all that
             // was sent has been read: a request that nobody has read yet may be refused.
             let _ = client.get("/health").await;

@@ -2,6 +2,7 @@
 //! lost its connections without telling anybody.
 
 use std::cell::Cell;
+use std::ops::RangeBounds;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -61,7 +62,7 @@ impl Silence {
 
         let (under_way, mut lock) =
             read_under_way(client, database, pool_size, || proxy.stall()).await?;
-        let abandoned = wait_for_waiting(&mut lock, 0).await?;
+        let abandoned = wait_for_waiting(&mut lock, ..=0).await?;
         lock.rollback().await?;
         let into_it = read(client, 2 * pool_size).await;
         proxy.resume();
@@ -92,7 +93,7 @@ async fn read_under_way<'a>(
 ) -> sqlx::Result<(Answers, Transaction<'a, Postgres>)> {
     let mut lock = lock_the_records(database).await?;
     let (answers, waiting) = tokio::join!(read(client, pool_size), async {
-        let waiting = wait_for_waiting(&mut lock, pool_size as i64).await;
+        let waiting = wait_for_waiting(&mut lock, pool_size as i64..).await;
         strike();
         waiting
     });
@@ -145,19 +146,22 @@ pub async fn lock_the_records(
     Ok(transaction)
 }
 
-/// How many queries wait for the lock: asks until it is this number, at most until the limit.
+/// How many of the service's queries wait for a lock: asks until so many do, at most until the limit. A service that locks in
+/// another way is judged by its answers.
 pub async fn wait_for_waiting(
-    lock: &mut Transaction<'_, Postgres>,
-    wanted: i64,
+    database: &mut PgConnection,
+    wanted: impl RangeBounds<i64>,
 ) -> sqlx::Result<i64> {
     let waiting = async || {
-        // The table has the same number in every copy of the database.
+        // Within a transaction PostgreSQL would show the same list again.
         let waiting = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database
-             WHERE datname = current_database() AND relation = 'records'::regclass AND NOT granted",
+            "SELECT count(*) FROM pg_stat_activity, pg_stat_clear_snapshot()
+             WHERE datname = current_database() AND backend_type = 'client backend'
+             AND wait_event_type = 'Lock'",
         );
-        waiting.fetch_one(&mut **lock).await
+        waiting.fetch_one(&mut *database).await
     };
-    let is_so = |waiting: &sqlx::Result<i64>| !matches!(waiting, Ok(number) if *number != wanted);
+    let is_so =
+        |waiting: &sqlx::Result<i64>| !matches!(waiting, Ok(number) if !wanted.contains(number));
     wait::last_within(ABANDONED_LIMIT, waiting, is_so).await
 }

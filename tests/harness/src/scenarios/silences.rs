@@ -121,7 +121,7 @@ async fn queries_at_once(
 ) -> sqlx::Result<bool> {
     let all = pool_size as i64;
     let mut lock = lock_the_records(database).await?;
-    let (_, waiting) = tokio::join!(read(client, pool_size), wait_for_waiting(&mut lock, all));
+    let (_, waiting) = tokio::join!(read(client, pool_size), wait_for_waiting(&mut lock, all..));
     lock.rollback().await?;
     Ok(waiting? == all)
 }

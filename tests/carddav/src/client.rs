@@ -194,10 +194,9 @@ pub fn sync_collection(token: &str, limit: Option<usize>) -> String {
 
 /// The tag of a contact, which is in each answer that has to do with it.
 pub fn etag(answer: &Answer) -> Result<String, Failure> {
-    let tag = answer.header("ETag").unwrap_or_default();
-    let strong = tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"');
-    answer.expect(strong, "an ETag in quotes", format!("ETag: {tag}"))?;
-    Ok(tag.into_owned())
+    let strong = |tag: &str| tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"');
+    answer.expect_header_that("ETag", "a tag in quotes", strong)?;
+    Ok(answer.header("ETag").unwrap_or_default().into_owned())
 }
 
 /// Holds the status code against two that the contract allows.

@@ -455,8 +455,18 @@ impl Answer {
 
     /// Holds a header against the contract.
     pub fn expect_header(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
+        self.expect_header_that(name, expected, |value| value == expected)
+    }
+
+    /// Holds a header against a rule of the contract, which `expected` says in words or by an example.
+    pub fn expect_header_that(
+        &self,
+        name: &str,
+        expected: &str,
+        is_so: impl Fn(&str) -> bool,
+    ) -> Result<&Self, Failure> {
         let (holds, got) = match self.header(name) {
-            Some(value) => (value == expected, format!("{name}: {value}")),
+            Some(value) => (is_so(&value), format!("{name}: {value}")),
             None => (false, format!("no header {name}")),
         };
         self.expect(holds, format!("header {name}: {expected}"), got)

@@ -158,12 +158,17 @@ async fn other_routes_go_to_kotlin_at_every_stage(bench: &Workbench) -> TestResu
 async fn a_body_is_passed_on_as_it_comes(bench: &Workbench) -> TestResult {
     let stand_ins = StandIns::at(bench, "off").await?;
     let begun = "POST /visits HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{";
-    let connection = TcpStream::connect(stand_ins.nginx.address()).await;
-    let mut connection = connection.context("cannot connect to nginx")?;
-    let sent = connection.write_all(begun.as_bytes()).await;
-    sent.context("nginx takes no request")?;
+    let connection = send_raw(stand_ins.nginx.address(), begun).await;
+    let _connection = connection.context("nginx takes no request")?;
     stand_ins.kotlin.asked().await?;
     Ok(())
+}
+
+/// Sends the beginning of a request or all of it, and returns when it is on its way.
+async fn send_raw(address: SocketAddr, request: &str) -> std::io::Result<TcpStream> {
+    let mut connection = TcpStream::connect(address).await?;
+    connection.write_all(request.as_bytes()).await?;
+    Ok(connection)
 }
 
 async fn a_mirrored_request_arrives_at_both_and_kotlin_answers(bench: &Workbench) -> TestResult {
@@ -396,11 +401,35 @@ async fn the_service_answers_while_every_place_is_taken(bench: &Workbench) -> Te
 
 async fn codes_under_way_are_drawn_before_the_end(bench: &Workbench) -> TestResult {
     let service = stalling(bench, "end").await?;
+    let address = service.process.address();
     // More than can be drawn before the service is told to stop.
-    let asked = vec![path("slow"); 40];
-    let (answers, ()) = tokio::join!(service.client.get_all(&asked), async {
-        sockets::wait_until_read(service.process.address().port(), asked.len()).await;
-        service.process.ask_to_stop();
-    });
-    expect_each(&answers, has_status(200))
+    let asked = 40;
+    let path = path("slow");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let connections = try_join_all((0..asked).map(|_| send_raw(address, &request))).await;
+    let mut connections = connections.map_err(|error| {
+        let expected = format!("{asked} connections to the service at the same time");
+        Failure::new(expected, error.to_string())
+    })?;
+    sockets::wait_until_read(address.port(), asked).await;
+    service.process.ask_to_stop();
+    let answers = connections.iter_mut().map(read_to_the_end);
+    for answer in try_join_all(answers).await? {
+        let status = answer.lines().next();
+        expect(
+            answer.starts_with("HTTP/1.1 200 "),
+            "status 200 for each code under way when the service is told to stop",
+            status.unwrap_or("a closed connection without an answer"),
+        )?;
+    }
+    Ok(())
+}
+
+/// What comes on a connection until it is closed, however that happens.
+async fn read_to_the_end(connection: &mut TcpStream) -> Result<String, Failure> {
+    let mut answer = Vec::new();
+    let read = timeout(ANSWER_LIMIT, connection.read_to_end(&mut answer)).await;
+    let got = || format!("it did not end within {} s", ANSWER_LIMIT.as_secs());
+    let _ = read.map_err(|_| Failure::new("an answer", got()))?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::row::{Row, paths};
@@ -54,53 +53,50 @@ const CUT_OFF_AFTER: Duration = Duration::from_secs(1);
 
 /// A page of records.
 #[derive(Serialize, Deserialize)]
-struct Page<Record> {
-    records: Vec<Record>,
+struct Page {
+    records: Vec<Row>,
     /// The `after` of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<i32>,
 }
 
-/// The page in an answer, read as far as a test looks at it.
-fn read_page<Record: DeserializeOwned>(answer: &Answer) -> Result<Page<Record>, Failure> {
-    answer.expect_status(200)?;
-    serde_json::from_slice(answer.body()).map_err(|error| {
-        let expected = "a page: a list of records, and next if there are more";
-        answer.failure(expected, error.to_string())
-    })
-}
+impl Page {
+    /// The page in an answer.
+    fn of(answer: &Answer) -> Result<Page, Failure> {
+        answer.expect_status(200)?;
+        serde_json::from_slice(answer.body()).map_err(|error| {
+            let expected = "a page: a list of records, and next if there are more";
+            answer.failure(expected, error.to_string())
+        })
+    }
 
-/// Holds an answer against the page with these rows, byte for byte.
-fn expect_page(answer: &Answer, rows: &[Row], next: Option<i32>) -> Result<(), Failure> {
-    let got: Page<Value> = read_page(answer)?;
-    let records = rows.iter().map(|row| json!(row)).collect();
-    let expected = Page { records, next };
-    // What is wrong is seldom in the beginning of a body, so it is said in other words.
-    let [in_words, actual] = [&expected, &got].map(Page::in_words);
-    answer
-        .expect(actual == in_words, &in_words, &actual)?
-        .expect_json(200, &expected)?;
-    Ok(())
-}
-
-impl Page<Value> {
     /// The page by its ids and its `next`.
     fn in_words(&self) -> String {
         let records = match self.records.as_slice() {
             [] => "no records".to_owned(),
-            [only] => format!("the record {}", only["id"]),
-            [first, .., last] => format!(
-                "{} records, from {} to {}",
-                self.records.len(),
-                first["id"],
-                last["id"]
-            ),
+            [only] => format!("the record {}", only.id),
+            [first, .., last] => {
+                let count = self.records.len();
+                format!("{count} records, from {} to {}", first.id, last.id)
+            }
         };
         match self.next {
             Some(next) => format!("{records}, and next {next}"),
             None => format!("{records}, and no next"),
         }
     }
+}
+
+/// Holds an answer against the page with these rows, byte for byte.
+fn expect_page(answer: &Answer, rows: &[Row], next: Option<i32>) -> TestResult {
+    let records = rows.to_vec();
+    let expected = Page { records, next };
+    // What is wrong is seldom in the beginning of a body, so it is said in other words.
+    let (in_words, got) = (expected.in_words(), Page::of(answer)?.in_words());
+    answer
+        .expect(got == in_words, &in_words, &got)?
+        .expect_json(200, &expected)?;
+    Ok(())
 }
 
 /// The rows after this id, as the database has them.
@@ -115,7 +111,7 @@ async fn expect_page_at(
     rows: &[Row],
     next: Option<i32>,
 ) -> TestResult {
-    Ok(expect_page(&context.client.get(path).await?, rows, next)?)
+    expect_page(&context.client.get(path).await?, rows, next)
 }
 
 async fn a_page_has_the_records_after_a_key(context: &Context) -> TestResult {
@@ -141,7 +137,7 @@ async fn all_pages_together_are_the_table(context: &Context) -> TestResult {
     let mut records = Vec::new();
     while records.len() <= rows.len() {
         let answer = context.client.get(&path).await?;
-        let page: Page<Row> = read_page(&answer)?;
+        let page = Page::of(&answer)?;
         records.extend(page.records);
         let Some(next) = page.next else { break };
         path = format!("/records?limit=1000&after={next}");
@@ -180,8 +176,7 @@ async fn rows_that_go_between_two_pages_shift_nothing(context: &Context) -> Test
     for row in gone {
         row.insert(&mut database).await?;
     }
-    expect_page(&second?, &rows[10..20], Some(20))?;
-    Ok(())
+    expect_page(&second?, &rows[10..20], Some(20))
 }
 
 async fn an_unusable_after_answers_400(context: &Context) -> TestResult {

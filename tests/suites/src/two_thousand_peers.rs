@@ -62,20 +62,8 @@ impl Peer {
     /// Opens a socket for the peer with this name.
     async fn enter(context: &Context, name: &str) -> Result<Peer, Failure> {
         let socket = context.client.socket(&path(name)).await?;
-        Ok(Peer::on(name, socket))
-    }
-
-    /// The same when the name was another peer's, as soon as the service has noticed that this one has left.
-    async fn enter_again(context: &Context, name: &str) -> Result<Peer, Failure> {
-        let socket = context.client.socket_again(&path(name)).await?;
-        Ok(Peer::on(name, socket))
-    }
-
-    fn on(name: &str, socket: Socket) -> Peer {
-        Peer {
-            name: name.to_owned(),
-            socket,
-        }
+        let name = name.to_owned();
+        Ok(Peer { name, socket })
     }
 
     /// Sends a text to the peer with this name.
@@ -217,10 +205,10 @@ async fn a_name_is_given_once(context: &Context) -> TestResult {
 
 async fn a_name_is_free_when_its_peer_has_left(context: &Context) -> TestResult {
     Peer::enter(context, "gus").await?.socket.leave().await?;
-    Peer::enter_again(context, "gus").await?;
+    context.client.socket_again("/peers/gus").await?;
     let lost = Peer::enter(context, "hal").await?;
     drop(lost);
-    Peer::enter_again(context, "hal").await?;
+    context.client.socket_again("/peers/hal").await?;
     Ok(())
 }
 
@@ -323,7 +311,7 @@ async fn closes_with(
     wrong(&mut socket).await?;
     socket.expect(&Event::Close(Some(code))).await?;
     socket.end().await?;
-    Peer::enter_again(context, name).await?;
+    context.client.socket_again(&path(name)).await?;
     witness.hears_itself("still here").await
 }
 
@@ -443,10 +431,10 @@ async fn a_removed_peer_takes_nothing_from_its_successor(context: &Context) -> T
     let mut removed = Peer::enter(context, "successor").await?;
     let mut pia = Peer::enter(context, "pia").await?;
     fill_inbox(&mut pia, "successor").await?;
-    let mut successor = Peer::enter_again(context, "successor").await?;
+    let mut successor = context.client.socket_again("/peers/successor").await?;
     removed.socket.end().await?;
     pia.tell("successor", "welcome").await?;
-    successor.hears("pia", "welcome").await
+    successor.expect_text(delivered("pia", "welcome")).await
 }
 
 async fn two_thousand_peers_connect_at_once(context: &Context) -> TestResult {

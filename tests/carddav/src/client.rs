@@ -4,12 +4,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 
+use crate::book::{BOOK, path};
 use crate::multistatus::{Multistatus, NAMESPACES};
 use workshop_harness::contract::{Answer, Client, Failure, TestResult};
 use workshop_harness::http::Body;
-
-/// The address book of Ada.
-pub const BOOK: &str = "/addressbooks/ada/contacts/";
 
 /// Somebody with an address book.
 pub struct AddressBook {
@@ -154,11 +152,6 @@ impl AddressBook {
     pub async fn delete(&self, name: &str) -> Result<Answer, Failure> {
         self.client.send(Method::DELETE, &path(name)).await
     }
-}
-
-/// The path of a contact.
-pub fn path(name: &str) -> String {
-    format!("{BOOK}{name}")
 }
 
 /// A method that HTTP itself does not know.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
 
+use crate::book::{BOOK, path};
 use crate::cards::card;
-use crate::client::{AddressBook, BOOK, document, method, path};
+use crate::client::{AddressBook, document, method};
 use crate::multistatus::{Multistatus, Response, expect_rule};
 use workshop_harness::contract::{
     Answer, Context, Failure, TestResult, expect, expect_eq, expect_none, is_problem,

@@ -1,7 +1,8 @@
 //! Tests: the database goes away, and the service is killed.
 
+use crate::book::{BOOK, path};
 use crate::cards::card;
-use crate::client::{AddressBook, BOOK, path, sync_collection};
+use crate::client::{AddressBook, sync_collection};
 use workshop_base::wait;
 use workshop_harness::contacts_faults::Faults;
 use workshop_harness::contract::{Answer, Failure, TestResult};

@@ -2,8 +2,9 @@
 
 use sqlx::Executor;
 
+use crate::book::BOOK;
 use crate::cards::{card, of_length, with};
-use crate::client::{AddressBook, BOOK, document, expect_one_of, prop};
+use crate::client::{AddressBook, document, expect_one_of, prop};
 use crate::multistatus::expect_rule;
 use workshop_harness::contract::{Context, TestResult, expect_eq};
 use workshop_harness::http::Body;

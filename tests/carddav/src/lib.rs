@@ -3,6 +3,7 @@
 //! Clients find, read, write and keep in step with it. No change is lost, be it that two write at once or that a client looks in
 //! between; and nothing that a client sends does harm.
 
+pub mod book;
 pub mod cards;
 pub mod client;
 mod discovery;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use roxmltree::{Document, Node};
 
-use crate::client::{BOOK, path};
+use crate::book::{BOOK, path};
 use workshop_harness::contract::{Answer, Failure, TestResult, expect_eq};
 
 /// The namespaces of WebDAV, of CardDAV and of the calendar server, each with the prefix under which tests name what is in it.

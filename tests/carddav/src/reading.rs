@@ -1,7 +1,8 @@
 //! Tests: a contact is read as it was written.
 
+use crate::book::path;
 use crate::cards::{card, with};
-use crate::client::{AddressBook, etag, path};
+use crate::client::{AddressBook, etag};
 use workshop_harness::contract::{Context, TestResult};
 
 pub async fn a_contact_comes_back_byte_for_byte(context: &Context) -> TestResult {

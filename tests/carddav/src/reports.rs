@@ -1,7 +1,8 @@
 //! Tests: the reports that find contacts, by their paths and by their texts.
 
+use crate::book::{BOOK, path};
 use crate::cards::{card, with};
-use crate::client::{AddressBook, BOOK, document, path, prop, sync_collection};
+use crate::client::{AddressBook, document, prop, sync_collection};
 use crate::multistatus::{Multistatus, expect_rule};
 use workshop_harness::contract::{Context, Failure, TestResult, expect, expect_eq};
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use sqlx::Connection;
 
+use crate::book::{BOOK, path};
 use crate::cards::card;
-use crate::client::{AddressBook, BOOK, path, sync_collection};
+use crate::client::{AddressBook, sync_collection};
 use crate::discovery::{OF_GRACE, grace};
 use crate::multistatus::{Multistatus, Response, expect_rule};
 use workshop_harness::contract::{

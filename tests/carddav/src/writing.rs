@@ -2,8 +2,9 @@
 
 use sqlx::Connection;
 
+use crate::book::path;
 use crate::cards::card;
-use crate::client::{AddressBook, etag, path};
+use crate::client::{AddressBook, etag};
 use crate::multistatus::expect_rule;
 use workshop_harness::contract::{Answer, Context, Failure, TestResult, expect};
 use workshop_harness::silence::wait_for_waiting;

@@ -136,8 +136,8 @@ async fn visits_mark_every_record_and_count_each_once(context: &Context) -> Test
     let ids = [23, 21, 25, 23];
     expect_visited(context, &ids, 3).await?;
     expect_visited(context, &ids, 3).await?;
-    let expected = [21, 23, 25];
-    expect_marked(&mut database, 20..=26, &expected, "by its id").await?;
+    let named = [21, 23, 25];
+    expect_marked(&mut database, 20..=26, &named, "by these visits").await?;
     let unknown_member = r#"{"from": "a test", "ids": [27]}"#;
     expect_count(&send(context, unknown_member).await?, 1)?;
     Ok(())

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 use crate::cli::{CheckArgs, SeedArgs};
-use crate::commands::{build_book, check, doctor, seed};
+use crate::commands::{build_book, check, seed};
+use crate::doctor;
 use crate::subject::Subject;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
@@ -16,7 +17,8 @@ use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_book::plans::{Plan, Takes};
-use workshop_harness::build::{self, BuildError, Profile};
+use workshop_harness::build::Profile;
+use workshop_measure::protocol::builder::built;
 use workshop_measure::protocol::experiment::Asked;
 use workshop_postgres::datasets::DataSet;
 use workshop_results::file::Mode;
@@ -147,7 +149,7 @@ impl Rehearsal {
     /// The build of an exercise, and its check.
     async fn exercise(&mut self, workspace: &Workspace, exercise: &Exercise) {
         let target = Target::Solution(exercise.number);
-        let building = built(workspace, target);
+        let building = building(workspace, target);
         if exercise.is_crate()
             && !self
                 .step(&format!("building {target}"), TALK, building)
@@ -237,12 +239,9 @@ async fn book(workspace: &Workspace) -> anyhow::Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-async fn built(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
-    match build::build(workspace, target, Profile::Check).await {
-        Ok(_) => Ok(Outcome::Passed),
-        Err(BuildError::CouldNotBuild(error)) => Err(error),
-        Err(error) => Err(error.into()),
-    }
+async fn building(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
+    built(workspace, target, Profile::Check).await?;
+    Ok(Outcome::Passed)
 }
 
 #[cfg(test)]

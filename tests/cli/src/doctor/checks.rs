@@ -1,14 +1,14 @@
-//! The table of programs that are asked for their version, and the few whose check takes more than that.
+//! The programs that are asked for their version, and the few whose check takes more than that.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::future::join_all;
 
 use crate::doctor::report::Finding;
-use workshop_base::fix::{self, Fix, Manager, Packages, System};
+use workshop_base::fix::{self, Fix, Manager, System};
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer, PATIENT, QUICK, on_path};
 use workshop_base::version::Version;
@@ -24,78 +24,53 @@ const OLDEST_MAVEN: &str = "3.8.0";
 /// rustup's own installer; it needs no administrator.
 const RUSTUP: &str = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh";
 
-/// A program that is asked for its version.
-pub(super) struct Check {
-    name: String,
-    program: PathBuf,
-    limit: Duration,
-    expected: Expected,
-    fix: Fix,
-}
-
-/// What the version has to be.
-enum Expected {
+/// What the version of a program has to be.
+pub(super) enum Expected<'a> {
     Any,
-    AtLeast(&'static str),
+    AtLeast(&'a str),
     /// The version that the workshop is made with.
-    Pinned(String),
+    Pinned(&'a str),
 }
+use Expected::{Any, AtLeast, Pinned};
 
-impl Check {
-    fn new(name: &str, program: impl Into<PathBuf>, expected: Expected, fix: Fix) -> Self {
-        Check {
-            name: name.to_owned(),
-            program: program.into(),
-            limit: QUICK,
-            expected,
-            fix,
-        }
-    }
-
-    fn judge(self, answer: &Answer) -> Finding {
-        let name = self.name.as_str();
-        let found = answer.line().and_then(Version::find);
-        let fault = match (&self.expected, found) {
-            (Expected::AtLeast(oldest), Some(found))
-                if Version::find(oldest) > Some(found.clone()) =>
-            {
+impl Expected<'_> {
+    /// What is wrong with the version that was found.
+    fn fault(&self, name: &str, found: &Version) -> Option<(&'static str, String)> {
+        match self {
+            AtLeast(oldest) if Version::find(oldest).as_ref() > Some(found) => {
                 Some(("old", format!("{found}; {oldest} or newer is needed")))
             }
-            (Expected::Pinned(pinned), Some(found)) => Version::find(pinned)
+            Pinned(pinned) => Version::find(pinned)
                 // A newer `just` reads the same justfile; the others are pinned, because their output and protocols are read.
-                .filter(|pinned| found != *pinned && !(name == "just" && found.does_for(pinned)))
+                .filter(|pinned| found != pinned && !(name == "just" && found.does_for(pinned)))
                 .map(|pinned| {
-                    let word = if found < pinned { "old" } else { "new" };
-                    (
-                        word,
-                        format!("{found}; the workshop was made with {pinned}"),
-                    )
+                    let word = if *found < pinned { "old" } else { "new" };
+                    let detail = format!("{found}; the workshop was made with {pinned}");
+                    (word, detail)
                 }),
             _ => None,
-        };
-        match fault {
-            Some((word, detail)) => Finding::fault(word, name, detail, self.fix),
-            None => present(name, answer, self.fix),
         }
     }
 }
 
-/// A program that only has to be there and answer.
-pub(super) fn present(name: &str, answer: &Answer, fix: Fix) -> Finding {
+/// A program by what it answered when it was asked for its version.
+pub(super) fn judge(name: &str, answer: &Answer, expected: &Expected, fix: Fix) -> Finding {
     let (word, detail) = match answer {
         Answer::Said(text) => {
             let line = text.lines().next().unwrap_or_default();
-            let version = Version::find(line).map(|version| version.to_string());
-            return Finding::ok(name, version.unwrap_or_else(|| line.to_owned()));
+            let found = Version::find(line);
+            match found.as_ref().and_then(|found| expected.fault(name, found)) {
+                Some(fault) => fault,
+                None => {
+                    let found = found.map_or_else(|| line.to_owned(), |found| found.to_string());
+                    return Finding::ok(name, found);
+                }
+            }
         }
         Answer::Absent => ("missing", "not on the PATH".to_owned()),
         Answer::Refused(text) => match text.lines().next().unwrap_or("(nothing printed)") {
             // rustup's stand-ins for components that are not installed say so and end with an error.
             line if line.contains("is not installed") => ("missing", line.to_owned()),
-            "" => (
-                "broken",
-                "answers with an error: (nothing printed)".to_owned(),
-            ),
             line => ("broken", format!("answers with an error: {line}")),
         },
         Answer::Silent(limit) => ("silent", format!("no answer in {} s", limit.as_secs())),
@@ -103,107 +78,85 @@ pub(super) fn present(name: &str, answer: &Answer, fix: Fix) -> Finding {
     Finding::fault(word, name, detail, fix)
 }
 
-/// Asks all of them at the same time, in the checkout, where an override of rustup's would count.
-pub(super) async fn ask_all(workspace: &Workspace, checks: Vec<Check>) -> Vec<Finding> {
-    let asking = checks.into_iter().map(async |check| {
-        let answer = probe::ask(
-            &check.program,
-            &["--version"],
-            workspace.root(),
-            check.limit,
-        )
-        .await;
-        check.judge(&answer)
-    });
-    join_all(asking).await
+/// Asks a program in the checkout, where an override of rustup's would count.
+async fn ask(
+    workspace: &Workspace,
+    name: &str,
+    program: impl AsRef<OsStr>,
+    expected: Expected<'_>,
+    fix: Fix,
+) -> Finding {
+    let answer = probe::ask(program, &["--version"], workspace.root(), PATIENT).await;
+    judge(name, &answer, &expected, fix)
 }
 
-/// The Rust side: toolchain, components, the linker it needs, and git.
-pub(super) fn rust(system: &System) -> Vec<Check> {
-    use Expected::{Any, AtLeast};
+/// What only a part of the course needs: how it is there, or why not, and what brings it.
+async fn optional(
+    name: &str,
+    needed: &str,
+    search: impl FnOnce() -> Result<String, (String, Fix)> + Send + 'static,
+) -> Finding {
+    match probe::in_time(PATIENT, search).await {
+        Some(Ok(found)) => Finding::ok(name, found),
+        Some(Err((lack, fix))) => Finding::note(name, format!("{lack}; {needed}")).with(fix),
+        None => Finding::note(name, format!("no answer in time; {needed}")),
+    }
+}
+
+/// The Rust side: toolchain, components, the linker it needs, git, and compilers for other machines than this one.
+pub(super) async fn rust(workspace: &Workspace) -> Vec<Finding> {
+    let (system, rustup) = (System::here(), on_path("rustup").is_some());
     let toolchain = || {
-        Fix::yourself(match on_path("rustup") {
-            Some(_) => "rustup update stable && rustup default stable",
-            None => RUSTUP,
+        Fix::yourself(match rustup {
+            true => "rustup update stable && rustup default stable",
+            false => RUSTUP,
         })
     };
-    let component = |name: &str, packages: &Packages| match (on_path("rustup"), on_path("rustc")) {
-        (Some(_), _) => Fix::yourself(format!("rustup component add {name}")),
+    let component = |name, packages| match rustup {
+        true => Fix::yourself(format!("rustup component add {name}")),
         // A toolchain from the distribution brings its components the same way.
-        (None, Some(_)) => system.install(packages),
-        (None, None) => toolchain(),
+        false if on_path("rustc").is_some() => system.install(packages),
+        false => toolchain(),
     };
     let (clippy, rustfmt) = (
         component("clippy", &fix::CLIPPY),
         component("rustfmt", &fix::RUSTFMT),
     );
-    vec![
-        Check::new("rustc", "rustc", AtLeast(OLDEST_RUST), toolchain()),
-        Check::new("cargo", "cargo", Any, toolchain()),
-        Check::new("clippy", "cargo-clippy", Any, clippy),
-        Check::new("rustfmt", "rustfmt", Any, rustfmt),
-        Check::new("C compiler", "cc", Any, system.install(&fix::C_COMPILER)),
-        Check::new("git", "git", Any, system.install(&fix::GIT)),
-    ]
-}
-
-/// Maven, which brings the Kotlin compiler. Its script ends with an error when it finds no JDK; the line above says so.
-pub(super) fn maven(system: &System) -> Check {
-    let fix = system.install(&fix::MAVEN);
-    let check = Check::new("Maven", "mvn", Expected::AtLeast(OLDEST_MAVEN), fix);
-    Check {
-        limit: PATIENT,
-        ..check
-    }
-}
-
-/// The tools that the wrapper `justw` brings, in the versions of `tests/tools.toml`.
-pub(super) fn tools(workspace: &Workspace) -> anyhow::Result<Vec<Check>> {
-    let path = workspace.root().join("tests/tools.toml");
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    let pinned: BTreeMap<String, String> = toml::from_str(&text).map_err(|error| {
-        Trouble::new(format!("{} is malformed: {error}", path.display()))
-            .expected("one line per tool: oha = \"1.16.0\"")
-            .next("git restore tests/tools.toml")
-    })?;
-    let checks = pinned.into_iter().map(|(tool, version)| {
-        let program = probe::tool(workspace, &tool).unwrap_or_else(|| PathBuf::from(&tool));
-        let fix = Fix::yourself(format!("./justw --bring {tool}"));
-        Check::new(&tool, program, Expected::Pinned(version), fix)
+    let programs = [
+        ("rustc", "rustc", AtLeast(OLDEST_RUST), toolchain()),
+        ("cargo", "cargo", Any, toolchain()),
+        ("clippy", "cargo-clippy", Any, clippy),
+        ("rustfmt", "rustfmt", Any, rustfmt),
+        ("C compiler", "cc", Any, system.install(&fix::C_COMPILER)),
+        ("git", "git", Any, system.install(&fix::GIT)),
+    ];
+    let programs =
+        programs.map(|(name, program, expected, fix)| ask(workspace, name, program, expected, fix));
+    let web_assembly = optional("WebAssembly", "exercise 10 needs one", || {
+        let lack = "no compiler here can make modules";
+        let lack = || (lack.to_owned(), System::here().wasm_target());
+        wasm::compiler()
+            .map(|found| wasm::in_words(&found))
+            .ok_or_else(lack)
     });
-    Ok(checks.collect())
-}
-
-/// Only exercise 10 needs it.
-pub(super) async fn web_assembly(system: &System) -> Finding {
-    let name = "WebAssembly";
-    match probe::in_time(PATIENT, wasm::compiler).await.flatten() {
-        Some(compiler) => Finding::ok(name, wasm::in_words(&compiler)),
-        None => Finding::note(
-            name,
-            "no compiler here can make modules; exercise 10 needs one",
-        )
-        .with(system.wasm_target()),
-    }
-}
-
-/// A compiler for a Raspberry Pi. Only `just build --for pi` needs it; on a Pi itself it is the usual one, and not spoken of.
-pub(super) async fn for_a_pi(system: &System) -> Option<Finding> {
-    let name = "for a Pi";
-    let finding = match probe::in_time(PATIENT, || cross::compiler(cross::OF_A_PI)).await {
-        Some(Ok(None)) => return None,
-        Some(Ok(Some(compiler))) => {
-            let rustup = on_path("rustup").is_some();
-            Finding::ok(name, way_to_a_pi(compiler.builds_the_library, rustup))
-        }
-        Some(Err(lack)) => {
-            let detail = format!("{}; just build --for pi needs it", first_line(&lack));
-            Finding::note(name, detail).with(system.aarch64_target())
-        }
-        None => Finding::note(name, "the compiler did not say in time what it can build"),
-    };
-    Some(finding)
+    // On a Pi itself it is the usual compiler, and not spoken of.
+    let for_a_pi =
+        optional(
+            "for a Pi",
+            "just build --for pi needs it",
+            move || match cross::compiler(cross::OF_A_PI) {
+                Ok(found) => {
+                    let builds = found.is_some_and(|compiler| compiler.builds_the_library);
+                    Ok(way_to_a_pi(builds, rustup))
+                }
+                Err(lack) => Err((first_line(&lack), System::here().aarch64_target())),
+            },
+        );
+    let (mut findings, web_assembly, for_a_pi) =
+        tokio::join!(join_all(programs), web_assembly, for_a_pi);
+    findings.push(web_assembly);
+    findings.extend((!super::LIKE_A_PI).then_some(for_a_pi));
+    findings
 }
 
 /// How programs for a Pi come about, and the shorter way where there may be one.
@@ -220,38 +173,59 @@ fn first_line(error: &anyhow::Error) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// nginx, which runs in front of both services. Only exercise 12 needs it.
-pub(super) async fn nginx(system: &System) -> Finding {
-    let lack = match probe::in_time(QUICK, build::nginx::find).await {
-        Some(Ok(program)) => return Finding::ok("nginx", program.to_string()),
-        Some(Err(lack)) => lack,
-        None => "did not say its version in time".to_owned(),
-    };
-    Finding::note("nginx", format!("{lack}; exercise 12 needs it"))
-        .with(system.install(&fix::NGINX))
+/// The Kotlin side: a JDK, and Maven, which brings the Kotlin compiler. Maven's script ends with an error when it finds no JDK; the
+/// line above says so.
+pub(super) async fn kotlin(workspace: &Workspace) -> Vec<Finding> {
+    let install = System::here().install(&fix::MAVEN);
+    let maven = ask(workspace, "Maven", "mvn", AtLeast(OLDEST_MAVEN), install);
+    let (jdk, maven) = tokio::join!(jdk(), maven);
+    vec![jdk, maven]
+}
+
+/// The tools that the wrapper `justw` brings, in the versions of `tests/tools.toml`; and nginx, which runs in front of both
+/// services.
+pub(super) async fn tools(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
+    let path = workspace.root().join("tests/tools.toml");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    let pinned: BTreeMap<String, String> = toml::from_str(&text).map_err(|error| {
+        Trouble::new(format!("{} is malformed: {error}", path.display()))
+            .expected("one line per tool: oha = \"1.16.0\"")
+            .next("git restore tests/tools.toml")
+    })?;
+    let tools = pinned.iter().map(|(tool, version)| {
+        let program = probe::tool(workspace, tool).unwrap_or_else(|| PathBuf::from(tool));
+        let fix = Fix::yourself(format!("./justw --bring {tool}"));
+        ask(workspace, tool, program, Pinned(version), fix)
+    });
+    let nginx = optional("nginx", "exercise 12 needs it", || {
+        let found = build::nginx::find().map(|program| program.to_string());
+        found.map_err(|lack| (lack.to_string(), System::here().install(&fix::NGINX)))
+    });
+    let (mut findings, nginx) = tokio::join!(join_all(tools), nginx);
+    findings.push(nginx);
+    Ok(findings)
 }
 
 /// What the services beside the port need. All of it is optional.
 pub(super) async fn peers() -> Vec<Finding> {
     let needed = runtime::of_peers().into_iter();
     let looking = needed.map(async |(program, oldest, targets)| {
-        let detail = match probe::in_time(PATIENT, || runtime::find(program, oldest)).await {
-            Some(Ok(found)) => return Finding::ok(program, found.version),
-            Some(Err(lack)) => (lack.to_string(), Some(lack.fix)),
-            None => ("did not say its version in time".to_owned(), None),
-        };
-        let (why, fix) = detail;
-        let note = Finding::note(program, format!("{why}; only {targets} need it"));
-        fix.map_or(note.clone(), |fix| note.with(fix))
+        optional(program, &format!("only {targets} need it"), move || {
+            runtime::find(program, oldest)
+                .map(|found| found.version)
+                .map_err(|lack| (lack.to_string(), lack.fix))
+        })
+        .await
     });
     join_all(looking).await
 }
 
 /// The JDK: a search through folders, which may run a `java`.
-pub(super) async fn jdk(system: &System) -> Finding {
+async fn jdk() -> Finding {
     let fix = async |instead: Option<PathBuf>, oldest| match instead {
         Some(home) => Fix::yourself(format!("export JAVA_HOME={}", home.display())),
-        None => install_jdk(system, oldest).await,
+        None => install_jdk(oldest).await,
     };
     let search = || (jdk::search(), jdk::elsewhere(jdk::CALLS_NATIVE));
     let (word, lack, instead) = match probe::in_time(PATIENT, search).await {
@@ -283,7 +257,8 @@ fn judge_jdk(jdk: &jdk::Jdk, newer: Fix) -> Finding {
 }
 
 /// What installs a JDK that is not older than this. Debian's and Ubuntu's releases differ in what they have; they are asked.
-async fn install_jdk(system: &System, oldest: u32) -> Fix {
+async fn install_jdk(oldest: u32) -> Fix {
+    let system = System::here();
     let mut install = system.install(&fix::JDK);
     if system.manager != Some(Manager::Apt) {
         return install;
@@ -365,9 +340,9 @@ mod tests {
     #[test]
     fn only_the_pinned_version_will_do_and_a_newer_just() {
         let word = |tool: &str, said: &str| {
-            let expected = Expected::Pinned("1.16.0".to_owned());
-            let check = Check::new(tool, tool, expected, Fix::yourself(""));
-            check.judge(&Answer::Said(said.to_owned())).state.word()
+            let answer = Answer::Said(said.to_owned());
+            let found = judge(tool, &answer, &Pinned("1.16.0"), Fix::yourself(""));
+            found.state.word()
         };
         assert_eq!(word("oha", "oha 1.16.0"), "ok");
         assert_eq!(word("oha", "oha 1.4.0"), "old");

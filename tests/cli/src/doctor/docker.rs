@@ -3,7 +3,7 @@
 use std::env;
 use std::path::Path;
 
-use crate::doctor::checks::present;
+use crate::doctor::checks::{Expected, judge};
 use crate::doctor::report::{Finding, State};
 use workshop_base::fix::{self, Fix, Manager, System};
 use workshop_base::probe::{self, Answer, QUICK};
@@ -27,7 +27,7 @@ pub(super) enum Engine {
     No,
 }
 
-pub(super) async fn examine(system: &System) -> (Vec<Finding>, Engine) {
+pub(super) async fn examine() -> (Vec<Finding>, Engine) {
     let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     let asked = variable("WORKSHOP_POSTGRES_IMAGE");
     let wanted = asked.as_deref().unwrap_or(OFFICIAL_IMAGE);
@@ -49,10 +49,11 @@ pub(super) async fn examine(system: &System) -> (Vec<Finding>, Engine) {
         ]),
     );
     if client == Answer::Absent {
-        return (vec![no_client(system)], Engine::No);
+        return (vec![no_client()], Engine::No);
     }
-    let client = present("docker client", &client, system.install(&fix::DOCKER));
-    let engine = judge_engine(system, &engine);
+    let install = System::here().install(&fix::DOCKER);
+    let client = judge("docker client", &client, &Expected::Any, install);
+    let engine = judge_engine(&engine);
     if engine.state != State::Ok {
         return (vec![client, engine], Engine::No);
     }
@@ -72,14 +73,14 @@ pub(super) async fn examine(system: &System) -> (Vec<Finding>, Engine) {
     (findings.into_iter().flatten().collect(), usable)
 }
 
-fn no_client(system: &System) -> Finding {
+fn no_client() -> Finding {
     let elsewhere = ELSEWHERE.into_iter();
     let elsewhere = elsewhere
         .filter_map(|(variable, path)| Some(Path::new(&env::var_os(variable)?).join(path)));
     let mut sockets = usual_sockets().into_iter().chain(elsewhere);
     let name = "docker client";
     let Some(socket) = sockets.find(|socket| socket.exists()) else {
-        let fix = system.install(&fix::DOCKER);
+        let fix = System::here().install(&fix::DOCKER);
         return Finding::fault("missing", name, "not on the PATH", fix);
     };
     let socket = socket.display();
@@ -88,7 +89,8 @@ fn no_client(system: &System) -> Finding {
     Finding::fault("missing", name, detail, fix)
 }
 
-fn judge_engine(system: &System, answer: &Answer) -> Finding {
+fn judge_engine(answer: &Answer) -> Finding {
+    let system = System::here();
     let name = "docker engine";
     let fix = |how: &str| match system.manager {
         Some(Manager::Brew) => Fix::yourself(format!("colima {how} (or start Docker Desktop)")),

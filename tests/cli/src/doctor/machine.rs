@@ -1,7 +1,6 @@
-//! The machine: disk, memory, the limit of file watching; and what a Raspberry Pi adds.
+//! The machine: disk, memory; and what a Raspberry Pi adds.
 
 use std::fs::read_to_string;
-use std::path::Path;
 
 use crate::doctor::report::Finding;
 use workshop_base::files;
@@ -23,9 +22,6 @@ const WITH_SWAP: u64 = 2_500_000_000;
 /// What a bigger machine does for one whose memory is small.
 const FOR_PI: &str = "just build exercise-3 --for pi, on the laptop";
 
-/// Watches that an editor, the book's server and `just watch` take together.
-const WATCHES: u64 = 8_192;
-
 /// What the bits of a Pi's firmware mean: the low ones are now, those from 16 on since the start.
 const THROTTLING: [&str; 4] = [
     "the voltage too low",
@@ -35,7 +31,7 @@ const THROTTLING: [&str; 4] = [
 ];
 
 /// Examines the machine; the second part are lines about it for the block to paste.
-pub(super) async fn examine(workspace: &Workspace, system: &System) -> (Vec<Finding>, Vec<String>) {
+pub(super) async fn examine(workspace: &Workspace) -> (Vec<Finding>, Vec<String>) {
     let ask = async |program: &str, args: &[&str]| {
         let answer = probe::ask(program, args, workspace.root(), QUICK).await;
         answer.line().map(str::to_owned)
@@ -50,12 +46,10 @@ pub(super) async fn examine(workspace: &Workspace, system: &System) -> (Vec<Find
     let swap = meminfo("SwapTotal:");
 
     let mut findings = vec![disk(workspace)];
-    let by_laptop = cfg!(all(target_os = "linux", target_arch = "aarch64"));
-    findings.extend(memory.map(|memory| judge_memory(system, memory, swap, by_laptop)));
-    findings.extend(number("/proc/sys/fs/inotify/max_user_watches").map(|n| watches(system, n)));
+    findings.extend(memory.map(|memory| judge_memory(memory, swap, super::LIKE_A_PI)));
     let model = read_to_string("/proc/device-tree/model").unwrap_or_default();
     if model.contains("Raspberry Pi") {
-        findings.extend(raspberry_pi(system, model.trim_end_matches('\0')));
+        findings.extend(raspberry_pi(model.trim_end_matches('\0')));
         findings.extend(throttled.as_deref().and_then(throttling));
     }
 
@@ -108,7 +102,7 @@ fn judge_disk(free: u64, built: bool) -> Finding {
 }
 
 /// Says what helps where memory is small; `by_laptop` where another machine can build for this one.
-fn judge_memory(system: &System, memory: u64, swap: Option<u64>, by_laptop: bool) -> Finding {
+fn judge_memory(memory: u64, swap: Option<u64>, by_laptop: bool) -> Finding {
     let size = gigabytes(memory);
     if memory >= MEMORY {
         return Finding::ok("memory", size);
@@ -118,7 +112,8 @@ fn judge_memory(system: &System, memory: u64, swap: Option<u64>, by_laptop: bool
     if swap.is_some_and(|swap| memory + swap < WITH_SWAP) {
         detail.push_str("; 2 GB of swap help");
         let swap = "sh -c 'fallocate -l 2G /swapfile && chmod 600 /swapfile && mkswap /swapfile && swapon /swapfile'";
-        fix.commands.extend(system.as_administrator(swap).commands);
+        fix.commands
+            .extend(System::here().as_administrator(swap).commands);
     }
     if by_laptop {
         detail.push_str("; a laptop can build for it");
@@ -127,17 +122,8 @@ fn judge_memory(system: &System, memory: u64, swap: Option<u64>, by_laptop: bool
     Finding::note("memory", detail).with(fix)
 }
 
-fn watches(system: &System, limit: u64) -> Finding {
-    if limit >= WATCHES {
-        return Finding::ok("file watching", format!("{limit} files"));
-    }
-    let detail = format!("{limit} files only; just watch reads the files once per second instead");
-    let fix = system.as_administrator("sysctl fs.inotify.max_user_watches=65536");
-    Finding::note("file watching", detail).with(fix)
-}
-
 /// What is particular about a Raspberry Pi: its memory cgroup, its page size.
-fn raspberry_pi(system: &System, model: &str) -> Vec<Finding> {
+fn raspberry_pi(model: &str) -> Vec<Finding> {
     let mut findings = vec![if cfg!(target_pointer_width = "64") {
         Finding::ok("Raspberry Pi", model)
     } else {
@@ -151,7 +137,9 @@ fn raspberry_pi(system: &System, model: &str) -> Vec<Finding> {
     if controllers.is_ok_and(|controllers| !has_memory_controller(&controllers)) {
         let detail = "off: memory limits of containers have no effect";
         let append = "sed -i 's/$/ cgroup_enable=memory cgroup_memory=1/' /boot/firmware/cmdline.txt, then reboot";
-        findings.push(Finding::note("memory cgroup", detail).with(system.as_administrator(append)));
+        findings.push(
+            Finding::note("memory cgroup", detail).with(System::here().as_administrator(append)),
+        );
     }
     let page_size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE);
     if let Ok(Some(size @ 4097..)) = page_size {
@@ -200,10 +188,6 @@ fn distribution() -> Option<String> {
     Some(name.trim_matches('"').to_owned())
 }
 
-fn number(path: impl AsRef<Path>) -> Option<u64> {
-    read_to_string(path).ok()?.trim().parse().ok()
-}
-
 fn gigabytes(bytes: u64) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
@@ -229,20 +213,20 @@ mod tests {
     #[test]
     fn a_machine_of_one_gigabyte_is_told_to_build_with_one_job_and_about_swap() {
         let commands = |swap| {
-            let finding = judge_memory(&System::here(), 1_000_000_000, swap, false);
+            let finding = judge_memory(1_000_000_000, swap, false);
             assert_eq!(finding.state.word(), "note");
             finding.fix.map(|fix| fix.in_words()).unwrap_or_default()
         };
         assert!(commands(Some(0)).starts_with("export CARGO_BUILD_JOBS=1; or "));
         assert!(commands(Some(0)).contains("swapon /swapfile"));
         assert_eq!(commands(Some(2_000_000_000)), "export CARGO_BUILD_JOBS=1");
-        let big = judge_memory(&System::here(), 4_000_000_000, Some(0), true);
+        let big = judge_memory(4_000_000_000, Some(0), true);
         assert_eq!((big.state.word(), big.detail.as_str()), ("ok", "4.0 GB"));
     }
 
     #[test]
     fn a_small_board_is_told_that_a_laptop_can_build_for_it() {
-        let board = |memory| judge_memory(&System::here(), memory, Some(0), true);
+        let board = |memory| judge_memory(memory, Some(0), true);
         let small = board(1_000_000_000);
         assert!(small.detail.ends_with("a laptop can build for it"));
         let fix = small.fix.map(|fix| fix.in_words()).unwrap_or_default();

@@ -6,39 +6,36 @@ mod machine;
 mod postgres;
 mod report;
 
-pub use report::Report;
+use report::Report;
 
-use workshop_base::fix::System;
+use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 
-/// Examines the machine.
-pub async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
-    let system = System::here();
-    let tools = checks::tools(workspace)?;
-    let rust = checks::rust(&system);
-    let (rust, wasm, pi, jdk, maven, mut tools, nginx, peers, docker, binaries, (machine, about)) = tokio::join!(
-        checks::ask_all(workspace, rust),
-        checks::web_assembly(&system),
-        checks::for_a_pi(&system),
-        checks::jdk(&system),
-        checks::ask_all(workspace, vec![checks::maven(&system)]),
-        checks::ask_all(workspace, tools),
-        checks::nginx(&system),
+/// True on the system and the processor of a Raspberry Pi, for which a laptop can build.
+const LIKE_A_PI: bool = cfg!(all(target_os = "linux", target_arch = "aarch64"));
+
+/// Examines the machine and prints the report. Exit code 0: ready. 1: you can fix it. 2: it needs an administrator.
+pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
+    let report = examine(workspace).await?;
+    print!("{report}");
+    Ok(report.outcome())
+}
+
+async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
+    let (rust, kotlin, tools, peers, postgres, (machine, about)) = tokio::join!(
+        checks::rust(workspace),
+        checks::kotlin(workspace),
+        checks::tools(workspace),
         checks::peers(),
-        docker::examine(&system),
-        postgres::binaries(workspace),
-        machine::examine(workspace, &system),
+        postgres::examine(workspace),
+        machine::examine(workspace),
     );
-    tools.push(nginx);
     let parts = vec![
-        ("Rust", [rust, vec![wasm], Vec::from_iter(pi)].concat()),
-        ("Kotlin", [vec![jdk], maven].concat()),
-        ("Tools", tools),
+        ("Rust", rust),
+        ("Kotlin", kotlin),
+        ("Tools", tools?),
         ("Beside the port", peers),
-        (
-            "PostgreSQL",
-            postgres::findings(workspace, docker, binaries),
-        ),
+        ("PostgreSQL", postgres),
         ("Machine", machine),
     ];
     Ok(Report { parts, about })

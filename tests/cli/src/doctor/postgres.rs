@@ -1,6 +1,6 @@
 //! Where PostgreSQL will come from.
 
-use crate::doctor::docker::Engine;
+use crate::doctor::docker::{self, Engine};
 use crate::doctor::report::Finding;
 use workshop_base::fix::Fix;
 use workshop_base::outcome::Trouble;
@@ -8,26 +8,23 @@ use workshop_base::probe::{self, QUICK};
 use workshop_base::workspace::Workspace;
 use workshop_postgres::{Provider, Settings, choice_file, find_binaries};
 
-/// PostgreSQL's server programs on this machine: version and folder.
-pub(super) async fn binaries(workspace: &Workspace) -> Option<String> {
-    let workspace = workspace.clone();
-    let found = probe::in_time(QUICK, move || find_binaries(&workspace)).await??;
-    Some(format!("{} in {}", found.version, found.bin.display()))
-}
-
-/// All that is to say about PostgreSQL: what will be used, Docker's state, the programs on the machine.
-pub(super) fn findings(
-    workspace: &Workspace,
-    (docker, engine): (Vec<Finding>, Engine),
-    binaries: Option<String>,
-) -> Vec<Finding> {
+/// All that is to say about PostgreSQL: what will be used, Docker's state, the server programs on the machine.
+pub(super) async fn examine(workspace: &Workspace) -> Vec<Finding> {
     let settings = Settings::from_env();
     let needed = matches!(&settings, Ok(asked) if asked.provider == Some(Provider::Docker));
+    let checkout = workspace.clone();
+    let ((docker, engine), binaries) = tokio::join!(
+        docker::examine(),
+        probe::in_time(QUICK, move || find_binaries(&checkout)),
+    );
     let mut findings = vec![provider(workspace, settings, engine)];
     let docker = docker.into_iter();
     findings.extend(docker.map(|finding| if needed { finding } else { finding.optional() }));
-    findings.push(match binaries {
-        Some(binaries) => Finding::ok("binaries", binaries),
+    findings.push(match binaries.flatten() {
+        Some(found) => {
+            let detail = format!("{} in {}", found.version, found.bin.display());
+            Finding::ok("binaries", detail)
+        }
         None => Finding::note(
             "binaries",
             "no server programs found; Maven fetches them (15 MB) when they are needed",

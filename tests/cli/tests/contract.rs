@@ -15,7 +15,6 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::report::{Report, Verdict};
-use workshop_harness::scenarios::Place;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::{builder, gates};
 use workshop_postgres::Server;
@@ -113,30 +112,11 @@ impl Judged {
     fn report(&self, runtime: &Handle) -> &Result<Report, String> {
         self.report.get_or_init(|| {
             let report = runtime
-                .block_on(self.judge())
+                .block_on(check::judge(&self.workspace, &self.catalogue, self.target))
                 .map_err(|error| format!("{error:#}"))?;
             report.print_unsteady();
             Ok(report)
         })
-    }
-
-    async fn judge(&self) -> anyhow::Result<Report> {
-        let exercise = self.catalogue.of(self.target)?;
-        match exercise {
-            Some(form) if !form.is_crate() => {
-                check::judge_alone(&self.workspace, form, self.target).await
-            }
-            _ => {
-                let server = Server::ensure(&self.workspace).await?;
-                let launch = build::build(&self.workspace, self.target, Profile::Check).await?;
-                let place = Place {
-                    workspace: &self.workspace,
-                    server: &server,
-                    launch: &launch,
-                };
-                check::judge_launch(place, &self.catalogue, exercise).await
-            }
-        }
     }
 }
 

@@ -6,10 +6,9 @@ use anyhow::Context;
 
 use crate::cli::CheckArgs;
 use crate::commands::editors;
-use crate::energy_form;
+use crate::forms;
 use crate::hunt::Hunt;
 use crate::katas::{self, Katas};
-use crate::predict;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use crate::subject::Subject;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
@@ -19,7 +18,7 @@ use workshop_base::peer;
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{BuildError, Crate, Profile};
+use workshop_harness::build::{self, BuildError, Crate, Profile};
 use workshop_harness::plan::{self, Phase};
 use workshop_harness::report::{Judged, Report, Verdict};
 use workshop_harness::run::judge_phases;
@@ -33,7 +32,9 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
     let exercise = args.target.exercise(workspace, &catalogue)?;
     let judged = match (exercise, args.target) {
         (Some(exercise), Subject::Target(target)) if !exercise.is_crate() => {
-            judged_alone(workspace, exercise, target).await
+            println!("{}", paint(Style::Strong, target.to_string()));
+            let judged = judge_alone(workspace, exercise, target, true).await;
+            judged.inspect(Report::print_tests)
         }
         _ => built_and_judged(workspace, &catalogue, exercise, args.target).await,
     };
@@ -63,26 +64,6 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
     };
     println!("\n{next}");
     Ok(report.outcome())
-}
-
-/// Judges what needs no service, and of a learner's katas no more than the first that is not green.
-async fn judged_alone(
-    workspace: &Workspace,
-    exercise: &Exercise,
-    target: Target,
-) -> anyhow::Result<Report> {
-    println!("{}", paint(Style::Strong, target.to_string()));
-    let report = match (exercise.kind, target) {
-        (Kind::Katas, Target::Exercise(_)) => {
-            let katas = Katas::of(workspace, exercise)?;
-            let place = Crate::of(workspace, exercise, target);
-            let green = katas::green(workspace, exercise)?.unwrap_or_default();
-            katas.judge_in_turn(workspace, &place, green).await?
-        }
-        _ => judge_alone(workspace, exercise, target).await?,
-    };
-    report.print_tests();
-    Ok(report)
 }
 
 /// Builds a target and judges it phase by phase; the tests of each phase are printed when they have ended. Nobody with a red one
@@ -183,6 +164,26 @@ fn last_check(report: &Report) -> LastCheck {
     LastCheck::now(outcome, faults)
 }
 
+/// Builds a target and judges it by all that its exercise's check asks.
+pub async fn judge(
+    workspace: &Workspace,
+    catalogue: &Catalogue,
+    target: Target,
+) -> anyhow::Result<Report> {
+    let exercise = catalogue.of(target)?;
+    if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
+        return judge_alone(workspace, alone, target, false).await;
+    }
+    let server = Server::ensure(workspace).await?;
+    let launch = build::build(workspace, target, Profile::Check).await?;
+    let place = Place {
+        workspace,
+        server: &server,
+        launch: &launch,
+    };
+    judge_launch(place, catalogue, exercise).await
+}
+
 /// Judges a built target by all that its exercise's check asks.
 pub async fn judge_launch(
     place: Place<'_>,
@@ -223,43 +224,24 @@ pub fn phases_of_peer(name: &str) -> anyhow::Result<Vec<Phase>> {
         .collect())
 }
 
-/// Judges what needs no service: a form, or all katas.
-pub async fn judge_alone(
+/// Judges what needs no service: a form, or katas; of a learner's katas no more than the first that is not green, where it goes
+/// `in_turn`.
+async fn judge_alone(
     workspace: &Workspace,
     exercise: &Exercise,
     target: Target,
+    in_turn: bool,
 ) -> anyhow::Result<Report> {
     let place = Crate::of(workspace, exercise, target);
-    if exercise.kind == Kind::Katas {
-        let katas = Katas::of(workspace, exercise)?;
-        return katas.judge_all(workspace, &place).await;
+    if exercise.kind != Kind::Katas {
+        return forms::judge(exercise, &place);
     }
-    judge_form(exercise, &place)
-}
-
-/// Judges a form by the suite of its exercise.
-fn judge_form(exercise: &Exercise, place: &Crate) -> anyhow::Result<Report> {
-    let is_of_energy = exercise
-        .suites
-        .iter()
-        .any(|suite| suite == energy_form::SUITE);
-    let (suite, judged) = if is_of_energy {
-        (energy_form::SUITE, energy_form::judge(&place.folder)?)
-    } else {
-        (predict::SUITE, predict::judge(&place.folder)?)
-    };
-    let mut report = Report::new(&place.package);
-    for (test, judged) in judged {
-        let verdict = match judged {
-            Ok(()) => Verdict::Passed,
-            Err(failure) => Verdict::Failed {
-                failure,
-                log: String::new(),
-            },
-        };
-        report.add(suite, test, verdict);
+    let katas = Katas::of(workspace, exercise)?;
+    if in_turn && matches!(target, Target::Exercise(_)) {
+        let green = katas::green(workspace, exercise)?.unwrap_or_default();
+        return katas.judge_in_turn(workspace, &place, green).await;
     }
-    Ok(report)
+    katas.judge_all(workspace, &place).await
 }
 
 /// Prints how many katas are green, and which file is to be edited now.

@@ -1,6 +1,7 @@
 //! `just verify`: the author's gate. A starter is red exactly as declared, a reference is green, each planted mistake is
 //! caught by what its file names and has a hint, the Kotlin service keeps the whole contract, and the files fit together.
 
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::pin::pin;
 use std::process::{Output, Stdio};
@@ -15,12 +16,12 @@ use crate::katas::Katas;
 use crate::mistakes::Mistake;
 use crate::{chain, hints};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
-use workshop_base::originals;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::terminal::{self, Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{self, BuildError, Launch, Profile, cargo_command};
+use workshop_base::{files, originals};
+use workshop_harness::build::{self, BuildError, Profile, cargo_command};
 use workshop_harness::copies::Copy;
 use workshop_harness::plan::Phase;
 use workshop_harness::report::{Report, Timings, Verdict};
@@ -38,34 +39,27 @@ const SIDE_BY_SIDE: usize = 3;
 /// judged once more.
 pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let exercises = chosen(&catalogue, which)?;
     let server = Server::ensure(workspace).await?;
     println!("on {}", server.describe());
-    let judge = Judge {
+    let gate = Gate {
         workspace,
         server: &server,
         catalogue: &catalogue,
-    };
-    let mut gate = Gate {
-        judge,
         after_tests,
-        passed: 0,
-        failed: 0,
-        timings: Timings::default(),
-        since: Instant::now(),
+        passed: Cell::default(),
+        failed: Cell::default(),
+        timings: RefCell::default(),
+        since: Cell::new(Instant::now()),
     };
-    for exercise in exercises {
+    for exercise in chosen(&catalogue, which)? {
         let title = format!("{} {}", exercise.name(), exercise.title);
         println!("{}", paint(Style::Strong, title));
         gate.exercise(exercise).await?;
     }
     println!("{}", paint(Style::Strong, "kotlin and the book"));
     if !after_tests {
-        let report = judge.target(Target::Kotlin, None).await;
-        gate.hold(
-            "the Kotlin service keeps the whole contract",
-            faults_of(report, green_faults)?,
-        );
+        let faults = gate.judged(Target::Kotlin, green_faults).await?;
+        gate.hold("the Kotlin service keeps the whole contract", faults);
     }
     gate.took("the Kotlin service");
     let faults = workshop_book::check::source(workspace)?;
@@ -74,9 +68,10 @@ pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyho
         faults.iter().map(ToString::to_string).collect(),
     );
     gate.took("the book");
-    println!("\n{}", gate.timings);
-    println!("{} passed, {} failed", gate.passed, gate.failed);
-    Ok(Outcome::of(gate.failed == 0))
+    let (passed, failed) = (gate.passed.get(), gate.failed.get());
+    println!("\n{}", gate.timings.borrow());
+    println!("{passed} passed, {failed} failed");
+    Ok(Outcome::of(failed == 0))
 }
 
 fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a Exercise>> {
@@ -94,70 +89,83 @@ fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a E
         .err()
 }
 
+/// What is verified with, and what was found so far.
 struct Gate<'a> {
-    judge: Judge<'a>,
+    workspace: &'a Workspace,
+    server: &'a Server,
+    catalogue: &'a Catalogue,
     after_tests: bool,
-    passed: usize,
-    failed: usize,
-    timings: Timings,
-    since: Instant,
+    passed: Cell<usize>,
+    failed: Cell<usize>,
+    timings: RefCell<Timings>,
+    since: Cell<Instant>,
 }
 
 impl Gate<'_> {
     /// Records and prints one finding: no faults is good.
-    fn hold(&mut self, what: &str, faults: Vec<String>) {
-        if terminal::finding(what, faults.is_empty()) {
-            self.passed += 1;
-        } else {
-            self.failed += 1;
-        }
+    fn hold(&self, what: &str, faults: Vec<String>) {
+        let count = match terminal::finding(what, faults.is_empty()) {
+            true => &self.passed,
+            false => &self.failed,
+        };
+        count.set(count.get() + 1);
         for fault in faults {
             println!("          {fault}");
         }
     }
 
-    async fn exercise(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
+    /// Counts the time since the last call for a part of the work.
+    fn took(&self, part: &'static str) {
+        let since = self.since.replace(Instant::now());
+        self.timings.borrow_mut().add(part, since.elapsed());
+    }
+
+    /// What is wrong with a target once it is judged. That it does not compile is a fault as well; all other errors are no verdict.
+    async fn judged(
+        &self,
+        target: Target,
+        faults: impl FnOnce(&Report) -> Vec<String>,
+    ) -> anyhow::Result<Vec<String>> {
+        match check::judge(self.workspace, self.catalogue, target).await {
+            Ok(report) => Ok(faults(&report)),
+            Err(error) if error.is::<BuildError>() => Ok(vec![error.to_string()]),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn exercise(&self, exercise: &Exercise) -> anyhow::Result<()> {
         self.files(exercise)?;
         self.took("files");
-        let starter = Target::Exercise(exercise.number);
-        let reference = Target::Solution(exercise.number);
-        let judge = self.judge;
         if exercise.is_rust() && !self.after_tests {
-            let packages = [starter, reference].map(|target| target.to_string());
             self.hold(
                 "starter and reference are formatted",
-                formatting_faults(judge.workspace, &packages)?,
+                self.formatting_faults(exercise)?,
             );
             self.hold(
                 "starter and reference compile without warnings, clippy's included",
-                clippy_faults(judge.workspace, &packages)?,
+                self.clippy_faults(exercise)?,
             );
             self.took("lints");
         }
         if !self.after_tests || !exercise.is_crate() {
-            let report = judge.target(reference, Some(exercise)).await;
-            self.hold("the reference is green", faults_of(report, green_faults)?);
+            let reference = Target::Solution(exercise.number);
+            let faults = self.judged(reference, green_faults).await?;
+            self.hold("the reference is green", faults);
             self.took("references");
         }
         // A red starter mostly waits for time limits.
-        let starter = judge.target(starter, Some(exercise));
-        let (report, mistakes) = tokio::join!(starter, self.mistakes(exercise));
+        let starter = Target::Exercise(exercise.number);
+        let starter = self.judged(starter, |report| red_faults(exercise, report));
+        let (faults, mistakes) = tokio::join!(starter, self.mistakes(exercise));
         mistakes?;
-        self.hold(
-            "the starter is red exactly as declared",
-            faults_of(report, |report| red_faults(exercise, report))?,
-        );
+        self.hold("the starter is red exactly as declared", faults?);
         self.took("starters and mistakes");
         Ok(())
     }
 
     /// What can be said without building anything.
-    fn files(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        let Judge {
-            workspace,
-            catalogue,
-            ..
-        } = self.judge;
+    fn files(&self, exercise: &Exercise) -> anyhow::Result<()> {
+        let (workspace, catalogue) = (self.workspace, self.catalogue);
         let reference = originals::reference(workspace, exercise)?;
         let starter = originals::in_place(workspace, exercise)?;
         self.hold(
@@ -186,36 +194,24 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Counts the time since the last call for a part of the work.
-    fn took(&mut self, part: &'static str) {
-        self.timings.add(part, self.since.elapsed());
-        self.since = Instant::now();
-    }
-
-    async fn mistakes(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        match exercise.kind {
-            Kind::Crate => self.mistakes_in_crate(exercise).await,
-            Kind::Katas => self.mistakes_in_katas(exercise).await,
-            Kind::Form => Ok(()),
-        }
-    }
-
-    async fn mistakes_in_crate(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        let judge = self.judge;
-        let mistakes = Mistake::all(&exercise.solution(judge.workspace))?;
+    /// Plants each mistake in a copy of the reference, and judges the copy.
+    async fn mistakes(&self, exercise: &Exercise) -> anyhow::Result<()> {
+        let katas = match exercise.kind {
+            Kind::Form => return Ok(()),
+            Kind::Katas => Some(Katas::of(self.workspace, exercise)?),
+            Kind::Crate => None,
+        };
+        let mistakes = Mistake::all(&exercise.solution(self.workspace))?;
         let count = mistakes.len();
         let few = format!("{count} found, {FEWEST_MISTAKES} expected");
         let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
         self.hold("there are planted mistakes", few.into_iter().collect());
         let building = Mutex::new(());
         let judged = mistakes.iter().enumerate().map(async |(number, mistake)| {
-            let built = {
-                let _turn = building.lock().await;
-                judge
-                    .planted(exercise, mistake, number % SIDE_BY_SIDE)
-                    .await
-            };
-            (mistake, judge.mistake(exercise, mistake, built).await)
+            // One of the few places that cargo knows again.
+            let package = format!("mistake-{}-{}", exercise.number, number % SIDE_BY_SIDE);
+            let report = self.planted(exercise, katas.as_ref(), mistake, &package, &building);
+            (mistake, report.await)
         });
         let mut judged = pin!(stream::iter(judged).buffered(SIDE_BY_SIDE));
         while let Some((mistake, report)) = judged.next().await {
@@ -224,28 +220,55 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// Plants each mistake in its kata.
-    async fn mistakes_in_katas(&mut self, exercise: &Exercise) -> anyhow::Result<()> {
-        let workspace = self.judge.workspace;
+    /// What the kata says that a mistake is planted in, or the one test that the mistake names; of one that doesn't compile or start,
+    /// what a check says of that.
+    async fn planted(
+        &self,
+        exercise: &Exercise,
+        katas: Option<&Katas<'_>>,
+        mistake: &Mistake,
+        package: &str,
+        building: &Mutex<()>,
+    ) -> anyhow::Result<Report> {
+        let (workspace, slug) = (self.workspace, &mistake.slug);
+        let turn = building.lock().await;
         let solution = exercise.solution(workspace);
-        let katas = Katas::of(workspace, exercise)?;
-        for mistake in Mistake::all(&solution)? {
-            let copy = Copy::patched(workspace, &solution, "mistake-0", &mistake.patch).await?;
-            let report = katas.judge_patched(workspace, copy.krate(), &mistake.patch);
-            self.caught(exercise, &mistake, report.await)?;
+        let copy = Copy::patched(workspace, &solution, package, &mistake.patch)
+            .await
+            .with_context(|| format!("mistake {slug}"))?;
+        if let Some(katas) = katas {
+            let judged = katas.judge_patched(workspace, copy.krate(), &mistake.patch);
+            return judged.await;
         }
-        Ok(())
+        let calls = exercise.calls();
+        let launch = build::launch(workspace, calls, copy.krate(), Profile::Check).await?;
+        drop(turn);
+        let test = match exercise.red.first() {
+            Some(any) if !mistake.is_caught_by_a_test() => any,
+            _ => &mistake.caught_by,
+        };
+        let suites = self.catalogue.suites_for(exercise);
+        let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
+        let phase = phase.with_context(|| {
+            format!("mistake {slug}: no suite of the exercise has the test {test}")
+        })?;
+        let place = Place {
+            workspace,
+            server: self.server,
+            launch: &launch,
+        };
+        judge_once(place, &phase).await
     }
 
     /// A mistake has to be caught by what its file names, and the hint for that has to know it.
     fn caught(
-        &mut self,
+        &self,
         exercise: &Exercise,
         mistake: &Mistake,
         report: anyhow::Result<Report>,
     ) -> anyhow::Result<()> {
         let check = check::outcome_of(Target::Solution(exercise.number), report)?;
-        let hints = hints::of(self.judge.workspace, exercise)?;
+        let hints = hints::of(self.workspace, exercise)?;
         let caught_by = &mistake.caught_by;
         let mut faults = Vec::new();
         if !check.faults.iter().any(|fault| fault.name == *caught_by) {
@@ -265,82 +288,53 @@ impl Gate<'_> {
         self.hold(&what, faults);
         Ok(())
     }
-}
 
-/// Has targets and mistakes built and judged.
-#[derive(Clone, Copy)]
-struct Judge<'a> {
-    workspace: &'a Workspace,
-    server: &'a Server,
-    catalogue: &'a Catalogue,
-}
-
-impl Judge<'_> {
-    async fn target(self, target: Target, exercise: Option<&Exercise>) -> anyhow::Result<Report> {
-        if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
-            return check::judge_alone(self.workspace, alone, target).await;
-        }
-        let launch = build::build(self.workspace, target, Profile::Check).await?;
-        check::judge_launch(self.place(&launch), self.catalogue, exercise).await
-    }
-
-    fn place<'l>(&'l self, launch: &'l Launch) -> Place<'l> {
-        Place {
-            workspace: self.workspace,
-            server: self.server,
-            launch,
-        }
-    }
-
-    /// The reference with a mistake, in one of the few places that cargo knows again, and how it is started.
-    async fn planted(
-        self,
+    /// Runs `cargo COMMAND --package … -- AFTER` for starter and reference.
+    fn cargo(
+        &self,
         exercise: &Exercise,
-        mistake: &Mistake,
-        place: usize,
-    ) -> anyhow::Result<(Copy, Launch)> {
-        let package = format!("mistake-{}-{place}", exercise.number);
-        let solution = exercise.solution(self.workspace);
-        let copy = Copy::patched(self.workspace, &solution, &package, &mistake.patch)
-            .await
-            .with_context(|| format!("mistake {}", mistake.slug))?;
-        let calls = exercise.calls();
-        let launch = build::launch(self.workspace, calls, copy.krate(), Profile::Check).await?;
-        Ok((copy, launch))
+        command: &[&str],
+        after: &[&str],
+    ) -> anyhow::Result<Output> {
+        let packages = [exercise.name(), exercise.reference_name()];
+        let packages = packages.map(|package| format!("--package={package}"));
+        let mut cargo = cargo_command();
+        cargo.args(command).args(packages).arg("--").args(after);
+        cargo
+            .env("CARGO_TARGET_DIR", self.workspace.cargo_target())
+            .current_dir(self.workspace.root())
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("cargo {} cannot be run", command[0]))
     }
 
-    /// What the one test says that a mistake names; of one that doesn't compile or start, what a check says of that.
-    async fn mistake(
-        self,
-        exercise: &Exercise,
-        mistake: &Mistake,
-        built: anyhow::Result<(Copy, Launch)>,
-    ) -> anyhow::Result<Report> {
-        let (_copy, launch) = built?;
-        let suites = self.catalogue.suites_for(exercise);
-        let any = exercise.red.first().unwrap_or(&mistake.caught_by);
-        let test = match mistake.is_caught_by_a_test() {
-            true => &mistake.caught_by,
-            false => any,
-        };
-        let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
-        let phase = phase.with_context(|| {
-            let slug = &mistake.slug;
-            format!("mistake {slug}: no suite of the exercise has the test {test}")
-        })?;
-        judge_once(self.place(&launch), &phase).await
+    /// The files that `cargo fmt` would change.
+    fn formatting_faults(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+        let output = self.cargo(exercise, &["fmt", "--check"], &["--files-with-diff"])?;
+        let files = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() || !files.trim().is_empty() {
+            let shown = |file| files::shown(self.workspace, Path::new(file));
+            let told = files.lines().map(shown);
+            return Ok(told
+                .map(|file| format!("cargo fmt would change {file}"))
+                .collect());
+        }
+        let words = String::from_utf8_lossy(&output.stderr);
+        Trouble::new(format!("cargo fmt did not work:\n{}", words.trim()))
+            .expected("rustfmt beside cargo")
+            .next("rustup component add rustfmt; just doctor")
+            .err()
     }
-}
 
-/// What is wrong with a judged target. One that does not compile is a fault as well; all other errors are no verdict.
-fn faults_of(
-    report: anyhow::Result<Report>,
-    judge: impl FnOnce(&Report) -> Vec<String>,
-) -> anyhow::Result<Vec<String>> {
-    match report {
-        Ok(report) => Ok(judge(&report)),
-        Err(error) if error.is::<BuildError>() => Ok(vec![error.to_string()]),
-        Err(error) => Err(error),
+    /// What the compiler and clippy warn of.
+    fn clippy_faults(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+        let command = ["clippy", "--quiet", "--all-targets", "--keep-going"];
+        let output = self.cargo(exercise, &command, &["--deny", "warnings"])?;
+        let words = String::from_utf8_lossy(&output.stderr);
+        let lines = words.lines().filter(|line| {
+            !output.status.success() && (line.starts_with("error") || line.contains("-->"))
+        });
+        Ok(lines.map(str::to_owned).collect())
     }
 }
 
@@ -374,62 +368,4 @@ fn green_faults(report: &Report) -> Vec<String> {
         report.print();
     }
     faults
-}
-
-/// Runs `cargo COMMAND --package … -- AFTER` in the checkout.
-fn cargo(
-    workspace: &Workspace,
-    command: &[&str],
-    packages: &[String],
-    after: &[&str],
-) -> anyhow::Result<Output> {
-    let packages = packages
-        .iter()
-        .map(|package| format!("--package={package}"));
-    let mut cargo = cargo_command();
-    cargo.args(command).args(packages).arg("--").args(after);
-    cargo
-        .env("CARGO_TARGET_DIR", workspace.cargo_target())
-        .current_dir(workspace.root())
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cargo {} cannot be run", command[0]))
-}
-
-/// The files that `cargo fmt` would change.
-fn formatting_faults(workspace: &Workspace, packages: &[String]) -> anyhow::Result<Vec<String>> {
-    let output = cargo(
-        workspace,
-        &["fmt", "--check"],
-        packages,
-        &["--files-with-diff"],
-    )?;
-    let files = String::from_utf8_lossy(&output.stdout);
-    if output.status.success() || !files.trim().is_empty() {
-        let shown = |file| workshop_base::files::shown(workspace, Path::new(file));
-        let files = files.lines().map(shown);
-        return Ok(files
-            .map(|file| format!("cargo fmt would change {file}"))
-            .collect());
-    }
-    let words = String::from_utf8_lossy(&output.stderr);
-    Trouble::new(format!("cargo fmt did not work:\n{}", words.trim()))
-        .expected("rustfmt beside cargo")
-        .next("rustup component add rustfmt; just doctor")
-        .err()
-}
-
-/// What the compiler and clippy warn of.
-fn clippy_faults(workspace: &Workspace, packages: &[String]) -> anyhow::Result<Vec<String>> {
-    let output = cargo(
-        workspace,
-        &["clippy", "--quiet", "--all-targets", "--keep-going"],
-        packages,
-        &["--deny", "warnings"],
-    )?;
-    let words = String::from_utf8_lossy(&output.stderr);
-    let lines = words.lines().filter(|line| {
-        !output.status.success() && (line.starts_with("error") || line.contains("-->"))
-    });
-    Ok(lines.map(str::to_owned).collect())
 }

@@ -230,7 +230,7 @@ fn is_in(value: &Value, range: RangeInclusive<f64>) -> bool {
 }
 
 /// A number, whether written `2` or `2.0`.
-fn number(value: &Value) -> Option<f64> {
+pub fn number(value: &Value) -> Option<f64> {
     let number = value
         .as_float()
         .or_else(|| value.as_integer().map(|whole| whole as f64));

@@ -252,12 +252,19 @@ pub struct MeasureArgs {
     /// Also the services beside the port: Spring Boot, Node, Python. A row that cannot be built here is left out
     #[arg(long)]
     pub peers: bool,
-    /// The data set to read from
-    #[arg(long)]
-    pub data_set: Option<DataSet>,
     /// Run services and database on another machine, reached by ssh, and send the load from here: user@pi
     #[arg(long, value_parser = host::destination, conflicts_with_all = ["peers", "reference"])]
     pub on: Option<String>,
+    #[command(flatten)]
+    pub result: ResultArgs,
+}
+
+/// What a measurement reads, and whose result comes of it.
+#[derive(Debug, Args)]
+pub struct ResultArgs {
+    /// The data set to read from
+    #[arg(long)]
+    pub data_set: Option<DataSet>,
     /// Write the committed reference results instead of your own
     #[arg(long, hide = true)]
     pub reference: bool,
@@ -282,23 +289,15 @@ pub struct EnduranceArgs {
     /// Begin another run, and keep the journal of the one before beside its own
     #[arg(long)]
     pub anew: bool,
-    /// The data set to read from
-    #[arg(long)]
-    pub data_set: Option<DataSet>,
-    /// Write the committed reference results instead of your own
-    #[arg(long, hide = true)]
-    pub reference: bool,
+    #[command(flatten)]
+    pub result: ResultArgs,
 }
 
 /// Options of `calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
-    /// The data set to read from
-    #[arg(long)]
-    pub data_set: Option<DataSet>,
-    /// Write the committed reference results instead of your own
-    #[arg(long, hide = true)]
-    pub reference: bool,
+    #[command(flatten)]
+    pub result: ResultArgs,
     /// Calibrate so often, and say how often both claims held
     #[arg(long, default_value_t = 1)]
     pub times: usize,

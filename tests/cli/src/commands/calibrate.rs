@@ -7,8 +7,8 @@ use workshop_base::workspace::Workspace;
 use workshop_measure::protocol::lab::{self, Lab};
 use workshop_measure::tools::oha::Oha;
 use workshop_results::figures::{figure, interval};
-use workshop_results::file::{CALIBRATION, Comparison, ResultFile};
-use workshop_tasks::calibration::{self, Calibrated, Calibration};
+use workshop_results::file::{CALIBRATION, Comparison};
+use workshop_tasks::calibration::{self, Calibration};
 
 /// The share that is planted where a duet is compared with turns: large, so that its ratio is sure in both.
 const LARGE: f64 = 0.2;
@@ -16,7 +16,7 @@ const LARGE: f64 = 0.2;
 /// Runs the calibration and writes it down; several of them give a score.
 pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<Outcome> {
     Oha::find(workspace)?;
-    let data_set = args.data_set.unwrap_or_else(lab::usual_data_set);
+    let data_set = args.result.data_set.unwrap_or_else(lab::usual_data_set);
     let lab = Lab::open(workspace, Some(data_set), data_set).await?;
     let calibration = Calibration::new(&lab).await?;
     if args.turns {
@@ -29,7 +29,10 @@ pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<
             *held += usize::from(holds);
         }
         if args.times == 1 {
-            return written(workspace, args, &found);
+            let path = measure::place(workspace, &args.result, CALIBRATION);
+            measure::write(workspace, &found.result, &path)?;
+            let held = calibration::held(&found.decides);
+            return Ok(Outcome::of(held == [true; 2]));
         }
         let claims = found.decides.iter().map(in_words);
         println!(
@@ -48,20 +51,6 @@ pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<
     );
     let enough = held.iter().all(|held| held * 20 >= args.times * 19);
     Ok(Outcome::of(enough))
-}
-
-fn written(
-    workspace: &Workspace,
-    args: &CalibrateArgs,
-    found: &Calibrated,
-) -> anyhow::Result<Outcome> {
-    let path = if args.reference {
-        ResultFile::reference_path(workspace, CALIBRATION)
-    } else {
-        workspace.results().join(format!("{CALIBRATION}.json"))
-    };
-    measure::write(workspace, &found.result, &path)?;
-    Ok(Outcome::of(calibration::held(&found.decides) == [true; 2]))
 }
 
 /// Does a duet tell the same as turns?

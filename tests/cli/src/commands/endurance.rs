@@ -5,7 +5,6 @@ use crate::cli::EnduranceArgs;
 use crate::commands::{interrupted, measure};
 use workshop_base::outcome::{Interrupted, Outcome};
 use workshop_base::workspace::Workspace;
-use workshop_results::file::ResultFile;
 use workshop_tasks::endurance::{self, NAME, Wanted, in_full};
 
 /// Runs until it is done, a service fails, or somebody stops it. Exit 1 when a service fails, 130 when it was stopped.
@@ -14,14 +13,10 @@ pub async fn run(workspace: &Workspace, args: &EnduranceArgs) -> anyhow::Result<
         targets: args.targets.clone(),
         requests: args.requests,
         anew: args.anew,
-        data_set: args.data_set,
+        data_set: args.result.data_set,
     };
     let ended = endurance::measure(workspace, &wanted, interrupted()).await?;
-    let path = if args.reference {
-        ResultFile::reference_path(workspace, NAME)
-    } else {
-        ResultFile::own_path(workspace, NAME)
-    };
+    let path = measure::place(workspace, &args.result, NAME);
     measure::write(workspace, &ended.result, &path)?;
     if let Some((answered, of)) = ended.stopped_at {
         let kept = format!(

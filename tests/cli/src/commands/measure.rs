@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::cli::MeasureArgs;
+use crate::cli::{MeasureArgs, ResultArgs};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -46,22 +46,22 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
             .err();
     }
     if let Some(destination) = &args.on {
-        let result = tasks::measure_on(workspace, &asked, args.data_set, destination).await?;
+        let result =
+            tasks::measure_on(workspace, &asked, args.result.data_set, destination).await?;
         let path = result_there(workspace, destination, target);
         write(workspace, &result, &path)?;
         return Ok(Outcome::of(result.invalid.is_empty()));
     }
-    let mut result = tasks::measure(workspace, &asked, args.data_set).await?;
+    let mut result = tasks::measure(workspace, &asked, args.result.data_set).await?;
     // The predictions are about the port.
-    if !args.reference && exercise.is_port() {
+    if !args.result.reference && exercise.is_port() {
         result.predictions = judged(workspace, &result)?;
     }
-    let path = if args.reference {
-        ResultFile::reference_path(workspace, &result.exercise)
-    } else {
-        ResultFile::own_path(workspace, target)
+    let name = match args.result.reference {
+        true => result.exercise.clone(),
+        false => target.to_string(),
     };
-    write(workspace, &result, &path)?;
+    write(workspace, &result, &place(workspace, &args.result, &name))?;
     Ok(Outcome::of(result.invalid.is_empty()))
 }
 
@@ -72,6 +72,14 @@ fn result_there(workspace: &Workspace, destination: &str, target: Target) -> Pat
         .results()
         .join(folder)
         .join(format!("{target}.json"))
+}
+
+/// Where a result of this name belongs.
+pub(super) fn place(workspace: &Workspace, args: &ResultArgs, name: &str) -> PathBuf {
+    match args.reference {
+        true => ResultFile::reference_path(workspace, name),
+        false => ResultFile::own_path(workspace, name),
+    }
 }
 
 /// Writes a result, shows it, and says where it is.

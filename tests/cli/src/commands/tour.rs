@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 
-use crate::cli::MeasureArgs;
+use crate::cli::{MeasureArgs, ResultArgs};
 use crate::commands::{build_book, check, measure};
 
 use workshop_base::exercise::{Catalogue, Exercise};
@@ -82,9 +82,11 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         quick: true,
         thorough: false,
         peers: false,
-        data_set: Some(DATA_SET),
         on: None,
-        reference: false,
+        result: ResultArgs {
+            data_set: Some(DATA_SET),
+            reference: false,
+        },
     };
     let measured = measure::run(workspace, &args).await?;
 

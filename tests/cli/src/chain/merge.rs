@@ -83,22 +83,17 @@ pub fn set(tree: &mut Tree, path: &Path, content: Option<Vec<u8>>) {
     };
 }
 
+/// What the sides of a merge are called, in the order in which git wants them.
+const SIDES: [&str; 3] = ["here", "before the change", "the change"];
+
 /// Ours, the base and theirs by git; false where it left markers.
 fn merge_file(how: &str, sides: [&[u8]; 3]) -> anyhow::Result<(bool, Vec<u8>)> {
     let folder = tempfile::tempdir()?;
-    let mut command = record::git(folder.path());
-    command.args(["merge-file", "--stdout", how]);
-    for (side, label) in ["here", "before the change", "the change"]
-        .iter()
-        .enumerate()
-    {
-        std::fs::write(folder.path().join(side.to_string()), sides[side])?;
-        command.args(["-L", label]);
+    for (name, side) in SIDES.iter().zip(sides) {
+        std::fs::write(folder.path().join(name), side)?;
     }
-    let output = command
-        .args(["0", "1", "2"])
-        .output()
-        .map_err(record::no_git)?;
+    let command = ["merge-file", "--stdout", how];
+    let output = record::git(folder.path(), command.iter().chain(&SIDES))?;
     // The exit code is the number of conflicts, cut off at 127.
     match output.status.code() {
         Some(conflicts @ 0..=127) => Ok((conflicts == 0, output.stdout)),

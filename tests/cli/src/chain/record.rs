@@ -4,9 +4,9 @@
 //! The ids are a record and a way back at once: git finds a content that has changed since by its id, as the base of a merge.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
@@ -120,49 +120,33 @@ fn gone(workspace: &Workspace, source: &Exercise, path: &Path, id: &str) -> Trou
     .next("git fetch --unshallow where the clone is shallow; else make the change in each later state by hand, remove the carried.toml of those, and run just carry again")
 }
 
-/// Has git keep the contents, committed or not, so that a later merge finds its base. Outside a repository nothing happens.
-pub fn keep(workspace: &Workspace, files: &Tree) -> anyhow::Result<()> {
-    for content in files.values() {
-        let mut child = git(workspace.root())
-            .args(["hash-object", "-w", "--stdin"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(no_git)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // Where git refuses to listen, there is no repository.
-            let _ = stdin.write_all(content);
-        }
-        child.wait()?;
-    }
+/// Has git keep the files of a folder, committed or not, so that a later merge finds its base. Outside a repository nothing happens.
+pub fn keep(folder: &Path, files: &Tree) -> anyhow::Result<()> {
+    let command = ["hash-object", "-w", "--no-filters", "--"].map(Path::new);
+    let files = files.keys().map(PathBuf::as_path);
+    git(folder, command.into_iter().chain(files))?;
     Ok(())
 }
 
 /// The content that git keeps under this id; none when the repository does not have it, or there is no repository.
 fn kept(workspace: &Workspace, id: &str) -> anyhow::Result<Option<Vec<u8>>> {
-    let output = git(workspace.root())
-        .args(["cat-file", "blob", id])
-        .output()
-        .map_err(no_git)?;
+    let output = git(workspace.root(), ["cat-file", "blob", id])?;
     Ok(output.status.success().then_some(output.stdout))
 }
 
-/// A git that works in this folder.
-pub fn git(folder: &Path) -> Command {
+/// Runs git in this folder to its end, however that is.
+pub fn git(
+    folder: &Path,
+    args: impl IntoIterator<Item = impl AsRef<OsStr>>,
+) -> anyhow::Result<Output> {
     let mut command = Command::new("git");
-    command
-        .stdin(Stdio::null())
-        .env("LC_ALL", "C")
-        .current_dir(folder);
-    command
-}
-
-/// What to say where git cannot be started.
-pub fn no_git(error: std::io::Error) -> Trouble {
-    Trouble::new(format!("git cannot be run ({error})"))
-        .expected("git on the PATH")
-        .next("just doctor")
+    command.args(args).env("LC_ALL", "C").current_dir(folder);
+    command.stdin(Stdio::null()).output().map_err(|error| {
+        Trouble::new(format!("git cannot be run ({error})"))
+            .expected("git on the PATH")
+            .next("just doctor")
+            .into()
+    })
 }
 
 #[cfg(test)]

@@ -2,10 +2,7 @@
 //! to debug one of them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
-
-use anyhow::Context;
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
@@ -23,7 +20,7 @@ const DEBUG: &str = include_str!("../editors/debug.run.xml");
 pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let made = all(&Catalogue::read(workspace)?);
     for (path, text) in &made {
-        write(workspace, path, text)?;
+        files::write_atomically(&workspace.root().join(path), text.as_bytes())?;
     }
     println!("{} files in .run and .vscode", made.len());
     Ok(Outcome::Passed)
@@ -103,7 +100,8 @@ pub fn write_environment(
     };
     let file = lines(&|name, value| format!("{name}={value}"));
     println!("{file}");
-    write(workspace, Path::new(".workshop/debug.env"), &(file + "\n"))?;
+    let place = workspace.state().join("debug.env");
+    files::write_atomically(&place, (file + "\n").as_bytes())?;
     let name = format!("debug {target}");
     let variables = lines(&|name, value| {
         let value = value
@@ -116,17 +114,8 @@ pub fn write_environment(
         .replace("{name}", &name)
         .replace("{folder}", &target.to_string());
     let text = text.replace("{environment}", &variables);
-    write(
-        workspace,
-        &Path::new(".run").join(format!("{name}.run.xml")),
-        &text,
-    )
-}
-
-fn write(workspace: &Workspace, path: &Path, text: &str) -> anyhow::Result<()> {
-    let path = workspace.root().join(path);
-    fs::create_dir_all(path.parent().unwrap_or(workspace.root()))?;
-    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    let place = workspace.root().join(format!(".run/{name}.run.xml"));
+    files::write_atomically(&place, text.as_bytes())
 }
 
 /// Where the tests of the contract are.
@@ -178,7 +167,7 @@ mod tests {
         let workspace = Workspace::find()?;
         let made = all(&Catalogue::read(&workspace)?);
         for (path, text) in &made {
-            let found = fs::read_to_string(workspace.root().join(path)).unwrap_or_default();
+            let found = std::fs::read_to_string(workspace.root().join(path)).unwrap_or_default();
             assert!(
                 found == *text,
                 "{} is old; run ./justw editors",

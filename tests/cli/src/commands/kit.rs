@@ -54,7 +54,7 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         ])
         .arg(at("crates"))
         .current_dir(workspace.root());
-    ends_well(&mut vendor, "./justw tour, which brings the crates as well")?;
+    said(&mut vendor, "./justw tour, which brings the crates as well")?;
     pack(kit, "crates.tar.gz", workbench.path(), &["-cz", "crates"])?;
 
     step("what Maven needs, in a repository of its own");
@@ -73,7 +73,7 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         ")",
     ];
     forget.arg(at("maven")).args(notes).arg("-delete");
-    ends_well(&mut forget, "just kit once more")?;
+    said(&mut forget, "just kit once more")?;
     let excluded = format!("--exclude={POSTGRES}");
     pack(
         kit,
@@ -91,7 +91,9 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         })?;
         fs::copy(&program, at("bin").join(tool))?;
     }
-    let platform = format!("platform-{}.tar", platform()?);
+    // What this system and processor are called.
+    let platform = said(Command::new("uname").arg("-sm"), "just doctor")?;
+    let platform = format!("platform-{}.tar", platform.trim().replace(' ', "-"));
     pack(kit, &platform, workbench.path(), &["-c", "bin", POSTGRES])?;
 
     step("the book, and the course itself");
@@ -225,21 +227,9 @@ fn copied(project: &Path, workbench: &TempDir) -> anyhow::Result<PathBuf> {
     let name = project.file_name().context("a project without a name")?;
     let copy = workbench.path().join("projects").join(name);
     for (path, content) in files::read_tree(project)? {
-        let to = copy.join(path);
-        fs::create_dir_all(to.parent().unwrap_or(&copy))?;
-        fs::write(to, content)?;
+        files::write_atomically(&copy.join(path), &content)?;
     }
     Ok(copy)
-}
-
-/// What this system and processor are called by `uname`.
-fn platform() -> anyhow::Result<String> {
-    let output = Command::new("uname")
-        .arg("-sm")
-        .output()
-        .context("cannot run uname")?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    Ok(said.trim().replace(' ', "-"))
 }
 
 /// Packs parts of the workbench into one file of the kit.
@@ -250,7 +240,7 @@ fn pack(kit: &Path, name: &str, workbench: &Path, args: &[&str]) -> anyhow::Resu
         .arg(std::path::absolute(kit)?.join(name))
         .args(&args[1..])
         .current_dir(workbench);
-    ends_well(&mut tar, "see how much room is left on that disk: df -h")?;
+    said(&mut tar, "see how much room is left on that disk: df -h")?;
     let megabytes = kit.join(name).metadata()?.len() as f64 / 1e6;
     println!("  {name}, {megabytes:.0} MB");
     Ok(())
@@ -271,18 +261,19 @@ fn bundle(root: &Path, file: &Path) -> anyhow::Result<()> {
         // Nothing where a commit is checked out without a branch.
         .args(branch.split_whitespace())
         .current_dir(root);
-    ends_well(&mut git, "git status")
+    said(&mut git, "git status")?;
+    Ok(())
 }
 
-/// Runs a program whose words matter only if it fails.
-fn ends_well(command: &mut Command, next: &str) -> anyhow::Result<()> {
+/// Runs a program that has to end well; what it said.
+fn said(command: &mut Command, next: &str) -> anyhow::Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot run {program}"))?;
     if output.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8(output.stdout)?);
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Trouble::new(format!(
@@ -302,13 +293,12 @@ fn list(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         names.extend(is_part(&entry.path()).then(|| entry.file_name()));
     }
     names.sort();
-    let sums = Command::new("cksum").args(&names).current_dir(kit).output();
-    let sums = String::from_utf8(sums.context("cannot run cksum")?.stdout)?;
-    let mut commit = Command::new("git");
-    commit
-        .args(["rev-parse", "--short", "HEAD"])
+    let mut cksum = Command::new("cksum");
+    let sums = said(cksum.args(&names).current_dir(kit), "just kit once more")?;
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "--short", "HEAD"])
         .current_dir(workspace.root());
-    let commit = String::from_utf8(commit.output()?.stdout)?;
+    let commit = said(&mut git, "git status")?;
     let version = env!("CARGO_PKG_VERSION");
     fs::write(kit.join(LIST), format!("course {version} {commit}{sums}"))?;
     println!(

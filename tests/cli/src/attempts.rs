@@ -129,19 +129,9 @@ fn keep_in(
     Ok(name)
 }
 
-/// The newest complete attempt. Names begin with the time, and numbers of one second rarely reach two digits.
+/// The newest complete attempt: their names begin with the time.
 fn newest(attempts: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(attempts)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if let Some((time, number)) = name.rsplit_once('-')
-            && !time.starts_with('.')
-            && entry.file_type()?.is_dir()
-        {
-            let number: u32 = number.parse().unwrap_or(0);
-            found.push((time.to_owned(), number, entry.path()));
-        }
-    }
-    Ok(found.into_iter().max().map(|(_, _, path)| path))
+    let entries: Vec<fs::DirEntry> = fs::read_dir(attempts)?.collect::<Result<_, _>>()?;
+    let folders = entries.iter().map(fs::DirEntry::path);
+    Ok(folders.filter(|path| path.is_dir()).max())
 }

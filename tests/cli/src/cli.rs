@@ -1,6 +1,6 @@
 //! The command line: one subcommand per recipe of the justfile, and their options.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
 use crate::subject::Subject;
 use workshop_base::target::Target;
@@ -24,7 +24,13 @@ pub enum Command {
     /// What is here, what is missing, and the command that fixes it
     Doctor,
     /// Build, start and test one target
-    Check(CheckArgs),
+    Check {
+        /// exercise-N, solution-N, kotlin or hunt
+        target: Subject,
+        /// Print how long each step took
+        #[arg(long)]
+        timings: bool,
+    },
     /// Start one target with a database of its own and leave it running
     Run(RunArgs),
     /// A service of prices that is slow or fails, as you like, for exercise 14
@@ -71,7 +77,13 @@ pub enum Command {
     /// Where you are in the course
     Progress,
     /// Make a data set
-    Seed(SeedArgs),
+    Seed {
+        /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
+        data_set: DataSet,
+        /// Make it anew even when it is there
+        #[arg(long)]
+        again: bool,
+    },
     /// Build a service for another kind of machine, as it would be shipped, and copy it there
     Build(BuildArgs),
     /// The measurement of an exercise, Kotlin and Rust side by side
@@ -150,16 +162,6 @@ pub enum Command {
     },
 }
 
-/// Options of `check`.
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// exercise-N, solution-N, kotlin or hunt
-    pub target: Subject,
-    /// Print how long each step took
-    #[arg(long)]
-    pub timings: bool,
-}
-
 /// Options of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -199,34 +201,17 @@ pub struct UpstreamArgs {
     pub port: u16,
 }
 
-/// Options of `seed`.
-#[derive(Debug, Args)]
-pub struct SeedArgs {
-    /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
-    pub data_set: DataSet,
-    /// Make it anew even when it is there
-    #[arg(long)]
-    pub again: bool,
-}
-
 /// Options of `build`.
 #[derive(Debug, Args)]
 pub struct BuildArgs {
     /// exercise-N (your Rust), or solution-N (the reference)
     pub target: Target,
     /// The machine: pi, a Raspberry Pi with a 64-bit system
-    #[arg(long = "for", value_name = "MACHINE")]
-    pub machine: Machine,
+    #[arg(long = "for", value_name = "MACHINE", value_parser = ["pi"])]
+    pub machine: String,
     /// Where to copy it, by ssh: user@pi
     #[arg(value_parser = host::destination)]
     pub to: Option<String>,
-}
-
-/// A kind of machine that services are built for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Machine {
-    /// A Raspberry Pi with a 64-bit system.
-    Pi,
 }
 
 /// Options of `measure`.

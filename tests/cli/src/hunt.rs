@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
-use rand::seq::IndexedRandom;
+use rand::seq::IteratorRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::attempts;
@@ -137,9 +137,8 @@ fn choose(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Mistake>
     if mistakes.len() > 1 {
         mistakes.retain(|mistake| Some(&mistake.slug) != last.as_ref());
     }
-    let places: Vec<usize> = (0..mistakes.len()).collect();
-    match places.choose(&mut rand::rng()) {
-        Some(place) => Ok(mistakes.swap_remove(*place)),
+    match mistakes.into_iter().choose(&mut rand::rng()) {
+        Some(mistake) => Ok(mistake),
         None => {
             let catalogue = Catalogue::read(workspace)?;
             let has_mistakes = |exercise: &&Exercise| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::{BuildArgs, Machine};
+use crate::cli::BuildArgs;
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble, last_lines};
 use workshop_base::workspace::Workspace;
@@ -12,11 +12,9 @@ use workshop_measure::protocol::builder::does_not_build;
 /// Runs the command.
 pub async fn run(workspace: &Workspace, args: &BuildArgs) -> anyhow::Result<Outcome> {
     let target = args.target;
-    let machine = match args.machine {
-        Machine::Pi => OF_A_PI,
-    };
-    println!("building {target} for {machine}; the first time it takes minutes");
-    let built = cross::build(workspace, target, machine).await;
+    // The command line knows one machine only.
+    println!("building {target} for {OF_A_PI}; the first time it takes minutes");
+    let built = cross::build(workspace, target, OF_A_PI).await;
     let program = built
         .map_err(|error| does_not_build(error, target))?
         .program;

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use anyhow::Context;
 
-use crate::cli::CheckArgs;
 use crate::commands::editors;
 use crate::forms;
 use crate::hunt::Hunt;
@@ -27,22 +26,22 @@ use workshop_harness::service::{NoStart, StartError};
 use workshop_postgres::Server;
 
 /// Checks one target and prints what it found.
-pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outcome> {
+pub async fn run(workspace: &Workspace, target: Subject, timings: bool) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let exercise = args.target.exercise(workspace, &catalogue)?;
-    let judged = match (exercise, args.target) {
+    let exercise = target.exercise(workspace, &catalogue)?;
+    let judged = match (exercise, target) {
         (Some(exercise), Subject::Target(target)) if !exercise.is_crate() => {
             println!("{}", paint(Style::Strong, target.to_string()));
             let judged = judge_alone(workspace, exercise, target, true).await;
             judged.inspect(Report::print_tests)
         }
-        _ => built_and_judged(workspace, &catalogue, exercise, args.target).await,
+        _ => built_and_judged(workspace, &catalogue, exercise, target).await,
     };
-    let learners = exercise.filter(|_| args.target.is_an_exercise());
+    let learners = exercise.filter(|_| target.is_an_exercise());
     let report = match judged {
         Ok(report) => report,
         Err(error) => {
-            let (check, trouble) = faulty(args.target, error)?;
+            let (check, trouble) = faulty(target, error)?;
             if let Some(exercise) = learners {
                 state::record(workspace, exercise, &check)?;
             }
@@ -51,15 +50,15 @@ pub async fn run(workspace: &Workspace, args: &CheckArgs) -> anyhow::Result<Outc
     };
     report.print_count();
     editors::tell_places(workspace, &report)?;
-    if args.timings {
+    if timings {
         println!("{}", report.timings);
     }
     if let Some(exercise) = learners {
         state::record(workspace, exercise, &last_check(&report))?;
         tell_katas(workspace, exercise)?;
     }
-    let next = match args.target {
-        Subject::Target(target) => next_step(&catalogue, target, &report),
+    let next = match target {
+        Subject::Target(target) => next_step(&catalogue, target, exercise, &report),
         Subject::Hunt => after_hunting(&Hunt::on(workspace)?, &report),
     };
     println!("\n{next}");
@@ -270,26 +269,27 @@ fn after_hunting(hunt: &Hunt, report: &Report) -> String {
 }
 
 /// The one command that makes sense now.
-fn next_step(catalogue: &Catalogue, target: Target, report: &Report) -> String {
+fn next_step(
+    catalogue: &Catalogue,
+    target: Target,
+    exercise: Option<&Exercise>,
+    report: &Report,
+) -> String {
     let passed = report.outcome() == Outcome::Passed;
-    let runs = |number| catalogue.get(number).is_ok_and(Exercise::is_crate);
-    let next = match target {
-        Target::Exercise(number) if passed => {
-            let following = catalogue.iter().find(|exercise| exercise.number > number);
-            let following = following.map_or(String::new(), |exercise| {
-                format!("; then {}", exercise.name())
-            });
-            let measured = catalogue
-                .get(number)
-                .is_ok_and(|exercise| exercise.task().is_some());
-            if measured {
-                format!("just measure {target}{following}")
-            } else {
-                format!("just progress{following}")
-            }
+    let next = match (target, exercise) {
+        (Target::Exercise(number), Some(exercise)) if passed => {
+            let first = match exercise.task() {
+                Some(_) => format!("just measure {target}"),
+                None => "just progress".to_owned(),
+            };
+            let following = catalogue.iter().find(|other| other.number > number);
+            let following = following.map(|other| format!("; then {}", other.name()));
+            first + &following.unwrap_or_default()
         }
-        Target::Exercise(number) if !runs(number) => format!("just hint {target}"),
-        Target::Exercise(_) => {
+        (Target::Exercise(_), Some(exercise)) if !exercise.is_crate() => {
+            format!("just hint {target}")
+        }
+        (Target::Exercise(_), _) => {
             format!("just hint {target}; just run {target} to try the request by hand")
         }
         _ if passed && report.tests.is_empty() => return format!("no suite judges {target}"),

@@ -43,18 +43,19 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
     let at = |path: &str| workbench.path().join(path);
 
     step("the crates");
-    let mut vendor = cargo_command();
-    vendor
-        .args([
-            "vendor",
-            "--locked",
-            "--versioned-dirs",
-            "--respect-source-config",
-            "--quiet",
-        ])
-        .arg(at("crates"))
-        .current_dir(workspace.root());
-    said(&mut vendor, "./justw tour, which brings the crates as well")?;
+    let vendor = "vendor --locked --versioned-dirs --respect-source-config --quiet";
+    let crates = at("crates");
+    let vendor: Vec<&OsStr> = vendor
+        .split(' ')
+        .map(OsStr::new)
+        .chain([crates.as_os_str()])
+        .collect();
+    said(
+        cargo_command(),
+        workspace.root(),
+        &vendor,
+        "./justw tour, which brings the crates as well",
+    )?;
     pack(kit, "crates.tar.gz", workbench.path(), &["-cz", "crates"])?;
 
     step("what Maven needs, in a repository of its own");
@@ -62,18 +63,14 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
     workshop_postgres::bring_artifact(workbench.path(), std::slice::from_ref(&repository))?;
     kotlin_builds(workspace, &workbench, &repository).await?;
     // Maven notes where an artifact came from, and doubts it on a machine that has no registry of that name.
-    let mut forget = Command::new("find");
-    let notes = [
-        "(",
-        "-name",
-        "_remote.repositories",
-        "-o",
-        "-name",
-        "*.lastUpdated",
-        ")",
-    ];
-    forget.arg(at("maven")).args(notes).arg("-delete");
-    said(&mut forget, "just kit once more")?;
+    let notes = "maven -name _remote.repositories -delete -o -name *.lastUpdated -delete";
+    let notes: Vec<&str> = notes.split(' ').collect();
+    said(
+        Command::new("find"),
+        workbench.path(),
+        &notes,
+        "just kit once more",
+    )?;
     let excluded = format!("--exclude={POSTGRES}");
     pack(
         kit,
@@ -92,7 +89,7 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         fs::copy(&program, at("bin").join(tool))?;
     }
     // What this system and processor are called.
-    let platform = said(Command::new("uname").arg("-sm"), "just doctor")?;
+    let platform = said(Command::new("uname"), kit, &["-sm"], "just doctor")?;
     let platform = format!("platform-{}.tar", platform.trim().replace(' ', "-"));
     pack(kit, &platform, workbench.path(), &["-c", "bin", POSTGRES])?;
 
@@ -234,13 +231,15 @@ fn copied(project: &Path, workbench: &TempDir) -> anyhow::Result<PathBuf> {
 
 /// Packs parts of the workbench into one file of the kit.
 fn pack(kit: &Path, name: &str, workbench: &Path, args: &[&str]) -> anyhow::Result<()> {
-    let mut tar = Command::new("tar");
-    tar.args(&args[..1])
-        .arg("-f")
-        .arg(std::path::absolute(kit)?.join(name))
-        .args(&args[1..])
-        .current_dir(workbench);
-    said(&mut tar, "see how much room is left on that disk: df -h")?;
+    let file = std::path::absolute(kit)?.join(name);
+    let file = file.to_string_lossy();
+    let args = [&args[..1], &["-f", &file], &args[1..]].concat();
+    said(
+        Command::new("tar"),
+        workbench,
+        &args,
+        "see how much room is left on that disk: df -h",
+    )?;
     let megabytes = kit.join(name).metadata()?.len() as f64 / 1e6;
     println!("  {name}, {megabytes:.0} MB");
     Ok(())
@@ -254,35 +253,32 @@ fn bundle(root: &Path, file: &Path) -> anyhow::Result<()> {
         .output()
         .context("cannot run git")?;
     let branch = String::from_utf8(branch.stdout)?;
-    let mut git = Command::new("git");
-    git.args(["bundle", "create", "--quiet"])
-        .arg(file)
-        .arg("HEAD")
-        // Nothing where a commit is checked out without a branch.
-        .args(branch.split_whitespace())
-        .current_dir(root);
-    said(&mut git, "git status")?;
+    let file = file.to_string_lossy();
+    let mut bundle = vec!["bundle", "create", "--quiet", &file, "HEAD"];
+    // Nothing where a commit is checked out without a branch.
+    bundle.extend(branch.split_whitespace());
+    said(Command::new("git"), root, &bundle, "git status")?;
     Ok(())
 }
 
-/// Runs a program that has to end well; what it said.
-fn said(command: &mut Command, next: &str) -> anyhow::Result<String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot run {program}"))?;
+/// Runs a program that has to end well, in a folder; what it said.
+fn said(
+    mut program: Command,
+    folder: &Path,
+    args: &[impl AsRef<OsStr>],
+    next: &str,
+) -> anyhow::Result<String> {
+    let output = program.args(args).current_dir(folder).stdin(Stdio::null());
+    let output = output.output();
+    let program = program.get_program().display();
+    let output = output.with_context(|| format!("cannot run {program}"))?;
     if output.status.success() {
         return Ok(String::from_utf8(output.stdout)?);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Trouble::new(format!(
-        "{program} ended with {}{}",
-        output.status,
-        last_lines(&said)
-    ))
-    .next(next)
-    .err()
+    let said = last_lines(&String::from_utf8_lossy(&output.stderr));
+    Trouble::new(format!("{program} ended with {}{said}", output.status))
+        .next(next)
+        .err()
 }
 
 /// Writes the list, which makes the kit complete, and says what to do with it.
@@ -293,12 +289,9 @@ fn list(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         names.extend(is_part(&entry.path()).then(|| entry.file_name()));
     }
     names.sort();
-    let mut cksum = Command::new("cksum");
-    let sums = said(cksum.args(&names).current_dir(kit), "just kit once more")?;
-    let mut git = Command::new("git");
-    git.args(["rev-parse", "--short", "HEAD"])
-        .current_dir(workspace.root());
-    let commit = said(&mut git, "git status")?;
+    let sums = said(Command::new("cksum"), kit, &names, "just kit once more")?;
+    let commit = ["rev-parse", "--short", "HEAD"];
+    let commit = said(Command::new("git"), workspace.root(), &commit, "git status")?;
     let version = env!("CARGO_PKG_VERSION");
     fs::write(kit.join(LIST), format!("course {version} {commit}{sums}"))?;
     println!(

@@ -33,7 +33,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use clap::CommandFactory;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, Command, LongRun, MeasureArgs};
 use crate::doctor;
@@ -46,15 +46,38 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_measure::tools::crowd;
 
-/// Runs one command.
+/// Runs one command. On Ctrl-C or SIGTERM it is dropped, and with it whatever it has started, unless it has a way of its own to end.
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
     if !matches!(command, Command::Clean { .. }) {
         scratch::sweep_checkout(workspace);
     }
+    let ends_in_order = matches!(
+        command,
+        Command::Run(_)
+            | Command::Upstream(_)
+            | Command::Watch { .. }
+            | Command::Measure(MeasureArgs { long: Some(_), .. })
+            // A measurement calls these and ends them; the first is timed, so nothing is around it.
+            | Command::ColdStart(_)
+            | Command::PlayPeers { .. }
+    );
+    let work = done(workspace, command);
+    if ends_in_order {
+        return work.await;
+    }
+    tokio::select! {
+        result = work => result,
+        () = interrupted() => {
+            Err(Interrupted::new("interrupted; what was started is stopped").into())
+        }
+    }
+}
+
+async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
     match command {
-        Command::Tour => interruptible(tour::run(workspace)).await,
+        Command::Tour => tour::run(workspace).await,
         Command::Doctor => doctor::run(workspace).await,
-        Command::Check(args) => interruptible(check::run(workspace, &args)).await,
+        Command::Check { target, timings } => check::run(workspace, target, timings).await,
         Command::Run(args) => run::run(workspace, &args).await,
         Command::Upstream(args) => upstream::run(&args).await,
         Command::Watch { target } => watch::run(workspace, target).await,
@@ -70,8 +93,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         },
         Command::CatchUp { target } => catch_up::run(workspace, &exercise(workspace, target)?),
         Command::Hunt { target, minutes } => {
-            let exercise = exercise(workspace, target)?;
-            interruptible(hunt::run(workspace, &exercise, minutes)).await
+            hunt::run(workspace, &exercise(workspace, target)?, minutes).await
         }
         Command::Progress => progress::run(workspace),
         Command::StarterPatch { target } => {
@@ -80,7 +102,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         Command::Verify {
             target,
             after_tests,
-        } => interruptible(verify::run(workspace, &target, after_tests)).await,
+        } => verify::run(workspace, &target, after_tests).await,
         Command::Carry { target } => carry::run(workspace, target),
         Command::Completions { shell } => {
             let (mut command, mut script) = (Cli::command(), Vec::new());
@@ -89,27 +111,25 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             Ok(Outcome::Passed)
         }
         Command::Editors => editors::run(workspace),
-        Command::BenchLoop => interruptible(bench_loop::run(workspace)).await,
-        Command::Seed(args) => interruptible(seed::run(workspace, &args)).await,
-        Command::Image { target: None, .. } => interruptible(image::run(workspace)).await,
+        Command::BenchLoop => bench_loop::run(workspace).await,
+        Command::Seed { data_set, again } => seed::run(workspace, data_set, again).await,
+        Command::Image { target: None, .. } => image::run(workspace).await,
         Command::Image {
             target: Some(target),
             keep,
-        } => interruptible(image::run_service(workspace, target, keep)).await,
-        Command::Kit { folder } => interruptible(kit::run(workspace, &folder)).await,
-        Command::Rehearse { plan, exercises } => {
-            interruptible(rehearse::run(workspace, &plan, &exercises)).await
-        }
+        } => image::run_service(workspace, target, keep).await,
+        Command::Kit { folder } => kit::run(workspace, &folder).await,
+        Command::Rehearse { plan, exercises } => rehearse::run(workspace, &plan, &exercises).await,
         Command::Clean { image } => clean::run(workspace, image).await,
-        Command::Build(args) => interruptible(build::run(workspace, &args)).await,
+        Command::Build(args) => build::run(workspace, &args).await,
         Command::Measure(MeasureArgs {
             long: Some(LongRun::Endurance(args)),
             ..
         }) => endurance::run(workspace, &args).await,
-        Command::Measure(args) => interruptible(measure::run(workspace, &args)).await,
+        Command::Measure(args) => measure::run(workspace, &args).await,
         Command::Report => report::run(workspace),
         Command::Board { folder } => board::run(workspace, &folder),
-        Command::Calibrate(args) => interruptible(calibrate::run(workspace, &args)).await,
+        Command::Calibrate(args) => calibrate::run(workspace, &args).await,
         Command::ColdStart(args) => cold_start::run(&args),
         Command::PlayPeers { base_url } => {
             crowd::play(&base_url).await?;
@@ -118,37 +138,17 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
     }
 }
 
-/// Runs a command that has no way of its own to end early. On Ctrl-C or SIGTERM it is dropped, and with it whatever it
-/// has started.
-async fn interruptible(
-    command: impl Future<Output = anyhow::Result<Outcome>>,
-) -> anyhow::Result<Outcome> {
-    tokio::select! {
-        result = command => result,
-        () = interrupted() => {
-            Err(Interrupted::new("interrupted; what was started is stopped").into())
-        }
-    }
-}
-
 /// Returns when somebody wants the tool to end. It hears from the call on, not only once it is awaited.
 fn interrupted() -> impl Future<Output = ()> {
     let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
     async move {
-        let [interrupt, terminate] = signals;
+        let [Ok(mut interrupt), Ok(mut terminate)] = signals else {
+            return std::future::pending().await;
+        };
         tokio::select! {
-            () = heard(interrupt) => {}
-            () = heard(terminate) => {}
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
         }
-    }
-}
-
-async fn heard(signals: std::io::Result<Signal>) {
-    match signals {
-        Ok(mut signals) => {
-            signals.recv().await;
-        }
-        Err(_) => std::future::pending().await,
     }
 }
 

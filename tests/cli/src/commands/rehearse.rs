@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use crate::cli::{CheckArgs, SeedArgs};
 use crate::commands::{build_book, check, seed};
 use crate::doctor;
 use crate::subject::Subject;
@@ -57,14 +56,10 @@ pub async fn run(workspace: &Workspace, plan: &str, only: &[Target]) -> anyhow::
     let exercises: Vec<&Exercise> = exercises.collect::<anyhow::Result<_>>()?;
 
     let mut rehearsal = Rehearsal::default();
-    let seed = SeedArgs {
-        data_set: DATA_SET,
-        again: false,
-    };
     let step = rehearsal.step("just doctor", AT_ONCE, doctor::run(workspace));
     step.await;
     let what = format!("PostgreSQL, just seed {DATA_SET}");
-    let step = rehearsal.step(&what, TALK, seed::run(workspace, &seed));
+    let step = rehearsal.step(&what, TALK, seed::run(workspace, DATA_SET, false));
     step.await;
     rehearsal.check(workspace, Target::Kotlin, TALK).await;
     for exercise in exercises {
@@ -137,11 +132,7 @@ impl Rehearsal {
     }
 
     async fn check(&mut self, workspace: &Workspace, target: Target, planned: Duration) {
-        let args = CheckArgs {
-            target: Subject::Target(target),
-            timings: false,
-        };
-        let checking = check::run(workspace, &args);
+        let checking = check::run(workspace, Subject::Target(target), false);
         self.step(&format!("just check {target}"), planned, checking)
             .await;
     }

@@ -1,16 +1,15 @@
 //! `just seed`: makes a data set, or says that it is there.
 
-use crate::cli::SeedArgs;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
-use workshop_postgres::{Server, datasets};
+use workshop_postgres::Server;
+use workshop_postgres::datasets::{self, DataSet};
 
 /// Runs the command.
-pub async fn run(workspace: &Workspace, args: &SeedArgs) -> anyhow::Result<Outcome> {
+pub async fn run(workspace: &Workspace, set: DataSet, again: bool) -> anyhow::Result<Outcome> {
     let server = Server::ensure(workspace).await?;
     println!("{}", server.describe());
-    let set = args.data_set;
-    let seeded = if args.again {
+    let seeded = if again {
         datasets::seed_again(&server, workspace, set).await?
     } else {
         datasets::seed(&server, workspace, set).await?

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::cli::CheckArgs;
 use crate::commands::{check, exercise, interrupted};
 use crate::hunt::{self, Hunt};
 use crate::subject::Subject;
@@ -46,14 +45,10 @@ async fn watch(workspace: &Workspace, target: Subject) -> anyhow::Result<Outcome
         None => hunt::in_place(workspace),
     };
     let ticking = hunt.filter(|_| std::io::stdout().is_terminal());
-    let args = CheckArgs {
-        target,
-        timings: false,
-    };
     loop {
         let checked = read()?;
         // A red or broken check is no reason to stop watching; its exit code belongs to `check`.
-        let result = check::run(workspace, &args).await;
+        let result = check::run(workspace, target, false).await;
         let is_green = matches!(result, Ok(Outcome::Passed));
         let _ = outcome::exit_code(result);
         if is_green && target == Subject::Hunt {

@@ -79,14 +79,6 @@ impl Finding {
         }
         self
     }
-
-    fn is_fault(&self) -> bool {
-        matches!(self.state, State::Fault(_))
-    }
-
-    fn needs_administrator(&self) -> bool {
-        self.is_fault() && self.fix.as_ref().is_some_and(|fix| fix.administrator)
-    }
 }
 
 /// Everything the doctor found.
@@ -113,11 +105,11 @@ impl Report {
 
     /// How many things have to be fixed, and how many of them by an administrator.
     fn faults(&self) -> (usize, usize) {
-        let count = |judge: fn(&Finding) -> bool| self.findings().filter(|f| judge(f)).count();
-        (
-            count(Finding::is_fault),
-            count(Finding::needs_administrator),
-        )
+        let faults = self.findings();
+        let faults = faults.filter(|finding| matches!(finding.state, State::Fault(_)));
+        let fixes: Vec<Option<&Fix>> = faults.map(|finding| finding.fix.as_ref()).collect();
+        let administrators = fixes.iter().flatten().filter(|fix| fix.administrator);
+        (fixes.len(), administrators.count())
     }
 
     fn verdict(&self) -> String {

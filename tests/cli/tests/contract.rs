@@ -65,12 +65,16 @@ fn last_states_only() -> anyhow::Result<bool> {
     match std::env::var("WORKSHOP_CONTRACT").as_deref() {
         Err(_) => Ok(false),
         Ok("last-states") => Ok(true),
-        Ok(other) => anyhow::bail!("WORKSHOP_CONTRACT is {other:?}; expected: last-states, or not set"),
+        Ok(other) => {
+            anyhow::bail!("WORKSHOP_CONTRACT is {other:?}; expected: last-states, or not set")
+        }
     }
 }
 
 fn is_grown_from(catalogue: &Catalogue, exercise: &Exercise) -> bool {
-    let mut later = catalogue.iter().filter_map(|later| later.grows_from.as_ref());
+    let mut later = catalogue
+        .iter()
+        .filter_map(|later| later.grows_from.as_ref());
     later.any(|grown| grown.exercise == exercise.number)
 }
 

@@ -85,7 +85,7 @@ impl StandIns {
 
     async fn with(bench: &Workbench, rust: StandIn, stage: &str) -> Result<StandIns, TestError> {
         let kotlin = StandIn::ready("kotlin")?;
-        let nginx = in_front_of(bench, kotlin.process.address(), rust.process.address()).await?;
+        let nginx = in_front_of(bench, kotlin.address(), rust.address()).await?;
         nginx.switch(stage).await?;
         Ok(StandIns {
             client: nginx.client()?,

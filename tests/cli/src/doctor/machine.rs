@@ -1,4 +1,4 @@
-//! The machine: disk, memory; and what a Raspberry Pi adds.
+//! The machine: disk, memory, the limit of file watching; and what a Raspberry Pi adds.
 
 use std::fs::read_to_string;
 
@@ -21,6 +21,9 @@ const WITH_SWAP: u64 = 2_500_000_000;
 
 /// What a bigger machine does for one whose memory is small.
 const FOR_PI: &str = "just build exercise-3 --for pi, on the laptop";
+
+/// Watches that an editor, the book's server and `just watch` take together.
+const WATCHES: u64 = 8_192;
 
 /// What the bits of a Pi's firmware mean: the low ones are now, those from 16 on since the start.
 const THROTTLING: [&str; 4] = [
@@ -47,6 +50,8 @@ pub(super) async fn examine(workspace: &Workspace) -> (Vec<Finding>, Vec<String>
 
     let mut findings = vec![disk(workspace)];
     findings.extend(memory.map(|memory| judge_memory(memory, swap, super::LIKE_A_PI)));
+    let watches = read_to_string("/proc/sys/fs/inotify/max_user_watches").ok();
+    findings.extend(watches.and_then(|text| Some(judge_watches(text.trim().parse().ok()?))));
     let model = read_to_string("/proc/device-tree/model").unwrap_or_default();
     if model.contains("Raspberry Pi") {
         findings.extend(raspberry_pi(model.trim_end_matches('\0')));
@@ -120,6 +125,15 @@ fn judge_memory(memory: u64, swap: Option<u64>, by_laptop: bool) -> Finding {
         fix.commands.push((None, FOR_PI.to_owned()));
     }
     Finding::note("memory", detail).with(fix)
+}
+
+fn judge_watches(limit: u64) -> Finding {
+    if limit >= WATCHES {
+        return Finding::ok("file watching", format!("{limit} files"));
+    }
+    let detail = format!("{limit} files only; just watch reads the files once per second instead");
+    let fix = System::here().as_administrator("sysctl fs.inotify.max_user_watches=65536");
+    Finding::note("file watching", detail).with(fix)
 }
 
 /// What is particular about a Raspberry Pi: its memory cgroup, its page size.

@@ -24,6 +24,14 @@ pub fn owned(what: &str) -> String {
     format!("{what}.{}-", std::process::id())
 }
 
+/// A folder of this process below `.workshop/unfinished`. It goes when it is dropped.
+pub fn folder_in_checkout(workspace: &Workspace, what: &str) -> anyhow::Result<TempDir> {
+    let unfinished = workspace.unfinished();
+    fs::create_dir_all(&unfinished)
+        .and_then(|()| TempDir::with_prefix_in(owned(what), &unfinished))
+        .with_context(|| format!("cannot make a folder in {}", unfinished.display()))
+}
+
 /// Removes the logs and folders that commands which were killed left below `.workshop`, and says which.
 pub fn sweep_checkout(workspace: &Workspace) -> Vec<PathBuf> {
     let below = |name| workspace.state().join(name);

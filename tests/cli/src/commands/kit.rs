@@ -36,10 +36,7 @@ const EMPTY_MODULE: &[u8] = b"\0asm\x01\0\0\0";
 pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
     let inputs = inputs(workspace)?;
     make_room(kit, &inputs)?;
-    fs::create_dir_all(workspace.unfinished())?;
-    let workbench = tempfile::Builder::new()
-        .prefix(&scratch::owned("kit"))
-        .tempdir_in(workspace.unfinished())?;
+    let workbench = scratch::folder_in_checkout(workspace, "kit")?;
     let at = |path: &str| workbench.path().join(path);
 
     step("the crates");

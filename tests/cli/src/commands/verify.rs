@@ -20,8 +20,8 @@ use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::terminal::{self, Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_base::{files, originals};
-use workshop_harness::build::{self, BuildError, Profile, cargo_command};
+use workshop_base::{files, originals, scratch};
+use workshop_harness::build::{self, BuildError, Profile, cargo_command, nginx};
 use workshop_harness::copies::Copy;
 use workshop_harness::plan::Phase;
 use workshop_harness::report::{Report, Timings, Verdict};
@@ -32,8 +32,11 @@ use workshop_postgres::Server;
 /// Fewer planted mistakes do not show that the tests can fail.
 const FEWEST_MISTAKES: usize = 2;
 
-/// How many mistakes are in work at the same time: cargo builds one while others are judged.
-const SIDE_BY_SIDE: usize = 3;
+/// How many mistakes are in work at the same time: cargo builds one while others are judged, which mostly wait for a time limit.
+const SIDE_BY_SIDE: usize = 8;
+
+/// The same for mistakes that are judged in the copy that they were built in.
+const IN_THEIR_COPIES: usize = 3;
 
 /// Verifies one exercise, or all. After the tests nothing is linted once more, and neither the references nor the Kotlin service is
 /// judged once more.
@@ -206,14 +209,18 @@ impl Gate<'_> {
         let few = format!("{count} found, {FEWEST_MISTAKES} expected");
         let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
         self.hold("there are planted mistakes", few.into_iter().collect());
+        let (copies, side_by_side) = match self.is_one_program(exercise) {
+            true => (1, SIDE_BY_SIDE),
+            false => (IN_THEIR_COPIES, IN_THEIR_COPIES),
+        };
         let building = Mutex::new(());
         let judged = mistakes.iter().enumerate().map(async |(number, mistake)| {
             // One of the few places that cargo knows again.
-            let package = format!("mistake-{}-{}", exercise.number, number % SIDE_BY_SIDE);
+            let package = format!("mistake-{}-{}", exercise.number, number % copies);
             let report = self.planted(exercise, katas.as_ref(), mistake, &package, &building);
             (mistake, report.await)
         });
-        let mut judged = pin!(stream::iter(judged).buffered(SIDE_BY_SIDE));
+        let mut judged = pin!(stream::iter(judged).buffered(side_by_side));
         while let Some((mistake, report)) = judged.next().await {
             self.caught(exercise, mistake, report)?;
         }
@@ -241,7 +248,19 @@ impl Gate<'_> {
             return judged.await;
         }
         let calls = exercise.calls();
-        let launch = build::launch(workspace, calls, copy.krate(), Profile::Check).await?;
+        let mut launch = build::launch(workspace, calls, copy.krate(), Profile::Check).await?;
+        let folder = scratch::folder_in_checkout(workspace, &format!("mistake-{slug}"))?;
+        let _copy = match self.is_one_program(exercise) {
+            true => {
+                launch.program = folder.path().join("service");
+                std::fs::copy(&launch.artifact, &launch.program)?;
+                launch.artifact.clone_from(&launch.program);
+                folder.path().clone_into(&mut launch.directory);
+                drop(copy);
+                None
+            }
+            false => Some(copy),
+        };
         drop(turn);
         let test = match exercise.red.first() {
             Some(any) if !mistake.is_caught_by_a_test() => any,
@@ -258,6 +277,13 @@ impl Gate<'_> {
             launch: &launch,
         };
         judge_once(place, &phase).await
+    }
+
+    /// True when a reference is judged by its program alone. The program can be taken out of the copy that it was built in, and the
+    /// next mistake is built there meanwhile.
+    fn is_one_program(&self, exercise: &Exercise) -> bool {
+        let nginx = exercise.solution(self.workspace).join(nginx::FOLDER);
+        exercise.calls().is_none() && !nginx.is_dir()
     }
 
     /// A mistake has to be caught by what its file names, and the hint for that has to know it.

@@ -9,7 +9,15 @@ use anyhow::Context;
 /// A held lock; released when dropped, and by the kernel when the tool dies.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    /// A child that another thread is just starting has the file open as well, until it becomes its program: closing it here alone
+    /// would let go of the lock only then.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
+    }
 }
 
 impl Lock {
@@ -62,7 +70,7 @@ impl Lock {
         let _ = file
             .set_len(0)
             .and_then(|()| write!(file, "{}", std::process::id()));
-        Lock { _file: file }
+        Lock { file }
     }
 }
 
@@ -96,6 +104,17 @@ mod tests {
         assert!(!is_ours(&path));
         let _held = Lock::take_blocking(&path, "works")?;
         assert!(is_ours(&path));
+        Ok(())
+    }
+
+    #[test]
+    fn a_child_that_is_being_started_does_not_keep_it() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("work.lock");
+        let lock = Lock::take_blocking(&path, "works")?;
+        let _in_the_child = lock.file.try_clone()?;
+        drop(lock);
+        assert!(Lock::try_take(&path)?.is_some());
         Ok(())
     }
 

@@ -72,7 +72,8 @@ impl Drop for Claim {
 /// version of the tool does not make.
 pub(crate) async fn sweep(server: &Server, connection: &mut PgConnection) -> anyhow::Result<()> {
     let checkout = server.checkout();
-    let kept = DataSet::ALL.map(|set| set.database(checkout));
+    let mut kept = DataSet::ALL.map(|set| set.database(checkout)).to_vec();
+    kept.push(template(checkout));
     let mut names = present(connection, checkout).await?;
     names.retain(|name| !kept.contains(name));
     for name in names {
@@ -96,9 +97,22 @@ pub(crate) async fn drop_all(
     Ok(present)
 }
 
-/// Makes a database without any table. PostgreSQL connects nobody to `template0`, so no reader of it is in the way.
-pub(crate) async fn create(connection: &mut PgConnection, name: &str) -> anyhow::Result<()> {
-    let sql = format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'");
+/// The name of the database that runs get a copy of. Its rows are those of `small`.
+pub(crate) fn template(checkout: &str) -> String {
+    format!("{}_template", DataSet::Small.database(checkout))
+}
+
+/// The template of a database without any table.
+pub(crate) const EMPTY: &str = "template0";
+
+/// Makes a database as a copy of a template. PostgreSQL connects nobody to one of ours, or to [`EMPTY`], so no reader of it is in
+/// the way.
+pub(crate) async fn create(
+    connection: &mut PgConnection,
+    name: &str,
+    template: &str,
+) -> anyhow::Result<()> {
+    let sql = format!("CREATE DATABASE \"{name}\" TEMPLATE \"{template}\" ENCODING 'UTF8'");
     let created = execute(connection, sql).await;
     created.with_context(|| format!("cannot make the database {name}"))
 }

@@ -4,11 +4,15 @@ use anyhow::Context;
 use futures_util::future::LocalBoxFuture;
 use sqlx::PgConnection;
 
-use crate::connection::close;
-use crate::databases::{self, Claim, drop_database, execute};
+use crate::connection::{close, code};
+use crate::databases::{self, Claim, EMPTY, drop_database, execute};
 use crate::datasets::build;
 use crate::datasets::set::DataSet;
 use crate::server::Server;
+use workshop_base::lock::Lock;
+
+/// What PostgreSQL calls a database that isn't there.
+const NO_SUCH_DATABASE: &str = "3D000";
 
 /// A database for one run.
 ///
@@ -22,43 +26,55 @@ pub struct RunDatabase {
 }
 
 impl RunDatabase {
-    /// Makes a database with the rows of `small`.
+    /// Makes a database with the rows of `small`, as a copy of a template, which is made when it isn't there yet.
     pub fn create<'f>(server: &'f Server) -> LocalBoxFuture<'f, anyhow::Result<Self>> {
         Box::pin(async move {
-            let run = RunDatabase::empty(server).await?;
-            build::fill(server, run.name(), DataSet::Small).await?;
-            Ok(run)
+            let template = databases::template(server.checkout());
+            let run = match RunDatabase::copy_of(server, &template).await {
+                Err(error) if is_missing(&error) => {
+                    make_template(server, &template).await?;
+                    RunDatabase::copy_of(server, &template).await?
+                }
+                made => made?,
+            };
+            run.answer_before_the_disk_does().await
         })
     }
 
-    /// Makes a database without any table, whose commits may return before they are on the disk: the tests look at what a service
-    /// does, not at the disk below it, which may take milliseconds for each commit while somebody else writes. Everything is still
-    /// there after a restart.
+    /// Makes a database without any table.
     pub async fn empty(server: &Server) -> anyhow::Result<Self> {
         let run = RunDatabase::durable(server).await?;
+        run.answer_before_the_disk_does().await
+    }
+
+    /// The same for a measurement that writes: a commit is on the disk when it returns.
+    pub fn durable<'f>(server: &'f Server) -> LocalBoxFuture<'f, anyhow::Result<Self>> {
+        Box::pin(RunDatabase::copy_of(server, EMPTY))
+    }
+
+    /// Makes a copy of this template. Also drops the databases that killed runs left.
+    async fn copy_of(server: &Server, template: &str) -> anyhow::Result<Self> {
+        let claim = Claim::new(server, "run")?;
         let mut connection = server.connect_for_maintenance().await?;
-        let name = run.name();
+        databases::sweep(server, &mut connection).await?;
+        databases::create(&mut connection, claim.name(), template).await?;
+        close(connection).await;
+        Ok(RunDatabase {
+            url: server.url(claim.name()),
+            server: server.clone(),
+            claim,
+        })
+    }
+
+    /// Lets commits in this database return before they are on the disk: the tests look at what a service does, not at the disk
+    /// below it, which may take milliseconds for each commit while somebody else writes. Everything is still there after a restart.
+    async fn answer_before_the_disk_does(self) -> anyhow::Result<Self> {
+        let mut connection = self.server.connect_for_maintenance().await?;
+        let name = self.name();
         let sql = format!("ALTER DATABASE \"{name}\" SET synchronous_commit = off");
         execute(&mut connection, sql).await?;
         close(connection).await;
-        Ok(run)
-    }
-
-    /// The same for a measurement that writes: a commit is on the disk when it returns. Also drops the databases that killed runs
-    /// left.
-    pub fn durable<'f>(server: &'f Server) -> LocalBoxFuture<'f, anyhow::Result<Self>> {
-        Box::pin(async move {
-            let claim = Claim::new(server, "run")?;
-            let mut connection = server.connect_for_maintenance().await?;
-            databases::sweep(server, &mut connection).await?;
-            databases::create(&mut connection, claim.name()).await?;
-            close(connection).await;
-            Ok(RunDatabase {
-                url: server.url(claim.name()),
-                server: server.clone(),
-                claim,
-            })
-        })
+        Ok(self)
     }
 
     /// Where a service connects to: `postgres://user:password@host:port/database`.
@@ -85,4 +101,35 @@ impl RunDatabase {
         close(connection).await;
         Ok(())
     }
+}
+
+/// Makes the template that runs get a copy of, aside, and gives it its name. Commands that need it at the same time take turns.
+async fn make_template(server: &Server, template: &str) -> anyhow::Result<()> {
+    let _turn = Lock::take(&server.claim(template), "makes the rows of a check").await?;
+    let mut connection = server.connect_for_maintenance().await?;
+    let there = sqlx::query("SELECT FROM pg_database WHERE datname = $1").bind(template);
+    if there.fetch_optional(&mut connection).await?.is_some() {
+        return Ok(());
+    }
+    let claim = Claim::new(server, "building_template")?;
+    let aside = claim.name();
+    databases::create(&mut connection, aside, EMPTY).await?;
+    let filled = build::fill(server, aside, DataSet::Small).await;
+    filled.map_err(|error| build::in_words(error, server, DataSet::Small))?;
+    for change in [
+        "ALLOW_CONNECTIONS false",
+        &format!("RENAME TO \"{template}\""),
+    ] {
+        let sql = format!("ALTER DATABASE \"{aside}\" {change}");
+        let changed = execute(&mut connection, sql).await;
+        changed.with_context(|| format!("cannot make the template {template}"))?;
+    }
+    close(connection).await;
+    Ok(())
+}
+
+/// True when the template of a copy isn't there.
+fn is_missing(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
+    causes.any(|error| code(error).as_deref() == Some(NO_SUCH_DATABASE))
 }

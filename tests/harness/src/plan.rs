@@ -12,6 +12,8 @@ const MANY_QUESTIONS: usize = 50;
 pub struct Phase {
     /// The suites, each with those of its tests that belong to the phase.
     pub suites: Vec<Suite>,
+    /// Tests that are said to be red: no reason to judge them once more.
+    pub said_to_be_red: Vec<String>,
 }
 
 impl Phase {
@@ -26,7 +28,10 @@ impl Phase {
                 .collect(),
         });
         let suites: Vec<Suite> = suites.filter(|suite| !suite.tests.is_empty()).collect();
-        (!suites.is_empty()).then_some(Phase { suites })
+        (!suites.is_empty()).then_some(Phase {
+            suites,
+            said_to_be_red: Vec::new(),
+        })
     }
 
     /// A phase of the tests of these suites with this name; none when there are none.

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use sqlx::{AssertSqlSafe, PgConnection};
+use tokio::sync::Semaphore;
 
 use crate::datasets::set::DataSet;
-use crate::identity;
+use crate::identity::{self, short_hash};
 use crate::server::Server;
 use workshop_base::files;
 use workshop_base::lock::Lock;
@@ -73,7 +74,7 @@ impl Drop for Claim {
 pub(crate) async fn sweep(server: &Server, connection: &mut PgConnection) -> anyhow::Result<()> {
     let checkout = server.checkout();
     let mut kept = DataSet::ALL.map(|set| set.database(checkout)).to_vec();
-    kept.push(template(checkout));
+    kept.extend(Template::BOTH.map(|template| template.database(checkout)));
     let mut names = present(connection, checkout).await?;
     names.retain(|name| !kept.contains(name));
     for name in names {
@@ -97,13 +98,40 @@ pub(crate) async fn drop_all(
     Ok(present)
 }
 
-/// The name of the database that runs get a copy of. Its rows are those of `small`.
-pub(crate) fn template(checkout: &str) -> String {
-    format!("{}_template", DataSet::Small.database(checkout))
+/// What the database of a run is a copy of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Template {
+    /// The rows of `small`.
+    Small,
+    /// These and [`MANY_RECORDS`].
+    Large,
+}
+
+/// Adds records of 4 KiB each, 24 MiB in all: more than sockets and buffers hold between a database and a client. Stored they are
+/// small, since PostgreSQL compresses them.
+pub const MANY_RECORDS: &str = "\
+    INSERT INTO records (id, value, odd, divisible_by_3) \
+    SELECT id, repeat(md5(id::text), 128), id % 2 = 1, id % 3 = 0 \
+    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 6144 FROM records)) AS id";
+
+impl Template {
+    pub(crate) const BOTH: [Template; 2] = [Template::Small, Template::Large];
+
+    /// The name of a checkout's database with it.
+    pub(crate) fn database(self, checkout: &str) -> String {
+        let small = DataSet::Small.database(checkout);
+        match self {
+            Template::Small => format!("{small}_template"),
+            Template::Large => format!("{small}_{}", short_hash(&[MANY_RECORDS])),
+        }
+    }
 }
 
 /// The template of a database without any table.
 pub(crate) const EMPTY: &str = "template0";
+
+/// How many databases a command makes at the same time: it is work for processor and disk. More of them would all be there late.
+static MAKING: Semaphore = Semaphore::const_new(2);
 
 /// Makes a database as a copy of a template. PostgreSQL connects nobody to one of ours, or to [`EMPTY`], so no reader of it is in
 /// the way.
@@ -112,6 +140,7 @@ pub(crate) async fn create(
     name: &str,
     template: &str,
 ) -> anyhow::Result<()> {
+    let _turn = MAKING.acquire().await?;
     let sql = format!("CREATE DATABASE \"{name}\" TEMPLATE \"{template}\" ENCODING 'UTF8'");
     let created = execute(connection, sql).await;
     created.with_context(|| format!("cannot make the database {name}"))

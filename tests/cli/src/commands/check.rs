@@ -163,7 +163,7 @@ fn last_check(report: &Report) -> LastCheck {
     LastCheck::now(outcome, faults)
 }
 
-/// Builds a target and judges it by all that its exercise's check asks.
+/// Builds a target and judges it by all that its exercise's check asks. A starter is red as its exercise says.
 pub async fn judge(
     workspace: &Workspace,
     catalogue: &Catalogue,
@@ -180,7 +180,13 @@ pub async fn judge(
         server: &server,
         launch: &launch,
     };
-    judge_launch(place, catalogue, exercise).await
+    let mut phases = phases_of(catalogue, exercise)?;
+    if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
+        for phase in &mut phases {
+            phase.said_to_be_red.clone_from(&exercise.red);
+        }
+    }
+    judge_phases(place, &phases, |_| true).await
 }
 
 /// Judges a built target by all that its exercise's check asks.

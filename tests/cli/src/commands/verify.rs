@@ -1,15 +1,15 @@
 //! `just verify`: the author's gate. A starter is red exactly as declared, a reference is green, each planted mistake is
 //! caught by what its file names and has a hint, the Kotlin service keeps the whole contract, and the files fit together.
 
-use std::cell::{Cell, RefCell};
+use std::future;
 use std::path::Path;
-use std::pin::pin;
 use std::process::{Output, Stdio};
-use std::time::Instant;
 
 use anyhow::Context;
-use futures_util::{StreamExt, stream};
-use tokio::sync::Mutex;
+use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::FuturesOrdered;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::commands::check;
 use crate::katas::Katas;
@@ -21,22 +21,24 @@ use workshop_base::target::Target;
 use workshop_base::terminal::{self, Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, originals, scratch};
+use workshop_harness::build::launch::Launch;
 use workshop_harness::build::{self, BuildError, Profile, cargo_command, nginx};
 use workshop_harness::copies::Copy;
 use workshop_harness::plan::Phase;
-use workshop_harness::report::{Report, Timings, Verdict};
-use workshop_harness::run::judge_once;
+
+use workshop_harness::report::{Report, Verdict};
+use workshop_harness::run::judge_mistake;
 use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
 
 /// Fewer planted mistakes do not show that the tests can fail.
 const FEWEST_MISTAKES: usize = 2;
 
-/// How many mistakes are in work at the same time: cargo builds one while others are judged, which mostly wait for a time limit.
+/// How many findings are in work at the same time: cargo builds for one while others are judged, which mostly wait for a time limit.
 const SIDE_BY_SIDE: usize = 8;
 
 /// The same for mistakes that are judged in the copy that they were built in.
-const IN_THEIR_COPIES: usize = 3;
+const COPIES: usize = 3;
 
 /// Verifies one exercise, or all. After the tests nothing is linted once more, and neither the references nor the Kotlin service is
 /// judged once more.
@@ -49,33 +51,71 @@ pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyho
         server: &server,
         catalogue: &catalogue,
         after_tests,
-        passed: Cell::default(),
-        failed: Cell::default(),
-        timings: RefCell::default(),
-        since: Cell::new(Instant::now()),
+        building: Mutex::default(),
+        copies: Default::default(),
     };
+    let mut looks = Vec::new();
     for exercise in chosen(&catalogue, which)? {
-        let title = format!("{} {}", exercise.name(), exercise.title);
-        println!("{}", paint(Style::Strong, title));
-        gate.exercise(exercise).await?;
+        looks.extend(gate.of_exercise(exercise)?);
     }
-    println!("{}", paint(Style::Strong, "kotlin and the book"));
-    if !after_tests {
-        let faults = gate.judged(Target::Kotlin, green_faults).await?;
-        gate.hold("the Kotlin service keeps the whole contract", faults);
+    looks.extend(gate.of_all());
+
+    let turns = Semaphore::new(SIDE_BY_SIDE);
+    let looks = looks.into_iter().map(async |look| {
+        let _turn = turns.acquire().await?;
+        look.await
+    });
+    // What was found is told in the order of the exercises, whatever was found first.
+    let mut found: FuturesOrdered<_> = looks.collect();
+    let (mut passed, mut failed) = (0, 0);
+    while let Some(found) = found.next().await {
+        let found = found?;
+        if let Some(title) = found.title {
+            println!("{}", paint(Style::Strong, title));
+        }
+        for (what, faults) in found.findings {
+            match terminal::finding(&what, faults.is_empty()) {
+                true => passed += 1,
+                false => failed += 1,
+            }
+            for fault in faults {
+                println!("          {fault}");
+            }
+        }
     }
-    gate.took("the Kotlin service");
-    let faults = workshop_book::check::source(workspace)?;
-    gate.hold(
-        "the book's includes and minutes hold",
-        faults.iter().map(ToString::to_string).collect(),
-    );
-    gate.took("the book");
-    let (passed, failed) = (gate.passed.get(), gate.failed.get());
-    println!("\n{}", gate.timings.borrow());
-    println!("{passed} passed, {failed} failed");
+    println!("\n{passed} passed, {failed} failed");
     Ok(Outcome::of(failed == 0))
 }
+
+/// What one look found.
+#[derive(Default)]
+struct Found {
+    /// Printed before the findings.
+    title: Option<String>,
+    /// What has to hold, each with what is wrong with it: nothing is good.
+    findings: Vec<(String, Vec<String>)>,
+}
+
+impl Found {
+    fn titled(title: String) -> Found {
+        Found {
+            title: Some(title),
+            findings: Vec::new(),
+        }
+    }
+
+    fn one(what: impl Into<String>, faults: Vec<String>) -> Found {
+        Found::default().and(what, faults)
+    }
+
+    fn and(mut self, what: impl Into<String>, faults: Vec<String>) -> Found {
+        self.findings.push((what.into(), faults));
+        self
+    }
+}
+
+/// A look at something, begun when its turn comes.
+type Look<'a> = LocalBoxFuture<'a, anyhow::Result<Found>>;
 
 fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a Exercise>> {
     if which == "all" {
@@ -92,35 +132,59 @@ fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a E
         .err()
 }
 
-/// What is verified with, and what was found so far.
+/// What is verified, and with what.
 struct Gate<'a> {
     workspace: &'a Workspace,
     server: &'a Server,
     catalogue: &'a Catalogue,
     after_tests: bool,
-    passed: Cell<usize>,
-    failed: Cell<usize>,
-    timings: RefCell<Timings>,
-    since: Cell<Instant>,
+    /// Held while a mistake is planted and built.
+    building: Mutex<()>,
+    /// Held while a mistake is judged in the copy that it was built in.
+    copies: [Mutex<()>; COPIES],
 }
 
-impl Gate<'_> {
-    /// Records and prints one finding: no faults is good.
-    fn hold(&self, what: &str, faults: Vec<String>) {
-        let count = match terminal::finding(what, faults.is_empty()) {
-            true => &self.passed,
-            false => &self.failed,
-        };
-        count.set(count.get() + 1);
-        for fault in faults {
-            println!("          {fault}");
+impl<'a> Gate<'a> {
+    /// What is looked at in an exercise.
+    fn of_exercise(&'a self, exercise: &'a Exercise) -> anyhow::Result<Vec<Look<'a>>> {
+        let mut looks: Vec<Look> = vec![Box::pin(async { self.files(exercise) })];
+        if exercise.is_rust() && !self.after_tests {
+            looks.push(Box::pin(async { self.lints(exercise) }));
         }
+        if !self.after_tests || !exercise.is_crate() {
+            looks.push(Box::pin(self.reference(exercise)));
+        }
+        looks.push(Box::pin(self.starter(exercise)));
+        if exercise.kind != Kind::Form {
+            let mistakes = Mistake::all(&exercise.solution(self.workspace))?;
+            let count = mistakes.len();
+            let few = format!("{count} found, {FEWEST_MISTAKES} expected");
+            let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
+            let few = Found::one("there are planted mistakes", few.into_iter().collect());
+            looks.push(Box::pin(future::ready(Ok(few))));
+            for (number, mistake) in mistakes.into_iter().enumerate() {
+                looks.push(Box::pin(self.mistake(exercise, mistake, number % COPIES)));
+            }
+        }
+        Ok(looks)
     }
 
-    /// Counts the time since the last call for a part of the work.
-    fn took(&self, part: &'static str) {
-        let since = self.since.replace(Instant::now());
-        self.timings.borrow_mut().add(part, since.elapsed());
+    /// What is looked at beside the exercises.
+    fn of_all(&'a self) -> Vec<Look<'a>> {
+        let kotlin: Look = Box::pin(async {
+            let found = Found::titled("kotlin and the book".to_owned());
+            if self.after_tests {
+                return Ok(found);
+            }
+            let faults = self.judged(Target::Kotlin, green_faults).await?;
+            Ok(found.and("the Kotlin service keeps the whole contract", faults))
+        });
+        let book: Look = Box::pin(async {
+            let faults = workshop_book::check::source(self.workspace)?;
+            let faults = faults.iter().map(ToString::to_string).collect();
+            Ok(Found::one("the book's includes and minutes hold", faults))
+        });
+        vec![kotlin, book]
     }
 
     /// What is wrong with a target once it is judged. That it does not compile is a fault as well; all other errors are no verdict.
@@ -136,132 +200,147 @@ impl Gate<'_> {
         }
     }
 
-    async fn exercise(&self, exercise: &Exercise) -> anyhow::Result<()> {
-        self.files(exercise)?;
-        self.took("files");
-        if exercise.is_rust() && !self.after_tests {
-            self.hold(
-                "starter and reference are formatted",
-                self.formatting_faults(exercise)?,
-            );
-            self.hold(
-                "starter and reference compile without warnings, clippy's included",
-                self.clippy_faults(exercise)?,
-            );
-            self.took("lints");
-        }
-        if !self.after_tests || !exercise.is_crate() {
-            let reference = Target::Solution(exercise.number);
-            let faults = self.judged(reference, green_faults).await?;
-            self.hold("the reference is green", faults);
-            self.took("references");
-        }
-        // A red starter mostly waits for time limits.
-        let starter = Target::Exercise(exercise.number);
-        let starter = self.judged(starter, |report| red_faults(exercise, report));
-        let (faults, mistakes) = tokio::join!(starter, self.mistakes(exercise));
-        mistakes?;
-        self.hold("the starter is red exactly as declared", faults?);
-        self.took("starters and mistakes");
-        Ok(())
-    }
-
     /// What can be said without building anything.
-    fn files(&self, exercise: &Exercise) -> anyhow::Result<()> {
+    fn files(&self, exercise: &Exercise) -> anyhow::Result<Found> {
         let (workspace, catalogue) = (self.workspace, self.catalogue);
         let reference = originals::reference(workspace, exercise)?;
         let starter = originals::in_place(workspace, exercise)?;
-        self.hold(
-            "starter and reference differ in the files of the edit list only",
-            originals::strays(exercise, &reference, &starter),
-        );
-        self.hold(
-            "starter.patch makes the starter from the reference",
-            originals::patch_faults(workspace, exercise)?,
-        );
-        self.hold(
-            "every change is carried to what grows from it",
-            chain::not_carried(workspace, catalogue, exercise)?,
-        );
+        let mut found = Found::titled(format!("{} {}", exercise.name(), exercise.title))
+            .and(
+                "starter and reference differ in the files of the edit list only",
+                originals::strays(exercise, &reference, &starter),
+            )
+            .and(
+                "starter.patch makes the starter from the reference",
+                originals::patch_faults(workspace, exercise)?,
+            )
+            .and(
+                "every change is carried to what grows from it",
+                chain::not_carried(workspace, catalogue, exercise)?,
+            );
         if let Some(grows_from) = &exercise.grows_from {
-            self.hold(
+            found = found.and(
                 "the starter is the reference before it, but for edit and given",
                 chain::unannounced(workspace, catalogue, exercise, grows_from)?,
             );
         }
         let hints = hints::of(workspace, exercise)?;
-        self.hold(
+        Ok(found.and(
             "every test that is red has its hints",
             hints[0].missing(&exercise.red),
-        );
-        Ok(())
+        ))
     }
 
-    /// Plants each mistake in a copy of the reference, and judges the copy.
-    async fn mistakes(&self, exercise: &Exercise) -> anyhow::Result<()> {
-        let katas = match exercise.kind {
-            Kind::Form => return Ok(()),
-            Kind::Katas => Some(Katas::of(self.workspace, exercise)?),
-            Kind::Crate => None,
-        };
-        let mistakes = Mistake::all(&exercise.solution(self.workspace))?;
-        let count = mistakes.len();
-        let few = format!("{count} found, {FEWEST_MISTAKES} expected");
-        let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
-        self.hold("there are planted mistakes", few.into_iter().collect());
-        let (copies, side_by_side) = match self.is_one_program(exercise) {
-            true => (1, SIDE_BY_SIDE),
-            false => (IN_THEIR_COPIES, IN_THEIR_COPIES),
-        };
-        let building = Mutex::new(());
-        let judged = mistakes.iter().enumerate().map(async |(number, mistake)| {
-            // One of the few places that cargo knows again.
-            let package = format!("mistake-{}-{}", exercise.number, number % copies);
-            let report = self.planted(exercise, katas.as_ref(), mistake, &package, &building);
-            (mistake, report.await)
-        });
-        let mut judged = pin!(stream::iter(judged).buffered(side_by_side));
-        while let Some((mistake, report)) = judged.next().await {
-            self.caught(exercise, mistake, report)?;
-        }
-        Ok(())
+    fn lints(&self, exercise: &Exercise) -> anyhow::Result<Found> {
+        let formatting = self.formatting_faults(exercise)?;
+        Ok(
+            Found::one("starter and reference are formatted", formatting).and(
+                "starter and reference compile without warnings, clippy's included",
+                self.clippy_faults(exercise)?,
+            ),
+        )
     }
 
-    /// What the kata says that a mistake is planted in, or the one test that the mistake names; of one that doesn't compile or start,
-    /// what a check says of that.
-    async fn planted(
+    async fn reference(&self, exercise: &Exercise) -> anyhow::Result<Found> {
+        let reference = Target::Solution(exercise.number);
+        let faults = self.judged(reference, green_faults).await?;
+        Ok(Found::one("the reference is green", faults))
+    }
+
+    async fn starter(&self, exercise: &Exercise) -> anyhow::Result<Found> {
+        let starter = Target::Exercise(exercise.number);
+        let faults = self.judged(starter, |report| red_faults(exercise, report));
+        let what = "the starter is red exactly as declared";
+        Ok(Found::one(what, faults.await?))
+    }
+
+    /// Plants a mistake in a copy of the reference, and judges that.
+    async fn mistake(
         &self,
         exercise: &Exercise,
-        katas: Option<&Katas<'_>>,
-        mistake: &Mistake,
-        package: &str,
-        building: &Mutex<()>,
-    ) -> anyhow::Result<Report> {
-        let (workspace, slug) = (self.workspace, &mistake.slug);
-        let turn = building.lock().await;
-        let solution = exercise.solution(workspace);
-        let copy = Copy::patched(workspace, &solution, package, &mistake.patch)
-            .await
-            .with_context(|| format!("mistake {slug}"))?;
-        if let Some(katas) = katas {
-            let judged = katas.judge_patched(workspace, copy.krate(), &mistake.patch);
-            return judged.await;
-        }
-        let calls = exercise.calls();
-        let mut launch = build::launch(workspace, calls, copy.krate(), Profile::Check).await?;
-        let folder = scratch::folder_in_checkout(workspace, &format!("mistake-{slug}"))?;
-        let _copy = match self.is_one_program(exercise) {
-            true => {
-                launch.program = folder.path().join("service");
-                std::fs::copy(&launch.artifact, &launch.program)?;
-                launch.artifact.clone_from(&launch.program);
-                folder.path().clone_into(&mut launch.directory);
-                drop(copy);
-                None
-            }
-            false => Some(copy),
+        mistake: Mistake,
+        copy: usize,
+    ) -> anyhow::Result<Found> {
+        let report = match exercise.kind {
+            Kind::Katas => self.planted_in_kata(exercise, &mistake).await,
+            _ if self.is_one_program(exercise) => self.planted(exercise, &mistake).await,
+            _ => self.planted_in_copy(exercise, &mistake, copy).await,
         };
+        let faults = self.not_caught(exercise, &mistake, report)?;
+        let (slug, caught_by) = (&mistake.slug, &mistake.caught_by);
+        let what = format!("mistake {slug} is caught by {caught_by}, with a hint");
+        Ok(Found::one(what, faults))
+    }
+
+    /// What the kata says that a mistake is planted in.
+    async fn planted_in_kata(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+    ) -> anyhow::Result<Report> {
+        let katas = Katas::of(self.workspace, exercise)?;
+        let _turn = self.building.lock().await;
+        let copy = self.patched(exercise, mistake, 0).await?;
+        let (krate, patch) = (copy.krate(), &mistake.patch);
+        katas.judge_patched(self.workspace, krate, patch).await
+    }
+
+    /// What is said of a mistake by the program that was built with it. The next one is built in the same copy meanwhile.
+    async fn planted(&self, exercise: &Exercise, mistake: &Mistake) -> anyhow::Result<Report> {
+        let slug = &mistake.slug;
+        let folder = scratch::folder_in_checkout(self.workspace, &format!("mistake-{slug}"))?;
+        let turn = self.building.lock().await;
+        let copy = self.patched(exercise, mistake, 0).await?;
+        let mut launch = self.built(exercise, &copy).await?;
+        launch.program = folder.path().join("service");
+        std::fs::copy(&launch.artifact, &launch.program)?;
+        launch.artifact.clone_from(&launch.program);
+        folder.path().clone_into(&mut launch.directory);
+        drop((copy, turn));
+        self.judged_by_its_test(exercise, mistake, &launch).await
+    }
+
+    /// The same of one that is judged in the copy that it was built in.
+    async fn planted_in_copy(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        copy: usize,
+    ) -> anyhow::Result<Report> {
+        let _mine = self.copies[copy].lock().await;
+        let turn = self.building.lock().await;
+        let copy = self.patched(exercise, mistake, copy).await?;
+        let launch = self.built(exercise, &copy).await?;
         drop(turn);
+        self.judged_by_its_test(exercise, mistake, &launch).await
+    }
+
+    /// A copy of the reference with a mistake in it, in one of the few places that cargo knows again.
+    async fn patched(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        number: usize,
+    ) -> anyhow::Result<Copy> {
+        let package = format!("mistake-{}-{number}", exercise.number);
+        let solution = exercise.solution(self.workspace);
+        Copy::patched(self.workspace, &solution, &package, &mistake.patch)
+            .await
+            .with_context(|| format!("mistake {}", mistake.slug))
+    }
+
+    async fn built(&self, exercise: &Exercise, copy: &Copy) -> anyhow::Result<Launch> {
+        let (calls, profile) = (exercise.calls(), Profile::Check);
+        Ok(build::launch(self.workspace, calls, copy.krate(), profile).await?)
+    }
+
+    /// What the one test says that the mistake names; of one that doesn't compile or start, what a check says of that.
+    async fn judged_by_its_test(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        launch: &Launch,
+    ) -> anyhow::Result<Report> {
         let test = match exercise.red.first() {
             Some(any) if !mistake.is_caught_by_a_test() => any,
             _ => &mistake.caught_by,
@@ -269,14 +348,15 @@ impl Gate<'_> {
         let suites = self.catalogue.suites_for(exercise);
         let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
         let phase = phase.with_context(|| {
+            let slug = &mistake.slug;
             format!("mistake {slug}: no suite of the exercise has the test {test}")
         })?;
         let place = Place {
-            workspace,
+            workspace: self.workspace,
             server: self.server,
-            launch: &launch,
+            launch,
         };
-        judge_once(place, &phase).await
+        judge_mistake(place, &phase).await
     }
 
     /// True when a reference is judged by its program alone. The program can be taken out of the copy that it was built in, and the
@@ -287,17 +367,17 @@ impl Gate<'_> {
     }
 
     /// A mistake has to be caught by what its file names, and the hint for that has to know it.
-    fn caught(
+    fn not_caught(
         &self,
         exercise: &Exercise,
         mistake: &Mistake,
         report: anyhow::Result<Report>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<String>> {
         let check = check::outcome_of(Target::Solution(exercise.number), report)?;
         let hints = hints::of(self.workspace, exercise)?;
-        let caught_by = &mistake.caught_by;
         let mut faults = Vec::new();
-        if !check.faults.iter().any(|fault| fault.name == *caught_by) {
+        let mut found = check.faults.iter();
+        if !found.any(|fault| fault.name == mistake.caught_by) {
             faults.push(format!("the check found {:?}", check.faults));
         }
         let words = mistake.hint.as_deref().unwrap_or_default();
@@ -309,10 +389,7 @@ impl Gate<'_> {
             )),
             _ => faults.push("no hint is for it".to_owned()),
         }
-        let slug = &mistake.slug;
-        let what = format!("mistake {slug} is caught by {caught_by}, with a hint");
-        self.hold(&what, faults);
-        Ok(())
+        Ok(faults)
     }
 
     /// Runs `cargo COMMAND --package … -- AFTER` for starter and reference.

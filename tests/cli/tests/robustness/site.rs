@@ -10,11 +10,10 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, Launch, Profile};
 use workshop_harness::http::Client;
 use workshop_harness::outage::settled;
-use workshop_harness::scenarios::large::MANY_RECORDS;
 use workshop_harness::service::{PriceSettings, Service, Settings};
 use workshop_harness::upstream::{Conduct, Upstream};
 use workshop_postgres::Server;
-use workshop_postgres::datasets::RunDatabase;
+use workshop_postgres::datasets::{MANY_RECORDS, RunDatabase};
 
 use super::ingredients::KEYS;
 

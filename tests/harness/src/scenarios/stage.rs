@@ -92,10 +92,19 @@ impl Place<'_> {
         stage.judged(&seen, tests).await
     }
 
-    /// Starts the service with these settings, on a database of its own, and waits until it is ready, within a limit: what it
-    /// answers then, the tests will see.
-    pub async fn stage_with(&self, mut settings: Settings) -> anyhow::Result<Context> {
+    /// Starts the service with these settings.
+    pub async fn stage_with(&self, settings: Settings) -> anyhow::Result<Context> {
         let run_database = RunDatabase::create(self.server).await?;
+        self.stage_on(run_database, settings).await
+    }
+
+    /// Starts the service on a database of its own, and waits until it is ready, within a limit: what it answers then, the tests
+    /// will see.
+    pub async fn stage_on(
+        &self,
+        run_database: RunDatabase,
+        mut settings: Settings,
+    ) -> anyhow::Result<Context> {
         let connection = run_database.connect().await?;
         let proxy = DatabaseProxy::start(run_database.url()).await?;
         settings.database_url = proxy.url().to_owned();

@@ -5,14 +5,18 @@ use futures_util::future::LocalBoxFuture;
 use sqlx::PgConnection;
 
 use crate::connection::{close, code};
-use crate::databases::{self, Claim, EMPTY, drop_database, execute};
+use crate::databases::{self, Claim, EMPTY, MANY_RECORDS, Template, drop_database, execute};
 use crate::datasets::build;
 use crate::datasets::set::DataSet;
 use crate::server::Server;
+use crate::settings::Provider;
 use workshop_base::lock::Lock;
 
 /// What PostgreSQL calls a database that isn't there.
 const NO_SUCH_DATABASE: &str = "3D000";
+
+/// How many times [`MANY_RECORDS`] are added in a container: Docker's own proxy takes up to 36 MiB ahead.
+const IN_DOCKER: usize = 3;
 
 /// A database for one run.
 ///
@@ -26,19 +30,27 @@ pub struct RunDatabase {
 }
 
 impl RunDatabase {
-    /// Makes a database with the rows of `small`, as a copy of a template, which is made when it isn't there yet.
-    pub fn create<'f>(server: &'f Server) -> LocalBoxFuture<'f, anyhow::Result<Self>> {
-        Box::pin(async move {
-            let template = databases::template(server.checkout());
-            let run = match RunDatabase::copy_of(server, &template).await {
-                Err(error) if is_missing(&error) => {
-                    make_template(server, &template).await?;
-                    RunDatabase::copy_of(server, &template).await?
-                }
-                made => made?,
-            };
-            run.answer_before_the_disk_does().await
-        })
+    /// Makes a database with the rows of `small`.
+    pub fn create(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
+        Box::pin(RunDatabase::from(server, Template::Small))
+    }
+
+    /// Makes one with [`MANY_RECORDS`] as well.
+    pub fn large(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
+        Box::pin(RunDatabase::from(server, Template::Large))
+    }
+
+    /// Makes a copy of a template, which is made when it isn't there yet.
+    async fn from(server: &Server, template: Template) -> anyhow::Result<Self> {
+        let name = template.database(server.checkout());
+        let run = match RunDatabase::copy_of(server, &name).await {
+            Err(error) if is_missing(&error) => {
+                make(server, template, &name).await?;
+                RunDatabase::copy_of(server, &name).await?
+            }
+            made => made?,
+        };
+        run.answer_before_the_disk_does().await
     }
 
     /// Makes a database without any table.
@@ -103,11 +115,11 @@ impl RunDatabase {
     }
 }
 
-/// Makes the template that runs get a copy of, aside, and gives it its name. Commands that need it at the same time take turns.
-async fn make_template(server: &Server, template: &str) -> anyhow::Result<()> {
-    let _turn = Lock::take(&server.claim(template), "makes the rows of a check").await?;
+/// Makes a template aside, and gives it its name. Commands that need it at the same time take turns.
+async fn make(server: &Server, template: Template, name: &str) -> anyhow::Result<()> {
+    let _turn = Lock::take(&server.claim(name), "makes the rows of a check").await?;
     let mut connection = server.connect_for_maintenance().await?;
-    let there = sqlx::query("SELECT FROM pg_database WHERE datname = $1").bind(template);
+    let there = sqlx::query("SELECT FROM pg_database WHERE datname = $1").bind(name);
     if there.fetch_optional(&mut connection).await?.is_some() {
         return Ok(());
     }
@@ -116,13 +128,21 @@ async fn make_template(server: &Server, template: &str) -> anyhow::Result<()> {
     databases::create(&mut connection, aside, EMPTY).await?;
     let filled = build::fill(server, aside, DataSet::Small).await;
     filled.map_err(|error| build::in_words(error, server, DataSet::Small))?;
-    for change in [
-        "ALLOW_CONNECTIONS false",
-        &format!("RENAME TO \"{template}\""),
-    ] {
+    if template == Template::Large {
+        let mut more = server.connect(aside).await?;
+        let times = match server.provider() {
+            Provider::Docker => IN_DOCKER,
+            _ => 1,
+        };
+        for _ in 0..times {
+            sqlx::raw_sql(MANY_RECORDS).execute(&mut more).await?;
+        }
+        close(more).await;
+    }
+    for change in ["ALLOW_CONNECTIONS false", &format!("RENAME TO \"{name}\"")] {
         let sql = format!("ALTER DATABASE \"{aside}\" {change}");
         let changed = execute(&mut connection, sql).await;
-        changed.with_context(|| format!("cannot make the template {template}"))?;
+        changed.with_context(|| format!("cannot make the template {name}"))?;
     }
     close(connection).await;
     Ok(())

@@ -359,9 +359,7 @@ impl Download {
     pub async fn rest(mut self) -> Result<Rest, Failure> {
         let mut dropped = 0;
         loop {
-            let mut lines = self.unread.split_inclusive(|byte| *byte == b'\n');
-            let last = lines.next_back().map_or(0, <[u8]>::len);
-            let before_it = self.unread.len() - last;
+            let before_it = beginning_of_last_line(&self.unread);
             self.unread.drain(..before_it);
             dropped += before_it;
             if !self.more().await? {
@@ -382,6 +380,15 @@ impl Download {
         }
         Ok(chunk.is_some())
     }
+}
+
+/// Where the last line begins, whether it has its line break yet or not.
+fn beginning_of_last_line(text: &[u8]) -> usize {
+    let before_the_end = text.len().saturating_sub(1);
+    let line_break = text[..before_the_end]
+        .iter()
+        .rposition(|byte| *byte == b'\n');
+    line_break.map_or(0, |place| place + 1)
 }
 
 /// A whole answer, with the request that it answers.

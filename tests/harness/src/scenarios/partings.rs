@@ -1,6 +1,7 @@
 //! A service whose peers leave, and which leaves its peers: watched while many come and go, while one is silent, and while the
 //! service stops.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
@@ -93,12 +94,19 @@ pub struct Stop {
     pub end: End,
 }
 
-/// Rounds of many peers, half of whom say goodbye.
+/// Rounds of many peers, half of whom say goodbye. Memory is looked at when all of them are gone.
 async fn come_and_go(service: &Service, client: &Client) -> Result<Option<(u64, u64)>, Failure> {
-    let mut first = None;
-    for round in 1..=ROUNDS {
-        let names = (0..PEERS).map(|peer| format!("/peers/round-{round}-{peer}"));
-        let names: Vec<String> = names.collect();
+    come(client, 1..=FIRST_LOOK).await?;
+    let first = memory(service);
+    come(client, FIRST_LOOK + 1..=ROUNDS).await?;
+    Ok(first.zip(memory(service)))
+}
+
+async fn come(client: &Client, rounds: RangeInclusive<usize>) -> Result<(), Failure> {
+    let mut names = Vec::new();
+    for round in rounds {
+        let peers = (0..PEERS).map(|peer| format!("/peers/round-{round}-{peer}"));
+        names = peers.collect();
         let sockets = try_join_all(names.iter().map(|name| client.socket(name))).await?;
         let leaving = sockets.into_iter().enumerate().map(async |(peer, socket)| {
             if peer % 2 == 0 {
@@ -107,14 +115,11 @@ async fn come_and_go(service: &Service, client: &Client) -> Result<Option<(u64, 
             Ok::<_, Failure>(())
         });
         try_join_all(leaving).await?;
-        // The last one to be noticed is not known: all names are free again when all are gone.
-        let again = try_join_all(names.iter().map(|name| client.socket_again(name))).await?;
-        try_join_all(again.into_iter().map(Socket::leave)).await?;
-        if round == FIRST_LOOK {
-            first = memory(service);
-        }
     }
-    Ok(first.zip(memory(service)))
+    // The last one to be noticed is not known: all names are free again when all are gone.
+    let again = try_join_all(names.iter().map(|name| client.socket_again(name))).await?;
+    try_join_all(again.into_iter().map(Socket::leave)).await?;
+    Ok(())
 }
 
 fn memory(service: &Service) -> Option<u64> {

@@ -18,6 +18,16 @@ const NO_SUCH_DATABASE: &str = "3D000";
 /// How many times [`MANY_RECORDS`] are added in a container: Docker's own proxy takes up to 36 MiB ahead.
 const IN_DOCKER: usize = 3;
 
+/// When a commit returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Commits {
+    /// Before it is on the disk: the tests look at what a service does, not at the disk below it, which may take milliseconds for
+    /// each commit while somebody else writes. Everything is still there after a restart.
+    BeforeTheDisk,
+    /// When it is on the disk.
+    OnTheDisk,
+}
+
 /// A database for one run.
 ///
 /// Call [`RunDatabase::remove`] at the end. When the tool dies before, the kernel lets go of the claim on the name, and
@@ -43,50 +53,42 @@ impl RunDatabase {
     /// Makes a copy of a template, which is made when it isn't there yet.
     async fn from(server: &Server, template: Template) -> anyhow::Result<Self> {
         let name = template.database(server.checkout());
-        let run = match RunDatabase::copy_of(server, &name).await {
+        match RunDatabase::copy_of(server, &name, Commits::BeforeTheDisk).await {
             Err(error) if is_missing(&error) => {
                 make(server, template, &name).await?;
-                RunDatabase::copy_of(server, &name).await?
+                RunDatabase::copy_of(server, &name, Commits::BeforeTheDisk).await
             }
-            made => made?,
-        };
-        run.answer_before_the_disk_does().await
+            made => made,
+        }
     }
 
     /// Makes a database without any table.
     pub async fn empty(server: &Server) -> anyhow::Result<Self> {
-        let run = RunDatabase::durable(server).await?;
-        run.answer_before_the_disk_does().await
+        RunDatabase::copy_of(server, EMPTY, Commits::BeforeTheDisk).await
     }
 
-    /// The same for a measurement that writes: a commit is on the disk when it returns.
-    pub fn durable<'f>(server: &'f Server) -> LocalBoxFuture<'f, anyhow::Result<Self>> {
-        Box::pin(RunDatabase::copy_of(server, EMPTY))
+    /// The same for a measurement that writes.
+    pub fn durable(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
+        Box::pin(RunDatabase::copy_of(server, EMPTY, Commits::OnTheDisk))
     }
 
     /// Makes a copy of this template. Also drops the databases that killed runs left.
-    async fn copy_of(server: &Server, template: &str) -> anyhow::Result<Self> {
+    async fn copy_of(server: &Server, template: &str, commits: Commits) -> anyhow::Result<Self> {
         let claim = Claim::new(server, "run")?;
         let mut connection = server.connect_for_maintenance().await?;
         databases::sweep(server, &mut connection).await?;
         databases::create(&mut connection, claim.name(), template).await?;
+        if commits == Commits::BeforeTheDisk {
+            let name = claim.name();
+            let sql = format!("ALTER DATABASE \"{name}\" SET synchronous_commit = off");
+            execute(&mut connection, sql).await?;
+        }
         close(connection).await;
         Ok(RunDatabase {
             url: server.url(claim.name()),
             server: server.clone(),
             claim,
         })
-    }
-
-    /// Lets commits in this database return before they are on the disk: the tests look at what a service does, not at the disk
-    /// below it, which may take milliseconds for each commit while somebody else writes. Everything is still there after a restart.
-    async fn answer_before_the_disk_does(self) -> anyhow::Result<Self> {
-        let mut connection = self.server.connect_for_maintenance().await?;
-        let name = self.name();
-        let sql = format!("ALTER DATABASE \"{name}\" SET synchronous_commit = off");
-        execute(&mut connection, sql).await?;
-        close(connection).await;
-        Ok(self)
     }
 
     /// Where a service connects to: `postgres://user:password@host:port/database`.

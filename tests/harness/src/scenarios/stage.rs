@@ -15,7 +15,7 @@ use crate::report::Verdict;
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::upstream::Upstream;
-use crate::service::{Service, Settings, Stopped};
+use crate::service::{Service, Settings, Stopped, sockets};
 use workshop_requests::failure::Failure;
 use workshop_requests::http::Client;
 
@@ -174,8 +174,9 @@ impl Context {
     }
 
     async fn stop(self) -> anyhow::Result<Stopped> {
-        // The client's idle connections go first: a graceful shutdown waits for connections.
+        // The client's idle connections go first: a graceful shutdown waits for connections, in Rocket as long as it may.
         drop((self.client, self.proxy, self.database, self.upstream));
+        sockets::wait_until_closed(self.service.address().port()).await;
         let stopped = self.service.stop().await;
         self.run_database.remove().await?;
         Ok(stopped)

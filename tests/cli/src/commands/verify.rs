@@ -56,24 +56,28 @@ pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyho
     };
     let mut looks = Vec::new();
     for exercise in chosen(&catalogue, which)? {
-        looks.extend(gate.of_exercise(exercise)?);
+        let title = format!("{} {}", exercise.name(), exercise.title);
+        let of_exercise = gate.of_exercise(exercise)?.into_iter();
+        looks.extend(of_exercise.map(|look| (title.clone(), look)));
     }
-    looks.extend(gate.of_all());
+    let of_all = gate.of_all().into_iter();
+    looks.extend(of_all.map(|look| ("kotlin and the book".to_owned(), look)));
 
     let turns = Semaphore::new(SIDE_BY_SIDE);
-    let looks = looks.into_iter().map(async |look| {
+    let looks = looks.into_iter().map(async |(title, look)| {
         let _turn = turns.acquire().await?;
-        look.await
+        anyhow::Ok((title, look.await?))
     });
     // What was found is told in the order of the exercises, whatever was found first.
     let mut found: FuturesOrdered<_> = looks.collect();
-    let (mut passed, mut failed) = (0, 0);
+    let (mut shown, mut passed, mut failed) = (String::new(), 0, 0);
     while let Some(found) = found.next().await {
-        let found = found?;
-        if let Some(title) = found.title {
-            println!("{}", paint(Style::Strong, title));
+        let (title, findings) = found?;
+        if shown != title {
+            println!("{}", paint(Style::Strong, &title));
+            shown = title;
         }
-        for (what, faults) in found.findings {
+        for (what, faults) in findings {
             match terminal::finding(&what, faults.is_empty()) {
                 true => passed += 1,
                 false => failed += 1,
@@ -87,35 +91,15 @@ pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyho
     Ok(Outcome::of(failed == 0))
 }
 
-/// What one look found.
-#[derive(Default)]
-struct Found {
-    /// Printed before the findings.
-    title: Option<String>,
-    /// What has to hold, each with what is wrong with it: nothing is good.
-    findings: Vec<(String, Vec<String>)>,
-}
-
-impl Found {
-    fn titled(title: String) -> Found {
-        Found {
-            title: Some(title),
-            findings: Vec::new(),
-        }
-    }
-
-    fn one(what: impl Into<String>, faults: Vec<String>) -> Found {
-        Found::default().and(what, faults)
-    }
-
-    fn and(mut self, what: impl Into<String>, faults: Vec<String>) -> Found {
-        self.findings.push((what.into(), faults));
-        self
-    }
-}
+/// What has to hold, and what is wrong with it: nothing is good.
+type Finding = (String, Vec<String>);
 
 /// A look at something, begun when its turn comes.
-type Look<'a> = LocalBoxFuture<'a, anyhow::Result<Found>>;
+type Look<'a> = LocalBoxFuture<'a, anyhow::Result<Vec<Finding>>>;
+
+fn finding(what: &str, faults: Vec<String>) -> Finding {
+    (what.to_owned(), faults)
+}
 
 fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a Exercise>> {
     if which == "all" {
@@ -160,8 +144,8 @@ impl<'a> Gate<'a> {
             let count = mistakes.len();
             let few = format!("{count} found, {FEWEST_MISTAKES} expected");
             let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
-            let few = Found::one("there are planted mistakes", few.into_iter().collect());
-            looks.push(Box::pin(future::ready(Ok(few))));
+            let few = finding("there are planted mistakes", few.into_iter().collect());
+            looks.push(Box::pin(future::ready(Ok(vec![few]))));
             for (number, mistake) in mistakes.into_iter().enumerate() {
                 looks.push(Box::pin(self.mistake(exercise, mistake, number % COPIES)));
             }
@@ -171,18 +155,21 @@ impl<'a> Gate<'a> {
 
     /// What is looked at beside the exercises.
     fn of_all(&'a self) -> Vec<Look<'a>> {
-        let kotlin: Look = Box::pin(async {
-            let found = Found::titled("kotlin and the book".to_owned());
-            if self.after_tests {
-                return Ok(found);
-            }
-            let faults = self.judged(Target::Kotlin, green_faults).await?;
-            Ok(found.and("the Kotlin service keeps the whole contract", faults))
-        });
         let book: Look = Box::pin(async {
             let faults = workshop_book::check::source(self.workspace)?;
             let faults = faults.iter().map(ToString::to_string).collect();
-            Ok(Found::one("the book's includes and minutes hold", faults))
+            Ok(vec![finding(
+                "the book's includes and minutes hold",
+                faults,
+            )])
+        });
+        if self.after_tests {
+            return vec![book];
+        }
+        let kotlin: Look = Box::pin(async {
+            let faults = self.judged(Target::Kotlin, green_faults).await?;
+            let what = "the Kotlin service keeps the whole contract";
+            Ok(vec![finding(what, faults)])
         });
         vec![kotlin, book]
     }
@@ -201,57 +188,62 @@ impl<'a> Gate<'a> {
     }
 
     /// What can be said without building anything.
-    fn files(&self, exercise: &Exercise) -> anyhow::Result<Found> {
+    fn files(&self, exercise: &Exercise) -> anyhow::Result<Vec<Finding>> {
         let (workspace, catalogue) = (self.workspace, self.catalogue);
         let reference = originals::reference(workspace, exercise)?;
         let starter = originals::in_place(workspace, exercise)?;
-        let mut found = Found::titled(format!("{} {}", exercise.name(), exercise.title))
-            .and(
+        let hints = hints::of(workspace, exercise)?;
+        let mut found = vec![
+            finding(
                 "starter and reference differ in the files of the edit list only",
                 originals::strays(exercise, &reference, &starter),
-            )
-            .and(
+            ),
+            finding(
                 "starter.patch makes the starter from the reference",
                 originals::patch_faults(workspace, exercise)?,
-            )
-            .and(
+            ),
+            finding(
                 "every change is carried to what grows from it",
                 chain::not_carried(workspace, catalogue, exercise)?,
-            );
+            ),
+            finding(
+                "every test that is red has its hints",
+                hints[0].missing(&exercise.red),
+            ),
+        ];
         if let Some(grows_from) = &exercise.grows_from {
-            found = found.and(
+            found.push(finding(
                 "the starter is the reference before it, but for edit and given",
                 chain::unannounced(workspace, catalogue, exercise, grows_from)?,
-            );
+            ));
         }
-        let hints = hints::of(workspace, exercise)?;
-        Ok(found.and(
-            "every test that is red has its hints",
-            hints[0].missing(&exercise.red),
-        ))
+        Ok(found)
     }
 
-    fn lints(&self, exercise: &Exercise) -> anyhow::Result<Found> {
-        let formatting = self.formatting_faults(exercise)?;
-        Ok(
-            Found::one("starter and reference are formatted", formatting).and(
+    fn lints(&self, exercise: &Exercise) -> anyhow::Result<Vec<Finding>> {
+        Ok(vec![
+            finding(
+                "starter and reference are formatted",
+                self.formatting_faults(exercise)?,
+            ),
+            finding(
                 "starter and reference compile without warnings, clippy's included",
                 self.clippy_faults(exercise)?,
             ),
-        )
+        ])
     }
 
-    async fn reference(&self, exercise: &Exercise) -> anyhow::Result<Found> {
+    async fn reference(&self, exercise: &Exercise) -> anyhow::Result<Vec<Finding>> {
         let reference = Target::Solution(exercise.number);
         let faults = self.judged(reference, green_faults).await?;
-        Ok(Found::one("the reference is green", faults))
+        Ok(vec![finding("the reference is green", faults)])
     }
 
-    async fn starter(&self, exercise: &Exercise) -> anyhow::Result<Found> {
+    async fn starter(&self, exercise: &Exercise) -> anyhow::Result<Vec<Finding>> {
         let starter = Target::Exercise(exercise.number);
         let faults = self.judged(starter, |report| red_faults(exercise, report));
         let what = "the starter is red exactly as declared";
-        Ok(Found::one(what, faults.await?))
+        Ok(vec![finding(what, faults.await?)])
     }
 
     /// Plants a mistake in a copy of the reference, and judges that.
@@ -260,7 +252,7 @@ impl<'a> Gate<'a> {
         exercise: &Exercise,
         mistake: Mistake,
         copy: usize,
-    ) -> anyhow::Result<Found> {
+    ) -> anyhow::Result<Vec<Finding>> {
         let report = match exercise.kind {
             Kind::Katas => self.planted_in_kata(exercise, &mistake).await,
             _ if self.is_one_program(exercise) => self.planted(exercise, &mistake).await,
@@ -269,7 +261,7 @@ impl<'a> Gate<'a> {
         let faults = self.not_caught(exercise, &mistake, report)?;
         let (slug, caught_by) = (&mistake.slug, &mistake.caught_by);
         let what = format!("mistake {slug} is caught by {caught_by}, with a hint");
-        Ok(Found::one(what, faults))
+        Ok(vec![(what, faults)])
     }
 
     /// What the kata says that a mistake is planted in.

@@ -44,6 +44,8 @@ const COPIES: usize = 3;
 /// judged once more.
 pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
+    // A slip is answered before a server is started for it.
+    let exercises = chosen(&catalogue, which)?;
     let server = Server::ensure(workspace).await?;
     println!("on {}", server.describe());
     let gate = Gate {
@@ -55,7 +57,7 @@ pub async fn run(workspace: &Workspace, which: &str, after_tests: bool) -> anyho
         copies: Default::default(),
     };
     let mut looks = Vec::new();
-    for exercise in chosen(&catalogue, which)? {
+    for exercise in exercises {
         let title = format!("{} {}", exercise.name(), exercise.title);
         let of_exercise = gate.of_exercise(exercise)?.into_iter();
         looks.extend(of_exercise.map(|look| (title.clone(), look)));

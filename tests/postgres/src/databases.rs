@@ -10,7 +10,7 @@ use anyhow::Context;
 use sqlx::{AssertSqlSafe, PgConnection};
 use tokio::sync::Semaphore;
 
-use crate::datasets::set::DataSet;
+use crate::datasets::set::{DataSet, MANY_RECORDS};
 use crate::identity::{self, short_hash};
 use crate::server::Server;
 use workshop_base::files;
@@ -106,13 +106,6 @@ pub(crate) enum Template {
     /// These and [`MANY_RECORDS`].
     Large,
 }
-
-/// Adds records of 4 KiB each, 24 MiB in all: more than sockets and buffers hold between a database and a client. Stored they are
-/// small, since PostgreSQL compresses them.
-pub const MANY_RECORDS: &str = "\
-    INSERT INTO records (id, value, odd, divisible_by_3) \
-    SELECT id, repeat(md5(id::text), 128), id % 2 = 1, id % 3 = 0 \
-    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 6144 FROM records)) AS id";
 
 impl Template {
     pub(crate) const BOTH: [Template; 2] = [Template::Small, Template::Large];

@@ -25,7 +25,6 @@ use workshop_harness::build::launch::Launch;
 use workshop_harness::build::{self, BuildError, Profile, cargo_command, nginx};
 use workshop_harness::copies::Copy;
 use workshop_harness::plan::Phase;
-
 use workshop_harness::report::{Report, Verdict};
 use workshop_harness::run::judge_mistake;
 use workshop_harness::scenarios::Place;

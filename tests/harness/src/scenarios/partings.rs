@@ -102,6 +102,7 @@ async fn come_and_go(service: &Service, client: &Client) -> Result<Option<(u64, 
     Ok(first.zip(memory(service)))
 }
 
+/// These rounds, until the last one's peers are gone.
 async fn come(client: &Client, rounds: RangeInclusive<usize>) -> Result<(), Failure> {
     let mut names = Vec::new();
     for round in rounds {

@@ -28,6 +28,7 @@ pub async fn wait_until_closed(port: u16) {
     wait_for(port, CLOSED_WITHIN, <[Connection]>::is_empty).await;
 }
 
+/// By a loop of its own: a service is stopped in a task, which the compiler does not let the closures of [`workshop_base::wait`] be in.
 async fn wait_for(port: u16, limit: Duration, is_so: impl Fn(&[Connection]) -> bool) {
     let deadline = Instant::now() + limit;
     while connections(port).is_some_and(|open| !is_so(&open)) && Instant::now() < deadline {

@@ -7,8 +7,7 @@ mod run;
 mod seed;
 pub(crate) mod set;
 
-pub use crate::databases::MANY_RECORDS;
 pub use room::needed;
 pub use run::RunDatabase;
 pub use seed::{Seeded, forget_migrations, seed, seed_again, shared_url};
-pub use set::DataSet;
+pub use set::{DataSet, MANY_RECORDS};

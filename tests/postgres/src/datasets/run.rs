@@ -5,9 +5,9 @@ use futures_util::future::LocalBoxFuture;
 use sqlx::PgConnection;
 
 use crate::connection::{close, code};
-use crate::databases::{self, Claim, EMPTY, MANY_RECORDS, Template, drop_database, execute};
+use crate::databases::{self, Claim, EMPTY, Template, drop_database, execute};
 use crate::datasets::build;
-use crate::datasets::set::DataSet;
+use crate::datasets::set::{DataSet, MANY_RECORDS};
 use crate::server::Server;
 use crate::settings::Provider;
 use workshop_base::lock::Lock;

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Method;
 
-use crate::book::{BOOK, path};
+use crate::book::BOOK;
 use crate::multistatus::{Multistatus, NAMESPACES};
 use workshop_harness::contract::{Answer, Client, Failure, TestResult};
 use workshop_harness::http::Body;
@@ -13,6 +13,8 @@ use workshop_harness::http::Body;
 pub struct AddressBook {
     /// Sends requests with the owner's name and password.
     pub client: Client,
+    /// The book's path, with a slash at its end.
+    pub path: String,
 }
 
 impl AddressBook {
@@ -26,6 +28,15 @@ impl AddressBook {
         let basic = format!("Basic {}", STANDARD.encode(credentials));
         AddressBook {
             client: client.without_key().with("Authorization", Some(&basic)),
+            path: BOOK.to_owned(),
+        }
+    }
+
+    /// The same client of the book at this path.
+    pub fn at(self, path: &str) -> AddressBook {
+        AddressBook {
+            path: path.to_owned(),
+            ..self
         }
     }
 
@@ -33,6 +44,7 @@ impl AddressBook {
     pub fn with(&self, header: &'static str, value: &str) -> AddressBook {
         AddressBook {
             client: self.client.with(header, Some(value)),
+            path: self.path.clone(),
         }
     }
 
@@ -76,7 +88,8 @@ impl AddressBook {
 
     /// Asks the book for a report.
     pub async fn report(&self, body: &str) -> Result<Answer, Failure> {
-        self.send_xml("REPORT", BOOK, "0", Some(xml(body))).await
+        self.send_xml("REPORT", &self.path, "0", Some(xml(body)))
+            .await
     }
 
     /// Asks for these properties of the contacts at these paths.
@@ -117,7 +130,7 @@ impl AddressBook {
 
     /// Puts whatever it is.
     pub async fn put_body(&self, name: &str, body: Body<'_>) -> Result<Answer, Failure> {
-        let path = path(name);
+        let path = self.contact(name);
         self.client.send_body(Method::PUT, &path, Some(body)).await
     }
 
@@ -130,7 +143,7 @@ impl AddressBook {
 
     /// Gets a contact.
     pub async fn get(&self, name: &str) -> Result<Answer, Failure> {
-        self.client.get(&path(name)).await
+        self.client.get(&self.contact(name)).await
     }
 
     /// Gets a contact, and holds the status against the contract.
@@ -150,7 +163,12 @@ impl AddressBook {
 
     /// Deletes a contact.
     pub async fn delete(&self, name: &str) -> Result<Answer, Failure> {
-        self.client.send(Method::DELETE, &path(name)).await
+        let path = self.contact(name);
+        self.client.send(Method::DELETE, &path).await
+    }
+
+    fn contact(&self, name: &str) -> String {
+        format!("{}{name}", self.path)
     }
 }
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::future::try_join_all;
-use reqwest::Method;
 
 use crate::contacts::book::{self, CONNECTIONS};
 use workshop_base::wait;
-use workshop_harness::failure::Failure;
-use workshop_harness::http::{Answer, Body, Client};
+use workshop_carddav::client::{AddressBook, etag, expect_one_of};
+use workshop_carddav::multistatus::Multistatus;
+use workshop_harness::contract::{Answer, Failure, TestError, TestResult};
 use workshop_measure::protocol::experiment::Experiment;
 use workshop_measure::protocol::gates::{self, Stage, not_the_same};
 use workshop_postgres::datasets::RunDatabase;
@@ -60,7 +60,11 @@ pub async fn open(experiment: &mut Experiment<'_>) -> anyhow::Result<BTreeMap<St
             }
         }
         let in_files = book::is_in_files(subject);
-        let judge = async |stages: &[Stage]| Book::of(&stages[0], &book).judge(in_files).await;
+        let judge = async |stages: &[Stage]| {
+            let stage = &stages[0];
+            let known = AddressBook::known_as(&stage.client, &book::credentials());
+            judge(stage, &known.at(&book), in_files).await
+        };
         let judged = gates::on_stages(lab.workspace, [&*subject], database.url(), judge).await?;
         let round_trips = judged.round_trips;
         subject
@@ -86,13 +90,6 @@ fn kept(folder: &Path, name: &str, text: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// A service with an empty book.
-struct Book<'a> {
-    stage: &'a Stage,
-    path: &'a str,
-    client: Client,
-}
-
 /// What a service that does the work has answered.
 struct Judged {
     etag: String,
@@ -100,176 +97,94 @@ struct Judged {
     round_trips: Option<f64>,
 }
 
-impl<'a> Book<'a> {
-    fn of(stage: &'a Stage, path: &'a str) -> Book<'a> {
-        let client = stage.client.without_key();
-        let client = client.with("Authorization", Some(&book::basic()));
-        Book {
-            stage,
-            path,
-            client,
-        }
-    }
-
-    /// Fills the book, and asks what the load will ask. Every answer is compared with what is known to be right, so it is the same for all.
-    async fn judge(&self, in_files: bool) -> anyhow::Result<Judged> {
-        self.fill().await?;
-        for number in (0..book::CONTACTS).step_by(7) {
-            let answer = self.get(number).await?;
-            self.has_status(&answer, "a contact", &[200])?;
-            self.is_right(answer.body() == book::new_card(number).as_bytes(), || {
-                format!(
-                    "contact {number} did not come back byte for byte: {}",
-                    answer.text()
-                )
-            })?;
-        }
-        let missing = self.get(book::CONTACTS).await?;
-        self.has_status(&missing, "a contact that is not there", &[404])?;
-        let without = self.client.with("Authorization", None);
-        let without = without.get(&book::contact(self.path, 0)).await;
-        let without = self.answered(without)?;
-        self.has_status(&without, "a request without a password", &[401])?;
-        self.has_many().await?;
-        let (etag, replaced) = self.writes_under_a_condition().await?;
-        Ok(Judged {
-            round_trips: match in_files {
-                true => None,
-                false => Some(self.round_trips().await?),
-            },
-            etag,
-            replaced,
-        })
-    }
-
-    async fn fill(&self) -> anyhow::Result<()> {
-        // A service answers before it has its tables.
-        let first = async || match self.put(0, &book::new_card(0), None).await {
-            Ok(answer) => answer.status(),
-            Err(_) => 0,
-        };
-        let last =
-            wait::last_within(READY_LIMIT, first, |status| [201, 204].contains(status)).await;
-        self.is_right([201, 204].contains(&last), || {
-            format!(
-                "no contact was taken within {} s; the last answer had status {last}",
-                READY_LIMIT.as_secs()
-            )
-        })?;
-        let numbers: Vec<usize> = (1..book::CONTACTS).collect();
-        for some in numbers.chunks(CONNECTIONS as usize) {
-            let puts = some.iter().map(async |number| {
-                let answer = self.put(*number, &book::new_card(*number), None).await?;
-                self.has_status(&answer, "a new contact", &[201])
-            });
-            try_join_all(puts).await?;
+/// Fills the empty book of a service, and asks what the load will ask. Every answer is compared with what is known to be right, so
+/// it is the same for all.
+async fn judge(stage: &Stage, book: &AddressBook, in_files: bool) -> anyhow::Result<Judged> {
+    let wrong = |error| match error {
+        TestError::CouldNotJudge(error) => error,
+        TestError::Failed(failure) => not_the_same(&stage.id, format!("{}:\n{failure}", stage.id)),
+    };
+    let (etag, replaced) = answers_right(book).await.map_err(wrong)?;
+    // Per contact that is read.
+    let reads = async || {
+        for number in 0..book::MANY {
+            let answer = book.get(&book::name(number)).await;
+            answer.map_err(|failure| wrong(failure.into()))?;
         }
         Ok(())
-    }
+    };
+    Ok(Judged {
+        round_trips: match in_files {
+            true => None,
+            false => Some(stage.round_trips(book::MANY, reads).await?),
+        },
+        etag,
+        replaced,
+    })
+}
 
-    async fn has_many(&self) -> anyhow::Result<()> {
-        let body = book::multiget(self.path);
-        let body = Body {
-            content_type: Some("application/xml; charset=utf-8"),
-            bytes: body.as_bytes(),
-        };
-        let report = Method::from_bytes(b"REPORT")?;
-        let answer = self.client.send_body(report, self.path, Some(body)).await;
-        let answer = self.answered(answer)?;
-        self.has_status(&answer, "a report", &[207])?;
-        let cards = (0..book::MANY).map(book::new_card);
-        let contained = book::contained(&answer.text(), cards);
-        self.is_right(contained == book::MANY, || {
-            format!("{contained} of {} contacts were in its report", book::MANY)
-        })
+/// The tag of the contact that is written, and the status of its replacement.
+async fn answers_right(book: &AddressBook) -> Result<(String, u16), TestError> {
+    fill(book).await?;
+    for number in (0..book::CONTACTS).step_by(7) {
+        let answer = book.get(&book::name(number)).await?;
+        let same = answer.body() == book::new_card(number).as_bytes();
+        let answer = answer.expect_status(200)?;
+        answer.expect(same, "the contact byte for byte", answer.text())?;
     }
+    book.expect(404, &book::name(book::CONTACTS)).await?;
+    let stranger = book.client.with("Authorization", None);
+    let stranger = stranger.get(&book::contact(&book.path, 0)).await?;
+    stranger.expect_status(401)?;
+    has_many(book).await?;
+    writes_under_a_condition(book).await
+}
 
-    /// The tag of the contact that is written, and the status of its replacement.
-    async fn writes_under_a_condition(&self) -> anyhow::Result<(String, u16)> {
-        let (written, card) = (book::WRITTEN, book::changed_card());
-        let refused = self.put(written, &card, Some(OTHER_TAG)).await?;
-        self.has_status(&refused, "a write with a tag out of date", &[412])?;
-        let before = self.tag(&self.get(written).await?)?;
-        let replaced = self.put(written, &card, Some(&before)).await?;
-        self.has_status(&replaced, "a write with the right tag", &[201, 204])?;
-        let after = self.get(written).await?;
-        let tag = self.tag(&after)?;
-        self.is_right(after.body() == card.as_bytes() && tag != before, || {
-            format!(
-                "the written contact did not come back with another tag: {}",
-                after.text()
-            )
-        })?;
-        // The load writes the same text again and again: its tag must not change then.
-        let again = self.put(written, &card, Some(&tag)).await?;
-        self.has_status(&again, "the same write again", &[replaced.status()])?;
-        let same = self.tag(&self.get(written).await?)?;
-        self.is_right(same == tag, || {
-            format!("the same text got the tags {tag} and {same}")
-        })?;
-        Ok((tag, replaced.status()))
-    }
-
-    /// Per contact that is read.
-    async fn round_trips(&self) -> anyhow::Result<f64> {
-        let reads = async || {
-            for number in 0..book::MANY {
-                self.get(number).await?;
-            }
-            Ok(())
-        };
-        self.stage.round_trips(book::MANY, reads).await
-    }
-
-    async fn get(&self, number: usize) -> anyhow::Result<Answer> {
-        let path = book::contact(self.path, number);
-        self.answered(self.client.get(&path).await)
-    }
-
-    async fn put(
-        &self,
-        number: usize,
-        card: &str,
-        if_match: Option<&str>,
-    ) -> anyhow::Result<Answer> {
-        let body = Body {
-            content_type: Some("text/vcard; charset=utf-8"),
-            bytes: card.as_bytes(),
-        };
-        let client = self.client.with("If-Match", if_match);
-        let path = book::contact(self.path, number);
-        self.answered(client.send_body(Method::PUT, &path, Some(body)).await)
-    }
-
-    fn tag(&self, answer: &Answer) -> anyhow::Result<String> {
-        let tag = answer.header("ETag");
-        tag.map(|tag| tag.into_owned())
-            .ok_or_else(|| self.is_wrong("a contact came without an ETag"))
-    }
-
-    fn has_status(&self, answer: &Answer, to: &str, right: &[u16]) -> anyhow::Result<()> {
-        let status = answer.status();
-        self.is_right(right.contains(&status), || {
-            format!(
-                "{to} was answered with status {status}, not {}: {}",
-                right[0],
-                answer.text()
-            )
-        })
-    }
-
-    fn is_right(&self, right: bool, else_said: impl FnOnce() -> String) -> anyhow::Result<()> {
-        match right {
-            true => Ok(()),
-            false => Err(self.is_wrong(&else_said())),
+async fn fill(book: &AddressBook) -> TestResult {
+    let put = async |number| book.put(&book::name(number), &book::new_card(number)).await;
+    // A service answers before it has its tables.
+    let taken = |answer: &Result<Answer, Failure>| {
+        let answer = answer.as_ref();
+        answer.is_ok_and(|answer| [201, 204].contains(&answer.status()))
+    };
+    let first = wait::last_within(READY_LIMIT, async || put(0).await, taken).await?;
+    expect_one_of(&first, [201, 204])?;
+    let numbers: Vec<usize> = (1..book::CONTACTS).collect();
+    for some in numbers.chunks(CONNECTIONS as usize) {
+        for answer in try_join_all(some.iter().copied().map(put)).await? {
+            answer.expect_status(201)?;
         }
     }
+    Ok(())
+}
 
-    fn answered(&self, answer: Result<Answer, Failure>) -> anyhow::Result<Answer> {
-        answer.map_err(|failure| self.is_wrong(&failure.actual))
+async fn has_many(book: &AddressBook) -> TestResult {
+    let answer = book.report(&book::multiget(&book.path)).await?;
+    let told = Multistatus::of(&answer)?;
+    for number in 0..book::MANY {
+        let contact = told.at(&book::contact(&book.path, number))?;
+        // Who writes XML may write a carriage return as a reference, as itself, or not at all.
+        let text = contact.text("C:address-data")?.replace('\r', "");
+        let whole = text.trim() == book::new_card(number).replace('\r', "").trim();
+        answer.expect(whole, format!("contact {number} as it was put"), text)?;
     }
+    Ok(())
+}
 
-    fn is_wrong(&self, reason: &str) -> anyhow::Error {
-        not_the_same(&self.stage.id, format!("{}: {reason}", self.stage.id))
-    }
+async fn writes_under_a_condition(book: &AddressBook) -> Result<(String, u16), TestError> {
+    let (written, card) = (book::name(book::WRITTEN), book::changed_card());
+    let put = async |tag| book.if_match(tag).put(&written, &card).await;
+    put(OTHER_TAG).await?.expect_status(412)?;
+    let before = etag(&book.get(&written).await?)?;
+    let replaced = put(&before).await?;
+    expect_one_of(&replaced, [201, 204])?;
+    let after = book.get(&written).await?;
+    let tag = etag(&after)?;
+    let changed = after.body() == card.as_bytes() && tag != before;
+    after.expect(changed, "the new text with another tag", after.text())?;
+    // The load writes the same text again and again: its tag must not change then.
+    put(&tag).await?.expect_status(replaced.status())?;
+    let same = book.get(&written).await?;
+    same.expect_header("ETag", &tag)?;
+    Ok((tag, replaced.status()))
 }

@@ -345,7 +345,7 @@ impl Download {
     /// Reads one line, with its line break.
     pub async fn line(&mut self) -> Result<Vec<u8>, Failure> {
         loop {
-            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+            if let Some(end) = memchr::memchr(b'\n', &self.unread) {
                 let rest = self.unread.split_off(end + 1);
                 return Ok(std::mem::replace(&mut self.unread, rest));
             }
@@ -385,10 +385,7 @@ impl Download {
 /// Where the last line begins, whether it has its line break yet or not.
 fn beginning_of_last_line(text: &[u8]) -> usize {
     let before_the_end = text.len().saturating_sub(1);
-    let line_break = text[..before_the_end]
-        .iter()
-        .rposition(|byte| *byte == b'\n');
-    line_break.map_or(0, |place| place + 1)
+    memchr::memrchr(b'\n', &text[..before_the_end]).map_or(0, |place| place + 1)
 }
 
 /// A whole answer, with the request that it answers.

@@ -16,7 +16,7 @@ use workshop_base::lock::Lock;
 const NO_SUCH_DATABASE: &str = "3D000";
 
 /// How many times [`MANY_RECORDS`] are added in a container: Docker's own proxy takes up to 36 MiB ahead.
-const IN_DOCKER: usize = 3;
+const IN_DOCKER: usize = 2;
 
 /// When a commit returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

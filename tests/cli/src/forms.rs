@@ -2,48 +2,57 @@
 //! `energy.toml` has to be is said where that form is read, in `workshop_tasks::energy::form`.
 
 use anyhow::Context;
-use toml::Table;
 
 use workshop_base::exercise::Exercise;
 use workshop_base::files;
 use workshop_harness::build::Crate;
-use workshop_harness::failure::Failure;
 use workshop_harness::report::{Report, Verdict};
 use workshop_results::predictions::KEYS;
-use workshop_tasks::energy::form::{self, number};
+use workshop_tasks::energy;
+use workshop_tasks::form::{Form, Line, is_in, number};
 
-/// A form, and the suite that judges it.
-struct Form {
-    suite: &'static str,
-    file: &'static str,
-    tests: fn() -> Vec<&'static str>,
-    /// Holds the form to one of the tests; a failure names the table and the line to change.
-    judge: fn(&Table, &str) -> Result<(), Failure>,
-}
-
-/// The forms of exercises 1 and 17.
-const FORMS: [Form; 2] = [
-    Form {
-        suite: "predict",
-        file: "predictions.toml",
-        tests: || PREDICTIONS.map(|test| test.name).to_vec(),
-        judge: predicted,
-    },
-    Form {
-        suite: "a-watt-of-requests",
-        file: form::FILE,
-        tests: form::tests,
-        judge: |table, test| {
-            form::judge(table, test).map_err(|misfit| Failure::new(misfit.expected, misfit.found))
-        },
-    },
+/// The suites that judge a form, each with its form: exercises 1 and 17.
+const FORMS: [(&str, &Form); 2] = [
+    ("predict", &PREDICTIONS),
+    ("a-watt-of-requests", &energy::form::FORM),
 ];
+
+/// The form of exercise 1.
+static PREDICTIONS: Form = Form {
+    file: "predictions.toml",
+    filled_in: "every_prediction_is_filled_in",
+    is_filled: |value| number(value).is_some(),
+    lines: &[
+        Line {
+            tables: &KEYS,
+            key: "ratio",
+            test: "every_ratio_is_a_positive_number",
+            expected: "a number above 0 (Rust divided by Kotlin; 0.5 is half)",
+            holds: |_, ratio| is_in(ratio, f64::MIN_POSITIVE..=f64::MAX),
+        },
+        Line {
+            tables: &KEYS,
+            key: "ratio",
+            test: "every_ratio_is_plausible",
+            expected: "a ratio, not a percentage: 0.25 is a quarter, 4 is four times as much",
+            holds: |_, ratio| is_in(ratio, 0.001..=1000.0),
+        },
+        Line {
+            tables: &KEYS,
+            key: "confidence",
+            test: "every_confidence_is_a_percentage",
+            expected: "a number from 50 (a coin) to 99, in percent",
+            holds: |_, percent| is_in(percent, 50.0..=99.0),
+        },
+    ],
+};
 
 /// Judges the form of an exercise, in this crate's folder.
 pub fn judge(exercise: &Exercise, place: &Crate) -> anyhow::Result<Report> {
     let mut forms = FORMS.iter();
-    let form = forms.find(|form| exercise.suites.iter().any(|suite| suite == form.suite));
-    let form = form.with_context(|| format!("no suite of {} judges a form", exercise.name()))?;
+    let form = forms.find(|(suite, _)| exercise.suites.iter().any(|own| own == suite));
+    let (suite, form) =
+        form.with_context(|| format!("no suite of {} judges a form", exercise.name()))?;
     let text = files::text(&place.folder.join(form.file))?;
     let mut report = Report::new(&place.package);
     for (test, judged) in form.judged(&text) {
@@ -54,80 +63,9 @@ pub fn judge(exercise: &Exercise, place: &Crate) -> anyhow::Result<Report> {
                 log: String::new(),
             },
         };
-        report.add(form.suite, test, verdict);
+        report.add(suite, test, verdict);
     }
     Ok(report)
-}
-
-impl Form {
-    /// The tests with what came of them. All fail where the text isn't TOML, with the parser's words, line and column.
-    fn judged(&self, text: &str) -> Vec<(&'static str, Result<(), Failure>)> {
-        let table = text.parse::<Table>();
-        let table = table
-            .map_err(|error| Failure::new(format!("{} in TOML", self.file), error.to_string()));
-        let judge = |test| match &table {
-            Ok(table) => (self.judge)(table, test),
-            Err(failure) => Err(failure.clone()),
-        };
-        let tests = (self.tests)().into_iter();
-        tests.map(|test| (test, judge(test))).collect()
-    }
-}
-
-/// One test of the predictions: what each quantity's value has to be.
-struct Prediction {
-    /// The sentence that it holds the form to.
-    name: &'static str,
-    keys: &'static [&'static str],
-    expected: &'static str,
-    holds: fn(f64) -> bool,
-}
-
-/// The tests of the predictions.
-const PREDICTIONS: [Prediction; 4] = [
-    Prediction {
-        name: "every_prediction_is_filled_in",
-        keys: &["ratio", "confidence"],
-        expected: "a number",
-        holds: |_| true,
-    },
-    Prediction {
-        name: "every_ratio_is_a_positive_number",
-        keys: &["ratio"],
-        expected: "a number above 0 (Rust divided by Kotlin; 0.5 is half)",
-        holds: |ratio| ratio > 0.0,
-    },
-    Prediction {
-        name: "every_ratio_is_plausible",
-        keys: &["ratio"],
-        expected: "a ratio, not a percentage: 0.25 is a quarter, 4 is four times as much",
-        holds: |ratio| (0.001..=1000.0).contains(&ratio),
-    },
-    Prediction {
-        name: "every_confidence_is_a_percentage",
-        keys: &["confidence"],
-        expected: "percent, from 50 (a coin) to 99",
-        holds: |percent| (50.0..=99.0).contains(&percent),
-    },
-];
-
-fn predicted(form: &Table, test: &str) -> Result<(), Failure> {
-    let tests = PREDICTIONS.iter().filter(|known| known.name == test);
-    for test in tests {
-        let keys = test.keys.iter();
-        for (key, quantity) in keys.flat_map(|key| KEYS.map(|quantity| (key, quantity))) {
-            let value = form.get(quantity).and_then(|quantity| quantity.get(key));
-            if !value.and_then(number).is_some_and(test.holds) {
-                let found = match value {
-                    Some(value) => format!("{key} = {value}"),
-                    None => format!("no {key} in [{quantity}]"),
-                };
-                let expected = format!("[{quantity}] {key} = {}", test.expected);
-                return Err(Failure::new(expected, found));
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -146,7 +84,7 @@ mod tests {
     fn predicting(ratio: &str, confidence: &str) -> Vec<&'static str> {
         let tables = KEYS
             .map(|quantity| format!("[{quantity}]\nratio = {ratio}\nconfidence = {confidence}\n"));
-        failing(&FORMS[0], &tables.concat())
+        failing(&PREDICTIONS, &tables.concat())
     }
 
     #[test]
@@ -156,7 +94,13 @@ mod tests {
 
     #[test]
     fn an_empty_form_fails_every_test() {
-        assert_eq!(predicting("\"?\"", "\"?\"").len(), PREDICTIONS.len());
+        assert_eq!(predicting("\"?\"", "\"?\""), PREDICTIONS.tests());
+        assert_eq!(failing(&PREDICTIONS, ""), PREDICTIONS.tests());
+    }
+
+    #[test]
+    fn a_number_in_quotes_is_not_filled_in() {
+        assert_eq!(predicting("\"0.5\"", "\"80\""), PREDICTIONS.tests());
     }
 
     #[test]
@@ -185,9 +129,9 @@ mod tests {
 
     #[test]
     fn a_form_that_is_no_toml_fails_every_test_with_the_place() {
-        for form in &FORMS {
+        for (_, form) in FORMS {
             let judged = form.judged("[grid\nratio = 1");
-            assert_eq!(judged.len(), (form.tests)().len());
+            assert_eq!(judged.len(), form.tests().len());
             for (test, judged) in judged {
                 let failure = judged.expect_err(test);
                 assert!(failure.actual.contains("line 1"), "{}", failure.actual);

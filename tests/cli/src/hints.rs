@@ -32,6 +32,21 @@ pub struct Section {
 }
 
 impl Section {
+    /// Parses what follows a section's `## `, from its last item to its heading; none where another line isn't indented.
+    fn parse(text: &str) -> Option<Self> {
+        let mut heading = text;
+        let mut levels = Vec::new();
+        for item in (1..=LEVELS).rev() {
+            let (before, level) = heading.rsplit_once(&format!("\n{item}. "))?;
+            levels.insert(0, level.replace("\n   ", "\n").trim().to_owned());
+            heading = before;
+        }
+        let heading = heading.trim().to_owned();
+        let below = text.lines().skip(1).filter(|line| !line.trim().is_empty());
+        let items = below.filter(|line| !line.starts_with("   ")).count();
+        (items == LEVELS && !heading.contains('\n')).then_some(Section { heading, levels })
+    }
+
     /// True where it is for named failures, not for what has no section.
     pub fn is_own(&self) -> bool {
         ![DOES_NOT_COMPILE, ANYTHING_ELSE].contains(&self.heading.as_str())
@@ -120,57 +135,28 @@ fn read(path: &Path) -> anyhow::Result<Hints> {
 }
 
 impl Hints {
-    /// Parses the text of a `hints.md`; an error has the number of the line at fault.
+    /// Parses the text of a `hints.md`; an error has the line of the section at fault.
     pub fn parse(text: &str) -> Result<Self, (usize, String)> {
-        let mut sections: Vec<(usize, Section)> = Vec::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            let fault = |fault: &str| Err((number, fault.to_owned()));
-            let blank = line.trim().is_empty();
-            if let Some(heading) = line.strip_prefix("## ") {
-                let heading = heading.trim().to_owned();
-                let levels = Vec::new();
-                sections.push((number, Section { heading, levels }));
-                continue;
-            }
-            let Some((_, section)) = sections.last_mut() else {
-                if blank || line.starts_with("# ") {
-                    continue;
-                }
-                return fault("text before the first section");
-            };
-            let next = section.levels.len() + 1;
-            if let Some((item, text)) = numbered(line) {
-                if item != next {
-                    return fault(&format!("item {item} where {next} comes next"));
-                }
-                section.levels.push(text.to_owned());
-            } else if let Some(level) = section.levels.last_mut() {
-                if !blank && !line.starts_with(' ') {
-                    return fault("text that belongs to no item; indent it by three spaces");
-                }
-                level.push('\n');
-                level.push_str(unindented(line));
-            } else if !blank {
-                return fault("text before the item 1.");
-            }
+        let mut parts = text.split("\n## ");
+        let title = parts.next().unwrap_or_default();
+        if !title.trim().lines().all(|line| line.starts_with("# ")) {
+            return Err((1, "text before the first section".to_owned()));
         }
+        let mut line = title.matches('\n').count() + 2;
+        let mut sections: Vec<Section> = Vec::new();
         let mut seen = BTreeSet::new();
-        for (line, section) in &mut sections {
-            let fault = |fault: String| Err((*line, format!("{:?} {fault}", section.heading)));
-            if section.levels.len() != LEVELS {
-                return fault(format!("has {} items, not {LEVELS}", section.levels.len()));
+        for part in parts {
+            let heading = part.lines().next().unwrap_or_default();
+            let fault = |fault: &str| (line, format!("{heading:?} has {fault}"));
+            let section = Section::parse(part)
+                .ok_or_else(|| fault("other items, or text that isn't indented by three spaces"))?;
+            let mut is_new = |key: &str| !key.is_empty() && seen.insert(key.to_owned());
+            if !section.keys().all(&mut is_new) {
+                return Err(fault("no key, or one that was there before"));
             }
-            if !section
-                .keys()
-                .all(|key| !key.is_empty() && seen.insert(key.to_owned()))
-            {
-                return fault("has no key, or one that was there before".to_owned());
-            }
-            for level in &mut section.levels {
-                *level = level.trim().to_owned();
-            }
+            sections.push(section);
+            line += part.matches('\n').count() + 1;
         }
-        let sections: Vec<Section> = sections.into_iter().map(|(_, section)| section).collect();
         match sections.last() {
             Some(last) if last.heading == ANYTHING_ELSE => Ok(Hints { sections }),
             _ => {
@@ -186,19 +172,6 @@ impl Hints {
         missing.retain(|test| !self.sections.iter().any(|section| section.is_for(test)));
         missing
     }
-}
-
-/// The number and the text of a line that begins an item.
-fn numbered(line: &str) -> Option<(usize, &str)> {
-    let (number, text) = line.split_once('.')?;
-    let number = number.parse().ok()?;
-    (text.is_empty() || text.starts_with(' ')).then(|| (number, text.trim_start()))
-}
-
-/// The line without the indentation of a list item, which is the width of `1. `.
-fn unindented(line: &str) -> &str {
-    let spaces = line.len() - line.trim_start_matches(' ').len();
-    &line[spaces.min(3)..]
 }
 
 #[cfg(test)]
@@ -278,15 +251,18 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_named_with_its_line() {
+    fn a_fault_is_named_with_the_line_of_its_section() {
         let faulty = |from: &str, to: &str| {
             Hints::parse(&TEXT.replacen(from, to, 1)).map_err(|(line, _)| line)
         };
         assert_eq!(faulty("3. three\n", ""), Err(17));
-        assert_eq!(faulty("2. two", "4. two"), Err(19));
+        assert_eq!(faulty("2. two", "4. two"), Err(17));
         assert_eq!(faulty("## E0277\n", "## test_a\n"), Err(17));
         assert_eq!(faulty("## anything else", "## something else"), Err(35));
-        assert_eq!(faulty("2. two", "two"), Err(19));
+        assert_eq!(faulty("2. two", "two"), Err(17));
+        assert_eq!(faulty("1. one", "one\n1. one"), Err(17));
+        assert_eq!(faulty("# Hints", "Hints"), Err(1));
+        assert_eq!(faulty("3. three", "3. three\n4. four"), Err(17));
         assert_eq!(Hints::parse("").map_err(|(line, _)| line), Err(0));
     }
 }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use toml::{Table, Value};
+use serde::Deserialize;
+use toml::Table;
 
 use crate::file::{JudgedPrediction, Metric, ResultFile, Verdict};
 use workshop_base::exercise::Catalogue;
@@ -24,9 +25,10 @@ pub const KEYS: [&str; 6] = [
 pub const FACTOR: f64 = 2.0;
 
 /// One prediction, filled in.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Prediction {
     /// The metric's key.
+    #[serde(skip)]
     pub key: String,
     /// Rust divided by Kotlin.
     pub ratio: f64,
@@ -55,24 +57,15 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Prediction>> {
 fn parse(text: &str) -> Result<Vec<Prediction>, toml::de::Error> {
     let file: Table = toml::from_str(text)?;
     let predictions = KEYS.iter().filter_map(|key| {
-        let table = file.get(*key)?.as_table()?;
-        let ratio =
-            number(table.get("ratio")?).filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
-        let confidence =
-            number(table.get("confidence")?).filter(|percent| (0.0..=100.0).contains(percent))?;
-        Some(Prediction {
+        let read: Prediction = file.get(*key)?.clone().try_into().ok()?;
+        let is_sound =
+            read.ratio.is_finite() && read.ratio > 0.0 && (0.0..=100.0).contains(&read.confidence);
+        is_sound.then(|| Prediction {
             key: (*key).to_owned(),
-            ratio,
-            confidence,
+            ..read
         })
     });
     Ok(predictions.collect())
-}
-
-fn number(value: &Value) -> Option<f64> {
-    value
-        .as_float()
-        .or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
 /// Compares predictions with a measurement. An invalid one judges none, nor does one without Kotlin; a quick one judges

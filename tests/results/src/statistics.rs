@@ -7,6 +7,7 @@
 //! `1 - 2^(1-n)` of all cases: enough for five rounds, not for fewer. Below five, the interval is Student's t on the
 //! logarithms, which is honestly wide.
 
+use distrs::{Normal, StudentsT};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
@@ -91,7 +92,7 @@ pub fn mean_interval(values: &[f64]) -> Option<Interval> {
     let mean = mean(values.iter().copied());
     let squares = values.iter().map(|value| (value - mean).powi(2));
     let variance = squares.sum::<f64>() / (n - 1.0);
-    let half = -student_quantile(ALPHA / 2.0, n - 1.0) * (variance / n).sqrt();
+    let half = -StudentsT::ppf(ALPHA / 2.0, n - 1.0) * (variance / n).sqrt();
     Some(Interval {
         mean,
         low: mean - half,
@@ -103,8 +104,8 @@ pub fn mean_interval(values: &[f64]) -> Option<Interval> {
 /// `n-1` degrees of freedom.
 fn expanded_tail(n: usize) -> f64 {
     let degrees = n as f64 - 1.0;
-    let t = student_quantile(ALPHA / 2.0, degrees);
-    normal_cdf((n as f64 / degrees).sqrt() * t)
+    let t = StudentsT::ppf(ALPHA / 2.0, degrees);
+    Normal::cdf((n as f64 / degrees).sqrt() * t, 0.0, 1.0)
 }
 
 /// All resamples' means where there are few, else a fixed random choice of them: the same data gives the same interval.
@@ -131,60 +132,6 @@ pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(sorted[place.saturating_sub(1).min(last)])
 }
 
-/// The standard normal distribution function, from its density's continued fraction in the tail and its power series in
-/// the middle (Abramowitz and Stegun, 26.2.10 and 26.2.14).
-fn normal_cdf(z: f64) -> f64 {
-    let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
-    if z.abs() < 3.0 {
-        let (mut term, mut sum, mut k) = (z, z, 1.0);
-        while term.abs() > 1e-17 {
-            term *= z * z / (2.0 * k + 1.0);
-            sum += term;
-            k += 1.0;
-        }
-        return 0.5 + density * sum;
-    }
-    let fraction = (1..=60)
-        .rev()
-        .fold(0.0, |rest, k| f64::from(k) / (z.abs() + rest));
-    let tail = density / (z.abs() + fraction);
-    if z < 0.0 { tail } else { 1.0 - tail }
-}
-
-/// Student's distribution function, from the finite series for whole degrees of freedom (Abramowitz and Stegun, 26.7.3
-/// and 26.7.4).
-fn student_cdf(t: f64, degrees: f64) -> f64 {
-    let theta = (t / degrees.sqrt()).atan();
-    let (sine, cosine) = theta.sin_cos();
-    let is_odd = degrees % 2.0 == 1.0;
-    let (mut term, mut k) = if is_odd { (cosine, 1.0) } else { (1.0, 0.0) };
-    let mut sum = 0.0;
-    while k < degrees {
-        sum += term;
-        k += 2.0;
-        term *= cosine * cosine * (k - 1.0) / k;
-    }
-    let within = match is_odd {
-        true => 2.0 / std::f64::consts::PI * (theta + sine * sum),
-        false => sine * sum,
-    };
-    f64::midpoint(1.0, within)
-}
-
-/// The value below which Student's distribution has this share, by bisection.
-fn student_quantile(share: f64, degrees: f64) -> f64 {
-    let (mut low, mut high) = (-1000.0, 1000.0);
-    for _ in 0..100 {
-        let middle = f64::midpoint(low, high);
-        if student_cdf(middle, degrees) < share {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    f64::midpoint(low, high)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,13 +145,14 @@ mod tests {
 
     #[test]
     fn the_distributions_agree_with_printed_tables() {
-        close(normal_cdf(-1.959_964), 0.025, 1e-6);
-        close(normal_cdf(1.0), 0.841_344_746, 1e-8);
-        close(normal_cdf(-3.5), 0.000_232_629, 1e-8);
-        close(student_quantile(0.025, 1.0), -12.706, 1e-3);
-        close(student_quantile(0.025, 4.0), -2.776_4, 1e-3);
-        close(student_quantile(0.025, 9.0), -2.262_2, 1e-3);
-        close(student_quantile(0.025, 2.0), -4.302_7, 1e-3);
+        close(Normal::cdf(-1.959_964, 0.0, 1.0), 0.025, 1e-6);
+        close(Normal::cdf(1.0, 0.0, 1.0), 0.841_344_746, 1e-8);
+        close(Normal::cdf(-3.5, 0.0, 1.0), 0.000_232_629, 1e-8);
+        close(StudentsT::ppf(0.025, 1.0), -12.706, 1e-3);
+        close(StudentsT::ppf(0.025, 4.0), -2.776_4, 1e-3);
+        close(StudentsT::ppf(0.025, 9.0), -2.262_2, 1e-3);
+        close(StudentsT::ppf(0.025, 2.0), -4.302_7, 1e-3);
+        close(StudentsT::ppf(0.025, 3.0), -3.182_4, 1e-3);
     }
 
     #[test]

@@ -1,37 +1,41 @@
 //! The form of exercise 17, `energy.toml`: what to measure with, and what a service of the reader's own has to carry. It is judged
 //! line by line, and read when every line is as it should be.
 
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use toml::{Table, Value};
 
+use crate::form::{self, Line, is_in, number};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
-
-/// The form's name.
-pub const FILE: &str = "energy.toml";
+use workshop_harness::failure::Failure;
 
 /// What to measure with.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Wanted {
     /// The best that is there.
     Best,
     /// Nothing: CPU seconds will do.
+    #[serde(rename = "none")]
     Nothing,
-    /// What the machine has by itself.
-    BuiltIn(BuiltIn),
     /// The CSV of a wattmeter, whose clock is so many seconds ahead.
     Wattmeter {
         /// The file or the pipe.
         file: PathBuf,
         /// How far its clock is ahead of this machine's, in seconds.
+        #[serde(default, rename = "offset")]
         offset_s: f64,
     },
+    /// What the machine has by itself.
+    #[serde(untagged)]
+    BuiltIn(BuiltIn),
 }
 
 /// A source that a machine may have by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
 pub enum BuiltIn {
     /// The counters of the processor.
     Rapl,
@@ -65,128 +69,74 @@ pub struct Hardware {
     pub years: f64,
 }
 
-/// One line of the form.
-#[derive(Debug)]
-struct Line {
-    table: &'static str,
-    key: &'static str,
-    /// The test that it is held to, beside [`FILLED_IN`].
-    test: &'static str,
-    expected: &'static str,
-    holds: fn(&Table, &Value) -> bool,
-}
-
-/// The test of every line.
-pub const FILLED_IN: &str = "every_line_is_filled_in";
-/// What is in a line that isn't.
-const EMPTY: &str = "?";
-
-static LINES: [Line; 6] = [
-    Line {
-        table: "source",
-        key: "kind",
-        test: "the_source_is_one_that_the_tool_can_read",
-        expected: "\"best\", \"none\", \"rapl\", \"pi\", \"battery\", or \"wattmeter\" with its file",
-        holds: |form, _| wanted(form).is_some(),
-    },
-    Line {
-        table: "grid",
-        key: "intensity",
-        test: "the_intensity_is_in_grams_per_kilowatt_hour",
-        expected: "grams of CO₂e per kWh, from 1 to 1500: 250, not 0.25",
-        holds: |_, value| is_in(value, 1.0..=1500.0),
-    },
-    Line {
-        table: "load",
-        key: "rate",
-        test: "the_load_is_in_requests_per_second",
-        expected: "requests per second, 1 or more: at the busiest time, not per day",
-        holds: |_, value| is_in(value, 1.0..=1e8),
-    },
-    Line {
-        table: "load",
-        key: "headroom",
-        test: "the_headroom_is_a_percentage",
-        expected: "percent, from 5 to 90: 40, not 0.4",
-        holds: |_, value| is_in(value, 5.0..=90.0),
-    },
-    Line {
-        table: "hardware",
-        key: "embodied",
-        test: "the_hardware_is_in_kilograms_and_years",
-        expected: "kilograms of CO₂e per server, from 10 to 20 000; or 0, to leave hardware out",
-        holds: |_, value| number(value) == Some(0.0) || is_in(value, 10.0..=20_000.0),
-    },
-    Line {
-        table: "hardware",
-        key: "years",
-        test: "the_hardware_is_in_kilograms_and_years",
-        expected: "the years that a server is used, from 1 to 20",
-        holds: |_, value| is_in(value, 1.0..=20.0),
-    },
-];
-
-/// A line that isn't as it should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
-    /// What should be there.
-    pub expected: String,
-    /// What is there.
-    pub found: String,
-}
-
-/// The names of the tests, in the order of the form.
-pub fn tests() -> Vec<&'static str> {
-    let mut names = vec![FILLED_IN];
-    names.extend(LINES.iter().map(|line| line.test));
-    names.dedup();
-    names
-}
-
-/// Holds a form to one of [`tests`]; the first line that doesn't fit.
-pub fn judge(form: &Table, test: &str) -> Result<(), Misfit> {
-    let lines = LINES.iter();
-    let mut lines = lines.filter(|line| test == FILLED_IN || line.test == test);
-    lines.try_for_each(|line| line.judge(form, test))
-}
-
-impl Line {
-    fn judge(&self, form: &Table, test: &str) -> Result<(), Misfit> {
-        let Line { table, key, .. } = self;
-        let value = form.get(*table).and_then(|table| table.get(key));
-        let is_filled = value.is_some_and(|value| value.as_str() != Some(EMPTY));
-        if is_filled && (test == FILLED_IN || value.is_some_and(|value| (self.holds)(form, value)))
-        {
-            return Ok(());
-        }
-        Err(Misfit {
-            expected: format!("[{table}] {key} = {}", self.expected),
-            found: match value {
-                Some(value) => format!("{key} = {value}"),
-                None => format!("no {key} in [{table}]"),
-            },
-        })
-    }
-}
+/// What the form is judged by.
+pub static FORM: form::Form = form::Form {
+    file: "energy.toml",
+    filled_in: "every_line_is_filled_in",
+    is_filled: |value| value.as_str() != Some("?"),
+    lines: &[
+        Line {
+            tables: &["source"],
+            key: "kind",
+            test: "the_source_is_one_that_the_tool_can_read",
+            expected: "\"best\", \"none\", \"rapl\", \"pi\", \"battery\", or \"wattmeter\" with its file and a number as offset",
+            holds: |source, _| wanted(source).is_some(),
+        },
+        Line {
+            tables: &["grid"],
+            key: "intensity",
+            test: "the_intensity_is_in_grams_per_kilowatt_hour",
+            expected: "grams of CO₂e per kWh, from 1 to 1500: 250, not 0.25",
+            holds: |_, value| is_in(value, 1.0..=1500.0),
+        },
+        Line {
+            tables: &["load"],
+            key: "rate",
+            test: "the_load_is_in_requests_per_second",
+            expected: "requests per second, 1 or more: at the busiest time, not per day",
+            holds: |_, value| is_in(value, 1.0..=1e8),
+        },
+        Line {
+            tables: &["load"],
+            key: "headroom",
+            test: "the_headroom_is_a_percentage",
+            expected: "percent, from 5 to 90: 40, not 0.4",
+            holds: |_, value| is_in(value, 5.0..=90.0),
+        },
+        Line {
+            tables: &["hardware"],
+            key: "embodied",
+            test: "the_hardware_is_in_kilograms_and_years",
+            expected: "kilograms of CO₂e per server, from 10 to 20 000; or 0, to leave hardware out",
+            holds: |_, value| is_in(value, 0.0..=0.0) || is_in(value, 10.0..=20_000.0),
+        },
+        Line {
+            tables: &["hardware"],
+            key: "years",
+            test: "the_hardware_is_in_kilograms_and_years",
+            expected: "the years that a server is used, from 1 to 20",
+            holds: |_, value| is_in(value, 1.0..=20.0),
+        },
+    ],
+};
 
 impl Form {
     /// Reads a form. An error names the line that isn't filled in, and the check that says more.
     pub fn read(path: &Path, exercise: &str) -> anyhow::Result<Form> {
         let text = files::text(path)?;
-        let malformed = |expected: String, found: String| {
-            Trouble::new(format!("{} isn't filled in: {found}", path.display()))
+        let malformed = |Failure {
+                             expected, actual, ..
+                         }: Failure| {
+            Trouble::new(format!("{} isn't filled in: {actual}", path.display()))
                 .expected(expected)
                 .next(format!("just check {exercise}"))
                 .failed()
         };
-        let table: Table = text
-            .parse()
-            .map_err(|error: toml::de::Error| malformed("TOML".to_owned(), error.to_string()))?;
-        for test in tests() {
-            judge(&table, test).map_err(|misfit| malformed(misfit.expected, misfit.found))?;
+        for (_, judged) in FORM.judged(&text) {
+            judged.map_err(malformed)?;
         }
-        let form = Form::of(&table);
-        form.ok_or_else(|| malformed("a form with all of its lines".to_owned(), text).into())
+        let form = text.parse().ok().and_then(|table| Form::of(&table));
+        form.ok_or_else(|| malformed(Failure::new("a form with all of its lines", text)).into())
     }
 
     /// Of a table that all tests accept.
@@ -195,7 +145,7 @@ impl Form {
         let embodied = value("hardware", "embodied")?;
         let years = value("hardware", "years")?;
         Some(Form {
-            wanted: wanted(form)?,
+            wanted: wanted(form.get("source")?)?,
             intensity: value("grid", "intensity")?,
             rate: value("load", "rate")?,
             headroom: value("load", "headroom")?,
@@ -204,37 +154,12 @@ impl Form {
     }
 }
 
-/// What is wanted; none where the form has no word for it, or the wattmeter's file is missing.
-fn wanted(form: &Table) -> Option<Wanted> {
-    let source = form.get("source")?;
-    Some(match source.get("kind")?.as_str()? {
-        "best" => Wanted::Best,
-        "none" => Wanted::Nothing,
-        "rapl" => Wanted::BuiltIn(BuiltIn::Rapl),
-        "pi" => Wanted::BuiltIn(BuiltIn::Pi),
-        "battery" => Wanted::BuiltIn(BuiltIn::Battery),
-        "wattmeter" => Wanted::Wattmeter {
-            file: source
-                .get("file")?
-                .as_str()
-                .filter(|file| !file.is_empty())?
-                .into(),
-            offset_s: source.get("offset").and_then(number).unwrap_or_default(),
-        },
-        _ => return None,
-    })
-}
-
-fn is_in(value: &Value, range: RangeInclusive<f64>) -> bool {
-    number(value).is_some_and(|number| range.contains(&number))
-}
-
-/// A number, whether written `2` or `2.0`.
-pub fn number(value: &Value) -> Option<f64> {
-    let number = value
-        .as_float()
-        .or_else(|| value.as_integer().map(|whole| whole as f64));
-    number.filter(|number| number.is_finite())
+/// What is wanted; none where the table `[source]` has no word for it, or the wattmeter's file is missing.
+fn wanted(source: &Value) -> Option<Wanted> {
+    match source.clone().try_into().ok()? {
+        Wanted::Wattmeter { file, .. } if file.as_os_str().is_empty() => None,
+        wanted => Some(wanted),
+    }
 }
 
 #[cfg(test)]
@@ -245,10 +170,10 @@ mod tests {
                           [hardware]\nembodied = 0\nyears = 4\n";
 
     fn failing(text: &str) -> Vec<&'static str> {
-        let form: Table = text.parse().unwrap();
-        tests()
-            .into_iter()
-            .filter(|test| judge(&form, test).is_err())
+        let judged = FORM.judged(text).into_iter();
+        judged
+            .filter(|(_, judged)| judged.is_err())
+            .map(|(test, _)| test)
             .collect()
     }
 
@@ -269,12 +194,12 @@ mod tests {
 
     #[test]
     fn an_empty_form_fails_every_test() {
-        let lines = LINES.iter();
+        let lines = FORM.lines.iter();
         let empty: String = lines
-            .map(|line| format!("{}.{} = \"?\"\n", line.table, line.key))
+            .map(|line| format!("{}.{} = \"?\"\n", line.tables[0], line.key))
             .collect();
-        assert_eq!(failing(&empty), tests());
-        assert_eq!(failing(""), tests());
+        assert_eq!(failing(&empty), FORM.tests());
+        assert_eq!(failing(""), FORM.tests());
     }
 
     #[test]
@@ -288,6 +213,16 @@ mod tests {
             (
                 "\"best\"",
                 "\"wattmeter\"",
+                "the_source_is_one_that_the_tool_can_read",
+            ),
+            (
+                "\"best\"",
+                "\"wattmeter\"\nfile = \"\"",
+                "the_source_is_one_that_the_tool_can_read",
+            ),
+            (
+                "\"best\"",
+                "\"wattmeter\"\nfile = \"watts.csv\"\noffset = \"an hour\"",
                 "the_source_is_one_that_the_tool_can_read",
             ),
             ("250", "0.25", "the_intensity_is_in_grams_per_kilowatt_hour"),
@@ -329,7 +264,7 @@ mod tests {
     #[test]
     fn a_form_that_cannot_be_read_names_the_line_and_the_check() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(FILE);
+        let path = folder.path().join(FORM.file);
         for (text, words) in [
             (FILLED.replace("250", "\"?\""), "intensity = \"?\""),
             ("[source\n".to_owned(), "line 1"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::energy::find::{self, Places};
-use crate::energy::form::{self, Form};
+use crate::energy::form::{FORM, Form};
 use crate::energy::interval::Energy;
 use crate::energy::meter::Meter;
 use crate::tables::energy as tables;
@@ -88,7 +88,7 @@ fn place_of_form(workspace: &Workspace, asked: &Asked) -> anyhow::Result<PathBuf
         Target::Solution(_) => exercise.solution(workspace),
         _ => exercise.starter(workspace),
     };
-    Ok(folder.join(form::FILE))
+    Ok(folder.join(FORM.file))
 }
 
 /// The loads of a block, and what measures their energy, where something does.

@@ -1,0 +1,91 @@
+//! The forms in TOML that learners fill in: what each line has to be, and the judge of them all.
+
+use std::ops::RangeInclusive;
+
+use toml::{Table, Value};
+use workshop_harness::failure::Failure;
+
+/// A form. A test of it is a sentence that some of its lines are held to.
+#[derive(Debug)]
+pub struct Form {
+    /// The name of its file.
+    pub file: &'static str,
+    /// The test of every line: that it is filled in.
+    pub filled_in: &'static str,
+    /// True where that passes.
+    pub is_filled: fn(&Value) -> bool,
+    /// The lines, in the order in which they are judged.
+    pub lines: &'static [Line],
+}
+
+/// One line of a form.
+#[derive(Debug)]
+pub struct Line {
+    /// The tables that have it.
+    pub tables: &'static [&'static str],
+    /// Its key in each of them.
+    pub key: &'static str,
+    /// The test that it is held to, beside that of every line.
+    pub test: &'static str,
+    /// What its value has to be.
+    pub expected: &'static str,
+    /// True where this table's value is that.
+    pub holds: fn(&Value, &Value) -> bool,
+}
+
+impl Form {
+    /// The names of the tests, in the order of the lines.
+    pub fn tests(&self) -> Vec<&'static str> {
+        let mut names = vec![self.filled_in];
+        names.extend(self.lines.iter().map(|line| line.test));
+        names.dedup();
+        names
+    }
+
+    /// The tests with what came of them. All fail where the text isn't TOML, with the parser's words, line and column.
+    pub fn judged(&self, text: &str) -> Vec<(&'static str, Result<(), Failure>)> {
+        let table = text.parse::<Table>();
+        let table = table
+            .map_err(|error| Failure::new(format!("{} in TOML", self.file), error.to_string()));
+        let judge = |test| self.judge(table.as_ref().map_err(Clone::clone)?, test);
+        let tests = self.tests().into_iter();
+        tests.map(|test| (test, judge(test))).collect()
+    }
+
+    /// Holds a form to one of its tests; a failure names the table and the line to change first.
+    fn judge(&self, form: &Table, test: &str) -> Result<(), Failure> {
+        let is_of_all = test == self.filled_in;
+        let lines = self.lines.iter();
+        for line in lines.filter(|line| is_of_all || line.test == test) {
+            for name in line.tables {
+                let key = line.key;
+                let table = form.get(*name);
+                let value = table.and_then(|table| table.get(key));
+                let holds = match table.zip(value) {
+                    Some((_, value)) if is_of_all => (self.is_filled)(value),
+                    Some((table, value)) => (line.holds)(table, value),
+                    None => false,
+                };
+                if !holds {
+                    let found = match value {
+                        Some(value) => format!("{key} = {value}"),
+                        None => format!("no {key} in [{name}]"),
+                    };
+                    let expected = format!("[{name}] {key} = {}", line.expected);
+                    return Err(Failure::new(expected, found));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// True for a number in this range.
+pub fn is_in(value: &Value, range: RangeInclusive<f64>) -> bool {
+    number(value).is_some_and(|number| range.contains(&number))
+}
+
+/// A number, whether written `2` or `2.0`.
+pub fn number(value: &Value) -> Option<f64> {
+    value.clone().try_into().ok()
+}

@@ -13,6 +13,7 @@ pub mod patches;
 pub mod peer;
 pub mod probe;
 pub mod process;
+pub mod program;
 pub mod scratch;
 pub mod target;
 pub mod terminal;

@@ -68,6 +68,13 @@ impl Trouble {
         self
     }
 
+    /// Why it happened, behind what happened.
+    #[must_use]
+    pub fn because(mut self, why: impl fmt::Display) -> Self {
+        self.what = format!("{}: {why}", self.what);
+        self
+    }
+
     /// The person's work is at fault, not the environment: exit code 1.
     #[must_use]
     pub fn failed(mut self) -> Self {

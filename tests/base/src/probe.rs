@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::Command;
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
+use nix::sys::signal::Signal;
 
+use crate::program;
 use crate::workspace::Workspace;
 
 /// Long enough for a program that only prints its version, also on a Raspberry Pi.
@@ -16,6 +16,9 @@ pub const QUICK: Duration = Duration::from_secs(5);
 
 /// Long enough for a program that starts a JVM first.
 pub const PATIENT: Duration = Duration::from_secs(15);
+
+/// The most that is read of what a program says, in bytes.
+const PAGE: u64 = 64 * 1024;
 
 /// What came of asking a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,50 +51,28 @@ pub async fn ask(
     limit: Duration,
 ) -> Answer {
     let mut command = Command::new(program);
-    command
-        .args(args)
-        .current_dir(folder)
-        // What is read here is read in English.
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // Scripts start programs of their own; all of them are stopped when the time is up.
-        .process_group(0)
-        .kill_on_drop(true);
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Answer::Absent,
-        Err(error) => return Answer::Refused(error.to_string()),
+    // What is read here is read in English.
+    command.args(args).current_dir(folder).env("LC_ALL", "C");
+    // Scripts start programs of their own; all of them are killed when the time is up.
+    let asking = program::output(command, Signal::SIGKILL, "", PAGE);
+    let output = match tokio::time::timeout(limit, asking).await {
+        Ok(Ok(output)) => output,
+        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return Answer::Absent,
+        Ok(Err(error)) => return Answer::Refused(error.to_string()),
+        Err(_) => return Answer::Silent(limit),
     };
-    let group = child.id();
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let finished = async {
-        let (stdout, stderr, status) = tokio::join!(read(stdout), read(stderr), child.wait());
-        (stdout, stderr, status.is_ok_and(|status| status.success()))
+    let [stdout, stderr] =
+        [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    let both = |first: &str, second: &str| {
+        format!("{}\n{}", first.trim(), second.trim())
+            .trim()
+            .to_owned()
     };
-    let both = |first: String, second: String| format!("{}\n{}", first.trim(), second.trim());
-    match tokio::time::timeout(limit, finished).await {
-        Ok((stdout, stderr, true)) => Answer::Said(both(stdout, stderr).trim().to_owned()),
-        Ok((stdout, stderr, false)) => Answer::Refused(both(stderr, stdout).trim().to_owned()),
-        Err(_) => {
-            if let Some(group) = group.and_then(|id| i32::try_from(id).ok()) {
-                let group = nix::unistd::Pid::from_raw(group);
-                // It may have ended this very moment.
-                let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL);
-            }
-            Answer::Silent(limit)
-        }
+    if output.status.success() {
+        Answer::Said(both(&stdout, &stderr))
+    } else {
+        Answer::Refused(both(&stderr, &stdout))
     }
-}
-
-async fn read(pipe: Option<impl AsyncRead + Unpin>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(pipe) = pipe {
-        // A page of it is enough; what was read before an error counts.
-        let _ = pipe.take(64 * 1024).read_to_end(&mut bytes).await;
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// As [`ask`], for code that blocks: on a thread of its own, since its caller may be inside of a runtime.
@@ -129,4 +110,25 @@ pub fn tool(workspace: &Workspace, name: &str) -> Option<PathBuf> {
 /// The place of a program on the PATH.
 pub fn on_path(program: &str) -> Option<PathBuf> {
     which::which(program).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{process, wait};
+
+    #[tokio::test]
+    async fn nothing_is_left_of_a_program_that_was_silent() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let limit = Duration::from_millis(500);
+        let script = ["-c", "sleep 60 & echo $! >left"];
+        let answer = ask("sh", &script, folder.path(), limit).await;
+        assert_eq!(answer, Answer::Silent(limit));
+        let left: u32 = std::fs::read_to_string(folder.path().join("left"))?
+            .trim()
+            .parse()?;
+        let gone = async || process::is_gone(left).then_some(());
+        assert!(wait::within(PATIENT, gone).await.is_some());
+        Ok(())
+    }
 }

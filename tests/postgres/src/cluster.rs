@@ -20,7 +20,7 @@ use crate::settings::BinariesFrom;
 use crate::{account, configuration, connection, identity};
 use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::process::memory_limit;
-use workshop_base::{files, wait};
+use workshop_base::{files, program, wait};
 
 /// The file with what the tool keeps about a cluster.
 const KEPT: &str = "server.toml";
@@ -128,15 +128,12 @@ impl Cluster {
             .arg(&secret)
             .arg("--pgdata")
             .arg(&aside);
-        let output = tokio::process::Command::from(command).output().await;
+        let trouble = Trouble::new("initdb failed")
+            .expected(format!("a new cluster in {}", aside.display()))
+            .next("free some disk space, or name another folder in WORKSHOP_DATA_DIR; just doctor shows more");
+        let made = program::said(command, trouble).await;
         std::fs::remove_file(&secret)?;
-        let output = output.with_context(|| format!("cannot run {}", initdb.display()))?;
-        if !output.status.success() {
-            let said = last_lines(&String::from_utf8_lossy(&output.stderr));
-            return Trouble::new(format!("initdb failed:{said}"))
-                .expected(format!("a new cluster in {}", aside.display()))
-                .next("free some disk space, or name another folder in WORKSHOP_DATA_DIR; just doctor shows more").err();
-        }
+        made?;
         std::fs::rename(&aside, cluster.data())
             .with_context(|| format!("cannot make {}", cluster.data().display()))?;
         cluster.keep()?;

@@ -5,14 +5,14 @@
 //! Dockerfile, no download: `image.sh` packs the files with `tar`, and `docker import` makes an image of them.
 
 use std::path::{Path, PathBuf};
-
-use anyhow::Context;
+use std::process::Command;
 
 use crate::binaries::Binaries;
 use crate::engine::{self, OFFICIAL};
 use crate::maven;
 use crate::settings::{BinariesFrom, Settings};
 use workshop_base::outcome::Trouble;
+use workshop_base::program;
 use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 
@@ -87,7 +87,7 @@ async fn pack(binaries: &Binaries, name: &str) -> anyhow::Result<u64> {
     for (path, text) in SCRIPTS {
         std::fs::write(folder.path().join(path), text)?;
     }
-    let mut script = tokio::process::Command::new("sh");
+    let mut script = Command::new("sh");
     script
         .args(["image.sh", name])
         .args([&binaries.bin, &libraries, &share])
@@ -100,16 +100,11 @@ async fn pack(binaries: &Binaries, name: &str) -> anyhow::Result<u64> {
         )
         .env("LC_ALL", "C")
         .env("DOCKER_HOST", engine::host())
-        .current_dir(folder.path())
-        .kill_on_drop(true);
-    let output = script.output().await.context("cannot run sh")?;
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr);
-        return Trouble::new(format!("the image cannot be built: {}", why.trim()))
-            .expected("ldd, find, tar, and a Docker engine that imports what they pack")
-            .next("read the lines above; on Debian and Ubuntu: sudo apt install busybox-static")
-            .err();
-    }
+        .current_dir(folder.path());
+    let trouble = Trouble::new("the image cannot be built")
+        .expected("ldd, find, tar, and a Docker engine that imports what they pack")
+        .next("read the lines above; on Debian and Ubuntu: sudo apt install busybox-static");
+    program::said(script, trouble).await?;
     Ok(size(&folder.path().join("image.tar")))
 }
 

@@ -2,6 +2,7 @@
 //! Rust interpreted where there is an interpreter.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Context;
 use serde::Deserialize;
@@ -81,14 +82,14 @@ async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<L
         .args
         .split_last()
         .context("there is no class to run")?;
-    let mut command = tokio::process::Command::new(&launch.program);
+    let mut command = Command::new(&launch.program);
     command
         .args(options)
         .arg(CALL_TIMES)
         .args(module)
         .envs(launch.env.iter().map(|(name, value)| (name, value)));
     let typed = format!("java {CALL_TIMES}");
-    parse(&tools::printed(&mut command, &typed).await?)
+    parse(&tools::printed(command, &typed).await?)
 }
 
 fn parse(printed: &str) -> anyhow::Result<Vec<Line>> {

@@ -1,10 +1,12 @@
 //! `just build TARGET --for pi`: a release build for another kind of machine; with `user@host`, copied there.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::cli::BuildArgs;
 use workshop_base::files;
-use workshop_base::outcome::{Outcome, Trouble, last_lines};
+use workshop_base::outcome::{Outcome, Trouble};
+use workshop_base::program;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::cross::{self, OF_A_PI};
 use workshop_measure::protocol::builder::does_not_build;
@@ -40,25 +42,16 @@ pub async fn run(workspace: &Workspace, args: &BuildArgs) -> anyhow::Result<Outc
 async fn copy(program: &Path, destination: &str) -> anyhow::Result<()> {
     let place = format!("{destination}:");
     println!("scp {} {place}", program.display());
-    let mut scp = tokio::process::Command::new("scp");
+    let mut scp = Command::new("scp");
     scp.args(["-p", "-oBatchMode=yes", "-oConnectTimeout=10"])
         .args(["-oServerAliveInterval=5", "-oServerAliveCountMax=3"])
         .arg(program)
-        .arg(&place)
-        .stdin(std::process::Stdio::null())
-        .kill_on_drop(true);
-    let output = scp.output().await.map_err(|error| {
-        Trouble::new(format!("scp cannot be run: {error}"))
-            .next("install openssh-client with your package manager")
-    })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = last_lines(&String::from_utf8_lossy(&output.stderr));
-    Trouble::new(format!("it cannot be copied to {destination}:{said}"))
+        .arg(&place);
+    let trouble = Trouble::new(format!("it cannot be copied to {destination}"))
         .expected("a machine that lets you in by a key, without a password")
         .next(format!(
             "ssh-copy-id {destination}; else ssh {destination} true says more"
-        ))
-        .err()
+        ));
+    program::said(scp, trouble).await?;
+    Ok(())
 }

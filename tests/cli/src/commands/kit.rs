@@ -8,17 +8,17 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Context;
 use tempfile::TempDir;
 
 use crate::commands::build_book;
 use workshop_base::exercise::{Catalogue, Exercise};
-use workshop_base::outcome::{Outcome, Trouble, last_lines};
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::{Workspace, repository_option};
-use workshop_base::{files, probe, scratch};
+use workshop_base::{files, probe, program, scratch};
 use workshop_harness::build::{cargo_command, jdk, maven};
 
 /// The list of what belongs to a kit.
@@ -52,8 +52,9 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         workspace.root(),
         &vendor,
         "./justw tour, which brings the crates as well",
-    )?;
-    pack(kit, "crates.tar.gz", workbench.path(), &["-cz", "crates"])?;
+    )
+    .await?;
+    pack(kit, "crates.tar.gz", workbench.path(), &["-cz", "crates"]).await?;
 
     step("what Maven needs, in a repository of its own");
     let repository = repository_option(&at("maven"));
@@ -67,14 +68,16 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         workbench.path(),
         &notes,
         "just kit once more",
-    )?;
+    )
+    .await?;
     let excluded = format!("--exclude={POSTGRES}");
     pack(
         kit,
         "maven.tar",
         workbench.path(),
         &["-c", &excluded, "maven"],
-    )?;
+    )
+    .await?;
 
     step("the tools of this platform");
     fs::create_dir(at("bin"))?;
@@ -86,14 +89,14 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         fs::copy(&program, at("bin").join(tool))?;
     }
     // What this system and processor are called.
-    let platform = said(Command::new("uname"), kit, &["-sm"], "just doctor")?;
+    let platform = said(Command::new("uname"), kit, &["-sm"], "just doctor").await?;
     let platform = format!("platform-{}.tar", platform.trim().replace(' ', "-"));
-    pack(kit, &platform, workbench.path(), &["-c", "bin", POSTGRES])?;
+    pack(kit, &platform, workbench.path(), &["-c", "bin", POSTGRES]).await?;
 
     step("the book, and the course itself");
     build_book(workspace, Some(&at("book")))?;
-    pack(kit, "book.tar", workbench.path(), &["-c", "book"])?;
-    bundle(workspace.root(), &std::path::absolute(kit)?.join(COURSE))?;
+    pack(kit, "book.tar", workbench.path(), &["-c", "book"]).await?;
+    bundle(workspace.root(), &std::path::absolute(kit)?.join(COURSE)).await?;
 
     step("an image of PostgreSQL");
     let file = kit.join("postgres-image.tar");
@@ -108,7 +111,7 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
         ),
     }
     fs::write(kit.join(INPUTS), inputs)?;
-    list(workspace, kit)
+    list(workspace, kit).await
 }
 
 fn step(what: &str) {
@@ -185,19 +188,12 @@ async fn kotlin_builds(
     let build = async |project: &Path, args: &[String]| {
         let mut all = vec![repository.to_owned()];
         all.extend_from_slice(args);
+        let trouble = Trouble::new("Maven failed")
+            .expected("a network, and a checkout whose Kotlin is unchanged")
+            .next("just check kotlin");
         let output = maven::maven(project, &jdk.home, &all).await?;
-        if output.status.success() {
-            return anyhow::Ok(());
-        }
-        let said = String::from_utf8_lossy(&output.stdout);
-        Trouble::new(format!(
-            "Maven ended with {}{}",
-            output.status,
-            last_lines(&said)
-        ))
-        .expected("a network, and a checkout whose Kotlin is unchanged")
-        .next("just check kotlin")
-        .err()
+        program::printed(&output, trouble)?;
+        anyhow::Ok(())
     };
     build(&service, &["package".to_owned()]).await?;
     let module = workbench.path().join("empty.wasm");
@@ -227,7 +223,7 @@ fn copied(project: &Path, workbench: &TempDir) -> anyhow::Result<PathBuf> {
 }
 
 /// Packs parts of the workbench into one file of the kit.
-fn pack(kit: &Path, name: &str, workbench: &Path, args: &[&str]) -> anyhow::Result<()> {
+async fn pack(kit: &Path, name: &str, workbench: &Path, args: &[&str]) -> anyhow::Result<()> {
     let file = std::path::absolute(kit)?.join(name);
     let file = file.to_string_lossy();
     let args = [&args[..1], &["-f", &file], &args[1..]].concat();
@@ -236,14 +232,15 @@ fn pack(kit: &Path, name: &str, workbench: &Path, args: &[&str]) -> anyhow::Resu
         workbench,
         &args,
         "see how much room is left on that disk: df -h",
-    )?;
+    )
+    .await?;
     let megabytes = kit.join(name).metadata()?.len() as f64 / 1e6;
     println!("  {name}, {megabytes:.0} MB");
     Ok(())
 }
 
 /// Puts the repository into one file. The branch goes with it by name, so that a clone of the file is on that branch.
-fn bundle(root: &Path, file: &Path) -> anyhow::Result<()> {
+async fn bundle(root: &Path, file: &Path) -> anyhow::Result<()> {
     let branch = Command::new("git")
         .args(["symbolic-ref", "--quiet", "HEAD"])
         .current_dir(root)
@@ -254,41 +251,33 @@ fn bundle(root: &Path, file: &Path) -> anyhow::Result<()> {
     let mut bundle = vec!["bundle", "create", "--quiet", &file, "HEAD"];
     // Nothing where a commit is checked out without a branch.
     bundle.extend(branch.split_whitespace());
-    said(Command::new("git"), root, &bundle, "git status")?;
+    said(Command::new("git"), root, &bundle, "git status").await?;
     Ok(())
 }
 
 /// Runs a program that has to end well, in a folder; what it said.
-fn said(
-    mut program: Command,
+async fn said(
+    mut command: Command,
     folder: &Path,
     args: &[impl AsRef<OsStr>],
     next: &str,
 ) -> anyhow::Result<String> {
-    let output = program.args(args).current_dir(folder).stdin(Stdio::null());
-    let output = output.output();
-    let program = program.get_program().display();
-    let output = output.with_context(|| format!("cannot run {program}"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8(output.stdout)?);
-    }
-    let said = last_lines(&String::from_utf8_lossy(&output.stderr));
-    Trouble::new(format!("{program} ended with {}{said}", output.status))
-        .next(next)
-        .err()
+    command.args(args).current_dir(folder);
+    let what = format!("{} failed", command.get_program().display());
+    Ok(program::said(command, Trouble::new(what).next(next)).await?)
 }
 
 /// Writes the list, which makes the kit complete, and says what to do with it.
-fn list(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
+async fn list(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
     let mut names = Vec::new();
     for entry in fs::read_dir(kit)? {
         let entry = entry?;
         names.extend(is_part(&entry.path()).then(|| entry.file_name()));
     }
     names.sort();
-    let sums = said(Command::new("cksum"), kit, &names, "just kit once more")?;
+    let sums = said(Command::new("cksum"), kit, &names, "just kit once more").await?;
     let commit = ["rev-parse", "--short", "HEAD"];
-    let commit = said(Command::new("git"), workspace.root(), &commit, "git status")?;
+    let commit = said(Command::new("git"), workspace.root(), &commit, "git status").await?;
     let version = env!("CARGO_PKG_VERSION");
     fs::write(kit.join(LIST), format!("course {version} {commit}{sums}"))?;
     println!(
@@ -302,8 +291,9 @@ fn list(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_clone_of_the_bundle_is_on_the_branch_and_git_warns_of_nothing() -> anyhow::Result<()> {
+    #[tokio::test]
+    async fn a_clone_of_the_bundle_is_on_the_branch_and_git_warns_of_nothing() -> anyhow::Result<()>
+    {
         let folder = tempfile::tempdir()?;
         let git = |args: &[&str]| -> anyhow::Result<String> {
             let output = Command::new("git")
@@ -316,7 +306,7 @@ mod tests {
         };
         git(&["init", "--quiet", "--initial-branch", "course"])?;
         git(&["commit", "--quiet", "--allow-empty", "--message", "One"])?;
-        bundle(folder.path(), &folder.path().join(COURSE))?;
+        bundle(folder.path(), &folder.path().join(COURSE)).await?;
         let said = git(&["clone", COURSE, "clone"])?;
         assert!(!said.contains("detached"), "{said}");
         let branch = git(&["-C", "clone", "symbolic-ref", "--short", "HEAD"])?;

@@ -40,7 +40,8 @@ use crate::doctor;
 use crate::subject::Subject;
 
 use workshop_base::exercise::{Catalogue, Exercise};
-use workshop_base::outcome::{Interrupted, Outcome, Trouble, last_lines};
+use workshop_base::outcome::{Interrupted, Outcome, Trouble};
+use workshop_base::program;
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -179,12 +180,9 @@ fn build_book(workspace: &Workspace, into: Option<&Path>) -> anyhow::Result<()> 
     let output = mdbook.output().map_err(|error| {
         Trouble::new(format!("mdbook cannot be run: {error}")).next("./justw --bring mdbook")
     })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = last_lines(&String::from_utf8_lossy(&output.stderr));
-    Trouble::new(format!("mdbook build ended with {}{said}", output.status))
+    let trouble = Trouble::new("mdbook build failed")
         .expected("a book without faults")
-        .next("just book-check names each fault with its page")
-        .err()
+        .next("just book-check names each fault with its page");
+    program::printed(&output, trouble)?;
+    Ok(())
 }

@@ -11,6 +11,7 @@ use crate::commands::{build_book, check, measure};
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
+use workshop_base::program;
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
@@ -75,7 +76,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         5,
         "the same work, measured on both (a quick run, for orientation)",
     );
-    bring_tools(workspace)?;
+    bring_tools(workspace).await?;
     let args = MeasureArgs {
         long: None,
         target: Some(reference),
@@ -120,13 +121,10 @@ fn step(number: usize, what: &str) {
 }
 
 /// Waits for the tools that `justw` has been compiling since the tour began, or brings them now.
-fn bring_tools(workspace: &Workspace) -> anyhow::Result<()> {
-    let justw = workspace.root().join("justw");
-    let brought = Command::new(&justw)
-        .args(["--bring", "mdbook", "oha", "hyperfine"])
-        .status()
-        .with_context(|| format!("cannot run {}", justw.display()))?;
-    if brought.success() {
+async fn bring_tools(workspace: &Workspace) -> anyhow::Result<()> {
+    let mut justw = Command::new(workspace.root().join("justw"));
+    justw.args(["--bring", "mdbook", "oha", "hyperfine"]);
+    if program::start(justw)?.ended().await?.success() {
         return Ok(());
     }
     Trouble::new("the tools that measure could not be brought")

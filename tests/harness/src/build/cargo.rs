@@ -8,12 +8,12 @@ use anyhow::Context;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use workshop_base::outcome::Trouble;
+use workshop_base::program;
 use workshop_base::target::Language;
 use workshop_base::terminal;
 use workshop_base::workspace::Workspace;
 
 use super::launch::{BuildError, CompilerError, Crate, Launch, Profile, RELEASE_PROFILE};
-use super::program;
 
 /// Builds a crate that is a service into the one target directory.
 pub async fn cargo(
@@ -88,8 +88,7 @@ async fn all_made_by(
         // A copy takes the workspace's profiles with it, and cargo names each package in them that it has no use for.
         command.arg("--quiet");
     }
-    let mut cargo = program::start(command)
-        .context("cargo cannot be run; is Rust installed? next: just doctor")?;
+    let mut cargo = program::start(command).map_err(anyhow::Error::from)?;
     let stdout = cargo.child.stdout.take().context("cargo gave no output")?;
     let mut lines = BufReader::new(stdout).lines();
     let mut told = CompilerOutput::default();

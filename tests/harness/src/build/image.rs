@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::program;
 use crate::jdk;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer};
+use workshop_base::program;
 use workshop_base::target::Target;
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;

@@ -7,12 +7,13 @@ use std::process::{Command, Output};
 
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
+use workshop_base::program;
 use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
 use super::launch::{Launch, Profile};
-use super::{program, sources};
+use super::sources;
 
 /// Builds the Kotlin service.
 pub async fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<Launch> {
@@ -86,10 +87,5 @@ pub async fn maven(project: &Path, java_home: &Path, args: &[String]) -> anyhow:
         .args(args)
         .current_dir(project)
         .env("JAVA_HOME", java_home);
-    let output = program::run(command, "").await.map_err(|error| {
-        Trouble::new(format!("Maven cannot be run: {error}"))
-            .expected("mvn 3.8 or newer on the PATH")
-            .next("just doctor")
-    })?;
-    Ok(output)
+    Ok(program::run(command, "").await?)
 }

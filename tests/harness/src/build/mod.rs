@@ -12,7 +12,6 @@ pub mod nginx;
 pub mod other_target;
 mod part;
 mod peer;
-pub(crate) mod program;
 pub mod runtime;
 pub mod sources;
 pub mod wasm;

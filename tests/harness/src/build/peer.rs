@@ -9,11 +9,12 @@ use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::peer::{self, Peer, SetUp};
 use workshop_base::probe::on_path;
+use workshop_base::program;
 use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
 use super::launch::{BuildError, Crate, Launch, Profile};
-use super::{maven, part, program, runtime, sources};
+use super::{maven, part, runtime, sources};
 
 /// The need that is a whole JDK.
 const JDK: &str = "jdk";
@@ -145,22 +146,20 @@ impl Place<'_> {
             command.args(self.workspace.maven_options());
         }
         command.args(args);
-        let said = |what: String| {
-            Trouble::new(format!("`{}` {what}", words.join(" ")))
-                .expected(
-                    "a build of its own ecosystem; what it brings must be reachable the first time",
-                )
-                .next(format!(
-                    "git status {}; just doctor",
-                    files::shown(self.workspace, &self.folder)
-                ))
-        };
-        let output = program::run(command, "").await;
-        let output = output.map_err(|error| said(format!("cannot be run: {error}")))?;
-        if !output.status.success() {
-            std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
-            return said(format!("ended with {}; its words are above", output.status)).err();
+        let output = program::run(command, "").await?;
+        if output.status.success() {
+            return Ok(());
         }
-        Ok(())
+        std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
+        let (typed, status) = (words.join(" "), output.status);
+        Trouble::new(format!(
+            "`{typed}` ended with {status}; its words are above"
+        ))
+        .expected("a build of its own ecosystem; what it brings must be reachable the first time")
+        .next(format!(
+            "git status {}; just doctor",
+            files::shown(self.workspace, &self.folder)
+        ))
+        .err()
     }
 }

@@ -4,6 +4,7 @@ use anyhow::Context;
 use tempfile::NamedTempFile;
 use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::process;
+use workshop_base::program;
 use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::{Elsewhere, Server};
@@ -63,16 +64,14 @@ async fn made(host: &Host, elsewhere: &Elsewhere) -> anyhow::Result<String> {
     let configuration = elsewhere.configuration(memory.map(|kilobytes| kilobytes * 1024));
     let input = format!("{}\n{configuration}", elsewhere.password());
     let arguments = [host.folder.as_str(), elsewhere.user()];
-    let output = host.run(SCRIPT, "postgres", &arguments, &input).await?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let how = said.lines().find_map(|line| line.strip_prefix(READY));
-    if let Some(how) = how.filter(|_| output.status.success()) {
-        return Ok(how.to_owned());
-    }
-    let said = last_lines(&String::from_utf8_lossy(&output.stderr));
+    let output = program::run(host.script(SCRIPT, "postgres", &arguments), &input).await?;
     let place = &host.destination;
-    Trouble::new(format!("there is no database on {place}:{said}"))
+    let trouble = Trouble::new(format!("there is no database on {place}"))
         .expected("PostgreSQL 14 or later there, and some hundred megabytes free in /var/tmp")
-        .next(format!("ssh {place} sudo apt install postgresql"))
-        .err()
+        .next(format!("ssh {place} sudo apt install postgresql"));
+    let said = program::printed(&output, trouble)?;
+    let how = said.lines().find_map(|line| line.strip_prefix(READY));
+    Ok(how
+        .context("the machine does not say how its PostgreSQL is started")?
+        .to_owned())
 }

@@ -3,15 +3,14 @@
 use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt;
-use workshop_base::outcome::{Trouble, last_lines};
+use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, PATIENT};
-
-use crate::build::program::{self, Program};
+use workshop_base::program::{self, Program};
 
 const GUARD: &str = include_str!("guard.sh");
 
@@ -108,24 +107,10 @@ impl Host {
     ) -> anyhow::Result<Held> {
         let mut command = self.guarded(pid_file, words);
         command.stdout(output.try_clone()?).stderr(output);
-        let mut ssh = program::start(command).context("ssh cannot be run")?;
+        let mut ssh = program::start(command)?;
         let mut line = ssh.child.stdin.take().context("ssh took no input")?;
         line.write_all(b"\n").await?;
         Ok(Held { ssh, _line: line })
-    }
-
-    /// Runs a script of ours to its end, with this on its input; what it said, or the error of its end.
-    pub async fn run(
-        &self,
-        script: &str,
-        name: &str,
-        arguments: &[&str],
-        input: &str,
-    ) -> anyhow::Result<Output> {
-        let command = self.script(script, name, arguments);
-        program::run(command, input)
-            .await
-            .context("ssh cannot be run")
     }
 
     /// What a command says there that ends well.
@@ -155,17 +140,12 @@ impl Host {
             .args(SHARED)
             .arg(file)
             .arg(format!("{}:{there}", self.destination));
-        let output = program::run(scp, "").await;
-        let output = output.context("scp cannot be run; it comes with ssh")?;
-        if output.status.success() {
-            return Ok(there);
-        }
-        let said = last_lines(&String::from_utf8_lossy(&output.stderr));
         let place = &self.destination;
-        Trouble::new(format!("{name} cannot be copied to {place}:{said}"))
+        let trouble = Trouble::new(format!("{name} cannot be copied to {place}"))
             .expected(format!("room for it in {} there", self.folder))
-            .next(format!("ssh {place} df -h /var/tmp"))
-            .err()
+            .next(format!("ssh {place} df -h /var/tmp"));
+        program::said(scp, trouble).await?;
+        Ok(there)
     }
 
     /// Makes a port of the host's loopback one of this machine's.
@@ -184,19 +164,14 @@ impl Host {
             .args(["-O", "forward", direction])
             .arg(format!("127.0.0.1:{port}:127.0.0.1:{port}"))
             .arg(&self.destination);
-        let output = program::run(command, "").await;
-        let output = output.context("ssh cannot be run")?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let said = last_lines(&String::from_utf8_lossy(&output.stderr));
         let place = &self.destination;
-        Trouble::new(format!("no tunnel to {place} for the port {port}:{said}"))
+        let trouble = Trouble::new(format!("no tunnel to {place} for the port {port}"))
             .expected(
                 "a port that is free on both machines, and AllowTcpForwarding in its sshd_config",
             )
-            .next("run it again")
-            .err()
+            .next("run it again");
+        program::said(command, trouble).await?;
+        Ok(())
     }
 
     fn ssh(&self) -> Command {

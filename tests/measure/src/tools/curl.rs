@@ -1,10 +1,12 @@
 //! curl, the client of exports: it reads as fast as it gets, and keeps nothing.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::Context;
 
 use crate::tools;
+use workshop_base::program;
 use workshop_base::workspace::Workspace;
 
 /// What is asked of curl at the end.
@@ -37,14 +39,14 @@ impl Curl {
 
     /// Downloads a URL into a file.
     pub async fn download(&self, url: &str, key: &str, file: &Path) -> anyhow::Result<Download> {
-        let mut command = tokio::process::Command::new(&self.0);
+        let mut command = Command::new(&self.0);
         command
             .args(["--silent", "--show-error", "--noproxy", "*"])
             .args(["--header", &format!("X-API-Key: {key}")])
             .args(["--write-out", FORMAT, "--output"])
             .arg(file)
             .arg(url);
-        let output = tools::run(&mut command).await?;
+        let output = program::run_tool(command).await?;
         let text = String::from_utf8_lossy(&output.stdout);
         let said = String::from_utf8_lossy(&output.stderr);
         let broke = (!output.status.success()).then(|| said.trim().to_owned());

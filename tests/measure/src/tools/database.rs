@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -29,7 +30,7 @@ pub async fn pgbench(
         .with_context(|| format!("cannot write {}", script.display()))?;
     let threads = process::cores().min(usize::from(clients));
     let seconds = duration.as_secs().max(1);
-    let mut command = tokio::process::Command::new(pgbench);
+    let mut command = Command::new(pgbench);
     command
         .args(["--no-vacuum", "--protocol=prepared"])
         .args(["--client", &clients.to_string()])
@@ -40,7 +41,7 @@ pub async fn pgbench(
         // By the environment: a password on the command line would be seen by everybody on the machine.
         .envs(connection_environment(database_url)?);
     let typed = format!("pgbench --file {}", script.display());
-    let text = tools::printed(&mut command, &typed).await?;
+    let text = tools::printed(command, &typed).await?;
     parse_tps(&text).context("pgbench printed no tps")
 }
 

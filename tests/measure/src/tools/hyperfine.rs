@@ -3,6 +3,7 @@
 //! hyperfine cannot interleave commands, so it is called for one of them at a time, in an order that the plan draws.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -94,12 +95,12 @@ impl Hyperfine {
     /// Times a command.
     pub async fn times(&self, timing: &Timing, scratch: &Path) -> anyhow::Result<Vec<Duration>> {
         let json = scratch.join("hyperfine.json");
-        let mut command = tokio::process::Command::new(&self.program);
+        let mut command = Command::new(&self.program);
         command
             .args(["--style", "none", "--export-json"])
             .arg(&json)
             .args(&timing.0);
-        tools::printed(&mut command, &timing.typed()).await?;
+        tools::printed(command, &timing.typed()).await?;
         let text = std::fs::read_to_string(&json)
             .with_context(|| format!("cannot read {}", json.display()))?;
         parse(&text)

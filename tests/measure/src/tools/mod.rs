@@ -9,14 +9,10 @@ pub mod oha;
 pub mod recording;
 
 use std::path::PathBuf;
-use std::process::{Output, Stdio};
-
-use anyhow::Context;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
-use tokio::process::Command;
+use std::process::Command;
 
 use workshop_base::outcome::Trouble;
+use workshop_base::program;
 use workshop_base::workspace::Workspace;
 
 /// Finds a tool on `PATH`, else among the tools that `justw` brings.
@@ -39,50 +35,14 @@ pub fn look(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
     workshop_base::probe::tool(workspace, tool)
 }
 
-/// Runs a program to its end. It has a process group of its own: Ctrl-C reaches the tool alone, which then ends the program in
-/// order. Whatever way this ends, also when the future is dropped, nothing that the program started is left in the group.
-pub async fn run(command: &mut Command) -> anyhow::Result<Output> {
-    let program = command.as_std().get_program().display().to_string();
-    let child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-        .with_context(|| format!("{program} cannot be run"))?;
-    let _group = Group(child.id());
-    let output = child.wait_with_output().await;
-    output.with_context(|| format!("cannot wait for {program}"))
-}
-
 /// What a program prints that ends well; `typed` is the command as somebody would type it.
-pub async fn printed(command: &mut Command, typed: &str) -> anyhow::Result<String> {
-    let output = run(command).await?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
+pub async fn printed(command: Command, typed: &str) -> anyhow::Result<String> {
+    let output = program::run_tool(command).await?;
     let program = typed.split(' ').next().unwrap_or_default();
-    Err(Trouble::new(format!(
-        "{program} ended with {}: {}",
-        output.status,
-        said.trim()
-    ))
-    .expected("a run to its end")
-    .next(format!("run it by hand: {typed}"))
-    .into())
-}
-
-/// Ends a process group when dropped.
-struct Group(Option<u32>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            let _ = killpg(Pid::from_raw(group.cast_signed()), Signal::SIGKILL);
-        }
-    }
+    let trouble = Trouble::new(format!("{program} failed"))
+        .expected("a run to its end")
+        .next(format!("run it by hand: {typed}"));
+    Ok(program::printed(&output, trouble)?)
 }
 
 #[cfg(test)]

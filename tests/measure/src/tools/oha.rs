@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use tokio::process::Command;
 
 use crate::tools;
 use crate::tools::recording::{self, Request};
@@ -328,7 +328,7 @@ impl Oha {
             .env_remove("TOKIO_WORKER_THREADS");
         let (cpu_before, began) = (process::children_cpu(), Instant::now());
         let typed = order.typed();
-        let printed = tools::printed(&mut command, &typed);
+        let printed = tools::printed(command, &typed);
         let Ok(printed) = tokio::time::timeout(order.duration + GRACE, printed).await else {
             return Ok((Run::hung(order), Vec::new()));
         };

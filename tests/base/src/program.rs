@@ -1,0 +1,199 @@
+//! Runs other programs to their end: one that is given up ends with those that it has started, and one that fails is an error for
+//! people.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Output, Stdio};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::process::Child;
+
+use crate::outcome::{Trouble, last_lines};
+
+/// A running program. Dropping it ends the program and those below it.
+pub struct Program {
+    /// Its pipes, and its end.
+    pub child: Child,
+    group: Option<u32>,
+    signal: Signal,
+}
+
+/// Starts a program as the head of a process group. Ctrl-C in a terminal reaches the tool alone then, which ends the group in order.
+pub fn start(command: Command) -> Result<Program, Trouble> {
+    let failed = cannot_be_run(&command);
+    Program::start(command, Signal::SIGTERM).map_err(failed)
+}
+
+/// Runs a program to its end, with this on its input, and hands over what it printed.
+pub async fn run(command: Command, input: &str) -> Result<Output, Trouble> {
+    let failed = cannot_be_run(&command);
+    let output = output(command, Signal::SIGTERM, input, u64::MAX).await;
+    output.map_err(failed)
+}
+
+/// As [`run`], for a program that has nothing to put in order: it is killed, and so is what it has left in the group at its end.
+pub async fn run_tool(command: Command) -> Result<Output, Trouble> {
+    let failed = cannot_be_run(&command);
+    let output = output(command, Signal::SIGKILL, "", u64::MAX).await;
+    output.map_err(failed)
+}
+
+/// What a program prints that has to end well, else this error: see [`printed`].
+pub async fn said(command: Command, trouble: Trouble) -> Result<String, Trouble> {
+    printed(&run(command, "").await?, trouble)
+}
+
+/// What a program has printed that ended well; else this error, with the way it ended and the last lines of what it said.
+pub fn printed(output: &Output, trouble: Trouble) -> Result<String, Trouble> {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() {
+        return Ok(stdout.into_owned());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let said = last_lines(&format!("{}\n{stderr}", stdout.trim_end()));
+    Err(trouble.because(format!("{}{said}", output.status)))
+}
+
+/// Runs a program to its end; no more than `limit` bytes are read of each of its outputs.
+pub(crate) async fn output(
+    mut command: Command,
+    signal: Signal,
+    input: &str,
+    limit: u64,
+) -> io::Result<Output> {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut program = Program::start(command, signal)?;
+    let child = &mut program.child;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let writing = async move {
+        if let Some(mut stdin) = stdin {
+            // A program that ends before it has read all of it says why.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+    };
+    let (stdout, stderr) = (read(stdout, limit), read(stderr, limit));
+    let ((), stdout, stderr, status) = tokio::join!(writing, stdout, stderr, child.wait());
+    Ok(Output {
+        status: status?,
+        stdout: stdout?,
+        stderr: stderr?,
+    })
+}
+
+fn cannot_be_run(command: &Command) -> impl FnOnce(io::Error) -> Trouble + use<> {
+    let program = command.get_program().display().to_string();
+    move |error| {
+        Trouble::new(format!("{program} cannot be run: {error}"))
+            .expected(format!("{program} on the PATH"))
+            .next("install it with your package manager; just doctor names what the course needs")
+    }
+}
+
+impl Program {
+    fn start(mut command: Command, signal: Signal) -> io::Result<Program> {
+        command.process_group(0);
+        let child = tokio::process::Command::from(command).spawn()?;
+        Ok(Program {
+            group: child.id(),
+            child,
+            signal,
+        })
+    }
+
+    /// Waits for its end.
+    pub async fn ended(mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+}
+
+async fn read(pipe: Option<impl AsyncRead + Unpin>, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        pipe.take(limit).read_to_end(&mut bytes).await?;
+    }
+    Ok(bytes)
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let group = match self.signal {
+            // Also what it has left behind at its end.
+            Signal::SIGKILL => self.group,
+            // Without an id it has ended, and somebody else may have it now.
+            _ => self.child.id(),
+        };
+        if let Some(id) = group {
+            let _ = killpg(Pid::from_raw(id.cast_signed()), self.signal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use anyhow::Context;
+    use tokio::io::{AsyncBufReadExt, BufReader};
+
+    use super::*;
+    use crate::{process, wait};
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    async fn is_gone(pid: u32) -> bool {
+        let gone = async || process::is_gone(pid).then_some(());
+        wait::within(Duration::from_secs(5), gone).await.is_some()
+    }
+
+    #[tokio::test]
+    async fn a_build_that_is_given_up_leaves_no_program() -> anyhow::Result<()> {
+        let mut command = shell("sleep 60 & echo $!; wait");
+        command.stdout(Stdio::piped());
+        let mut shell = start(command)?;
+        let pipe = shell.child.stdout.take().context("a pipe")?;
+        let mut line = String::new();
+        BufReader::new(pipe).read_line(&mut line).await?;
+        let below: u32 = line.trim().parse()?;
+        drop(shell);
+        assert!(is_gone(below).await);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_tool_that_has_ended_leaves_no_program() -> anyhow::Result<()> {
+        let output = run_tool(shell("sleep 60 >/dev/null 2>&1 & echo $!")).await?;
+        let left: u32 = String::from_utf8(output.stdout)?.trim().parse()?;
+        assert!(output.status.success() && is_gone(left).await);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_program_that_fails_says_how_it_ended_and_why() {
+        let trouble = || Trouble::new("it cannot be copied").next("df -h");
+        let script = "echo copying; echo 'no room' >&2; exit 3";
+        let failed = said(shell(script), trouble()).await.unwrap_err();
+        assert_eq!(
+            failed.to_string(),
+            "it cannot be copied: exit status: 3\n  | copying\n  | no room\n  next: df -h"
+        );
+        let absent = said(Command::new("no-such-program"), trouble()).await;
+        let absent = absent.unwrap_err().to_string();
+        assert!(
+            absent.starts_with("no-such-program cannot be run: No such file"),
+            "{absent}"
+        );
+        assert_eq!(
+            said(shell("cat; echo done"), trouble()).await.unwrap(),
+            "done\n"
+        );
+    }
+}

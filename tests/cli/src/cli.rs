@@ -271,7 +271,7 @@ pub struct EnduranceArgs {
     /// How many requests each of them gets in all
     #[arg(long, default_value_t = 3_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
-    /// Begin another run, and keep the journal of the one before beside its own
+    /// Begin another run, and keep the checkpoint of the one before beside its own
     #[arg(long)]
     pub anew: bool,
     #[command(flatten)]

@@ -29,6 +29,7 @@ use workshop_postgres::Server;
 use workshop_postgres::datasets::DataSet;
 use workshop_results::file::ResultFile;
 use workshop_results::shown::Cell;
+use workshop_tasks::endurance::checkpoint::Run;
 use workshop_tasks::endurance::{self, Endurance, Extent};
 
 /// The reference that is measured, and what its copy with a leak is called.
@@ -45,14 +46,14 @@ const LEAK: &str = "--- a/src/read.rs
 ";
 /// How long anything may take that a test waits for.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// The variable that has this binary play the tool, with the journal's path.
+/// The variable that has this binary play the tool, with the checkpoint's path.
 const PLAYS: &str = "WORKSHOP_PLAYS_ENDURANCE";
 
 /// Two runs at once would share the cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 
 /// A run of so many requests in forty chunks.
-fn small(journal: &Path, requests: u64) -> Extent {
+fn small(checkpoint: &Path, requests: u64) -> Extent {
     Extent {
         requests,
         chunks: Chunks {
@@ -63,7 +64,7 @@ fn small(journal: &Path, requests: u64) -> Extent {
             rate: 2_000.0,
             jvm: Vec::new(),
         },
-        journal: journal.to_owned(),
+        checkpoint: checkpoint.to_owned(),
         anew: false,
     }
 }
@@ -112,7 +113,7 @@ async fn finds_the_leak(profile: Profile, extent: impl Fn(&Path) -> Extent) -> a
     let (leaky, _copy) = leaky(&lab, profile).await?;
     let subjects = vec![reference(&lab, profile).await?, leaky];
     let asked = endurance::asked(&subjects);
-    let extent = extent(&folder.path().join("run.jsonl"));
+    let extent = extent(&folder.path().join("run.checkpoint"));
     let mut run = Endurance::begin(&lab, &asked, subjects, extent)?;
     run.go_on().await?;
     let result = run.finish().await?;
@@ -131,39 +132,39 @@ async fn finds_the_leak(profile: Profile, extent: impl Fn(&Path) -> Extent) -> a
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planted_leak_is_found_and_the_reference_does_not_grow() -> anyhow::Result<()> {
-    finds_the_leak(Profile::Check, |journal| small(journal, 12_000)).await
+    finds_the_leak(Profile::Check, |checkpoint| small(checkpoint, 12_000)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: builds releases"]
 async fn a_release_with_a_leak_is_found_within_200_000_requests() -> anyhow::Result<()> {
     let chunks = Chunks::of_the_course()?;
-    let extent = |journal: &Path| Extent {
+    let extent = |checkpoint: &Path| Extent {
         requests: 200_000,
         chunks: chunks.clone(),
-        journal: journal.to_owned(),
+        checkpoint: checkpoint.to_owned(),
         anew: false,
     };
     finds_the_leak(Profile::Measure, extent).await
 }
 
-/// The lines of a journal that are chunks.
-fn chunks(journal: &Path) -> usize {
-    let text = std::fs::read_to_string(journal).unwrap_or_default();
-    let whole = text
-        .split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'));
-    whole.filter(|line| line.starts_with("{\"chunk\"")).count()
+/// How many chunks a checkpoint has; none while there is no file.
+fn chunks(checkpoint: &Path) -> usize {
+    let Ok(bytes) = std::fs::read(checkpoint) else {
+        return 0;
+    };
+    let run: Run = serde_json::from_slice(&bytes).expect("a whole file");
+    run.blocks.len()
 }
 
-/// Waits until the journal has so many chunks.
-async fn until(journal: &Path, number: usize) {
-    let there = async || (chunks(journal) >= number).then_some(());
+/// Waits until the checkpoint has so many chunks.
+async fn until(checkpoint: &Path, number: usize) {
+    let there = async || (chunks(checkpoint) >= number).then_some(());
     let there = wait::within(PATIENCE, there).await;
     there.expect("chunks in time");
 }
 
-/// A run of the reference alone, with a journal in a folder of its own.
+/// A run of the reference alone, with a checkpoint in a folder of its own.
 struct Scene {
     folder: tempfile::TempDir,
     workspace: Workspace,
@@ -177,8 +178,8 @@ impl Scene {
         })
     }
 
-    fn journal(&self) -> PathBuf {
-        self.folder.path().join("run.jsonl")
+    fn checkpoint(&self) -> PathBuf {
+        self.folder.path().join("run.checkpoint")
     }
 }
 
@@ -187,8 +188,8 @@ async fn of_the_reference(lab: &Lab<'_>) -> anyhow::Result<Vec<Subject>> {
     Ok(vec![reference(lab, Profile::Check).await?])
 }
 
-fn extent_of(journal: &Path) -> Extent {
-    small(journal, 4_000)
+fn extent_of(checkpoint: &Path) -> Extent {
+    small(checkpoint, 4_000)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,13 +200,13 @@ async fn a_tool_that_is_killed_loses_a_chunk_at_most_and_carries_on() -> anyhow:
     let subjects = of_the_reference(&lab).await?;
     let mut tool = Command::new(std::env::current_exe()?)
         .args(["--exact", "plays_the_tool", "--ignored", "--nocapture"])
-        .env(PLAYS, scene.journal())
+        .env(PLAYS, scene.checkpoint())
         .stdin(Stdio::null())
         .spawn()?;
     let mut ended = None;
     let there = async || {
         ended = tool.try_wait().ok().flatten();
-        (ended.is_some() || chunks(&scene.journal()) >= 5).then_some(())
+        (ended.is_some() || chunks(&scene.checkpoint()) >= 5).then_some(())
     };
     let there = wait::within(PATIENCE, there).await;
     assert_eq!(
@@ -215,13 +216,16 @@ async fn a_tool_that_is_killed_loses_a_chunk_at_most_and_carries_on() -> anyhow:
     );
     tool.kill()?;
     tool.wait()?;
-    let kept = chunks(&scene.journal());
+    let kept = chunks(&scene.checkpoint());
     assert!((5..40).contains(&kept), "{kept}");
 
     let asked = endurance::asked(&subjects);
-    let mut run = Endurance::begin(&lab, &asked, subjects, extent_of(&scene.journal()))?;
+    let mut run = Endurance::begin(&lab, &asked, subjects, extent_of(&scene.checkpoint()))?;
     assert_eq!(
-        (run.journal().chunks.len(), run.journal().segment),
+        (
+            run.checkpoint().run.blocks.len(),
+            run.checkpoint().run.segment
+        ),
         (kept, 2)
     );
     run.go_on().await?;
@@ -237,14 +241,14 @@ async fn a_tool_that_is_killed_loses_a_chunk_at_most_and_carries_on() -> anyhow:
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "plays the tool that the test above kills"]
 async fn plays_the_tool() -> anyhow::Result<()> {
-    let Some(journal) = std::env::var_os(PLAYS) else {
+    let Some(checkpoint) = std::env::var_os(PLAYS) else {
         return Ok(());
     };
     let workspace = Workspace::find()?;
     let lab = lab(&workspace).await?;
     let subjects = of_the_reference(&lab).await?;
     let asked = endurance::asked(&subjects);
-    let extent = extent_of(Path::new(&journal));
+    let extent = extent_of(Path::new(&checkpoint));
     Endurance::begin(&lab, &asked, subjects, extent)?
         .go_on()
         .await
@@ -257,11 +261,11 @@ async fn a_run_that_is_stopped_says_how_far_it_came_and_leaves_no_process() -> a
     let lab = lab(&scene.workspace).await?;
     let subjects = of_the_reference(&lab).await?;
     let asked = endurance::asked(&subjects);
-    let mut run = Endurance::begin(&lab, &asked, subjects, extent_of(&scene.journal()))?;
-    let journal = scene.journal();
+    let mut run = Endurance::begin(&lab, &asked, subjects, extent_of(&scene.checkpoint()))?;
+    let checkpoint = scene.checkpoint();
     tokio::select! {
         gone = run.go_on() => panic!("it came to its end: {gone:?}"),
-        () = until(&journal, 3) => {}
+        () = until(&checkpoint, 3) => {}
     }
     assert_eq!(services(), Vec::<u32>::new());
     let (answered, of) = run.answered();
@@ -287,10 +291,10 @@ async fn a_service_that_dies_ends_the_run_for_good_with_the_reason() -> anyhow::
     let subjects = of_the_reference(&lab).await?;
     let asked = endurance::asked(&subjects);
     let again = subjects.clone();
-    let mut run = Endurance::begin(&lab, &asked, subjects, extent_of(&scene.journal()))?;
-    let journal = scene.journal();
+    let mut run = Endurance::begin(&lab, &asked, subjects, extent_of(&scene.checkpoint()))?;
+    let checkpoint = scene.checkpoint();
     let killed = async {
-        until(&journal, 3).await;
+        until(&checkpoint, 3).await;
         for pid in services() {
             kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL)?;
         }
@@ -310,8 +314,8 @@ async fn a_service_that_dies_ends_the_run_for_good_with_the_reason() -> anyhow::
         Cell::text("invalid")
     );
 
-    let kept = std::fs::read(&journal)?;
-    let refused = Endurance::begin(&lab, &asked, again, extent_of(&journal));
+    let kept = std::fs::read(&checkpoint)?;
+    let refused = Endurance::begin(&lab, &asked, again, extent_of(&checkpoint));
     let refused = refused.err().context("it is refused")?;
     let trouble = Trouble::of(&refused).context("words for people")?;
     assert_eq!(trouble.outcome(), Outcome::Failed);
@@ -319,7 +323,7 @@ async fn a_service_that_dies_ends_the_run_for_good_with_the_reason() -> anyhow::
         refused.to_string().contains("the service ended under load"),
         "{refused}"
     );
-    assert_eq!(std::fs::read(&journal)?, kept);
+    assert_eq!(std::fs::read(&checkpoint)?, kept);
     Ok(())
 }
 

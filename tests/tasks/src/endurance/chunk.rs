@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use crate::endurance::journal::Chunk;
 use workshop_base::process;
 use workshop_harness::service::Service;
 use workshop_measure::protocol::block::{
     GENERATOR_SHARE, Observed, Reading, Started, megabytes, watched,
 };
-use workshop_measure::protocol::lab;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::oha::Load;
@@ -17,6 +15,15 @@ use workshop_measure::tools::oha::Load;
 const LOOK: Duration = Duration::from_millis(200);
 /// How many of a service's last log lines a reason has.
 const LOG_LINES: usize = 3;
+
+/// The key of a chunk's requests that were answered with 200; like those below no metric, but what the table counts.
+pub const REQUESTS: &str = "requests";
+/// The key of a chunk's requests that were not.
+pub const ERRORS: &str = "errors";
+/// The key of what a chunk's process had answered by its end, the warm-up included.
+pub const SERVED: &str = "served";
+/// The key of the segment that a chunk belongs to.
+pub const SEGMENT: &str = "segment";
 
 /// A service that gets chunk after chunk.
 pub struct Running<'s> {
@@ -32,8 +39,8 @@ pub struct Running<'s> {
 
 /// How a chunk went.
 pub struct Went {
-    /// What was seen; nothing where the service has ended under it.
-    pub chunk: Option<Chunk>,
+    /// What was seen in it, or right after it; nothing where the service has ended under it.
+    pub observed: Option<Observed>,
     /// Why not every request was answered with 200.
     pub wrong: Option<String>,
 }
@@ -60,7 +67,7 @@ impl Running<'_> {
                 seen = &mut load => break seen?,
                 () = tokio::time::sleep(LOOK) => {
                     if let wrong @ Some(_) = ended(service) {
-                        return Ok(Went { chunk: None, wrong });
+                        return Ok(Went { observed: None, wrong });
                     }
                     descriptors = descriptors.max(open());
                 }
@@ -69,27 +76,30 @@ impl Running<'_> {
         let run = &seen.run;
         let errors = run.failed();
         self.served += run.answers;
-        let chunk = Chunk {
-            side: self.subject.id().to_owned(),
-            segment: self.segment,
-            at: lab::now(),
-            served: self.served,
-            requests: run.answers - (errors - run.errors.values().sum::<u64>()),
-            errors,
-            rate: run.rate,
-            p50_ms: run.p50_ms,
-            p99_ms: run.p99_ms,
-            slowest_ms: run.slowest_ms,
-            pss_kb: process::tree_pss_kb(&pids),
-            descriptors,
-            threads: seen.threads,
-            cpu_us: seen.of(Reading::Cpu),
-            generator: run.generator_share,
-        };
+        let requests = run.answers - (errors - run.errors.values().sum::<u64>());
+        let pss_kb = process::tree_pss_kb(&pids);
+        let mut observed = Observed::default();
+        for (key, value) in [
+            (REQUESTS, Some(requests as f64)),
+            (ERRORS, Some(errors as f64)),
+            (SERVED, Some(self.served as f64)),
+            (SEGMENT, Some(f64::from(self.segment))),
+            ("throughput", Some(run.rate)),
+            ("p50_saturated", run.p50_ms),
+            ("p99_saturated", run.p99_ms),
+            ("slowest_saturated", run.slowest_ms),
+            ("memory", pss_kb.map(megabytes)),
+            ("descriptors", descriptors.map(|count| count as f64)),
+            ("threads", seen.of(Reading::Threads)),
+            ("cpu_per_request", seen.of(Reading::Cpu)),
+            (GENERATOR_SHARE, run.generator_share),
+        ] {
+            observed.value(key, value);
+        }
         // A service that has ended refuses connections; that it has ended tells more.
         let wrong = ended(service).or_else(|| run.answered(&order).err());
-        let chunk = Some(chunk);
-        Ok(Went { chunk, wrong })
+        let observed = Some(observed);
+        Ok(Went { observed, wrong })
     }
 }
 
@@ -101,20 +111,4 @@ fn ended(service: &mut Service) -> Option<String> {
         log => format!("its log ends with: {}", log.replace('\n', " | ")),
     };
     Some(format!("the service ended under load ({status}); {log}"))
-}
-
-/// A chunk's values by the keys of the metrics.
-pub fn observed(chunk: &Chunk) -> Observed {
-    let mut observed = Observed::default();
-    let count = |count: Option<usize>| count.map(|count| count as f64);
-    observed.value("throughput", Some(chunk.rate));
-    observed.value("p50_saturated", chunk.p50_ms);
-    observed.value("p99_saturated", chunk.p99_ms);
-    observed.value("slowest_saturated", chunk.slowest_ms);
-    observed.value("memory", chunk.pss_kb.map(megabytes));
-    observed.value("descriptors", count(chunk.descriptors));
-    observed.value("threads", count(chunk.threads));
-    observed.value("cpu_per_request", chunk.cpu_us);
-    observed.value(GENERATOR_SHARE, chunk.generator);
-    observed
 }

@@ -4,17 +4,16 @@
 //! Chunks take turns: one of each service, in random order, then the next of each. What slowly changes in the machine meets all of
 //! them alike, and a run that is stopped has come equally far with each. The others wait meanwhile, and an idle service takes no CPU.
 //!
-//! The [`journal`] keeps each chunk as it ends. A run that was stopped carries on from there, by new processes: the old ones are gone.
+//! The [`checkpoint`] keeps each chunk as it ends. A run that was stopped carries on from there, by new processes: the old ones are gone.
 //! So a run has *segments*, one per process and service. The slope of the memory is that within segments
 //! ([`workshop_results::growth`]); the way from the end of one to the beginning of the next is no growth and no shrinking.
 //!
 //! A JVM is given its whole heap at the start, since how much of a larger one holds objects is policy. What leaks beside the heap then
 //! shows in the slope. What leaks into it ends in an `OutOfMemoryError`, and with it in an answer that isn't a 200.
 
+pub mod checkpoint;
 pub mod chunk;
-pub mod journal;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,8 +29,8 @@ use workshop_results::figures::{THIN, count};
 use workshop_results::file::{Mode, ResultFile};
 use workshop_results::manifest::Manifest;
 
-use crate::endurance::chunk::{Running, Went, observed};
-use crate::endurance::journal::{Conditions, Failed, Journal, Line};
+use crate::endurance::checkpoint::{Checkpoint, Conditions, Failed};
+use crate::endurance::chunk::{ERRORS, REQUESTS, Running};
 use crate::tables;
 use workshop_measure::protocol::block;
 use workshop_measure::protocol::builder;
@@ -59,22 +58,22 @@ pub struct Wanted {
     pub targets: Vec<Target>,
     /// The requests that each of them gets, in all.
     pub requests: u64,
-    /// Begin another run, whatever the journal has.
+    /// Begin another run, whatever the checkpoint has.
     pub anew: bool,
     /// The data set to read from; none for the usual one.
     pub data_set: Option<DataSet>,
 }
 
-/// How far a run goes, and where its journal is.
+/// How far a run goes, and where its checkpoint is.
 #[derive(Debug, Clone)]
 pub struct Extent {
     /// The requests that each service gets, in all.
     pub requests: u64,
     /// How they are cut.
     pub chunks: Chunks,
-    /// The journal's file.
-    pub journal: PathBuf,
-    /// Begin another run, whatever the journal has.
+    /// The checkpoint's file.
+    pub checkpoint: PathBuf,
+    /// Begin another run, whatever the checkpoint has.
     pub anew: bool,
 }
 
@@ -88,7 +87,7 @@ pub struct Ended {
 }
 
 /// Carries on with the run of this checkout, or begins one, until it is done or `stop` says so. Whatever way it ends, what was measured is
-/// in the journal. Conditions that differ from those of the run, a service that does not start, and a missing tool are errors; a service
+/// in the checkpoint. Conditions that differ from those of the run, a service that does not start, and a missing tool are errors; a service
 /// that fails under load makes the result invalid.
 pub async fn measure(
     workspace: &Workspace,
@@ -108,7 +107,7 @@ pub async fn measure(
     let extent = Extent {
         requests: wanted.requests,
         chunks,
-        journal: workspace.results().join(format!("{NAME}.jsonl")),
+        checkpoint: workspace.results().join(format!("{NAME}.checkpoint")),
         anew: wanted.anew,
     };
     let mut run = Endurance::begin(&lab, &asked, subjects, extent)?;
@@ -183,12 +182,12 @@ pub fn asked(subjects: &[Subject]) -> Asked {
 /// A run under way.
 pub struct Endurance<'a> {
     experiment: Experiment<'a>,
-    journal: Journal,
+    checkpoint: Checkpoint,
     extent: Extent,
 }
 
 impl<'a> Endurance<'a> {
-    /// Carries on with the run in the journal, or begins one. Nothing is started yet.
+    /// Carries on with the run in the checkpoint, or begins one. Nothing is started yet.
     pub fn begin(
         lab: &'a Lab<'a>,
         asked: &'a Asked,
@@ -197,16 +196,16 @@ impl<'a> Endurance<'a> {
     ) -> anyhow::Result<Self> {
         let conditions = conditions(&lab.manifest(&subjects), &subjects)?;
         let size = extent.chunks.size(extent.requests);
-        let (path, now) = (&extent.journal, lab::now());
-        let journal = Journal::open(path, &now, size, &conditions, extent.anew)?;
-        let left = left(&journal, &ids(&subjects), &extent);
+        let (path, now) = (&extent.checkpoint, lab::now());
+        let checkpoint = Checkpoint::open(path, &now, size, &conditions, extent.anew)?;
+        let left = left(&checkpoint, &ids(&subjects), &extent);
         let plan = Plan {
             takes: [left.as_secs(); 3],
             ..Plan::of(NAME, Mode::Standard)?
         };
         let run = Endurance {
             experiment: Experiment::of(lab, asked, subjects, plan),
-            journal,
+            checkpoint,
             extent,
         };
         let (answered, of) = run.answered();
@@ -215,7 +214,7 @@ impl<'a> Endurance<'a> {
                 "{} of {} requests are there since {}; it carries on from there",
                 in_full(answered),
                 in_full(of),
-                run.journal.began.at
+                run.checkpoint.run.began
             );
         }
         Ok(run)
@@ -223,28 +222,31 @@ impl<'a> Endurance<'a> {
 
     /// The requests that were answered, and those that were asked for, of all services together.
     pub fn answered(&self) -> (u64, u64) {
-        let answered = self.journal.chunks.iter().map(|chunk| chunk.requests).sum();
+        let blocks = self.checkpoint.run.blocks.iter();
+        let answered: f64 = blocks.filter_map(|block| block.valid(REQUESTS)).sum();
         let services = self.experiment.subjects.len() as u64;
-        let size = self.journal.began.chunk;
+        let size = self.checkpoint.run.chunk;
         (
-            answered,
+            answered as u64,
             services * self.extent.requests.next_multiple_of(size),
         )
     }
 
-    /// The journal so far.
-    pub fn journal(&self) -> &Journal {
-        &self.journal
+    /// The checkpoint so far.
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
     }
 
     /// Sends chunk after chunk until all are answered, or a service fails. Dropping the future ends what was started.
     pub async fn go_on(&mut self) -> anyhow::Result<()> {
         let subjects = self.experiment.subjects.clone();
-        let size = self.journal.began.chunk;
+        let size = self.checkpoint.run.chunk;
         let longest = Duration::from_secs_f64(self.extent.chunks.longest);
         let all = usize::try_from(self.extent.requests.div_ceil(size))?;
-        let has = |journal: &Journal, subject: &Subject| journal.of(subject.id()).count();
-        let fewest = subjects.iter().map(|subject| has(&self.journal, subject));
+        let has = |checkpoint: &Checkpoint, subject: &Subject| checkpoint.of(subject.id()).count();
+        let fewest = subjects
+            .iter()
+            .map(|subject| has(&self.checkpoint, subject));
         let fewest = fewest.min().unwrap_or(all);
         if fewest >= all {
             return Ok(());
@@ -254,12 +256,12 @@ impl<'a> Endurance<'a> {
         self.experiment.same_work().await?;
         let mut running = Vec::new();
         for subject in &subjects {
-            if has(&self.journal, subject) < all {
+            if has(&self.checkpoint, subject) < all {
                 running.push(self.started(subject, &path).await?);
             }
         }
         'run: for round in fewest..all {
-            let left = left(&self.journal, &ids(&subjects), &self.extent);
+            let left = left(&self.checkpoint, &ids(&subjects), &self.extent);
             let session = &mut self.experiment.session;
             let part = format!("chunk {} of {all}", round + 1);
             session.progress.left(left);
@@ -268,17 +270,13 @@ impl<'a> Endurance<'a> {
             for place in shuffled(running.len()) {
                 let service = &mut running[place];
                 let id = service.subject.id();
-                if has(&self.journal, service.subject) > round {
+                if has(&self.checkpoint, service.subject) > round {
                     continue;
                 }
                 session.progress.phase(&format!("{part}, {id}"));
-                let Went { chunk, wrong } = service.chunk(session, &path, size, longest).await?;
-                if let Some(chunk) = chunk {
-                    self.journal.add(Line::Chunk(chunk))?;
-                }
-                if let Some(reason) = wrong {
-                    let side = id.to_owned();
-                    self.journal.add(Line::Failed(Failed { side, reason }))?;
+                let went = service.chunk(session, &path, size, longest).await?;
+                self.checkpoint.add(id, went)?;
+                if self.checkpoint.run.failed.is_some() {
                     break 'run;
                 }
             }
@@ -301,7 +299,7 @@ impl<'a> Endurance<'a> {
         Ok(Running {
             subject,
             started,
-            segment: self.journal.segment,
+            segment: self.checkpoint.run.segment,
             served: warmed_up.answers,
         })
     }
@@ -311,24 +309,17 @@ impl<'a> Endurance<'a> {
         let (answered, of) = self.answered();
         let Endurance {
             mut experiment,
-            journal,
+            checkpoint,
             extent,
         } = self;
-        let mut rounds: BTreeMap<&str, usize> = BTreeMap::new();
-        let counted = journal.chunks.iter().filter(|chunk| chunk.errors == 0);
-        let records: Vec<_> = counted
-            .enumerate()
-            .map(|(place, chunk)| {
-                let round = rounds.entry(chunk.side.as_str()).or_default();
-                *round += 1;
-                observed(chunk).record(*round, place + 1, &chunk.side)
-            })
-            .collect();
+        let blocks = checkpoint.run.blocks.iter();
+        let counted = blocks.filter(|block| block.valid(ERRORS) == Some(0.0));
+        let records: Vec<_> = counted.cloned().collect();
         let notes = notes_on_blocks(&records, &experiment.subjects);
         experiment.notes.extend(notes);
         experiment.judge(&metrics::closed(NAME)?, &records, &[]);
         experiment.records = records;
-        if let Some(Failed { side, reason }) = &journal.failed {
+        if let Some(Failed { side, reason }) = &checkpoint.run.failed {
             experiment.invalid.push(format!("{side}: {reason}"));
         } else if answered < of {
             experiment.notes.push(format!(
@@ -347,10 +338,11 @@ impl<'a> Endurance<'a> {
         }));
         let mut result = experiment.finish().await?;
         NAME.clone_into(&mut result.target);
-        let chunks = journal.chunks.iter();
-        let seconds = chunks.map(|chunk| chunk.requests as f64 / chunk.rate);
+        let blocks = checkpoint.run.blocks.iter();
+        let seconds =
+            blocks.filter_map(|block| Some(block.valid(REQUESTS)? / block.valid("throughput")?));
         result.manifest.took_s = seconds.filter(|took| took.is_finite()).sum::<f64>().round();
-        let (table, chart) = tables::endurance::drawn(&result, &journal, extent.chunks.settles);
+        let (table, chart) = tables::endurance::drawn(&result, &checkpoint, extent.chunks.settles);
         result.tables.push(table);
         result.charts.extend(chart);
         Ok(result)
@@ -363,14 +355,17 @@ pub fn in_full(number: u64) -> String {
 }
 
 /// How long the chunks take that are still to come: each as long as the last one of its service, or by this rate while there is none.
-fn left(journal: &Journal, sides: &[String], extent: &Extent) -> Duration {
+fn left(checkpoint: &Checkpoint, sides: &[String], extent: &Extent) -> Duration {
     let seconds = sides.iter().map(|side| {
-        let sent: u64 = journal.of(side).map(|chunk| chunk.requests).sum();
-        let rate = journal
-            .of(side)
-            .last()
-            .map_or(extent.chunks.rate, |chunk| chunk.rate);
-        extent.requests.saturating_sub(sent) as f64 / rate.max(1.0)
+        let values = |key| {
+            checkpoint
+                .of(side)
+                .filter_map(move |block| block.valid(key))
+        };
+        let sent: f64 = values(REQUESTS).sum();
+        let rate = values("throughput").last();
+        let rate = rate.unwrap_or(extent.chunks.rate).max(1.0);
+        (extent.requests as f64 - sent).max(0.0) / rate
     });
     Duration::from_secs_f64(seconds.sum())
 }

@@ -1,13 +1,13 @@
 //! An endurance run: a line per service with its memory, the slope of it and what that allows to say, and a chart of the memory.
 
 use workshop_results::figures::{count, figure};
-use workshop_results::file::ResultFile;
+use workshop_results::file::{BlockRecord, ResultFile};
 use workshop_results::growth::{self, COUNTS, Segment};
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 use workshop_results::statistics::{mean, median};
 
-use crate::endurance::journal::{Chunk, Journal};
-use workshop_measure::protocol::block::megabytes;
+use crate::endurance::checkpoint::Checkpoint;
+use crate::endurance::chunk::{ERRORS, REQUESTS, SEGMENT, SERVED};
 
 /// Columns with what neighbors have in common above them.
 const COLUMNS: [(&str, &str); 13] = [
@@ -28,8 +28,8 @@ const COLUMNS: [(&str, &str); 13] = [
 /// The points of a line.
 const POINTS: usize = 10;
 
-/// Both, of a journal. The first `settles` requests of each process are not judged.
-pub fn drawn(result: &ResultFile, journal: &Journal, settles: u64) -> (Table, Option<Chart>) {
+/// Both, of a run. The first `settles` requests of each process are not judged.
+pub fn drawn(result: &ResultFile, checkpoint: &Checkpoint, settles: u64) -> (Table, Option<Chart>) {
     let columns = COLUMNS.map(|(group, heading)| Column {
         group: group.to_owned(),
         heading: heading.to_owned(),
@@ -37,10 +37,10 @@ pub fn drawn(result: &ResultFile, journal: &Journal, settles: u64) -> (Table, Op
     let title = "Does it grow? The first and the last chunk, and the slope of the memory with its 95 % interval";
     let mut table = Table::new("endurance", title, columns.into());
     table.corner = "Service".to_owned();
-    let mut lines: Vec<(String, Vec<&Chunk>)> = Vec::new();
+    let mut lines: Vec<(String, Vec<&BlockRecord>)> = Vec::new();
     for side in &result.sides {
-        let chunks: Vec<&Chunk> = journal.of(&side.id).collect();
-        let failed = journal.failed.as_ref();
+        let chunks: Vec<&BlockRecord> = checkpoint.of(&side.id).collect();
+        let failed = checkpoint.run.failed.as_ref();
         let invalid = failed.is_some_and(|failed| failed.side == side.id);
         if let Some(cells) = cells(&chunks, settles, invalid) {
             table.row(&side.label, cells);
@@ -62,17 +62,19 @@ pub fn drawn(result: &ResultFile, journal: &Journal, settles: u64) -> (Table, Op
     (table, chart(&lines))
 }
 
-fn cells(chunks: &[&Chunk], settles: u64, invalid: bool) -> Option<Vec<Cell>> {
+fn cells(chunks: &[&BlockRecord], settles: u64, invalid: bool) -> Option<Vec<Cell>> {
     let (first, last) = (chunks.first()?, chunks.last()?);
     let tenth = chunks.len().div_ceil(10);
-    let p99 = |chunks: &[&Chunk]| -> Cell {
-        let all: Vec<f64> = chunks.iter().filter_map(|chunk| chunk.p99_ms).collect();
+    let p99 = |chunks: &[&BlockRecord]| -> Cell {
+        let all: Vec<f64> = values(chunks, "p99_saturated").collect();
         median(&all).into()
     };
-    let sum = |of: fn(&Chunk) -> u64| Cell::Count(chunks.iter().map(|chunk| of(chunk)).sum());
-    let memory = |chunk: &Chunk| -> Cell { chunk.pss_kb.map(megabytes).into() };
-    let counted =
-        |number: Option<usize>| number.map_or(Cell::Empty, |number| Cell::Count(number as u64));
+    let sum = |key| Cell::Count(values(chunks, key).sum::<f64>() as u64);
+    let memory = |chunk: &BlockRecord| -> Cell { chunk.valid("memory").into() };
+    let counted = |chunk: &BlockRecord, key| {
+        let number = chunk.valid(key);
+        number.map_or(Cell::Empty, |number| Cell::Count(number as u64))
+    };
     let segments = segments(chunks);
     let judged = growth::judge(&segments, settles as f64);
     let slope = judged.slope.map_or(Cell::Empty, |slope| Cell::Range {
@@ -86,45 +88,49 @@ fn cells(chunks: &[&Chunk], settles: u64, invalid: bool) -> Option<Vec<Cell>> {
         judged.growth.to_string()
     };
     Some(vec![
-        sum(|chunk| chunk.requests),
-        sum(|chunk| chunk.errors),
+        sum(REQUESTS),
+        sum(ERRORS),
         memory(first),
         memory(last),
         slope,
         Cell::Text(verdict),
-        counted(first.descriptors),
-        counted(last.descriptors),
-        counted(first.threads),
-        counted(last.threads),
+        counted(first, "descriptors"),
+        counted(last, "descriptors"),
+        counted(first, "threads"),
+        counted(last, "threads"),
         p99(&chunks[..tenth]),
         p99(&chunks[chunks.len() - tenth..]),
         Cell::Count(segments.len() as u64),
     ])
 }
 
+/// What chunks have by a key.
+fn values(chunks: &[&BlockRecord], key: &str) -> impl Iterator<Item = f64> {
+    chunks.iter().filter_map(move |chunk| chunk.valid(key))
+}
+
 /// The memory of each process, by what it had served.
-fn segments(chunks: &[&Chunk]) -> Vec<Segment> {
-    let of_process = chunks.chunk_by(|one, next| one.segment == next.segment);
-    let point = |chunk: &&Chunk| Some((chunk.served as f64, chunk.pss_kb? as f64 * 1024.0));
+fn segments(chunks: &[&BlockRecord]) -> Vec<Segment> {
+    let of_process = chunks.chunk_by(|one, next| one.valid(SEGMENT) == next.valid(SEGMENT));
+    let point = |chunk: &&BlockRecord| Some((chunk.valid(SERVED)?, chunk.valid("memory")? * 1e6));
     of_process
         .map(|chunks| chunks.iter().filter_map(point).collect())
         .collect()
 }
 
 /// A line for each service, as far as all of them have come; each point is the mean of a tenth.
-fn chart(lines: &[(String, Vec<&Chunk>)]) -> Option<Chart> {
+fn chart(lines: &[(String, Vec<&BlockRecord>)]) -> Option<Chart> {
     let common = lines.iter().map(|(_, chunks)| chunks.len()).min()?;
     let points = POINTS.min(common);
-    let line = |(name, chunks): &(String, Vec<&Chunk>)| Bars {
+    let line = |(name, chunks): &(String, Vec<&BlockRecord>)| Bars {
         name: name.clone(),
         bars: (0..points)
             .filter_map(|point| {
                 let (first, end) = (point * common / points, (point + 1) * common / points);
-                let memory = chunks[first..end].iter().filter_map(|chunk| chunk.pss_kb);
-                let memory: Vec<f64> = memory.map(megabytes).collect();
-                let sent: u64 = chunks[..end].iter().map(|chunk| chunk.requests).sum();
+                let memory: Vec<f64> = values(&chunks[first..end], "memory").collect();
+                let sent: f64 = values(&chunks[..end], REQUESTS).sum();
                 (!memory.is_empty()).then(|| Bar {
-                    label: figure(sent as f64 / 1e6),
+                    label: figure(sent / 1e6),
                     value: mean(memory),
                     mark: String::new(),
                 })
@@ -142,27 +148,31 @@ fn chart(lines: &[(String, Vec<&Chunk>)]) -> Option<Chart> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workshop_measure::protocol::block::{Observed, megabytes};
 
-    fn chunk(number: u64, segment: u32, pss_kb: u64) -> Chunk {
-        Chunk {
-            side: "solution-3".to_owned(),
-            segment,
-            served: number * 50_000,
-            requests: 50_000,
-            pss_kb: Some(pss_kb),
-            p99_ms: Some(number as f64),
-            descriptors: Some(50),
-            threads: Some(4),
-            ..Chunk::default()
+    fn chunk(number: u32, segment: u32, pss_kb: u64) -> BlockRecord {
+        let mut observed = Observed::default();
+        for (key, value) in [
+            (SEGMENT, f64::from(segment)),
+            (SERVED, f64::from(number) * 50_000.0),
+            (REQUESTS, 50_000.0),
+            (ERRORS, 0.0),
+            ("memory", megabytes(pss_kb)),
+            ("p99_saturated", f64::from(number)),
+            ("descriptors", 50.0),
+            ("threads", 4.0),
+        ] {
+            observed.value(key, Some(value));
         }
+        observed.record(1, 1, "solution-3")
     }
 
     #[test]
     fn a_row_says_first_and_last_and_what_the_slope_allows_to_say() {
-        let leaks: Vec<Chunk> = (1..=40)
-            .map(|number| chunk(number, 1, 20_000 + 50_000 * number))
+        let leaks: Vec<BlockRecord> = (1..=40)
+            .map(|number| chunk(number, 1, 20_000 + 50_000 * u64::from(number)))
             .collect();
-        let leaks: Vec<&Chunk> = leaks.iter().collect();
+        let leaks: Vec<&BlockRecord> = leaks.iter().collect();
         let row = cells(&leaks, 100_000, false).unwrap();
         assert_eq!(row[0], Cell::Count(2_000_000));
         assert_eq!(row[5], Cell::text("grows"));
@@ -186,8 +196,8 @@ mod tests {
     fn what_a_process_had_before_is_no_part_of_the_next_ones_slope() {
         let before = (1..=20).map(|number| chunk(number, 1, 20_000));
         let after = (1..=20).map(|number| chunk(number, 2, 90_000));
-        let chunks: Vec<Chunk> = before.chain(after).collect();
-        let chunks: Vec<&Chunk> = chunks.iter().collect();
+        let chunks: Vec<BlockRecord> = before.chain(after).collect();
+        let chunks: Vec<&BlockRecord> = chunks.iter().collect();
         let row = cells(&chunks, 100_000, false).unwrap();
         assert_eq!(row[5], Cell::text("flat"));
         assert_eq!(row[12], Cell::Count(2));
@@ -195,8 +205,8 @@ mod tests {
 
     #[test]
     fn lines_end_where_all_services_have_come() {
-        let long: Vec<Chunk> = (1..=41).map(|number| chunk(number, 1, 20_000)).collect();
-        let lines: [(String, Vec<&Chunk>); 2] = [
+        let long: Vec<BlockRecord> = (1..=41).map(|number| chunk(number, 1, 20_000)).collect();
+        let lines: [(String, Vec<&BlockRecord>); 2] = [
             ("one".to_owned(), long.iter().collect()),
             ("other".to_owned(), long[..40].iter().collect()),
         ];

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::probe::on_path;
-
 /// A package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
@@ -96,6 +94,9 @@ const AARCH64_LINKER: Packages = packages(
     AARCH64.brew,
 );
 
+/// rustup's own installer; it needs no administrator.
+const RUSTUP: &str = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh";
+
 /// How to fix something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
@@ -139,7 +140,7 @@ impl System {
     /// The system that this runs on.
     pub fn here() -> Self {
         let mut managers = MANAGERS.into_iter();
-        let found = managers.find(|(_, _, program)| on_path(program).is_some());
+        let found = managers.find(|(_, _, program)| is_here(program));
         System {
             manager: found.map(|(manager, ..)| manager),
             root: nix::unistd::geteuid().is_root(),
@@ -166,11 +167,28 @@ impl System {
         }
     }
 
+    /// What brings a Rust toolchain that is new enough.
+    pub fn toolchain(&self) -> Fix {
+        Fix::yourself(match is_here("rustup") {
+            true => "rustup update stable && rustup default stable",
+            false => RUSTUP,
+        })
+    }
+
+    /// What brings a component of the toolchain; one from the distribution brings its components the same way.
+    pub fn component(&self, name: &str, packages: &Packages) -> Fix {
+        match is_here("rustup") {
+            true => Fix::yourself(format!("rustup component add {name}")),
+            false if is_here("rustc") => self.install(packages),
+            false => self.toolchain(),
+        }
+    }
+
     /// What makes it possible to compile Rust to WebAssembly: by rustup where it is, and by the system's packages, since rustup
     /// cannot always bring it.
     pub fn wasm_target(&self) -> Fix {
         let mut packages = self.install(&WASM);
-        if on_path("rustup").is_none() {
+        if !is_here("rustup") {
             return packages;
         }
         let mut fix = Fix::yourself("rustup target add wasm32-unknown-unknown");
@@ -184,7 +202,7 @@ impl System {
 
     /// What makes it possible to compile Rust for a Raspberry Pi.
     pub fn aarch64_target(&self) -> Fix {
-        if on_path("rustup").is_none() {
+        if !is_here("rustup") {
             return self.install(&AARCH64);
         }
         let mut fix = self.install(&AARCH64_LINKER);
@@ -206,6 +224,10 @@ impl System {
         let sudo = if self.root { "" } else { "sudo " };
         format!("{sudo}{command}")
     }
+}
+
+fn is_here(program: &str) -> bool {
+    which::which(program).is_ok()
 }
 
 #[cfg(test)]

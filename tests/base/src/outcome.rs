@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::fix::Fix;
+
 /// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -37,9 +39,12 @@ impl Outcome {
 /// An error for people: what happened, what was expected, what to do next.
 #[derive(Debug)]
 pub struct Trouble {
+    lead: String,
     what: String,
     expected: Option<String>,
     next: Option<String>,
+    /// How something of this machine is at fault, and what fixes it; boxed, since few errors have it.
+    fault: Option<Box<(&'static str, Fix)>>,
     outcome: Outcome,
 }
 
@@ -47,11 +52,28 @@ impl Trouble {
     /// An error of the environment (exit code 2) until [`Trouble::failed`] says otherwise.
     pub fn new(what: impl Into<String>) -> Self {
         Trouble {
+            lead: String::new(),
             what: what.into(),
             expected: None,
             next: None,
+            fault: None,
             outcome: Outcome::CouldNotJudge,
         }
+    }
+
+    /// Something of this machine that will not do: how it is at fault (missing, old, silent), why, and what fixes it.
+    pub fn fault(word: &'static str, why: impl Into<String>, fix: Fix) -> Self {
+        Trouble {
+            fault: Some(Box::new((word, fix))),
+            ..Trouble::new(why)
+        }
+    }
+
+    /// Begins with what cannot be done because of it.
+    #[must_use]
+    pub fn led_by(mut self, lead: impl fmt::Display) -> Self {
+        self.lead = format!("{lead}: ");
+        self
     }
 
     /// What should have been the case.
@@ -97,9 +119,27 @@ impl Trouble {
         error.downcast_ref::<Trouble>().or_else(in_the_chain)
     }
 
-    /// What to do next.
-    pub fn what_next(&self) -> Option<&str> {
-        self.next.as_deref()
+    /// What happened, without the lead.
+    pub fn why(&self) -> &str {
+        &self.what
+    }
+
+    /// What to do next, after the fix where there is one.
+    pub fn what_next(&self) -> Option<String> {
+        let fix = self.fault.as_ref().map(|fault| fault.1.in_words());
+        let parts: Vec<String> = fix.into_iter().chain(self.next.clone()).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// How something is at fault, in a word, and how to fix it.
+    pub fn how_to_fix(&self) -> (&'static str, Fix) {
+        let fault = self.fault.as_deref().cloned();
+        fault.unwrap_or_else(|| {
+            (
+                "broken",
+                Fix::yourself(self.next.clone().unwrap_or_default()),
+            )
+        })
     }
 
     /// The outcome that a command ends with when it stops on this error.
@@ -110,11 +150,11 @@ impl Trouble {
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.what)?;
+        write!(f, "{}{}", self.lead, self.what)?;
         if let Some(expected) = &self.expected {
             write!(f, "\n  expected: {expected}")?;
         }
-        if let Some(next) = &self.next {
+        if let Some(next) = self.what_next() {
             write!(f, "\n  next: {next}")?;
         }
         Ok(())
@@ -177,5 +217,14 @@ mod tests {
             trouble.to_string(),
             "the disk is full\n  expected: 2 GB free\n  next: just clean"
         );
+        let fix = Fix::yourself("export JAVA_HOME=/jdk");
+        let trouble = Trouble::fault("missing", "no JDK found", fix)
+            .led_by("the Kotlin side needs a JDK")
+            .next("just doctor");
+        assert_eq!(
+            trouble.to_string(),
+            "the Kotlin side needs a JDK: no JDK found\n  next: export JAVA_HOME=/jdk; just doctor"
+        );
+        assert_eq!(trouble.why(), "no JDK found");
     }
 }

@@ -9,7 +9,7 @@ pub struct Version(Vec<u32>);
 impl Version {
     /// The first version number in a text: the first word that begins with a digit (or `v` and a digit) and has a dot.
     pub fn find(text: &str) -> Option<Self> {
-        let words = text.split(|c: char| c.is_whitespace() || "(),\"".contains(c));
+        let words = text.split(|c: char| c.is_whitespace() || "(),/\"".contains(c));
         let numbers = |word: &str| -> Option<Vec<u32>> {
             let word = word.strip_prefix('v').unwrap_or(word);
             let end = word.find(|c: char| !c.is_ascii_digit() && c != '.');
@@ -64,6 +64,10 @@ mod tests {
         assert_eq!(
             found("cc (Debian 12.2.0-14+deb12u1) 12.2.0").as_deref(),
             Some("12.2.0")
+        );
+        assert_eq!(
+            found("nginx version: nginx/1.26.3").as_deref(),
+            Some("1.26.3")
         );
         assert_eq!(
             found("rustc 1.97.0-nightly (abc 2026-05-01)").as_deref(),

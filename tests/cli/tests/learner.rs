@@ -1386,7 +1386,7 @@ fn doctor_tells_a_docker_without_permission_from_one_that_is_not_running() {
     assert_says(
         &said,
         &[
-            "no permission",
+            "this user may not use the Docker engine",
             "usermod --append --groups docker",
             "embedded",
         ],
@@ -1397,33 +1397,49 @@ fn doctor_tells_a_docker_without_permission_from_one_that_is_not_running() {
     docker("Cannot connect to the Docker daemon. Is the docker daemon running?");
     assert_says(
         &machine.doctor(&[]).1,
-        &["no engine answers", "systemctl start docker"],
+        &["no Docker engine answers", "systemctl start docker"],
     );
 }
 
 #[test]
 fn doctor_names_the_image_that_is_missing_and_the_host_that_is_hidden() {
     let machine = Machine::complete();
-    machine.program(
-        "docker",
-        "case \"$1\" in
-            --version) echo 'Docker version 28.2.2';;
-            version) echo 28.2.2;;
-            context) echo 'colima unix:///far/away/docker.sock';;
-            *) echo 'No such image' >&2; exit 1;;
-        esac",
-    );
-    let (code, said) = machine.doctor(&[
+    let asked = [
         ("WORKSHOP_POSTGRES_IMAGE", "postgres:local"),
         ("WORKSHOP_POSTGRES", "docker"),
-    ]);
+    ];
+    let docker = |with_a_host: &str| {
+        machine.program(
+            "docker",
+            &format!(
+                "case \"$1 $3\" in
+                    context*) echo 'unix:///far/away/docker.sock';;
+                    '--host version') {with_a_host};;
+                    *) echo 'No such image' >&2; exit 1;;
+                esac"
+            ),
+        );
+    };
+    docker("echo 28.2.2");
+    let (code, said) = machine.doctor(&asked);
     assert_eq!(code, Some(1), "{said}");
     assert_says(
         &said,
         &[
+            "28.2.2 on unix:///",
             "postgres:local is not here yet",
             "docker pull postgres:local",
             "just image",
+        ],
+    );
+
+    docker("echo 'Cannot connect to the Docker daemon' >&2; exit 1");
+    let (code, said) = machine.doctor(&asked);
+    assert_eq!(code, Some(1), "{said}");
+    assert_says(
+        &said,
+        &[
+            "hidden   docker engine",
             "export DOCKER_HOST=unix:///far/away/docker.sock",
         ],
     );

@@ -27,7 +27,7 @@ pub async fn clean(workspace: &Workspace, with_image: bool) -> anyhow::Result<Cl
     } = Cleaned::default();
     let mut images = Vec::new();
     match engine::answers().await {
-        Ok(()) => {
+        Ok(_) => {
             removed.extend(docker::clean(workspace).await?);
             images = engine::local_images().await?;
         }

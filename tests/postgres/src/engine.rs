@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use workshop_base::fix::{DOCKER, System};
+use workshop_base::fix::{DOCKER, Fix, Manager, System};
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer};
 
@@ -35,7 +35,7 @@ const SOCKETS: [(&str, &str); 5] = [
 ];
 
 /// The sockets where testcontainers finds an engine by itself.
-pub fn usual_sockets() -> Vec<PathBuf> {
+fn usual_sockets() -> Vec<PathBuf> {
     let sockets = SOCKETS
         .iter()
         .filter_map(|(variable, path)| match *variable {
@@ -55,8 +55,8 @@ pub(crate) fn host() -> String {
     })
 }
 
-/// Sees to it that an engine answers; the first line of the error says why none does.
-pub(crate) async fn answers() -> Result<(), Trouble> {
+/// The version of the engine that answers, and where it does; the first line of the error says why none does.
+pub async fn answers() -> Result<String, Trouble> {
     let host = host();
     if !["unix://", "tcp://", "http"]
         .iter()
@@ -69,41 +69,53 @@ pub(crate) async fn answers() -> Result<(), Trouble> {
         .next("export DOCKER_HOST with one of the two, or unset it"));
     }
     match ask(&["version", "--format", "{{.Server.Version}}"], PING).await? {
-        Ok(_) => Ok(()),
-        Err(why) if why.contains("permission denied") => Err(Trouble::new(format!(
-            "this user may not use the Docker engine on {host}"
-        ))
-        .expected("membership in the group docker, or a rootless engine")
-        .next(format!(
-            "sudo usermod -aG docker \"$USER\", then log in again; {WITHOUT}"
-        ))),
-        Err(_) => Err(silent(&host, &elsewhere().await)),
+        Ok(version) => Ok(format!("{version} on {host}")),
+        Err(why) if why.contains("permission denied") => {
+            let what = format!("this user may not use the Docker engine on {host}");
+            let join = "usermod --append --groups docker \"$USER\" && newgrp docker";
+            let fix = System::here().as_administrator(join);
+            Err(Trouble::fault("refused", what, fix)
+                .expected("membership in the group docker, or a rootless engine")
+                .next(format!("log in again; {WITHOUT}")))
+        }
+        Err(_) => {
+            let what = format!("no Docker engine answers on {host}");
+            let trouble = match elsewhere(&host).await {
+                None => Trouble::fault("missing", what, service("start")),
+                Some(other) => {
+                    let fix = Fix::yourself(format!("export DOCKER_HOST={other}"));
+                    let what = format!("{what}; the docker command itself uses {other}");
+                    Trouble::fault("hidden", what, fix)
+                }
+            };
+            Err(trouble
+                .expected("a running Docker engine, or Docker Desktop; one elsewhere (rootless Docker, Podman, Colima) needs DOCKER_HOST")
+                .next(WITHOUT))
+        }
     }
 }
 
-fn silent(host: &str, elsewhere: &str) -> Trouble {
-    Trouble::new(format!("no Docker engine answers on {host}"))
-        .expected("a running Docker engine")
-        .next(format!(
-            "start it (sudo systemctl start docker, or Docker Desktop){elsewhere}; {WITHOUT}"
-        ))
+/// What starts the engine, or restarts it.
+fn service(how: &str) -> Fix {
+    let system = System::here();
+    match system.manager {
+        Some(Manager::Brew) => Fix::yourself(format!("colima {how} (or start Docker Desktop)")),
+        _ => system.as_administrator(&format!("systemctl {how} docker")),
+    }
 }
 
-/// What to try when the engine is somewhere else: the docker command knows contexts (rootless Docker, Podman, Colima),
+/// Where the docker command itself finds an engine, if that is not here: it knows contexts (rootless Docker, Podman, Colima),
 /// testcontainers knows `DOCKER_HOST` alone.
-async fn elsewhere() -> String {
+async fn elsewhere(here: &str) -> Option<String> {
     let question = [
         "context",
         "inspect",
         "--format",
         "{{.Endpoints.docker.Host}}",
     ];
-    match probe::ask("docker", &question, Path::new("/"), PING).await {
-        Answer::Said(host) if !host.is_empty() => {
-            format!("; the docker command itself uses {host}: export DOCKER_HOST={host}")
-        }
-        _ => "; an engine elsewhere (rootless Docker, Podman, Colima) needs DOCKER_HOST".to_owned(),
-    }
+    let answer = probe::ask("docker", &question, Path::new("/"), PING).await;
+    let host = answer.line().filter(|host| !host.is_empty());
+    host.filter(|host| *host != here).map(str::to_owned)
 }
 
 /// What the docker command prints; `None` when it refuses, which it does when the thing asked about is not there.
@@ -127,16 +139,20 @@ async fn ask(args: &[&str], limit: Duration) -> Result<Result<String, String>, T
     match probe::ask("docker", &args, Path::new("/"), limit).await {
         Answer::Said(text) => Ok(Ok(text)),
         Answer::Refused(why) => Ok(Err(why)),
-        Answer::Silent(_) => Err(silent(&host, "")),
-        Answer::Absent => Err(absent()),
+        Answer::Silent(limit) => {
+            let limit = limit.as_secs();
+            let what = format!("the Docker engine on {host} gives no answer in {limit} s");
+            Err(Trouble::fault("silent", what, service("restart")).next(WITHOUT))
+        }
+        Answer::Absent => {
+            let what = "there is no docker command on the PATH";
+            Err(
+                Trouble::fault("missing", what, System::here().install(&DOCKER))
+                    .expected("Docker's client beside its engine")
+                    .next(WITHOUT),
+            )
+        }
     }
-}
-
-fn absent() -> Trouble {
-    let install = System::here().install(&DOCKER).in_words();
-    Trouble::new("there is no docker command on the PATH")
-        .expected("Docker's client beside its engine")
-        .next(format!("{install}; {WITHOUT}"))
 }
 
 /// The images of `just image` on this engine, the newest PostgreSQL last.
@@ -149,7 +165,7 @@ pub(crate) async fn local_images() -> anyhow::Result<Vec<String>> {
 }
 
 /// An image with PostgreSQL that is on this engine: the one asked for; else the official one, else the newest of `just image`.
-pub(crate) async fn image_here(asked: Option<&str>) -> anyhow::Result<Option<String>> {
+pub async fn image_here(asked: Option<&str>) -> anyhow::Result<Option<String>> {
     let image = asked.unwrap_or(OFFICIAL);
     let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
     if look(&inspect).await?.is_some() {

@@ -34,7 +34,9 @@ pub use binaries::Binaries;
 pub use choice::file as choice_file;
 pub use clean::{Cleaned, clean};
 pub use elsewhere::Elsewhere;
-pub use engine::{OFFICIAL as OFFICIAL_IMAGE, save_image, usual_sockets};
+pub use engine::{
+    OFFICIAL as OFFICIAL_IMAGE, answers as docker_engine, image_here as docker_image, save_image,
+};
 pub use identity::{checkout_id, short_hash};
 pub use maven::{bring_artifact, find_binaries};
 pub use server::Server;

@@ -60,20 +60,20 @@ pub struct Settings {
 
 impl Settings {
     /// Reads the environment. An empty variable counts as not set; a value that means nothing is an error that lists those that do.
-    pub fn from_env() -> anyhow::Result<Self> {
+    pub fn from_env() -> Result<Self, Trouble> {
         Self::read(|name| std::env::var(name).ok())
     }
 
     /// Reads the variables through `variable`, so that a test needs no environment.
-    fn read(variable: impl Fn(&str) -> Option<String>) -> anyhow::Result<Self> {
+    fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Trouble> {
         let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let provider = one_of("WORKSHOP_POSTGRES", variable)?;
         let binaries = one_of("WORKSHOP_POSTGRES_BINARIES", variable)?;
         let url = variable("WORKSHOP_DATABASE_URL");
         if provider == Some(Provider::Url) && url.is_none() {
-            return Trouble::new("WORKSHOP_POSTGRES is url, but WORKSHOP_DATABASE_URL names no server")
+            return Err(Trouble::new("WORKSHOP_POSTGRES is url, but WORKSHOP_DATABASE_URL names no server")
                 .expected("postgres://user:password@host:port/database, with a user that may create databases")
-                .next("export WORKSHOP_DATABASE_URL=…, or unset WORKSHOP_POSTGRES").err();
+                .next("export WORKSHOP_DATABASE_URL=…, or unset WORKSHOP_POSTGRES"));
         }
         Ok(Settings {
             provider,
@@ -89,16 +89,15 @@ impl Settings {
 fn one_of<T: DeserializeOwned>(
     name: &str,
     variable: impl Fn(&str) -> Option<String>,
-) -> anyhow::Result<Option<T>> {
+) -> Result<Option<T>, Trouble> {
     let Some(value) = variable(name) else {
         return Ok(None);
     };
     match T::deserialize(value.as_str().into_deserializer()) {
         Ok(choice) => Ok(Some(choice)),
-        Err::<_, Unknown>(error) => Trouble::new(format!("{name} is {value:?}: {error}"))
+        Err::<_, Unknown>(error) => Err(Trouble::new(format!("{name} is {value:?}: {error}"))
             .expected("one of these; without the variable, the tool takes the first that works")
-            .next(format!("unset {name}, or give it one of these"))
-            .err(),
+            .next(format!("unset {name}, or give it one of these"))),
     }
 }
 
@@ -106,7 +105,7 @@ fn one_of<T: DeserializeOwned>(
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&str, &str)]) -> anyhow::Result<Settings> {
+    fn read(pairs: &[(&str, &str)]) -> Result<Settings, Trouble> {
         Settings::read(|name| {
             pairs
                 .iter()

@@ -58,7 +58,10 @@ async fn trained(
 ) -> anyhow::Result<Subject> {
     let part = format!("{} notes what a start needs", subject.id());
     session.progress.part(&part);
-    let notes = Notes::of(jdk::find()?.feature(), scratch.join(subject.id()));
+    let notes = Notes::of(
+        jdk::find(jdk::OLDEST, jdk::KOTLIN)?.feature(),
+        scratch.join(subject.id()),
+    );
     let mut training = subject.clone();
     training.launch = with_flags(&subject.launch, &[notes.write]);
     training.launch.limits.stop = WRITING;

@@ -49,7 +49,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     check_ports(clients)?;
 
     let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
-    if jdk::find()?.feature() < WITH_VIRTUAL_THREADS {
+    if jdk::find(jdk::OLDEST, jdk::KOTLIN)?.feature() < WITH_VIRTUAL_THREADS {
         experiment
             .subjects
             .retain(|subject| !waits_virtually(subject));

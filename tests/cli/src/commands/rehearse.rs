@@ -101,7 +101,13 @@ impl Rehearsal {
                 let next = Trouble::of(&error).and_then(Trouble::what_next);
                 let said = error.to_string();
                 let said = said.lines().next().unwrap_or_default();
-                self.failed(what, planned, took, said, next.unwrap_or("just doctor"));
+                self.failed(
+                    what,
+                    planned,
+                    took,
+                    said,
+                    next.as_deref().unwrap_or("just doctor"),
+                );
             }
         }
         false

@@ -26,7 +26,7 @@ async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
         checks::rust(workspace),
         checks::kotlin(workspace),
         checks::tools(workspace),
-        checks::peers(),
+        checks::peers(workspace),
         postgres::examine(workspace),
         machine::examine(workspace),
     );

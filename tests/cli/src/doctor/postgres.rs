@@ -2,7 +2,6 @@
 
 use crate::doctor::docker::{self, Engine};
 use crate::doctor::report::Finding;
-use workshop_base::fix::Fix;
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, QUICK};
 use workshop_base::workspace::Workspace;
@@ -12,14 +11,21 @@ use workshop_postgres::{Provider, Settings, choice_file, find_binaries};
 pub(super) async fn examine(workspace: &Workspace) -> Vec<Finding> {
     let settings = Settings::from_env();
     let needed = matches!(&settings, Ok(asked) if asked.provider == Some(Provider::Docker));
+    let image = settings.as_ref().ok().and_then(|asked| asked.image.clone());
     let checkout = workspace.clone();
     let ((docker, engine), binaries) = tokio::join!(
-        docker::examine(),
+        docker::examine(image.as_deref()),
         probe::in_time(QUICK, move || find_binaries(&checkout)),
     );
     let mut findings = vec![provider(workspace, settings, engine)];
     let docker = docker.into_iter();
-    findings.extend(docker.map(|finding| if needed { finding } else { finding.optional() }));
+    findings.extend(docker.map(|finding| {
+        if needed {
+            finding
+        } else {
+            finding.optional("")
+        }
+    }));
     findings.push(match binaries.flatten() {
         Some(found) => {
             let detail = format!("{} in {}", found.version, found.bin.display());
@@ -34,17 +40,11 @@ pub(super) async fn examine(workspace: &Workspace) -> Vec<Finding> {
 }
 
 /// The provider that was chosen at the first use is kept until `just clean`.
-fn provider(workspace: &Workspace, asked: anyhow::Result<Settings>, engine: Engine) -> Finding {
+fn provider(workspace: &Workspace, asked: Result<Settings, Trouble>, engine: Engine) -> Finding {
     let name = "provider";
     let asked = match asked {
         Ok(asked) => asked,
-        Err(error) => {
-            let next = Trouble::of(&error).and_then(Trouble::what_next);
-            let fix = Fix::yourself(next.unwrap_or_default());
-            let error = error.to_string();
-            let what = error.lines().next().unwrap_or_default();
-            return Finding::fault("broken", name, what, fix);
-        }
+        Err(trouble) => return Finding::of(name, &trouble),
     };
     let kept = std::fs::read_to_string(choice_file(workspace)).unwrap_or_default();
     let detail = match (asked.provider, kept.lines().next(), engine) {

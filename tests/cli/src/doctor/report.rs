@@ -3,7 +3,7 @@
 use std::fmt;
 
 use workshop_base::fix::Fix;
-use workshop_base::outcome::Outcome;
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::terminal::{Style, paint};
 
 /// Whether the workshop can work with what was found.
@@ -49,6 +49,20 @@ impl Finding {
         }
     }
 
+    /// What a command would refuse to work with.
+    pub(super) fn of(name: &str, trouble: &Trouble) -> Self {
+        let (word, fix) = trouble.how_to_fix();
+        Finding::fault(word, name, trouble.why(), fix)
+    }
+
+    /// What was found, or why it will not do.
+    pub(super) fn found(name: &str, found: Result<impl fmt::Display, Trouble>) -> Self {
+        match found {
+            Ok(found) => Finding::ok(name, found.to_string()),
+            Err(trouble) => Finding::of(name, &trouble),
+        }
+    }
+
     pub(super) fn ok(name: &str, detail: impl Into<String>) -> Self {
         Finding::new(State::Ok, name, detail)
     }
@@ -71,10 +85,10 @@ impl Finding {
         self
     }
 
-    /// The same, as something the workshop can do without.
-    pub(super) fn optional(mut self) -> Self {
+    /// The same, as something that is needed by no more than this.
+    pub(super) fn optional(mut self, needed: &str) -> Self {
         if let State::Fault(word) = self.state {
-            self.detail = format!("{word}: {}", self.detail);
+            self.detail = format!("{word}: {}{needed}", self.detail);
             self.state = State::Note;
         }
         self
@@ -212,7 +226,7 @@ mod tests {
     #[test]
     fn the_exit_code_says_who_has_to_act() {
         assert_eq!(
-            outcome(vec![Finding::ok("thing", "1.0"), fault(true).optional()]),
+            outcome(vec![Finding::ok("thing", "1.0"), fault(true).optional("")]),
             0
         );
         assert_eq!(outcome(vec![fault(false)]), 1);

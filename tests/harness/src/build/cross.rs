@@ -8,50 +8,36 @@ use workshop_base::workspace::Workspace;
 
 use super::cargo;
 use super::launch::{BuildError, Crate, Launch, Profile};
-use super::other_target::{Compiler, Lack, Target};
+use super::other_target::{Compiler, Target};
 
 /// The architecture of a Raspberry Pi with a 64-bit system, as `uname -m` has it.
 pub const OF_A_PI: &str = "aarch64";
 
 const AARCH64: Target = Target {
+    purpose: "compile for a Raspberry Pi",
     triple: "aarch64-unknown-linux-gnu",
     linkers: &["aarch64-linux-gnu-gcc", "aarch64-unknown-linux-gnu-gcc"],
     linker_setting: "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER",
     takes_rusts_linker: false,
     standard_library: "build-std=std,panic_unwind",
+    fix: System::aarch64_target,
 };
 
 /// The compiler for Linux on another architecture; none where that is this machine's own, and its usual compiler will do.
-pub fn compiler(machine: &str) -> anyhow::Result<Option<Compiler>> {
+pub fn compiler(machine: &str) -> Result<Option<Compiler>, Trouble> {
     if cfg!(target_os = "linux") && machine == std::env::consts::ARCH {
         return Ok(None);
     }
     if machine != OF_A_PI {
-        return Trouble::new(format!(
+        return Err(Trouble::new(format!(
             "nothing is built for machines of the kind {machine}"
         ))
         .expected(format!(
             "{OF_A_PI}, a Raspberry Pi with a 64-bit system, or this machine's own"
         ))
-        .next("on a Raspberry Pi: uname -m says aarch64 with a 64-bit system")
-        .err();
+        .next("on a Raspberry Pi: uname -m says aarch64 with a 64-bit system"));
     }
-    Compiler::find(&AARCH64).map(Some).map_err(|lack| {
-        let (what, expected) = match lack {
-            Lack::Library => (
-                "no compiler here can compile for a Raspberry Pi",
-                format!("Rust's target {}, or the distribution's compiler with the sources of its standard library", AARCH64.triple),
-            ),
-            Lack::Linker => (
-                "there is nothing to link programs for a Raspberry Pi with",
-                format!("{} on the PATH, or another one in {}", AARCH64.linkers[0], AARCH64.linker_setting),
-            ),
-        };
-        Trouble::new(what)
-            .expected(expected)
-            .next(System::here().aarch64_target().in_words())
-            .into()
-    })
+    Compiler::find(&AARCH64).map(Some)
 }
 
 /// Builds a service in Rust for a machine, as it would be shipped.
@@ -71,7 +57,7 @@ pub async fn build(
         }
     };
     let krate = Crate::of(workspace, exercise, target);
-    let Some(compiler) = compiler(machine)? else {
+    let Some(compiler) = compiler(machine).map_err(anyhow::Error::from)? else {
         return cargo::cargo(workspace, &krate, Profile::Measure).await;
     };
     let what = ["--bin", &krate.package];
@@ -86,7 +72,7 @@ mod tests {
     #[test]
     fn this_machines_own_architecture_takes_no_other_compiler_and_an_unknown_one_has_none() {
         if cfg!(target_os = "linux") {
-            assert_eq!(compiler(std::env::consts::ARCH).unwrap(), None);
+            assert!(compiler(std::env::consts::ARCH).unwrap().is_none());
         }
         let error = compiler("armv7l").unwrap_err().to_string();
         assert!(

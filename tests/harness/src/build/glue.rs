@@ -34,11 +34,11 @@ pub async fn build(
     krate: &Crate,
     profile: Profile,
 ) -> Result<Launch, BuildError> {
-    let jdk = match calls {
-        Calls::Library => jdk::find_at_least(jdk::CALLS_NATIVE, "calling a native library"),
-        Calls::Program | Calls::Module => jdk::find(),
+    let (oldest, what) = match calls {
+        Calls::Library => (jdk::CALLS_NATIVE, "calling a native library"),
+        Calls::Program | Calls::Module => (jdk::OLDEST, jdk::KOTLIN),
     };
-    let jdk = jdk.map_err(anyhow::Error::from)?;
+    let jdk = jdk::find(oldest, what).map_err(anyhow::Error::from)?;
     let part = part::build(workspace, calls, krate, profile).await?;
     let module = (calls == Calls::Module).then_some(part.as_path());
     let jar = maven::kotlin_service(workspace, &jdk).await?;

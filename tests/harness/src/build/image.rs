@@ -81,7 +81,7 @@ impl Image {
             .stdin(Stdio::null())
             .stdout(Stdio::null());
         if target == Target::Kotlin {
-            script.env("JAVA_HOME", jdk::find()?.home);
+            script.env("JAVA_HOME", jdk::find(jdk::OLDEST, jdk::KOTLIN)?.home);
         }
         let status = program::start(script)?.ended().await?;
         if !status.success() {

@@ -2,18 +2,22 @@
 
 use std::cmp::Reverse;
 use std::env;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use workshop_base::fix::{self, System};
+use workshop_base::fix::{self, Fix, Manager, System};
 use workshop_base::outcome::Trouble;
-use workshop_base::probe::{self, Answer, on_path};
+use workshop_base::probe::{self, Answer, QUICK, on_path};
 
 /// The oldest Java that the Kotlin service is built for.
 pub const OLDEST: u32 = 17;
 
 /// The oldest Java whose functions that call native code are final: exercise 11 needs them.
 pub const CALLS_NATIVE: u32 = 22;
+
+/// What needs a JDK that is not older than [`OLDEST`].
+pub const KOTLIN: &str = "the Kotlin side";
 
 /// The Java that runs it best.
 pub const RECOMMENDED: u32 = 25;
@@ -44,6 +48,12 @@ pub struct Jdk {
     pub home: PathBuf,
     /// Its version, as it calls itself: `25.0.1`.
     pub version: String,
+}
+
+impl fmt::Display for Jdk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.version, self.home.display())
+    }
 }
 
 impl Jdk {
@@ -85,64 +95,22 @@ impl Jdk {
     }
 }
 
-/// Why there is no JDK to work with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
-    /// What was found, and what is needed.
-    pub what: String,
-    /// True when there is a JDK, but an old one.
-    pub old: bool,
-    /// The JDK that would do, when only `JAVA_HOME` is at fault.
-    pub instead: Option<PathBuf>,
-}
-
-/// The JDK to build and run the Kotlin service with. The error holds the command that installs one.
-pub fn find() -> Result<Jdk, Trouble> {
-    search().map_err(|lack| {
-        Trouble::new(format!("the Kotlin side needs a JDK: {}", lack.what))
+/// The JDK for what needs this feature release or a newer one.
+pub fn find(oldest: u32, what: &str) -> Result<Jdk, Trouble> {
+    let java_home = env::var_os("JAVA_HOME").filter(|value| !value.is_empty());
+    let java_home = java_home.map(PathBuf::from);
+    decide(java_home.as_deref(), candidates(), oldest).map_err(|lack| {
+        lack.led_by(format!("{what} needs a JDK"))
             .expected(format!(
-                "a JDK {OLDEST} or newer: in JAVA_HOME, on the PATH, or where the system installs them"
+                "a JDK {oldest} or newer: in JAVA_HOME, on the PATH, or where the system installs them"
             ))
-            .next(next(lack.instead))
+            .next("then just doctor shows what it finds")
     })
-}
-
-/// As [`find`], for what needs a newer release than the Kotlin service.
-pub fn find_at_least(feature: u32, what: &str) -> Result<Jdk, Trouble> {
-    let jdk = find()?;
-    if jdk.feature() >= feature {
-        return Ok(jdk);
-    }
-    let other = elsewhere(feature);
-    Err(Trouble::new(format!(
-        "{what} needs a JDK {feature} or newer; found {} in {}",
-        jdk.version,
-        jdk.home.display()
-    ))
-    .expected(format!("a JDK {feature} or newer ({RECOMMENDED} is best)"))
-    .next(next(other.map(|other| other.home))))
 }
 
 /// The newest JDK of this machine if it is new enough, whatever `JAVA_HOME` says.
 pub fn elsewhere(feature: u32) -> Option<Jdk> {
     newest(candidates()).filter(|newest| newest.feature() >= feature)
-}
-
-/// What to do where there is no JDK, or a better one elsewhere.
-fn next(instead: Option<PathBuf>) -> String {
-    match instead {
-        Some(home) => format!("export JAVA_HOME={}", home.display()),
-        None => format!(
-            "{}; then just doctor shows what it finds",
-            System::here().install(&fix::JDK).in_words()
-        ),
-    }
-}
-
-/// As [`find`], with the reason as a value.
-pub fn search() -> Result<Jdk, Lack> {
-    let java_home = env::var_os("JAVA_HOME").filter(|value| !value.is_empty());
-    decide(java_home.map(PathBuf::from).as_deref(), candidates())
 }
 
 /// The newest of the candidates, the first of several alike.
@@ -155,30 +123,67 @@ fn newest(candidates: impl Iterator<Item = PathBuf>) -> Option<Jdk> {
 fn decide(
     java_home: Option<&Path>,
     mut candidates: impl Iterator<Item = PathBuf>,
-) -> Result<Jdk, Lack> {
-    let good = |jdk: &Jdk| jdk.feature() >= OLDEST;
-    let needed = format!("{OLDEST} or newer is needed");
-    let (what, old) = match java_home {
+    oldest: u32,
+) -> Result<Jdk, Trouble> {
+    let good = |jdk: &Jdk| jdk.feature() >= oldest;
+    let (word, found) = match java_home {
         Some(home) => {
             let named = format!("JAVA_HOME names {}", home.display());
             match Jdk::at(home) {
                 Ok(jdk) if good(&jdk) => return Ok(jdk),
-                Ok(jdk) => (format!("{named}, a JDK {}; {needed}", jdk.version), true),
-                Err(why) => (format!("{named}, which {why}"), false),
+                Ok(jdk) => ("old", format!("{named}, a JDK {}", jdk.version)),
+                Err(why) => ("missing", format!("{named}, which {why}")),
             }
         }
-        None => {
-            let (found, old) = match newest(&mut candidates) {
-                Some(jdk) if good(&jdk) => return Ok(jdk),
-                Some(jdk) => (format!("{} in {}", jdk.version, jdk.home.display()), true),
-                None => ("no JDK found".to_owned(), false),
-            };
-            (format!("{found}; {needed} ({RECOMMENDED} is best)"), old)
-        }
+        None => match newest(&mut candidates) {
+            Some(jdk) if good(&jdk) => return Ok(jdk),
+            Some(jdk) => ("old", jdk.to_string()),
+            None => ("missing", "no JDK found".to_owned()),
+        },
     };
     // None is left where all of them have been looked at.
-    let instead = newest(candidates).filter(good).map(|jdk| jdk.home);
-    Err(Lack { what, old, instead })
+    let fix = match newest(candidates).filter(good) {
+        Some(jdk) => Fix::yourself(format!("export JAVA_HOME={}", jdk.home.display())),
+        None => install(oldest),
+    };
+    let why = format!("{found}; {oldest} or newer is needed ({RECOMMENDED} is best)");
+    Err(Trouble::fault(word, why, fix))
+}
+
+/// What installs a JDK that is not older than this. Debian's and Ubuntu's releases differ in what they have; they are asked.
+fn install(oldest: u32) -> Fix {
+    let system = System::here();
+    let mut install = system.install(&fix::JDK);
+    if system.manager != Some(Manager::Apt) {
+        return install;
+    }
+    let args = ["search", "--names-only", "^openjdk-[0-9]+-jdk$"];
+    let Answer::Said(listing) = probe::ask_and_wait(Path::new("apt-cache"), &args, QUICK) else {
+        return install;
+    };
+    match best_package(&listing, oldest) {
+        Some(best) => {
+            for (_, command) in &mut install.commands {
+                *command = command.replace(fix::JDK.apt, &best);
+            }
+            install
+        }
+        None => Fix::yourself(format!(
+            "unpack a JDK {RECOMMENDED}, such as Temurin, into ~/.jdks (the packages here have none that is new enough)"
+        )),
+    }
+}
+
+/// The newest of the packages that is not newer than the recommended one.
+fn best_package(listing: &str, oldest: u32) -> Option<String> {
+    let feature = |line: &str| -> Option<u32> {
+        let package = line.split_whitespace().next()?;
+        let feature = package.strip_prefix("openjdk-")?.strip_suffix("-jdk")?;
+        feature.parse().ok()
+    };
+    let good = |feature: &u32| (oldest..=RECOMMENDED).contains(feature);
+    let best = listing.lines().filter_map(feature).filter(good).max()?;
+    Some(format!("openjdk-{best}-jdk"))
 }
 
 fn candidates() -> impl Iterator<Item = PathBuf> {
@@ -251,14 +256,8 @@ mod tests {
         let old = fake(folder.path(), "old", "17.0.9")?;
         let new = fake(folder.path(), "new", "25.0.1")?;
         let candidates = || [old.clone(), new.clone()].into_iter();
-        assert_eq!(
-            decide(Some(&old), candidates()).map(|jdk| jdk.home),
-            Ok(old.clone())
-        );
-        assert_eq!(
-            decide(None, candidates()).map(|jdk| jdk.home),
-            Ok(new.clone())
-        );
+        assert_eq!(decide(Some(&old), candidates(), OLDEST)?.home, old);
+        assert_eq!(decide(None, candidates(), OLDEST)?.home, new);
         Ok(())
     }
 
@@ -275,12 +274,31 @@ mod tests {
             (&runtime, "without bin/javac"),
             (&nowhere, "isn't a folder"),
         ] {
-            let lack = decide(Some(java_home), [new.clone()].into_iter())
+            let lack = decide(Some(java_home), [new.clone()].into_iter(), OLDEST)
                 .expect_err("one that will not do");
-            assert!(lack.what.contains(says), "{lack:?}");
-            assert_eq!(lack.instead, Some(new.clone()));
+            assert!(lack.why().contains(says), "{lack}");
+            let fix = Fix::yourself(format!("export JAVA_HOME={}", new.display()));
+            assert_eq!(lack.how_to_fix().1, fix);
         }
         Ok(())
+    }
+
+    #[test]
+    fn a_java_home_too_old_for_what_needs_a_newer_one_is_a_fault() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let old = fake(folder.path(), "old", "17.0.9")?;
+        let lack = decide(Some(&old), [].into_iter(), CALLS_NATIVE).expect_err("too old");
+        assert_eq!(lack.how_to_fix().0, "old");
+        assert!(lack.why().contains("22 or newer is needed"), "{lack}");
+        Ok(())
+    }
+
+    #[test]
+    fn the_newest_package_up_to_the_recommended_one_is_taken() {
+        let listing =
+            "openjdk-11-jdk - 11\nopenjdk-17-jdk - 17\nopenjdk-21-jdk - 21\nopenjdk-26-jdk - 26\n";
+        assert_eq!(best_package(listing, 17).as_deref(), Some("openjdk-21-jdk"));
+        assert_eq!(best_package(listing, 22), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::sources;
 
 /// Builds the Kotlin service.
 pub async fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<Launch> {
-    let jdk = jdk::find()?;
+    let jdk = jdk::find(jdk::OLDEST, jdk::KOTLIN)?;
     let jar = kotlin_service(workspace, &jdk).await?;
     let mut args = jvm_options(&jdk, profile);
     args.extend(["-jar".into(), jar.clone().into_os_string()]);

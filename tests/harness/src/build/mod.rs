@@ -63,7 +63,7 @@ pub fn launch<'f>(
             None => {
                 if krate.folder.join(nginx::FOLDER).is_dir() {
                     // Found now, it does not cost a build first.
-                    nginx::needed().map_err(anyhow::Error::new)?;
+                    nginx::needed().await.map_err(anyhow::Error::new)?;
                 }
                 cargo(workspace, krate, profile).await
             }

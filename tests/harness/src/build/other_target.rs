@@ -7,6 +7,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use workshop_base::fix::{Fix, System};
+use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, QUICK, on_path};
 use workshop_base::workspace::Workspace;
 
@@ -14,12 +16,14 @@ use super::cargo;
 use super::launch::{BuildError, Crate, Profile};
 
 /// The distribution's compiler.
-pub const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
+const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
 const DISTRIBUTION_CARGO: &str = "/usr/bin/cargo";
 
 /// A target, and what it takes to compile for it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Target {
+    /// What a compiler for it can do.
+    pub purpose: &'static str,
     /// Its name, as rustup has it.
     pub triple: &'static str,
     /// The linkers that packages bring, the best one first.
@@ -30,33 +34,33 @@ pub struct Target {
     pub takes_rusts_linker: bool,
     /// What is built where the standard library comes from sources.
     pub standard_library: &'static str,
+    /// What brings a compiler for it.
+    pub fix: fn(&System) -> Fix,
 }
 
 /// A compiler for a target.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Compiler {
     target: &'static Target,
     /// True for the distribution's, which has to build the standard library first: it is not there, beside the one on the PATH.
-    pub builds_the_library: bool,
+    builds_the_library: bool,
     /// Set where the compiler brings no linker of its own.
     linker: Option<&'static str>,
 }
 
-/// What keeps this machine from compiling for a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
-    /// Neither the compiler on the PATH nor the distribution's has a standard library for it.
-    Library,
-    /// There is nothing to link with.
-    Linker,
-}
-
 impl Compiler {
     /// The compiler on the PATH if it has the target, else the distribution's.
-    pub fn find(target: &'static Target) -> Result<Compiler, Lack> {
-        let builds_the_library = !is_installed(target.triple);
+    pub fn find(target: &'static Target) -> Result<Compiler, Trouble> {
+        let (triple, linker) = (target.triple, target.linkers[0]);
+        let lack = |why: String| {
+            Trouble::fault("missing", why, (target.fix)(&System::here()))
+                .led_by(format!("no compiler here can {}", target.purpose))
+                .expected(format!("Rust's target {triple}, or the distribution's compiler with the sources of its standard library and {linker}"))
+                .next("then just doctor shows what it finds")
+        };
+        let builds_the_library = !is_installed(triple);
         if builds_the_library && !has_sources(DISTRIBUTION_RUSTC) {
-            return Err(Lack::Library);
+            return Err(lack(format!("Rust's target {triple} isn't installed")));
         }
         let rusts_linker = target.takes_rusts_linker && !builds_the_library && brings_a_linker();
         let linker = if rusts_linker || std::env::var_os(target.linker_setting).is_some() {
@@ -64,13 +68,25 @@ impl Compiler {
         } else {
             let mut linkers = target.linkers.iter().copied();
             let found = linkers.find(|linker| on_path(linker).is_some());
-            Some(found.ok_or(Lack::Linker)?)
+            let none = || lack(format!("there is no {linker} to link with"));
+            Some(found.ok_or_else(none)?)
         };
         Ok(Compiler {
             target,
             builds_the_library,
             linker,
         })
+    }
+
+    /// How it compiles, and the shorter way where there may be one.
+    pub fn in_words(&self, rustup: bool) -> String {
+        let triple = self.target.triple;
+        if !self.builds_the_library {
+            return format!("the target {triple} is installed");
+        }
+        let shorter = format!("; rustup target add {triple} is shorter, where rustup can bring it");
+        let shorter = if rustup { shorter } else { String::new() };
+        format!("{DISTRIBUTION_RUSTC}, which builds the standard library first{shorter}")
     }
 
     /// Builds something of a crate for the target, as it would be shipped.
@@ -143,11 +159,13 @@ mod tests {
     use super::*;
 
     const MOON: Target = Target {
+        purpose: "fly to the moon",
         triple: "moon-unknown-none",
         linkers: &["moon-ld"],
         linker_setting: "CARGO_TARGET_MOON_UNKNOWN_NONE_LINKER",
         takes_rusts_linker: true,
         standard_library: "build-std=std,panic_abort",
+        fix: System::toolchain,
     };
 
     #[test]
@@ -174,6 +192,22 @@ mod tests {
             linker.and_then(|(_, value)| value),
             Some("moon-ld".as_ref())
         );
+    }
+
+    #[test]
+    fn the_shorter_way_is_told_where_rustup_is_and_the_target_is_not() {
+        let in_words = |builds_the_library, rustup| {
+            let compiler = Compiler {
+                target: &MOON,
+                builds_the_library,
+                linker: None,
+            };
+            compiler.in_words(rustup)
+        };
+        let short = "rustup target add moon-unknown-none";
+        assert!(in_words(true, true).contains(short));
+        assert!(!in_words(true, false).contains(short));
+        assert!(!in_words(false, true).contains(short));
     }
 
     #[test]

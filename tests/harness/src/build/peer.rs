@@ -25,7 +25,7 @@ pub async fn build(workspace: &Workspace, name: &str, profile: Profile) -> anyho
     let place = Place {
         workspace,
         folder: peer.path(workspace),
-        jdk: needs(name, peer, set_up)?,
+        jdk: needs(workspace, name, peer, set_up).await?,
         part: part_of(workspace, set_up).await?,
     };
     place.make(peer).await?;
@@ -52,18 +52,22 @@ pub async fn build(workspace: &Workspace, name: &str, profile: Profile) -> anyho
 }
 
 /// Sees to it that everything is there that a peer needs; hands over the JDK, if it needs one.
-fn needs(name: &str, peer: &Peer, set_up: &SetUp) -> Result<Option<Jdk>, Trouble> {
+async fn needs(
+    workspace: &Workspace,
+    name: &str,
+    peer: &Peer,
+    set_up: &SetUp,
+) -> Result<Option<Jdk>, Trouble> {
     let mut needed = peer.needs.clone();
     needed.extend(set_up.needs.clone());
     let mut jdk = None;
     for (program, oldest) in &needed {
         if program == JDK {
-            jdk = Some(jdk::find_at_least(
-                oldest.parse().unwrap_or(jdk::OLDEST),
-                name,
-            )?);
+            jdk = Some(jdk::find(oldest.parse().unwrap_or(jdk::OLDEST), name)?);
         } else {
-            runtime::find(program, oldest).map_err(|lack| lack.trouble(name))?;
+            let found = runtime::find(program, oldest, workspace.root()).await;
+            let needs = || format!("{name} needs {program}");
+            found.map_err(|lack| lack.led_by(needs()).next("just doctor"))?;
         }
     }
     Ok(jdk)

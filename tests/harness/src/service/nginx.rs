@@ -48,7 +48,7 @@ impl Nginx {
         kotlin: SocketAddr,
         rust: SocketAddr,
     ) -> Result<Nginx, TestError> {
-        let program = nginx::needed().map_err(anyhow::Error::new)?.path;
+        let program = nginx::needed().await.map_err(anyhow::Error::new)?.path;
         let mut attempt = 1;
         loop {
             let address = free_address().context("there is no free port")?;

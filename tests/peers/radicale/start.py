@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 # One for each user, made when they first sign in.
 BOOKS = {"contacts": {"D:displayname": "contacts", "tag": "VADDRESSBOOK"}}
@@ -18,8 +19,9 @@ def main() -> None:
     if None in variables:
         sys.exit("CONTACTS_USERS, DATABASE_URL and STORAGE must be set.")
     users, database, storage = variables
-    # A database of its own is a storage of its own here, and the same one is found again after a restart.
-    folder = Path(storage, hashlib.sha256(database.encode()).hexdigest()[:16])
+    # A database of its own is a storage of its own here, and the same one is found again after a restart, by whatever address.
+    name = urlsplit(database).path
+    folder = Path(storage, hashlib.sha256(name.encode()).hexdigest()[:16])
     folder.mkdir(parents=True, exist_ok=True)
     options = {
         "config": "",

@@ -2,12 +2,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::Method;
 
 use crate::book::BOOK;
 use crate::multistatus::{Multistatus, NAMESPACES};
 use workshop_harness::contract::{Answer, Client, Failure, TestResult};
-use workshop_harness::http::Body;
+use workshop_harness::http::{Body, Method};
 
 /// Somebody with an address book.
 pub struct AddressBook {

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reqwest::Method;
-
 use crate::book::{BOOK, path};
 use crate::cards::card;
 use crate::client::{AddressBook, document, method};
@@ -11,6 +9,7 @@ use crate::multistatus::{Multistatus, Response, expect_rule};
 use workshop_harness::contract::{
     Answer, Context, Failure, TestResult, expect, expect_eq, expect_none, is_problem,
 };
+use workshop_harness::http::Method;
 
 /// The address book of Grace.
 pub const OF_GRACE: &str = "/addressbooks/grace/contacts/";

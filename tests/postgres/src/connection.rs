@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use reqwest::Url;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{ConnectOptions, Connection, PgConnection};
+use url::Url;
 
 /// The oldest major version that the course runs on: `bit_xor` and `DROP DATABASE … WITH (FORCE)` are there from it on.
 pub(crate) const OLDEST_MAJOR: u32 = 14;

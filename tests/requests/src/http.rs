@@ -1,15 +1,24 @@
 //! The HTTP client of the suites: each request can be shown as a curl line, each answer can be held against the contract.
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use futures_util::future::join_all;
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use reqwest::{Method, StatusCode, Upgraded};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap};
+use hyper::upgrade::{self, Upgraded};
+use hyper::{Request, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
+use url::Url;
 
+use crate::connection::{self, Broken, Width};
 use crate::failure::{Failure, TestResult};
+
+pub use hyper::Method;
 
 /// The longest that a test waits for a whole answer.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -25,7 +34,8 @@ const REQUEST_ID: &str = "X-Request-Id";
 #[derive(Debug, Clone)]
 pub struct Client {
     base_url: String,
-    http: reqwest::Client,
+    /// Where that is.
+    addresses: Vec<SocketAddr>,
     /// What it sends with each request.
     headers: Vec<(&'static str, String)>,
     limit: Duration,
@@ -34,15 +44,10 @@ pub struct Client {
 impl Client {
     /// A client for the service at this URL, with a key to send as `X-API-Key`.
     pub fn new(base_url: &str, key: Option<&str>) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder()
-            // No idle connection stays open: a service that stops gracefully would wait for it.
-            .pool_max_idle_per_host(0)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .build()?;
+        let url = Url::parse(base_url).with_context(|| format!("{base_url} is not a URL"))?;
         let client = Client {
             base_url: base_url.to_owned(),
-            http,
+            addresses: url.socket_addrs(|| None)?,
             headers: Vec::new(),
             limit: ANSWER_LIMIT,
         };
@@ -116,8 +121,9 @@ impl Client {
     /// Sends a GET and reads the head of the answer only. The body comes as fast as it is asked for, so this client can be
     /// a slow one; dropping the download leaves it.
     pub async fn download(&self, path: &str) -> Result<Download, Failure> {
-        let (request, curl) = self.request(Method::GET, path, None);
-        let response = within(self.limit, &curl, request.send()).await?;
+        let (request, curl) = self.request(Method::GET, path, None)?;
+        let sent = connection::send(&self.addresses, Width::Narrow, request);
+        let response = within(self.limit, &curl, sent).await?;
         Ok(Download {
             curl,
             limit: self.limit,
@@ -148,7 +154,7 @@ impl Client {
         path: &str,
         body: Option<Body<'_>>,
     ) -> Result<Answer, Failure> {
-        let (answer, _) = self.exchange(method, path, body).await?;
+        let (answer, _) = self.exchange(method, path, body, Width::Wide).await?;
         Ok(answer)
     }
 
@@ -158,20 +164,20 @@ impl Client {
         method: Method,
         path: &str,
         body: Option<Body<'_>>,
+        width: Width,
     ) -> Result<(Answer, Option<Upgraded>), Failure> {
-        let (request, curl) = self.request(method, path, body);
+        let (request, curl) = self.request(method, path, body)?;
         let sent = Instant::now();
         let answered = async {
-            let response = request.send().await?;
+            let response = connection::send(&self.addresses, width, request).await?;
             let (status, headers) = (response.status(), response.headers().clone());
             let (body, upgraded) = match status {
-                StatusCode::SWITCHING_PROTOCOLS => (Vec::new(), Some(response.upgrade().await?)),
+                StatusCode::SWITCHING_PROTOCOLS => (Vec::new(), Some(upgrade::on(response).await?)),
                 _ => (read_body(response).await?, None),
             };
             Ok((status.as_u16(), headers, body, upgraded))
         };
-        let (status, headers, body, upgraded) =
-            within::<_, Broken>(self.limit, &curl, answered).await?;
+        let (status, headers, body, upgraded) = within(self.limit, &curl, answered).await?;
         let answer = Answer {
             curl,
             status,
@@ -188,26 +194,55 @@ impl Client {
         method: Method,
         path: &str,
         body: Option<Body<'_>>,
-    ) -> (reqwest::RequestBuilder, String) {
-        let url = format!("{}{path}", self.base_url);
+    ) -> Result<(Request<Full<Bytes>>, String), Failure> {
+        let text = format!("{}{path}", self.base_url);
         let mut curl = match method {
             Method::HEAD => "curl -I".to_owned(),
             Method::GET => "curl -i".to_owned(),
             _ => format!("curl -i -X {method}"),
         };
-        let mut request = self.http.request(method, &url);
         for (name, value) in &self.headers {
-            request = request.header(*name, value);
             curl += &format!(" -H '{name}: {value}'");
         }
         if let Some(body) = body {
-            request = request.body(body.bytes.to_vec());
+            curl += &body.as_curl_options();
+        }
+        curl += &format!(" '{text}'");
+        let request = self.as_sent(method, &text, body);
+        let request = request.map_err(|error| Failure::new("a request", error.0).of(&curl))?;
+        Ok((request, curl))
+    }
+
+    fn as_sent(
+        &self,
+        method: Method,
+        url: &str,
+        body: Option<Body<'_>>,
+    ) -> Result<Request<Full<Bytes>>, Broken> {
+        let url = Url::parse(url)?;
+        let target = match url.query() {
+            Some(query) => format!("{}?{query}", url.path()),
+            None => url.path().to_owned(),
+        };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(target)
+            .header(HOST, url.authority());
+        let headers = self.headers.iter();
+        if !headers.clone().any(|(name, _)| ACCEPT == *name) {
+            request = request.header(ACCEPT, "*/*");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let mut bytes = Bytes::new();
+        if let Some(body) = body {
+            bytes = Bytes::copy_from_slice(body.bytes);
             if let Some(content_type) = body.content_type {
                 request = request.header(CONTENT_TYPE, content_type);
             }
-            curl += &body.as_curl_options();
         }
-        (request, format!("{curl} '{url}'"))
+        Ok(request.body(Full::new(bytes))?)
     }
 }
 
@@ -258,15 +293,15 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What a request comes to in this time. Other errors than reqwest's are told in their own words.
-async fn within<T, E: Into<Broken>>(
+/// What a request comes to in this time.
+async fn within<T>(
     limit: Duration,
     curl: &str,
-    answer: impl Future<Output = Result<T, E>>,
+    answer: impl Future<Output = Result<T, Broken>>,
 ) -> Result<T, Failure> {
     let failure = match tokio::time::timeout(limit, answer).await {
         Ok(Ok(answer)) => return Ok(answer),
-        Ok(Err(error)) => Failure::new("an HTTP answer", error.into().0),
+        Ok(Err(error)) => Failure::new("an HTTP answer", error.0),
         Err(_) => Failure::new(
             format!("an answer within {} s", limit.as_secs_f64()),
             "no complete answer in that time",
@@ -275,10 +310,10 @@ async fn within<T, E: Into<Broken>>(
     Err(failure.of(curl))
 }
 
-async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, Broken> {
+async fn read_body(mut response: Response<Incoming>) -> Result<Vec<u8>, Broken> {
     let status = response.status().as_u16();
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await? {
+    while let Some(chunk) = chunk(&mut response).await? {
         body.extend_from_slice(&chunk);
         if body.len() > BODY_LIMIT {
             return Err(Broken(format!(
@@ -289,18 +324,15 @@ async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, Broken> {
     Ok(body)
 }
 
-/// What has come instead of an answer, in words.
-struct Broken(String);
-
-impl From<reqwest::Error> for Broken {
-    /// The innermost cause says what happened; the layers above it only say that a request failed.
-    fn from(error: reqwest::Error) -> Self {
-        let mut cause: &dyn std::error::Error = &error;
-        while let Some(inner) = cause.source() {
-            cause = inner;
+/// The next bytes of a body; none at its end.
+async fn chunk(response: &mut Response<Incoming>) -> Result<Option<Bytes>, Broken> {
+    while let Some(frame) = response.frame().await {
+        // Trailers are no part of the body.
+        if let Ok(chunk) = frame?.into_data() {
+            return Ok(Some(chunk));
         }
-        Broken(format!("no HTTP answer: {cause}"))
     }
+    Ok(None)
 }
 
 /// An answer whose body is still coming.
@@ -308,7 +340,7 @@ impl From<reqwest::Error> for Broken {
 pub struct Download {
     curl: String,
     limit: Duration,
-    response: reqwest::Response,
+    response: Response<Incoming>,
     /// What has come after the lines that were asked for.
     unread: Vec<u8>,
 }
@@ -374,7 +406,7 @@ impl Download {
 
     /// Waits for some bytes; false at the end of the body.
     async fn more(&mut self) -> Result<bool, Failure> {
-        let chunk = within(self.limit, &self.curl, self.response.chunk()).await?;
+        let chunk = within(self.limit, &self.curl, chunk(&mut self.response)).await?;
         if let Some(chunk) = &chunk {
             self.unread.extend_from_slice(chunk);
         }

@@ -1,5 +1,6 @@
 //! Requests, the answers to them, and what is said when an answer is not the contract's.
 
+pub mod connection;
 pub mod failure;
 pub mod http;
 pub mod qr;

@@ -4,13 +4,16 @@ use std::fmt;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use reqwest::Method;
+use hyper::Method;
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
+use crate::connection::Width;
 use crate::failure::{Failure, TestResult};
 use crate::http::{Answer, Client};
 use workshop_base::wait;
@@ -32,7 +35,7 @@ const SHOWN: usize = 200;
 /// One side of a WebSocket.
 pub struct Socket {
     curl: String,
-    stream: WebSocketStream<reqwest::Upgraded>,
+    stream: WebSocketStream<TokioIo<Upgraded>>,
 }
 
 /// What comes on a socket. Pings are answered and not told.
@@ -87,12 +90,16 @@ impl Client {
 
     /// Asks for a WebSocket at this path.
     pub async fn open(&self, path: &str) -> Result<Opened, Failure> {
-        let (answer, connection) = self.for_sockets().exchange(Method::GET, path, None).await?;
+        let (answer, connection) = self
+            .for_sockets()
+            .exchange(Method::GET, path, None, Width::Narrow)
+            .await?;
         let Some(connection) = connection else {
             return Ok(Opened::Refused(answer));
         };
         answer.expect_header("Sec-WebSocket-Accept", &derive_accept_key(KEY.as_bytes()))?;
-        let stream = WebSocketStream::from_raw_socket(connection, Role::Client, None).await;
+        let stream =
+            WebSocketStream::from_raw_socket(TokioIo::new(connection), Role::Client, None).await;
         Ok(Opened::Socket(Socket {
             curl: answer.curl,
             stream,

@@ -1,7 +1,6 @@
 //! Suite `fail-the-same-way` (exercise 5): every failure is a problem that tells a client what it may know, and no trouble of the
 //! database outlasts the time limits.
 
-use reqwest::Method;
 use sqlx::Executor;
 
 use crate::{expect_an_answer_or_no_database, expect_no_database};
@@ -11,6 +10,7 @@ use workshop_harness::contract::{
 };
 use workshop_harness::restart::Restart;
 use workshop_harness::silence::Silence;
+use workshop_harness::http::Method;
 
 contract_tests! {
     steady: [

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::future::try_join_all;
-use reqwest::Method;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -21,7 +20,7 @@ use workshop_harness::contract::{
     Answer, Client, Failure, TestError, TestResult, contract_tests, expect, expect_each,
     expect_none, has_header, has_status,
 };
-use workshop_harness::http::ANSWER_LIMIT;
+use workshop_harness::http::{ANSWER_LIMIT, Method};
 use workshop_harness::nginx::Nginx;
 use workshop_harness::service::free_address;
 use workshop_harness::sockets;

@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use reqwest::{Method, Url};
 use serde_json::{Map, Value};
 
 use crate::fail_the_same_way::a_failing_read;
+use url::Url;
 use workshop_base::wait;
 use workshop_harness::contract::{
     Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
@@ -18,6 +18,7 @@ use workshop_harness::contract::{
 use workshop_harness::outage::settled;
 use workshop_harness::short_runs::{SECRET, ShortRun, ShortRuns, WrongSetting};
 use workshop_harness::shutdown::{End, Shutdown};
+use workshop_harness::http::Method;
 
 contract_tests! {
     steady: [

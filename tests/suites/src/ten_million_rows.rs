@@ -381,8 +381,8 @@ async fn only_a_client_that_takes_nothing_is_cut_off(context: &Context) -> TestR
             .into());
     }
 
-    // The end of its query would be no sign: Docker's own proxy holds megabytes between the service and the database. Nothing else
-    // is to be seen from here.
+    // The end of its query would be no sign: what is on the way between the service and the database may be all that was left of
+    // it. Nothing else is to be seen from here.
     sleep_until(cut_off).await;
     expect_no_query(context, "a stalled export was to end").await?;
     expect_last_line(stalled, 408, "the client did not take the export in time").await

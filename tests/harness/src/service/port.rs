@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 /// What the system is asked to hold on each way of a connection, in bytes. Left alone, it lets the buffers of a fast connection grow
 /// to megabytes: they would hide from a sender that nothing is read.
-pub(super) const BUFFER: u32 = 128 * 1024;
+const BUFFER: u32 = 128 * 1024;
 /// How many connections may wait to be accepted: thousands of callers come at once.
 const BACKLOG: u32 = 4096;
 

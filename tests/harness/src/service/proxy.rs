@@ -5,17 +5,19 @@
 //! answers (<https://www.postgresql.org/docs/current/protocol-flow.html>), without an answer in between. A driver that sends
 //! `BEGIN` and a query in one go waits once, and is counted once.
 
-use std::io::{self, ErrorKind};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use anyhow::Context;
-use reqwest::Url;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpSocket, TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
+use url::Url;
+use workshop_requests::connection::narrow;
 
-use super::port::{BUFFER, Port};
+use super::port::Port;
 
 /// A database that a test can take away. Dropping the proxy closes every connection through it.
 pub struct DatabaseProxy {
@@ -28,9 +30,9 @@ impl DatabaseProxy {
     /// Starts a proxy to the server of this URL, on a free port of 127.0.0.1.
     pub async fn start(upstream_url: &str) -> anyhow::Result<Self> {
         let mut url = Url::parse(upstream_url).context("the database URL is not a URL")?;
-        let host = url.host_str().context("the database URL names no host")?;
+        let upstream = url.socket_addrs(|| Some(5432));
         let line = Arc::new(Line {
-            upstream: (host.to_owned(), url.port().unwrap_or(5432)),
+            upstream: upstream.context("the host of the database URL is not known")?,
             counters: Counters::default(),
             flow: watch::Sender::default(),
         });
@@ -128,7 +130,7 @@ impl DatabaseProxy {
 
 /// The way of all connections to the database.
 struct Line {
-    upstream: (String, u16),
+    upstream: Vec<SocketAddr>,
     counters: Counters,
     flow: watch::Sender<Flow>,
 }
@@ -158,7 +160,7 @@ impl Line {
         let counters = &self.counters;
         let counted = Counted::new(counters);
         let number = counted.number;
-        let server = connected(&self.upstream).await?;
+        let server = narrow(&self.upstream).await?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         let (mut client_reads, mut client_writes) = client.into_split();
@@ -211,24 +213,6 @@ impl Line {
             }
         }
     }
-}
-
-/// A connection to the first address of this host that takes one.
-async fn connected((host, port): &(String, u16)) -> io::Result<TcpStream> {
-    let mut refused = None;
-    for address in lookup_host((host.as_str(), *port)).await? {
-        let socket = if address.is_ipv4() {
-            TcpSocket::new_v4()?
-        } else {
-            TcpSocket::new_v6()?
-        };
-        socket.set_recv_buffer_size(BUFFER)?;
-        match socket.connect(address).await {
-            Ok(connection) => return Ok(connection),
-            Err(error) => refused = Some(error),
-        }
-    }
-    Err(refused.unwrap_or_else(|| ErrorKind::NotFound.into()))
 }
 
 /// Counts a connection for as long as it is there, and gives it its number.
@@ -444,7 +428,7 @@ mod tests {
 
         proxy.reset();
         let read = old.read(&mut [0; 1]).await.map_err(|error| error.kind());
-        assert_eq!(read, Err(ErrorKind::ConnectionReset));
+        assert_eq!(read, Err(io::ErrorKind::ConnectionReset));
         TcpStream::connect(("127.0.0.1", port)).await?;
         upstream.accept().await?;
         Ok(())

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use percent_encoding::percent_decode_str;
-use reqwest::Url;
 use sqlx::{Connection, PgConnection};
+use url::Url;
 
 use crate::tools;
 use workshop_base::process;

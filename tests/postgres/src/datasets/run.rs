@@ -9,14 +9,10 @@ use crate::databases::{self, Claim, EMPTY, Template, drop_database, execute};
 use crate::datasets::build;
 use crate::datasets::set::{DataSet, MANY_RECORDS};
 use crate::server::Server;
-use crate::settings::Provider;
 use workshop_base::lock::Lock;
 
 /// What PostgreSQL calls a database that isn't there.
 const NO_SUCH_DATABASE: &str = "3D000";
-
-/// How many times [`MANY_RECORDS`] are added in a container: Docker's own proxy takes up to 36 MiB ahead.
-const IN_DOCKER: usize = 2;
 
 /// When a commit returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,13 +128,7 @@ async fn make(server: &Server, template: Template, name: &str) -> anyhow::Result
     filled.map_err(|error| build::in_words(error, server, DataSet::Small))?;
     if template == Template::Large {
         let mut more = server.connect(aside).await?;
-        let times = match server.provider() {
-            Provider::Docker => IN_DOCKER,
-            _ => 1,
-        };
-        for _ in 0..times {
-            sqlx::raw_sql(MANY_RECORDS).execute(&mut more).await?;
-        }
+        sqlx::raw_sql(MANY_RECORDS).execute(&mut more).await?;
         close(more).await;
     }
     for change in ["ALLOW_CONNECTIONS false", &format!("RENAME TO \"{name}\"")] {

@@ -1,5 +1,6 @@
 //! Judging a service: the scenarios that its tests need are played side by side, phase by phase.
 
+use std::cmp::Reverse;
 use std::time::Instant;
 
 use crate::contract::ContractTest;
@@ -113,8 +114,7 @@ async fn play(
             None => scenarios.push((test.scenario, vec![test])),
         }
     }
-    // The scenarios of later exercises take longest, so they begin first.
-    scenarios.reverse();
+    scenarios.sort_by_key(|(scenario, _)| Reverse(scenario.lasts));
     let usual = match place.launch.language {
         Language::Kotlin if memory_limit().is_some_and(|bytes| bytes < MEMORY_FOR_JVMS) => 1,
         Language::Kotlin => JVMS,

@@ -6,7 +6,7 @@ pub use super::asked as test;
 
 pub static SCENARIO: Scenario = Scenario {
     of_the_contract: false,
-    ..Scenario::new("contacts", When::First, |place, tests| {
+    ..Scenario::new("contacts", When::First, 2, |place, tests| {
         Box::pin(async { place.stage(steady::TIMEOUT).await?.ask(tests).await })
     })
 };

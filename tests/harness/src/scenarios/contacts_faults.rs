@@ -21,7 +21,7 @@ const TIMEOUT: Duration = Duration::from_millis(400);
 
 pub static SCENARIO: Scenario = Scenario {
     of_the_contract: false,
-    ..Scenario::new("contacts_faults", When::Brief, |place, tests| {
+    ..Scenario::new("contacts_faults", When::Brief, 2, |place, tests| {
         Box::pin(play(place, tests))
     })
 };

@@ -34,7 +34,7 @@ pub const SCHEMA: [&str; 5] = [
     "divisible_by_3 boolean not null",
     "visited boolean not null default false",
 ];
-pub static SCENARIO: Scenario = Scenario::new("first_start", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("first_start", When::Waiting, 4, |place, tests| {
     Box::pin(play(place, tests))
 });
 

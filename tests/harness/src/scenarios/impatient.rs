@@ -10,6 +10,6 @@ pub use super::asked as test;
 /// then leaves a connection that no query would use.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
-pub static SCENARIO: Scenario = Scenario::new("impatient", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("impatient", When::Waiting, 3, |place, tests| {
     Box::pin(async { place.stage(TIMEOUT).await?.ask(tests).await })
 });

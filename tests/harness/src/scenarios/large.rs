@@ -14,7 +14,7 @@ pub use super::asked as test;
 /// slow machine too.
 pub const TIMEOUT: Duration = Duration::from_millis(1500);
 
-pub static SCENARIO: Scenario = Scenario::new("large", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("large", When::Waiting, 6, |place, tests| {
     Box::pin(async { stage(place, TIMEOUT).await?.ask(tests).await })
 });
 

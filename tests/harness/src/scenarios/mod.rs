@@ -59,6 +59,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// When its tests run.
     pub when: When,
+    /// About how many seconds it takes alone. The longest begin first.
+    pub lasts: u8,
     /// False where the tests look below the service, which is each implementation's own matter, or ask a service of another kind.
     pub of_the_contract: bool,
     /// Plays it for these tests and gives their verdicts in the same order.
@@ -67,10 +69,11 @@ pub struct Scenario {
 
 impl Scenario {
     /// A scenario of the contract.
-    const fn new(name: &'static str, when: When, play: Play) -> Scenario {
+    const fn new(name: &'static str, when: When, lasts: u8, play: Play) -> Scenario {
         Scenario {
             name,
             when,
+            lasts,
             of_the_contract: true,
             play,
         }

@@ -20,7 +20,7 @@ pub const PATIENCE: Duration = Duration::from_secs(3);
 /// `DATABASE_TIMEOUT_MS`: short, since a learner waits for it.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
-pub static SCENARIO: Scenario = Scenario::new("outage", When::Brief, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("outage", When::Brief, 1, |place, tests| {
     Box::pin(play(place, tests))
 });
 

@@ -23,7 +23,7 @@ pub use super::asked as test;
 
 pub static SCENARIO: Scenario = Scenario {
     of_the_contract: false,
-    ..Scenario::new("own", When::Waiting, |place, tests| {
+    ..Scenario::new("own", When::Waiting, 10, |place, tests| {
         Box::pin(play(place, tests))
     })
 };

@@ -11,7 +11,7 @@ pub const PEERS: usize = 2000;
 /// `PEER_QUEUE`: little, so that a peer that does not read shows soon.
 const QUEUE: u32 = 64;
 
-pub static SCENARIO: Scenario = Scenario::new("peers", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("peers", When::Waiting, 4, |place, tests| {
     let settings = Settings {
         peer_queue: QUEUE,
         ..stage::settings(steady::TIMEOUT)

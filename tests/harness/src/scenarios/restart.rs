@@ -23,7 +23,7 @@ pub const RECOVERY_LIMIT: Duration = Duration::from_secs(8);
 /// How long a service may take to let go of what the outage has cost it.
 const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 
-pub static SCENARIO: Scenario = Scenario::new("restart", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("restart", When::Waiting, 2, |place, tests| {
     Box::pin(place.watched(SHORT_TIMEOUT, Restart::watch, tests))
 });
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tempfile::NamedTempFile;
 
-use super::{Context, Place, Played, Scenario, When, judge_all, steady};
+use super::{Place, Played, Scenario, When, judge_all, stage, steady};
 use crate::scenarios::ContractTest;
-use crate::service;
+use crate::service::{self, Service, Settings};
 use workshop_base::scratch;
 
 pub use super::judged as test;
@@ -45,16 +45,24 @@ pub const WRONG_SETTINGS: [WrongSetting; 14] = [
 /// How long a run may take that is over at once: a JVM starts slowly.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub static SCENARIO: Scenario = Scenario::new("short_runs", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("short_runs", When::Waiting, 1, |place, tests| {
     Box::pin(play(place, tests))
 });
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    let stage = place.stage(steady::TIMEOUT).await?;
-    let seen = ShortRuns::watch(place, &stage).await?;
+    let settings = Settings {
+        // Nobody is there, and none of the runs is there for long enough to miss it.
+        database_url: place.server.url("short_runs"),
+        ..stage::settings(steady::TIMEOUT)
+    };
+    let service = Service::start(place.workspace, place.launch, &settings).await?;
+    let seen = ShortRuns::watch(place, &settings, service.address()).await?;
     // A failure shows what such a run has written: it has no log beside that.
     let verdicts = judge_all(&seen, "", tests).await?;
-    Ok(stage.leaves_with(verdicts))
+    Ok(Played {
+        verdicts,
+        leaving: vec![tokio::spawn(async { Ok(service.stop().await) })],
+    })
 }
 
 /// What was observed of all runs.
@@ -78,12 +86,16 @@ pub struct ShortRun {
 }
 
 impl ShortRuns {
-    /// Runs the program, one run after the other, beside a service that runs.
-    async fn watch(place: &Place<'_>, stage: &Context) -> anyhow::Result<ShortRuns> {
+    /// Runs the program, one run after the other, beside a service that runs at this address.
+    async fn watch(
+        place: &Place<'_>,
+        settings: &Settings,
+        service: SocketAddr,
+    ) -> anyhow::Result<ShortRuns> {
         let free = service::free_address()?;
         let mut refused = Vec::new();
         for wrong in WRONG_SETTINGS {
-            let run = run(place, stage, free, |command| {
+            let run = run(place, settings, free, |command| {
                 match wrong {
                     (variable, Some(value)) => command.env(variable, value),
                     (variable, None) => command.env_remove(variable),
@@ -96,21 +108,20 @@ impl ShortRuns {
         };
         Ok(ShortRuns {
             refused,
-            healthy: run(place, stage, stage.service.address(), health_check).await?,
-            nobody_there: run(place, stage, free, health_check).await?,
+            healthy: run(place, settings, service, health_check).await?,
+            nobody_there: run(place, settings, free, health_check).await?,
         })
     }
 }
 
 async fn run(
     place: &Place<'_>,
-    stage: &Context,
+    settings: &Settings,
     address: SocketAddr,
     change: impl Fn(&mut Command),
 ) -> anyhow::Result<ShortRun> {
     let output =
         NamedTempFile::with_prefix_in(scratch::owned("short-run"), place.workspace.logs())?;
-    let settings = &stage.settings;
     let mut command = service::command(place.launch, settings, address, output.path())?;
     change(&mut command);
     let mut child = tokio::process::Command::from(command)

@@ -27,7 +27,7 @@ pub const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
 /// adds. An export has a limit for each part, and waits for many.
 pub const ANSWER_LIMIT_IN_TROUBLE: Duration = Duration::from_millis(2 * 400 + 3000);
 
-pub static SCENARIO: Scenario = Scenario::new("silence", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("silence", When::Waiting, 2, |place, tests| {
     Box::pin(place.watched(SHORT_TIMEOUT, Silence::watch, tests))
 });
 

@@ -26,7 +26,7 @@ const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 /// What is asked besides reads.
 const OTHER_PATHS: [&str; 3] = ["/ready", "/records?limit=10", "/records/export"];
 
-pub static SCENARIO: Scenario = Scenario::new("silences", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("silences", When::Waiting, 3, |place, tests| {
     Box::pin(place.watched(SHORT_TIMEOUT, Silences::watch, tests))
 });
 

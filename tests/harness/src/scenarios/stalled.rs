@@ -4,6 +4,6 @@ use super::{Scenario, When, large};
 
 pub use super::asked as test;
 
-pub static SCENARIO: Scenario = Scenario::new("stalled", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("stalled", When::Waiting, 5, |place, tests| {
     Box::pin(async { large::stage(place, large::TIMEOUT).await?.ask(tests).await })
 });

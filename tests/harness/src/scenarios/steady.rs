@@ -9,6 +9,6 @@ pub use super::asked as test;
 /// `DATABASE_TIMEOUT_MS`: nothing should come near it. A service may take twice as long to stop.
 pub const TIMEOUT: Duration = Duration::from_secs(2);
 
-pub static SCENARIO: Scenario = Scenario::new("steady", When::First, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("steady", When::First, 2, |place, tests| {
     Box::pin(async { place.stage(TIMEOUT).await?.ask(tests).await })
 });

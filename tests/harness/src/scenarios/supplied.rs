@@ -24,7 +24,7 @@ pub const TIMEOUT: Duration = Duration::from_millis(1500);
 /// `PRICE_DEADLINE_MS`.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, 6, |place, tests| {
     Box::pin(async move {
         let upstream = Upstream::start(Conduct::WELL).await?;
         let prices = PriceSettings {

@@ -6,7 +6,7 @@ use crate::service::Settings;
 
 pub use super::asked as test;
 
-pub static SCENARIO: Scenario = Scenario::new("talkative", When::First, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("talkative", When::First, 1, |place, tests| {
     let settings = Settings {
         log_level: "trace".to_owned(),
         ..settings(steady::TIMEOUT)

@@ -1,6 +1,6 @@
 //! `just check TARGET`: build, start, test; and what a learner reads of it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Context;
 
@@ -73,10 +73,12 @@ async fn built_and_judged(
     exercise: Option<&Exercise>,
     target: Subject,
 ) -> anyhow::Result<Report> {
-    // The server is found, or started, while the compiler works.
-    let build = async { Ok(timed(target.build(workspace, Profile::Check)).await?) };
-    let ((launch, built), (server, found)) =
-        tokio::try_join!(build, timed(Server::ensure(workspace)))?;
+    let started = Instant::now();
+    let launch = target.build(workspace, Profile::Check).await?;
+    let built = started.elapsed();
+    let started = Instant::now();
+    let server = Server::ensure(workspace).await?;
+    let found = started.elapsed();
     let label = paint(Style::Strong, launch.label.as_str());
     println!("{label} on {}", server.describe());
 
@@ -103,12 +105,6 @@ async fn built_and_judged(
     report.timings.add_first("server", found);
     report.timings.add_first("build", built);
     Ok(report)
-}
-
-/// What comes of this, and how long it took.
-async fn timed<T, E>(work: impl Future<Output = Result<T, E>>) -> Result<(T, Duration), E> {
-    let started = Instant::now();
-    Ok((work.await?, started.elapsed()))
 }
 
 /// What a check would remember of this judgment.

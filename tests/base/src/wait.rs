@@ -2,16 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-/// Between two looks.
-const POLL: Duration = Duration::from_millis(5);
+/// The shortest and the longest time between two looks.
+const POLL: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
 
 /// How long people wait without a word.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long to wait for the next look: a tenth of the time so far, so that waiting costs little and ends in good time.
+pub fn pause(began: Instant) -> Duration {
+    let [shortest, longest] = POLL;
+    (began.elapsed() / 10).clamp(shortest, longest)
+}
 
 /// Looks until there is something, at least once; `None` when the deadline has passed without it.
 ///
 /// A look that can fail gives `Some(Err(…))` to stop; `transpose` turns the answer into a `Result<Option<_>, _>`.
 pub async fn until<T>(deadline: Instant, mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
+    let began = Instant::now();
     loop {
         if let Some(found) = look().await {
             return Some(found);
@@ -19,7 +26,7 @@ pub async fn until<T>(deadline: Instant, mut look: impl AsyncFnMut() -> Option<T
         if Instant::now() >= deadline {
             return None;
         }
-        tokio::time::sleep(POLL).await;
+        tokio::time::sleep(pause(began)).await;
     }
 }
 
@@ -29,13 +36,13 @@ pub async fn last_within<T>(
     mut look: impl AsyncFnMut() -> T,
     is_so: impl Fn(&T) -> bool,
 ) -> T {
-    let deadline = Instant::now() + limit;
+    let began = Instant::now();
     loop {
         let seen = look().await;
-        if is_so(&seen) || Instant::now() >= deadline {
+        if is_so(&seen) || began.elapsed() >= limit {
             return seen;
         }
-        tokio::time::sleep(POLL).await;
+        tokio::time::sleep(pause(began)).await;
     }
 }
 

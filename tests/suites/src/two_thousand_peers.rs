@@ -47,8 +47,8 @@ const MAX_TEXT: usize = 1024;
 const MAX_MESSAGE: usize = 8192;
 /// How many messages are sent before those are awaited that come of them.
 const WINDOW: usize = 16;
-/// How much is sent to a peer that does not read, in bytes: the system's own buffers take some millions.
-const TOO_MUCH: usize = 24 << 20;
+/// How much is sent to a peer that does not read, in bytes: far more than its inbox and its connection hold.
+const TOO_MUCH: usize = 8 << 20;
 /// The longest that any of two thousand peers waits for its socket.
 const ALL_AT_ONCE: Duration = Duration::from_secs(30);
 

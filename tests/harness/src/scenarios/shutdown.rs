@@ -35,7 +35,7 @@ const LET_GO_WITHIN: Duration = Duration::from_secs(8);
 /// Connections on which nothing is asked.
 const IDLE_CONNECTIONS: usize = 50;
 
-pub static SCENARIO: Scenario = Scenario::new("shutdown", When::Waiting, 6, |place, tests| {
+pub static SCENARIO: Scenario = Scenario::new("shutdown", When::Waiting, 7, |place, tests| {
     Box::pin(play(place, tests))
 });
 

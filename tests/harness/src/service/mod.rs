@@ -33,14 +33,13 @@ use tokio::net::TcpStream;
 use crate::build::Launch;
 use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::scratch;
+use workshop_base::wait;
 use workshop_base::workspace::Workspace;
 
 /// How often a port is tried that somebody else took between our choosing and the service's binding.
 const PORT_ATTEMPTS: usize = 3;
 /// How many of a service's last log lines a message shows.
 const LOG_LINES: usize = 12;
-/// Between two looks at something that cannot be awaited.
-const POLL: Duration = Duration::from_millis(2);
 /// Between two looks at a service that is left running.
 const WATCH: Duration = Duration::from_millis(200);
 
@@ -301,7 +300,7 @@ impl Service {
                     None if started.elapsed() > waited => {
                         break NoStart::NeverReady { port, waited };
                     }
-                    None => tokio::time::sleep(POLL).await,
+                    None => tokio::time::sleep(wait::pause(started)).await,
                 }
             };
             let error = StartError {
@@ -444,7 +443,7 @@ impl Service {
             if self.exited().is_some() {
                 return Stopped::Gracefully;
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(wait::pause(asked)).await;
         }
         self.kill();
         Stopped::Killed
@@ -613,7 +612,6 @@ mod tests {
 
     use workshop_base::process;
     use workshop_base::target::{Language, Target};
-    use workshop_base::wait;
 
     use super::*;
 

@@ -1,9 +1,9 @@
 //! What the system knows about the connections to a port: whether somebody has read what came on them, and closed them.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::Instant;
+use workshop_base::wait;
 
 /// The state of a connection that both sides have agreed to (`TCP_ESTABLISHED`, as proc_pid_net(5) writes it).
 const ESTABLISHED: &str = "01";
@@ -14,8 +14,6 @@ const CLOSE_WAIT: &str = "08";
 const READ_WITHIN: Duration = Duration::from_secs(1);
 /// How long it may take to see that its clients have gone.
 const CLOSED_WITHIN: Duration = Duration::from_secs(1);
-/// Between two looks at something that cannot be awaited.
-const POLL: Duration = Duration::from_millis(5);
 
 /// Waits until everything has been read that came on this many connections to the port, at most for [`READ_WITHIN`]. A connection
 /// on which nothing has come yet has nothing to read: send first, then wait.
@@ -28,11 +26,11 @@ pub async fn wait_until_closed(port: u16) {
     wait_for(port, CLOSED_WITHIN, <[Connection]>::is_empty).await;
 }
 
-/// By a loop of its own: a service is stopped in a task, which the compiler does not let the closures of [`workshop_base::wait`] be in.
+/// By a loop of its own: a service is stopped in a task, which the compiler does not let the closures of [`wait`] be in.
 async fn wait_for(port: u16, limit: Duration, is_so: impl Fn(&[Connection]) -> bool) {
-    let deadline = Instant::now() + limit;
-    while connections(port).is_some_and(|open| !is_so(&open)) && Instant::now() < deadline {
-        tokio::time::sleep(POLL).await;
+    let began = Instant::now();
+    while connections(port).is_some_and(|open| !is_so(&open)) && began.elapsed() < limit {
+        tokio::time::sleep(wait::pause(began)).await;
     }
 }
 

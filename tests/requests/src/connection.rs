@@ -17,21 +17,8 @@ use tokio::net::{TcpSocket, TcpStream};
 const SEGMENT: u32 = 1460;
 const BUFFER: u32 = 16 * 1024;
 
-/// How much the system may keep on the way to us.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Width {
-    /// As much as it likes.
-    Wide,
-    /// Little, so that a sender soon notices when nothing is taken.
-    Narrow,
-}
-
-/// A connection to the first of these addresses that takes one, on whose way to us little is kept.
-pub async fn narrow(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
-    connect(addresses, Width::Narrow).await
-}
-
-async fn connect(addresses: &[SocketAddr], width: Width) -> io::Result<TcpStream> {
+/// A connection to the first of these addresses that takes one. Little is kept on its way to us.
+pub async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut refused = None;
     for address in addresses {
         let socket = if address.is_ipv4() {
@@ -39,10 +26,9 @@ async fn connect(addresses: &[SocketAddr], width: Width) -> io::Result<TcpStream
         } else {
             TcpSocket::new_v6()?
         };
-        if width == Width::Narrow {
-            socket.set_recv_buffer_size(BUFFER)?;
-            setsockopt(&socket, sockopt::TcpMaxSeg, &SEGMENT)?;
-        }
+        socket.set_recv_buffer_size(BUFFER)?;
+        // Where a system refuses it, more is kept on the way: macOS does before there is a connection.
+        let _ = setsockopt(&socket, sockopt::TcpMaxSeg, &SEGMENT);
         match socket.connect(*address).await {
             Ok(connection) => return Ok(connection),
             Err(error) => refused = Some(error),
@@ -54,10 +40,9 @@ async fn connect(addresses: &[SocketAddr], width: Width) -> io::Result<TcpStream
 /// Sends a request over a connection of its own. The answer's body comes as it is read; who drops it ends the connection.
 pub(crate) async fn send(
     addresses: &[SocketAddr],
-    width: Width,
     request: Request<Full<Bytes>>,
 ) -> Result<Response<Incoming>, Broken> {
-    let stream = connect(addresses, width).await?;
+    let stream = connect(addresses).await?;
     stream.set_nodelay(true)?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection.with_upgrades());

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use url::Url;
 
-use crate::connection::{self, Broken, Width};
+use crate::connection::{self, Broken};
 use crate::failure::{Failure, TestResult};
 
 pub use hyper::Method;
@@ -122,7 +122,7 @@ impl Client {
     /// a slow one; dropping the download leaves it.
     pub async fn download(&self, path: &str) -> Result<Download, Failure> {
         let (request, curl) = self.request(Method::GET, path, None)?;
-        let sent = connection::send(&self.addresses, Width::Narrow, request);
+        let sent = connection::send(&self.addresses, request);
         let response = within(self.limit, &curl, sent).await?;
         Ok(Download {
             curl,
@@ -154,7 +154,7 @@ impl Client {
         path: &str,
         body: Option<Body<'_>>,
     ) -> Result<Answer, Failure> {
-        let (answer, _) = self.exchange(method, path, body, Width::Wide).await?;
+        let (answer, _) = self.exchange(method, path, body).await?;
         Ok(answer)
     }
 
@@ -164,12 +164,11 @@ impl Client {
         method: Method,
         path: &str,
         body: Option<Body<'_>>,
-        width: Width,
     ) -> Result<(Answer, Option<Upgraded>), Failure> {
         let (request, curl) = self.request(method, path, body)?;
         let sent = Instant::now();
         let answered = async {
-            let response = connection::send(&self.addresses, width, request).await?;
+            let response = connection::send(&self.addresses, request).await?;
             let (status, headers) = (response.status(), response.headers().clone());
             let (body, upgraded) = match status {
                 StatusCode::SWITCHING_PROTOCOLS => (Vec::new(), Some(upgrade::on(response).await?)),

@@ -13,7 +13,6 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::connection::Width;
 use crate::failure::{Failure, TestResult};
 use crate::http::{Answer, Client};
 use workshop_base::wait;
@@ -90,10 +89,7 @@ impl Client {
 
     /// Asks for a WebSocket at this path.
     pub async fn open(&self, path: &str) -> Result<Opened, Failure> {
-        let (answer, connection) = self
-            .for_sockets()
-            .exchange(Method::GET, path, None, Width::Narrow)
-            .await?;
+        let (answer, connection) = self.for_sockets().exchange(Method::GET, path, None).await?;
         let Some(connection) = connection else {
             return Ok(Opened::Refused(answer));
         };

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use url::Url;
-use workshop_requests::connection::narrow;
+use workshop_requests::connection::connect;
 
 use super::port::Port;
 
@@ -160,7 +160,7 @@ impl Line {
         let counters = &self.counters;
         let counted = Counted::new(counters);
         let number = counted.number;
-        let server = narrow(&self.upstream).await?;
+        let server = connect(&self.upstream).await?;
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         let (mut client_reads, mut client_writes) = client.into_split();

@@ -194,7 +194,7 @@ impl Client {
         path: &str,
         body: Option<Body<'_>>,
     ) -> Result<(Request<Full<Bytes>>, String), Failure> {
-        let text = format!("{}{path}", self.base_url);
+        let url = format!("{}{path}", self.base_url);
         let mut curl = match method {
             Method::HEAD => "curl -I".to_owned(),
             Method::GET => "curl -i".to_owned(),
@@ -206,8 +206,8 @@ impl Client {
         if let Some(body) = body {
             curl += &body.as_curl_options();
         }
-        curl += &format!(" '{text}'");
-        let request = self.as_sent(method, &text, body);
+        curl += &format!(" '{url}'");
+        let request = self.as_sent(method, &url, body);
         let request = request.map_err(|error| Failure::new("a request", error.0).of(&curl))?;
         Ok((request, curl))
     }

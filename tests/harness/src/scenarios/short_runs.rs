@@ -51,7 +51,7 @@ pub static SCENARIO: Scenario = Scenario::new("short_runs", When::Waiting, 1, |p
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let settings = Settings {
-        // Nobody is there, and none of the runs is there for long enough to miss it.
+        // There is none: a health check asks for no database, and the other runs end before they connect.
         database_url: place.server.url("short_runs"),
         ..stage::settings(steady::TIMEOUT)
     };

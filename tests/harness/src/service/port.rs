@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Mutex, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
-/// What the system is asked to hold on each way of a connection, in bytes. Left alone, it lets the buffers of a fast connection grow
+/// What the system is asked to hold of what we send, in bytes. Left alone, it lets the buffers of a fast connection grow
 /// to megabytes: they would hide from a sender that nothing is read.
 const BUFFER: u32 = 128 * 1024;
 /// How many connections may wait to be accepted: thousands of callers come at once.

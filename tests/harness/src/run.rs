@@ -45,7 +45,7 @@ pub async fn judge_phases(
     }
     let started = Instant::now();
     for service in leaving {
-        report.hung_on_shutdown |= service.await?? == Stopped::Killed;
+        report.hung_on_shutdown |= service.await? == Stopped::Killed;
     }
     report.timings.add("stop", started.elapsed());
     Ok(report)
@@ -64,12 +64,12 @@ pub async fn judge_mistake(place: Place<'_>, phase: &Phase) -> anyhow::Result<Re
         report = play(place, phase, usize::MAX, &mut leaving).await?;
     }
     for service in leaving {
-        service.await??;
+        service.await?;
     }
     Ok(report)
 }
 
-type Leaving = Vec<JoinHandle<anyhow::Result<Stopped>>>;
+type Leaving = Vec<JoinHandle<Stopped>>;
 
 /// Held for reading while a target is judged: several may be, side by side. Held for writing by what is judged again.
 static JUDGING: RwLock<()> = RwLock::const_new(());

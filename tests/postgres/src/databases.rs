@@ -2,16 +2,15 @@
 //!
 //! Every name begins with `workshop_<checkout>_`; nothing else is ever dropped. A process that builds a data set or has a
 //! database for a run holds a lock file of the database's name, which the kernel lets go of when the process ends. So a server may
-//! stop and start again below a run, and a database whose lock can be taken is a leftover.
+//! stop and start again below a run, and a database whose lock can be taken is nobody's.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
 use sqlx::{AssertSqlSafe, PgConnection};
-use tokio::sync::Semaphore;
 
-use crate::datasets::set::{DataSet, MANY_RECORDS};
-use crate::identity::{self, short_hash};
+use crate::datasets::set::DataSet;
+use crate::identity;
 use crate::server::Server;
 use workshop_base::files;
 use workshop_base::lock::Lock;
@@ -29,6 +28,13 @@ async fn present(connection: &mut PgConnection, checkout: &str) -> anyhow::Resul
     .context("cannot list the databases")
 }
 
+/// What the databases of runs are for, in their names.
+pub(crate) const RUN: &str = "run";
+
+fn prefix(server: &Server, purpose: &str) -> String {
+    format!("{}{purpose}_", identity::database_prefix(server.checkout()))
+}
+
 /// A held claim on the name of a database; let go when dropped, and by the kernel when the tool dies.
 #[derive(Debug)]
 pub(crate) struct Claim {
@@ -40,8 +46,7 @@ pub(crate) struct Claim {
 impl Claim {
     /// Claims a new name, before there is a database of it. The name says what it is for.
     pub(crate) fn new(server: &Server, purpose: &str) -> anyhow::Result<Claim> {
-        let prefix = identity::database_prefix(server.checkout());
-        let name = format!("{prefix}{purpose}_{:016x}", rand::random::<u64>());
+        let name = format!("{}{:016x}", prefix(server, purpose), rand::random::<u64>());
         Claim::attempt(server, name.clone())?
             .with_context(|| format!("another command uses the database {name}"))
     }
@@ -69,14 +74,14 @@ impl Drop for Claim {
     }
 }
 
-/// Drops what nobody needs of a checkout's databases: those that killed commands left behind, and data sets in a form that this
-/// version of the tool does not make.
+/// Drops what nobody needs of a checkout's databases: those that killed commands have left half-made, and data sets in a form that
+/// this version of the tool does not make. Those of runs that have ended stay: the next run takes them over.
 pub(crate) async fn sweep(server: &Server, connection: &mut PgConnection) -> anyhow::Result<()> {
     let checkout = server.checkout();
-    let mut kept = DataSet::ALL.map(|set| set.database(checkout)).to_vec();
-    kept.extend(Template::BOTH.map(|template| template.database(checkout)));
+    let sets = DataSet::ALL.map(|set| set.database(checkout));
+    let of_runs = prefix(server, RUN);
     let mut names = present(connection, checkout).await?;
-    names.retain(|name| !kept.contains(name));
+    names.retain(|name| !sets.contains(name) && !name.starts_with(&of_runs));
     for name in names {
         // Locks that cannot be taken, or that this file system does not have, are taken for held.
         if let Ok(Some(claim)) = Claim::attempt(server, name) {
@@ -98,45 +103,40 @@ pub(crate) async fn drop_all(
     Ok(present)
 }
 
-/// What the database of a run is a copy of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Template {
-    /// The rows of `small`.
-    Small,
-    /// These and [`MANY_RECORDS`].
-    Large,
-}
-
-impl Template {
-    pub(crate) const BOTH: [Template; 2] = [Template::Small, Template::Large];
-
-    /// The name of a checkout's database with it.
-    pub(crate) fn database(self, checkout: &str) -> String {
-        let small = DataSet::Small.database(checkout);
-        match self {
-            Template::Small => format!("{small}_template"),
-            Template::Large => format!("{small}_{}", short_hash(&[MANY_RECORDS])),
-        }
-    }
-}
-
-/// The template of a database without any table.
-pub(crate) const EMPTY: &str = "template0";
-
-/// How many databases a command makes at the same time: it is work for processor and disk. More of them would all be there late.
-static MAKING: Semaphore = Semaphore::const_new(2);
-
-/// Makes a database as a copy of a template. PostgreSQL connects nobody to one of ours, or to [`EMPTY`], so no reader of it is in
-/// the way.
-pub(crate) async fn create(
-    connection: &mut PgConnection,
-    name: &str,
-    template: &str,
-) -> anyhow::Result<()> {
-    let _turn = MAKING.acquire().await?;
-    let sql = format!("CREATE DATABASE \"{name}\" TEMPLATE \"{template}\" ENCODING 'UTF8'");
+/// Makes a database without any table.
+pub(crate) async fn create(connection: &mut PgConnection, name: &str) -> anyhow::Result<()> {
+    let sql = format!("CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'");
     let created = execute(connection, sql).await;
     created.with_context(|| format!("cannot make the database {name}"))
+}
+
+/// Gives this name to a database of a run that has ended; false when there is none. Its sessions end. Whoever still knows the old
+/// name, such as a service that a killed run has left behind, finds nothing there.
+pub(crate) async fn take_over(
+    server: &Server,
+    connection: &mut PgConnection,
+    name: &str,
+) -> anyhow::Result<bool> {
+    for left in present(connection, server.checkout()).await? {
+        if !left.starts_with(&prefix(server, RUN)) {
+            continue;
+        }
+        let Ok(Some(claim)) = Claim::attempt(server, left) else {
+            continue;
+        };
+        let left = claim.name();
+        let sql = format!(
+            "SET LOCAL synchronous_commit = off; \
+             SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{left}'; \
+             ALTER DATABASE \"{left}\" RENAME TO \"{name}\""
+        );
+        if execute(connection, sql).await.is_ok() {
+            return Ok(true);
+        }
+        // Another command was faster, or somebody is in it again.
+        drop_database(connection, left).await?;
+    }
+    Ok(false)
 }
 
 /// Drops one database and ends the sessions in it; no error when it is gone already.

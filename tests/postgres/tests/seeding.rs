@@ -1,5 +1,5 @@
-//! Data sets, on the provider that `WORKSHOP_POSTGRES` names: made once, verified, never half-made; copies that do not
-//! touch one another.
+//! Data sets, on the provider that `WORKSHOP_POSTGRES` names: made once, verified, never half-made; and runs whose
+//! databases don't touch one another.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
@@ -162,7 +162,7 @@ async fn two_seeds_at_once_make_the_rows_once() {
 }
 
 #[tokio::test]
-async fn copies_touch_neither_one_another_nor_their_source() {
+async fn what_a_run_alters_is_altered_for_no_other_and_not_in_the_shared_rows() {
     let checkout = Checkout::new();
     let server = checkout.server().await;
     seed(&server, &checkout.workspace, DataSet::Small)
@@ -178,7 +178,7 @@ async fn copies_touch_neither_one_another_nor_their_source() {
     assert_eq!(
         visited(&mut connection).await,
         10_000,
-        "a copy may be altered"
+        "a run may alter its rows"
     );
     assert_eq!(visited(&mut other.connect().await.unwrap()).await, 0);
     assert!(
@@ -187,66 +187,43 @@ async fn copies_touch_neither_one_another_nor_their_source() {
             .unwrap()
             .fresh
     );
-    one.remove().await.unwrap();
-    other.remove().await.unwrap();
-    let mut connection = server.connect_for_maintenance().await.unwrap();
-    assert_eq!(
-        databases(
-            &mut connection,
-            &format!("workshop_{}_run_", server.checkout())
-        )
-        .await,
-        Vec::<String>::new()
-    );
 }
 
 #[tokio::test]
-async fn a_copy_can_be_made_while_the_shared_rows_are_read() {
-    let checkout = Checkout::new();
-    let server = checkout.server().await;
-    seed(&server, &checkout.workspace, DataSet::Small)
-        .await
-        .unwrap();
-    let _reader = PgConnection::connect(&shared_url(&server, DataSet::Small))
-        .await
-        .unwrap();
-    RunDatabase::create(&server)
-        .await
-        .unwrap()
-        .remove()
-        .await
-        .unwrap();
-}
-
-#[tokio::test]
-async fn the_copy_of_a_dead_run_is_swept_and_a_living_ones_is_not() {
+async fn the_next_run_takes_over_what_a_run_left_as_if_it_was_new_and_leaves_a_living_ones_alone() {
     let checkout = Checkout::new();
     let server = checkout.server().await;
     let living = RunDatabase::create(&server).await.unwrap();
-    let dead = RunDatabase::create(&server).await.unwrap();
-    let name = dead.name().to_owned();
-    // As when the tool is killed: the session ends, nobody removes anything.
-    drop(dead);
-    let mut connection = server.connect_for_maintenance().await.unwrap();
-    eventually("the sweeping of the dead run's copy", async || {
-        RunDatabase::create(&server)
-            .await
-            .unwrap()
-            .remove()
-            .await
-            .unwrap();
-        databases(&mut connection, &name)
-            .await
-            .is_empty()
-            .then_some(())
-    })
-    .await;
-    assert_eq!(
-        visited(&mut living.connect().await.unwrap()).await,
-        0,
-        "the living run's copy is there"
-    );
-    living.remove().await.unwrap();
+    let ended = RunDatabase::create(&server).await.unwrap();
+    let before = ended.name().to_owned();
+    let mut left_open = ended.connect().await.unwrap();
+    let changes = "UPDATE records SET visited = true; CREATE TYPE kind AS ENUM (); \
+         CREATE SCHEMA other; CREATE TABLE other.things ()";
+    sqlx::raw_sql(changes)
+        .execute(&mut left_open)
+        .await
+        .unwrap();
+    // Also what happens when the tool is killed: nobody closes the session.
+    drop(ended);
+
+    let next = RunDatabase::create(&server).await.unwrap();
+    let mut connection = next.connect().await.unwrap();
+    let of_runs = format!("workshop_{}_run_", server.checkout());
+    let mut expected = [living.name().to_owned(), next.name().to_owned()];
+    expected.sort_unstable();
+    assert_eq!(databases(&mut connection, &of_runs).await, expected);
+    assert_ne!(next.name(), before, "who knows the old name finds nothing");
+    left_open.ping().await.expect_err("the session has ended");
+    let there: Vec<String> = sqlx::query_scalar(
+        "SELECT tablename FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')
+         UNION SELECT typname FROM pg_type WHERE typname = 'kind'",
+    )
+    .fetch_all(&mut connection)
+    .await
+    .unwrap();
+    assert_eq!(there, ["records"]);
+    assert_eq!(visited(&mut connection).await, 0);
+    assert_eq!(visited(&mut living.connect().await.unwrap()).await, 0);
 }
 
 /// As when somebody runs a service, stops PostgreSQL to see what happens, and seeds to bring the server back.

@@ -40,10 +40,10 @@ pub static SCENARIO: Scenario = Scenario::new("first_start", When::Waiting, 4, |
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let (alone, failing, silenced, together) = tokio::join!(
-        on_an_empty_database(place, watch_alone),
-        on_an_empty_database(place, watch_failing),
-        on_an_empty_database(place, watch_silenced),
-        on_an_empty_database(place, watch_together),
+        watch_alone(place),
+        watch_failing(place),
+        watch_silenced(place),
+        watch_together(place),
     );
     let (alone, (failing, logged), silenced, together) = (alone?, failing?, silenced?, together?);
     let instances = [&alone, &failing, &silenced, &together.instances[0]];
@@ -102,17 +102,6 @@ pub struct Together {
     pub columns: Vec<String>,
     /// `GET /read/1` of a third instance, which starts when the record 1 is there.
     pub read_by_the_next: Result<Answer, Failure>,
-}
-
-/// Lends an empty database to `watch`, and removes it whatever comes of it.
-async fn on_an_empty_database<T>(
-    place: &Place<'_>,
-    watch: impl AsyncFnOnce(&Place<'_>, &RunDatabase) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
-    let database = RunDatabase::empty(place.server).await?;
-    let result = watch(place, &database).await;
-    database.remove().await?;
-    result
 }
 
 /// The settings of an instance with this database.
@@ -196,7 +185,8 @@ impl Instance {
 /// What an instance answers to `/health` and to `/ready`.
 type Meanwhile = (Result<Answer, Failure>, Result<Answer, Failure>);
 
-async fn watch_alone(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Hindered> {
+async fn watch_alone(place: &Place<'_>) -> anyhow::Result<Hindered> {
+    let database = RunDatabase::empty(place.server).await?;
     let proxy = DatabaseProxy::start(database.url()).await?;
     proxy.cut().await;
     let instance = Instance::start(place, settings(proxy.url())).await?;
@@ -205,10 +195,8 @@ async fn watch_alone(place: &Place<'_>, database: &RunDatabase) -> anyhow::Resul
     Ok(instance.freed(meanwhile).await)
 }
 
-async fn watch_failing(
-    place: &Place<'_>,
-    database: &RunDatabase,
-) -> anyhow::Result<(Hindered, bool)> {
+async fn watch_failing(place: &Place<'_>) -> anyhow::Result<(Hindered, bool)> {
+    let database = RunDatabase::empty(place.server).await?;
     let mut own = database.connect().await?;
     // Each table has a type of its name, so there can be no other.
     own.execute("CREATE TYPE records AS ENUM ()").await?;
@@ -226,7 +214,8 @@ fn names_the_table(log: &str) -> bool {
     found.any(|(at, _)| !log[..at].ends_with(['/', ':', '.', '_']))
 }
 
-async fn watch_silenced(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Hindered> {
+async fn watch_silenced(place: &Place<'_>) -> anyhow::Result<Hindered> {
+    let database = RunDatabase::empty(place.server).await?;
     let proxy = DatabaseProxy::start(database.url()).await?;
     let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
     let creating = Creating::begin(&mut holder).await?;
@@ -242,7 +231,8 @@ async fn watch_silenced(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
     Ok(instance.freed(meanwhile).await)
 }
 
-async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Result<Together> {
+async fn watch_together(place: &Place<'_>) -> anyhow::Result<Together> {
+    let database = RunDatabase::empty(place.server).await?;
     let (mut holder, mut watcher) = (database.connect().await?, database.connect().await?);
     let creating = Creating::begin(&mut holder).await?;
     let (one, other) = tokio::join!(
@@ -257,7 +247,7 @@ async fn watch_together(place: &Place<'_>, database: &RunDatabase) -> anyhow::Re
     creating.transaction.rollback().await?;
     let (one, other) = tokio::join!(one.freed(one_meanwhile), other.freed(other_meanwhile));
     let columns = columns(&mut watcher).await?;
-    let read_by_the_next = read_by_the_next(place, database, &mut watcher, &columns).await?;
+    let read_by_the_next = read_by_the_next(place, &database, &mut watcher, &columns).await?;
     Ok(Together {
         creating_at_once,
         instances: [one, other],

@@ -111,7 +111,7 @@ pub struct Played {
     /// One verdict per test, in their order.
     pub verdicts: Vec<Verdict>,
     /// Services that were told to stop. The next tests don't have to wait for them.
-    pub leaving: Vec<JoinHandle<anyhow::Result<Stopped>>>,
+    pub leaving: Vec<JoinHandle<Stopped>>,
 }
 
 /// How a test judges what its scenario offers.

@@ -46,8 +46,6 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         let result = (test.judge)(&bench).await;
         verdicts.push(verdict(result, || bench.log_tail())?);
     }
-    drop(bench);
-    database.remove().await?;
     Ok(Played {
         verdicts,
         leaving: Vec::new(),

@@ -61,7 +61,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     let verdicts = judge_all(&seen, "", tests).await?;
     Ok(Played {
         verdicts,
-        leaving: vec![tokio::spawn(async { Ok(service.stop().await) })],
+        leaving: vec![tokio::spawn(service.stop())],
     })
 }
 

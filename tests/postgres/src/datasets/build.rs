@@ -36,7 +36,7 @@ pub(super) async fn fill(server: &Server, name: &str, set: DataSet) -> anyhow::R
 
 /// Table, rows and primary key in one transaction: either all of it is there or nothing. PostgreSQL also writes no log
 /// for a table that the same transaction made (with `wal_level = minimal`), which halves the time.
-async fn insert(connection: &mut PgConnection, set: DataSet) -> Result<(), sqlx::Error> {
+pub(super) async fn insert(connection: &mut PgConnection, set: DataSet) -> Result<(), sqlx::Error> {
     let mut progress = Progress::of(set);
     let mut transaction = connection.begin().await?;
     sqlx::raw_sql("SET LOCAL maintenance_work_mem = '256MB'")

@@ -13,7 +13,7 @@ const EVERY: Duration = Duration::from_secs(3);
 /// Work that is over sooner than this prints nothing but its end.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A bar or lines, for one data set.
+/// A bar or lines, for one data set. Nothing is told of `small`, which each run of a check gets.
 pub(super) struct Progress {
     set: DataSet,
     start: Instant,
@@ -24,7 +24,7 @@ pub(super) struct Progress {
 impl Progress {
     /// Begins now.
     pub(super) fn of(set: DataSet) -> Self {
-        let bar = terminal::interactive().then(|| {
+        let bar = (set != DataSet::Small && terminal::interactive()).then(|| {
             ProgressBar::new(u64::from(set.rows()))
                 .with_style(style(
                     "{msg:12} [{bar:30}] {human_pos}/{human_len} rows, {per_sec}, {eta} left",
@@ -56,7 +56,7 @@ impl Progress {
     /// The rows are in, something else goes on, of which PostgreSQL does not tell how far it is.
     pub(super) fn step(&mut self, name: &'static str) {
         let elapsed = self.start.elapsed();
-        if elapsed < PATIENCE {
+        if elapsed < PATIENCE || self.set == DataSet::Small {
             return;
         }
         let (set, seconds) = (self.set, elapsed.as_secs_f64());

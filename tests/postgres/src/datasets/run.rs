@@ -1,33 +1,49 @@
-//! A run's own database, which may be altered and is gone afterwards.
+//! A run's own database, which may be altered and is nobody's afterwards.
+//!
+//! Making one and dropping it again costs PostgreSQL hundreds of files and a checkpoint, so a run takes over the database of one
+//! that has ended, empties it and fills it anew.
 
 use anyhow::Context;
 use futures_util::future::LocalBoxFuture;
 use sqlx::PgConnection;
+use tokio::sync::Semaphore;
 
-use crate::connection::{close, code};
-use crate::databases::{self, Claim, EMPTY, Template, drop_database, execute};
+use crate::connection::close;
+use crate::databases::{self, Claim, RUN, drop_database, execute};
 use crate::datasets::build;
 use crate::datasets::set::{DataSet, MANY_RECORDS};
 use crate::server::Server;
-use workshop_base::lock::Lock;
 
-/// What PostgreSQL calls a database that isn't there.
-const NO_SUCH_DATABASE: &str = "3D000";
+/// Takes away everything that somebody has made in a database. Fails where the schema `public` is a superuser's, which it is in
+/// PostgreSQL 14.
+const EMPTY: &str = "\
+    SET client_min_messages = warning; \
+    DO $$ \
+    DECLARE schema name; \
+    BEGIN \
+        FOR schema IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP \
+            EXECUTE format('DROP SCHEMA %I CASCADE', schema); \
+        END LOOP; \
+    END $$; \
+    CREATE SCHEMA public";
 
-/// When a commit returns.
+/// How many databases a command fills at the same time: it is work for the processor. More of them would all be there late.
+static FILLING: Semaphore = Semaphore::const_new(2);
+
+/// What a run finds in its database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Commits {
-    /// Before it is on the disk: the tests look at what a service does, not at the disk below it, which may take milliseconds for
-    /// each commit while somebody else writes. Everything is still there after a restart.
-    BeforeTheDisk,
-    /// When it is on the disk.
-    OnTheDisk,
+enum Rows {
+    /// No table.
+    None,
+    /// The rows of `small`.
+    Small,
+    /// These and [`MANY_RECORDS`].
+    Many,
 }
 
 /// A database for one run.
 ///
-/// Call [`RunDatabase::remove`] at the end. When the tool dies before, the kernel lets go of the claim on the name, and
-/// the next command drops the database.
+/// Once it is dropped, or the tool has died, another run may take it over.
 #[derive(Debug)]
 pub struct RunDatabase {
     server: Server,
@@ -36,55 +52,66 @@ pub struct RunDatabase {
 }
 
 impl RunDatabase {
-    /// Makes a database with the rows of `small`.
+    /// One with the rows of `small`.
     pub fn create(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
-        Box::pin(RunDatabase::from(server, Template::Small))
+        Box::pin(RunDatabase::with(server, Rows::Small))
     }
 
-    /// Makes one with [`MANY_RECORDS`] as well.
+    /// One with [`MANY_RECORDS`] as well.
     pub fn large(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
-        Box::pin(RunDatabase::from(server, Template::Large))
+        Box::pin(RunDatabase::with(server, Rows::Many))
     }
 
-    /// Makes a copy of a template, which is made when it isn't there yet.
-    async fn from(server: &Server, template: Template) -> anyhow::Result<Self> {
-        let name = template.database(server.checkout());
-        match RunDatabase::copy_of(server, &name, Commits::BeforeTheDisk).await {
-            Err(error) if is_missing(&error) => {
-                make(server, template, &name).await?;
-                RunDatabase::copy_of(server, &name, Commits::BeforeTheDisk).await
+    /// One without any table.
+    pub fn empty(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
+        Box::pin(RunDatabase::with(server, Rows::None))
+    }
+
+    /// Takes over a database or makes one. Its commits return before they are on the disk: the tests look at what a service does,
+    /// not at the disk below it, which may take milliseconds for each commit while somebody else writes. Everything is still there
+    /// after a restart.
+    async fn with(server: &Server, rows: Rows) -> anyhow::Result<Self> {
+        let _turn = FILLING.acquire().await?;
+        let claim = Claim::new(server, RUN)?;
+        let name = claim.name();
+        let mut maintenance = server.connect_for_maintenance().await?;
+        databases::sweep(server, &mut maintenance).await?;
+        let mut emptied = None;
+        if databases::take_over(server, &mut maintenance, name).await? {
+            emptied = empty(server, name).await.ok();
+        }
+        let mut connection = match emptied {
+            Some(connection) => connection,
+            None => {
+                drop_database(&mut maintenance, name).await?;
+                databases::create(&mut maintenance, name).await?;
+                server.connect(name).await?
             }
-            made => made,
-        }
-    }
-
-    /// Makes a database without any table.
-    pub async fn empty(server: &Server) -> anyhow::Result<Self> {
-        RunDatabase::copy_of(server, EMPTY, Commits::BeforeTheDisk).await
-    }
-
-    /// The same for a measurement that writes.
-    pub fn durable(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
-        Box::pin(RunDatabase::copy_of(server, EMPTY, Commits::OnTheDisk))
-    }
-
-    /// Makes a copy of this template. Also drops the databases that killed runs left.
-    async fn copy_of(server: &Server, template: &str, commits: Commits) -> anyhow::Result<Self> {
-        let claim = Claim::new(server, "run")?;
-        let mut connection = server.connect_for_maintenance().await?;
-        databases::sweep(server, &mut connection).await?;
-        databases::create(&mut connection, claim.name(), template).await?;
-        if commits == Commits::BeforeTheDisk {
-            let name = claim.name();
-            let sql = format!("ALTER DATABASE \"{name}\" SET synchronous_commit = off");
-            execute(&mut connection, sql).await?;
-        }
+        };
+        let sql = format!("ALTER DATABASE \"{name}\" SET synchronous_commit = off");
+        execute(&mut maintenance, sql).await?;
+        close(maintenance).await;
+        let filled = fill(&mut connection, rows).await;
+        filled.map_err(|error| build::in_words(error.into(), server, DataSet::Small))?;
         close(connection).await;
-        Ok(RunDatabase {
+        Ok(RunDatabase::of(server, claim))
+    }
+
+    /// A new one without any table, for a measurement that writes: a commit returns when it is on the disk.
+    pub async fn durable(server: &Server) -> anyhow::Result<Self> {
+        let claim = Claim::new(server, RUN)?;
+        let mut connection = server.connect_for_maintenance().await?;
+        databases::create(&mut connection, claim.name()).await?;
+        close(connection).await;
+        Ok(RunDatabase::of(server, claim))
+    }
+
+    fn of(server: &Server, claim: Claim) -> Self {
+        RunDatabase {
             url: server.url(claim.name()),
             server: server.clone(),
             claim,
-        })
+        }
     }
 
     /// Where a service connects to: `postgres://user:password@host:port/database`.
@@ -113,35 +140,20 @@ impl RunDatabase {
     }
 }
 
-/// Makes a template aside, and gives it its name. Commands that need it at the same time take turns.
-async fn make(server: &Server, template: Template, name: &str) -> anyhow::Result<()> {
-    let _turn = Lock::take(&server.claim(name), "makes the rows of a check").await?;
-    let mut connection = server.connect_for_maintenance().await?;
-    let there = sqlx::query("SELECT FROM pg_database WHERE datname = $1").bind(name);
-    if there.fetch_optional(&mut connection).await?.is_some() {
-        return Ok(());
-    }
-    let claim = Claim::new(server, "building_template")?;
-    let aside = claim.name();
-    databases::create(&mut connection, aside, EMPTY).await?;
-    let filled = build::fill(server, aside, DataSet::Small).await;
-    filled.map_err(|error| build::in_words(error, server, DataSet::Small))?;
-    if template == Template::Large {
-        let mut more = server.connect(aside).await?;
-        sqlx::raw_sql(MANY_RECORDS).execute(&mut more).await?;
-        close(more).await;
-    }
-    for change in ["ALLOW_CONNECTIONS false", &format!("RENAME TO \"{name}\"")] {
-        let sql = format!("ALTER DATABASE \"{aside}\" {change}");
-        let changed = execute(&mut connection, sql).await;
-        changed.with_context(|| format!("cannot make the template {name}"))?;
-    }
-    close(connection).await;
-    Ok(())
+/// Empties a database, and gives the connection to it.
+async fn empty(server: &Server, name: &str) -> anyhow::Result<PgConnection> {
+    let mut connection = server.connect(name).await?;
+    sqlx::raw_sql(EMPTY).execute(&mut connection).await?;
+    Ok(connection)
 }
 
-/// True when the template of a copy isn't there.
-fn is_missing(error: &anyhow::Error) -> bool {
-    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref());
-    causes.any(|error| code(error).as_deref() == Some(NO_SUCH_DATABASE))
+async fn fill(connection: &mut PgConnection, rows: Rows) -> sqlx::Result<()> {
+    if rows == Rows::None {
+        return Ok(());
+    }
+    build::insert(connection, DataSet::Small).await?;
+    if rows == Rows::Many {
+        sqlx::raw_sql(MANY_RECORDS).execute(connection).await?;
+    }
+    Ok(())
 }

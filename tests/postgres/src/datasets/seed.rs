@@ -150,7 +150,7 @@ async fn make(
         done: false,
     };
     let made = async {
-        databases::create(maintenance, building, databases::EMPTY).await?;
+        databases::create(maintenance, building).await?;
         build::fill(server, building, set).await
     };
     let made = made.await;

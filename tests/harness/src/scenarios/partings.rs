@@ -26,12 +26,12 @@ const PING: Duration = Duration::from_millis(1500);
 /// How long a service may take to stop: a socket whose peer confirms nothing is closed after a while.
 const STOPPED_WITHIN: Duration = Duration::from_secs(9);
 /// How many peers come and go in a round, how many rounds there are, and after which of them memory is looked at first.
-const PEERS: usize = 200;
+const PEERS: usize = 100;
 const ROUNDS: usize = 10;
 const FIRST_LOOK: usize = 2;
 /// How much memory may have grown by since then, in kB: little where nobody collects it, more in a runtime that does so later. A
 /// JVM grows until its heap is full, and goes on compiling.
-const GROWTH: u64 = 4 << 10;
+const GROWTH: u64 = 2 << 10;
 const GROWTH_OF_A_RUNTIME: u64 = 8 << 10;
 const GROWTH_OF_A_JVM: u64 = 32 << 10;
 /// How many peers are there when the service stops.

@@ -54,7 +54,10 @@ fn connections(port: u16) -> Option<Vec<Connection>> {
         .iter()
         .filter_map(|table| fs::read_to_string(table).ok())
         .collect();
+    // As a local address ends: most lines are about other ports, and there are thousands of them.
+    let its_port = format!(":{port:04X} ");
     let lines = tables.iter().flat_map(|table| table.lines());
+    let lines = lines.filter(|line| line.contains(&its_port));
     (!tables.is_empty()).then(|| lines.filter_map(|line| connection(line, port)).collect())
 }
 

@@ -70,10 +70,7 @@ pub fn options() -> Options {
 
 /// The line, from 1, that this byte of the text is in.
 pub fn line_at(text: &str, offset: usize) -> usize {
-    1 + text.as_bytes()[..offset.min(text.len())]
-        .iter()
-        .filter(|byte| **byte == b'\n')
-        .count()
+    1 + text[..offset.min(text.len())].matches('\n').count()
 }
 
 /// All calls in the text, in order. In code spans and comments braces are only text; in code blocks everything is, but

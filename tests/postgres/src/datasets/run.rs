@@ -129,7 +129,7 @@ impl RunDatabase {
         self.server.connect(self.name()).await
     }
 
-    /// Drops the database and ends the sessions in it. When the server does not answer, the next command tries again.
+    /// Drops the database and ends the sessions in it. When the server does not answer, the next run takes it over.
     pub async fn remove(self) -> anyhow::Result<()> {
         let mut connection = self.server.connect_for_maintenance().await?;
         drop_database(&mut connection, self.name())

@@ -70,7 +70,8 @@ pub fn options() -> Options {
 
 /// The line, from 1, that this byte of the text is in.
 pub fn line_at(text: &str, offset: usize) -> usize {
-    1 + text[..offset.min(text.len())].matches('\n').count()
+    let before = text.get(..offset).unwrap_or(text);
+    1 + before.matches('\n').count()
 }
 
 /// All calls in the text, in order. In code spans and comments braces are only text; in code blocks everything is, but

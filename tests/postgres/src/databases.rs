@@ -1,4 +1,4 @@
-//! The databases of one checkout on its server: their names, who uses them, and the removal of those that are left over.
+//! The databases of one checkout on its server: their names, who uses them, and what becomes of those that are left over.
 //!
 //! Every name begins with `workshop_<checkout>_`; nothing else is ever dropped. A process that builds a data set or has a
 //! database for a run holds a lock file of the database's name, which the kernel lets go of when the process ends. So a server may

@@ -197,6 +197,7 @@ async fn the_next_run_takes_over_what_a_run_left_as_if_it_was_new_and_leaves_a_l
     let ended = RunDatabase::create(&server).await.unwrap();
     let before = ended.name().to_owned();
     let mut left_open = ended.connect().await.unwrap();
+    let its_id = oid(&mut left_open).await;
     let changes = "UPDATE records SET visited = true; CREATE TYPE kind AS ENUM (); \
          CREATE SCHEMA other; CREATE TABLE other.things ()";
     sqlx::raw_sql(changes)
@@ -212,6 +213,11 @@ async fn the_next_run_takes_over_what_a_run_left_as_if_it_was_new_and_leaves_a_l
     let mut expected = [living.name().to_owned(), next.name().to_owned()];
     expected.sort_unstable();
     assert_eq!(databases(&mut connection, &of_runs).await, expected);
+    assert_eq!(
+        oid(&mut connection).await,
+        its_id,
+        "none is made or dropped"
+    );
     assert_ne!(next.name(), before, "who knows the old name finds nothing");
     left_open.ping().await.expect_err("the session has ended");
     let there: Vec<String> = sqlx::query_scalar(
@@ -310,6 +316,12 @@ async fn a_foreign_database_is_never_dropped() {
     );
     let drop = sqlx::AssertSqlSafe(format!("DROP DATABASE {foreign}"));
     sqlx::raw_sql(drop).execute(&mut connection).await.unwrap();
+}
+
+/// What PostgreSQL knows the connection's database by, whatever its name.
+async fn oid(connection: &mut PgConnection) -> i64 {
+    let oid = "SELECT oid::bigint FROM pg_database WHERE datname = current_database()";
+    sqlx::query_scalar(oid).fetch_one(connection).await.unwrap()
 }
 
 /// Alters a read-only data set, as somebody who means it.

@@ -142,6 +142,17 @@ impl Trouble {
         })
     }
 
+    /// True where this machine lacks something that can be installed.
+    pub fn is_a_lack(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    /// What happened and what to do next, in one line.
+    pub fn in_one_line(&self) -> String {
+        let next = self.what_next().map(|next| format!("; {next}"));
+        format!("{}{}{}", self.lead, self.what, next.unwrap_or_default())
+    }
+
     /// The outcome that a command ends with when it stops on this error.
     pub fn outcome(&self) -> Outcome {
         self.outcome

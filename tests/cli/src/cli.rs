@@ -30,6 +30,9 @@ pub enum Command {
         /// Print how long each step took
         #[arg(long)]
         timings: bool,
+        /// One test of the target's suites, by its name
+        #[arg(long)]
+        only: Option<String>,
     },
     /// Start one target with a database of its own and leave it running
     Run(RunArgs),
@@ -128,10 +131,15 @@ pub enum Command {
     Verify {
         /// exercise-N or all
         target: String,
-        /// Leave out what `just test` has just done: lints, and judging the references and the Kotlin service
+        /// Leave out the lints, which the whole workspace has been through
         #[arg(long)]
-        after_tests: bool,
+        after_lints: bool,
+        /// Judge again what was green before and has not changed, and each reference by all earlier suites as well
+        #[arg(long)]
+        anew: bool,
     },
+    /// What shows in minutes that the course works on this machine
+    Test,
     /// Carry a changed reference on to its starter, its mistakes, and all the references that grow from it
     Carry {
         /// exercise-N, the one whose reference was changed

@@ -7,10 +7,11 @@
 //! words of the failure.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::state::{CheckOutcome, Fault, LastCheck};
 
+use workshop_base::files::{self, Tree};
 use workshop_base::{exercise::Exercise, outcome::Trouble, workspace::Workspace};
 
 /// The number of levels of every section.
@@ -86,12 +87,29 @@ pub struct Hints {
 
 /// The hints of an exercise, and after them those that fit every exercise.
 pub fn of(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<Hints>> {
-    let mut files = vec![read(&exercise.starter(workspace).join("hints.md"))?];
-    let common = workspace.exercises().join("hints.md");
+    let [own, common] = paths(workspace, exercise);
+    let mut files = vec![read(&own)?];
     if common.exists() {
         files.push(read(&common)?);
     }
     Ok(files)
+}
+
+/// The files that hold them, with their contents.
+pub fn files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
+    let mut tree = Tree::new();
+    for path in paths(workspace, exercise) {
+        if let Some(text) = files::read_if_there(&path)? {
+            tree.insert(path, text);
+        }
+    }
+    Ok(tree)
+}
+
+fn paths(workspace: &Workspace, exercise: &Exercise) -> [PathBuf; 2] {
+    const NAME: &str = "hints.md";
+    let own = exercise.starter(workspace).join(NAME);
+    [own, workspace.exercises().join(NAME)]
 }
 
 /// What went wrong first, and the section for it. Of several failures the first that has a section of its own counts: one

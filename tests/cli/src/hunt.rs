@@ -89,11 +89,11 @@ pub fn in_place(workspace: &Workspace) -> anyhow::Result<Tree> {
     files_in(&folder(workspace))
 }
 
-/// The crate that is there.
-pub fn krate(workspace: &Workspace) -> Crate {
+/// The crate that is there: it takes the place of its reference.
+pub fn krate(workspace: &Workspace, exercise: &Exercise) -> Crate {
     Crate {
-        folder: folder(workspace),
-        package: NAME.to_owned(),
+        in_place_of: Some(exercise.reference_name()),
+        ..Crate::new(folder(workspace), NAME)
     }
 }
 

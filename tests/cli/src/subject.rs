@@ -41,9 +41,9 @@ impl Subject {
             Subject::Target(target) => build::build(workspace, target, profile).await,
             Subject::Hunt => {
                 let catalogue = Catalogue::read(workspace)?;
-                let exercise = self.exercise(workspace, &catalogue)?;
-                let calls = exercise.and_then(Exercise::calls);
-                build::launch(workspace, calls, &hunt::krate(workspace), profile).await
+                let exercise = catalogue.get(Hunt::on(workspace)?.exercise)?;
+                let krate = hunt::krate(workspace, exercise);
+                build::launch(workspace, exercise.calls(), &krate, profile).await
             }
         }
     }

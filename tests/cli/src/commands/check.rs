@@ -65,6 +65,44 @@ pub async fn run(workspace: &Workspace, target: Subject, timings: bool) -> anyho
     Ok(report.outcome())
 }
 
+/// Judges one target by one test, and prints what it found. Nothing is remembered of it.
+pub async fn run_one(
+    workspace: &Workspace,
+    target: Subject,
+    test: &str,
+) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercise = target.exercise(workspace, &catalogue)?;
+    let phases = match target {
+        Subject::Target(Target::Peer(name)) => phases_of_peer(name)?,
+        _ => phases_of(&catalogue, exercise)?,
+    };
+    let wanted = [test.to_owned()];
+    let Some(phase) = phases.iter().find_map(|phase| phase.some(&wanted)) else {
+        return Trouble::new(format!("no suite of {target} has the test {test}"))
+            .expected("the name of a test, as just check prints it")
+            .next(format!("just check {target}"))
+            .err();
+    };
+    let launch = match target.build(workspace, Profile::Check).await {
+        Ok(launch) => launch,
+        Err(error) => return Err(faulty(target, error.into())?.1.failed().into()),
+    };
+    let server = Server::ensure(workspace).await?;
+    let place = Place {
+        workspace,
+        server: &server,
+        launch: &launch,
+    };
+    let judged = judge_phases(place, &[phase], |_| true).await;
+    let report = match judged {
+        Ok(report) => report,
+        Err(error) => return Err(faulty(target, error)?.1.failed().into()),
+    };
+    report.print();
+    Ok(report.outcome())
+}
+
 /// Builds a target and judges it phase by phase; the tests of each phase are printed when they have ended. Nobody with a red one
 /// has to wait for the phases after it.
 async fn built_and_judged(
@@ -163,11 +201,12 @@ fn last_check(report: &Report) -> LastCheck {
     LastCheck::now(outcome, faults)
 }
 
-/// Builds a target and judges it by all that its exercise's check asks. A starter is red as its exercise says.
+/// Builds a target and judges it by these suites, or by all that its exercise's check asks. A starter is red as its exercise says.
 pub async fn judge(
     workspace: &Workspace,
     catalogue: &Catalogue,
     target: Target,
+    suites: Option<&[&str]>,
 ) -> anyhow::Result<Report> {
     let exercise = catalogue.of(target)?;
     if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
@@ -180,7 +219,10 @@ pub async fn judge(
         server: &server,
         launch: &launch,
     };
-    let mut phases = phases_of(catalogue, exercise)?;
+    let mut phases = match suites {
+        Some(suites) => plan::phases(workshop_suites::all(), suites, suites)?,
+        None => phases_of(catalogue, exercise)?,
+    };
     if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
         for phase in &mut phases {
             phase.said_to_be_red.clone_from(&exercise.red);

@@ -23,6 +23,7 @@ mod reset;
 mod run;
 mod seed;
 mod solution;
+mod test;
 mod tour;
 mod upstream;
 mod verify;
@@ -78,7 +79,14 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
     match command {
         Command::Tour => tour::run(workspace).await,
         Command::Doctor => doctor::run(workspace).await,
-        Command::Check { target, timings } => check::run(workspace, target, timings).await,
+        Command::Check {
+            target,
+            timings,
+            only,
+        } => match only {
+            Some(test) => check::run_one(workspace, target, &test).await,
+            None => check::run(workspace, target, timings).await,
+        },
         Command::Run(args) => run::run(workspace, &args).await,
         Command::Upstream(args) => upstream::run(&args).await,
         Command::Watch { target } => watch::run(workspace, target).await,
@@ -102,8 +110,10 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         }
         Command::Verify {
             target,
-            after_tests,
-        } => verify::run(workspace, &target, after_tests).await,
+            after_lints,
+            anew,
+        } => verify::run(workspace, &target, after_lints, anew).await,
+        Command::Test => test::run(workspace).await,
         Command::Carry { target } => carry::run(workspace, target),
         Command::Completions { shell } => {
             let (mut command, mut script) = (Cli::command(), Vec::new());

@@ -14,6 +14,7 @@ use workshop_base::terminal;
 use workshop_base::workspace::Workspace;
 
 use super::launch::{BuildError, CompilerError, Crate, Launch, Profile, RELEASE_PROFILE};
+use super::member;
 
 /// Builds a crate that is a service into the one target directory.
 pub async fn cargo(
@@ -28,7 +29,10 @@ pub async fn cargo(
 
 /// The launch of a crate that was built into this program.
 pub fn service(krate: &Crate, program: PathBuf) -> Launch {
-    Launch::of(Language::Rust, &krate.package, &krate.folder, program)
+    Launch {
+        member: krate.member().to_owned(),
+        ..Launch::of(Language::Rust, &krate.package, &krate.folder, program)
+    }
 }
 
 /// What a cargo makes of one target of a crate: a program, or a library that other languages can load.
@@ -53,37 +57,36 @@ pub async fn tests(
     all_made_by(cargo_command(), workspace, krate, Profile::Check, &targets).await
 }
 
+/// Builds the programs of these members for checks, all in one call.
+pub async fn members(workspace: &Workspace, programs: &[String]) -> anyhow::Result<()> {
+    if programs.is_empty() {
+        return Ok(());
+    }
+    let mut command = cargo_command();
+    command.args(["build", "--keep-going", "--workspace"]);
+    command.args(programs.iter().flat_map(|program| ["--bin", program]));
+    command
+        .arg("--target-dir")
+        .arg(workspace.cargo_target())
+        .current_dir(workspace.root())
+        .stdin(Stdio::null());
+    program::start(command)?.ended().await?;
+    Ok(())
+}
+
 /// Everything that cargo makes of these targets, at least one thing.
 async fn all_made_by(
-    mut command: Command,
+    command: Command,
     workspace: &Workspace,
     krate: &Crate,
     profile: Profile,
     target: &[&str],
 ) -> Result<Vec<PathBuf>, BuildError> {
-    let rendered = if terminal::color() {
-        "json-diagnostic-rendered-ansi"
-    } else {
-        "json"
-    };
-    command
-        .args(["build", "--package", &krate.package])
-        .args(target)
-        .arg("--manifest-path")
-        .arg(krate.folder.join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(workspace.cargo_target())
-        .args(["--message-format", rendered])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
-    if profile == Profile::Measure {
-        command.arg("--release");
-        // How the crate wants to be built for shipping, on top of cargo's own profile.
-        let shipped = krate.folder.join(RELEASE_PROFILE);
-        if shipped.is_file() {
-            command.arg("--config").arg(shipped);
-        }
+    let mut command = self::command(command, workspace, krate, profile, target);
+    if let Some(member) = &krate.in_place_of {
+        return member::compile(workspace, krate, member, command).await;
     }
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
     if krate.folder.starts_with(workspace.state()) {
         // A copy takes the workspace's profiles with it, and cargo names each package in them that it has no use for.
         command.arg("--quiet");
@@ -100,20 +103,56 @@ async fn all_made_by(
         told.take(&line);
     }
     let status = cargo.ended().await.context("cannot wait for cargo")?;
-    match told.made {
-        made if status.success() && !made.is_empty() => Ok(made),
-        _ if !told.errors.is_empty() => Err(BuildError::DoesNotCompile {
-            label: krate.package.clone(),
-            errors: told.errors,
-        }),
-        _ => {
-            let what = format!("cargo could not build {}: {status}", krate.package);
-            let trouble = Trouble::new(what)
-                .expected("a program or a library; see cargo's messages above")
-                .next("just doctor");
-            Err(BuildError::CouldNotBuild(trouble.into()))
+    if !told.errors.is_empty() || (status.success() && !told.made.is_empty()) {
+        return told.into_made(&krate.package);
+    }
+    let what = format!("cargo could not build {}: {status}", krate.package);
+    let trouble = Trouble::new(what)
+        .expected("a program or a library; see cargo's messages above")
+        .next("just doctor");
+    Err(BuildError::CouldNotBuild(trouble.into()))
+}
+
+/// What cargo is told to build. A program that is checked is built with the features that all members of the workspace ask for
+/// together, so that each dependency is compiled once; one that is measured has its own.
+fn command(
+    mut command: Command,
+    workspace: &Workspace,
+    krate: &Crate,
+    profile: Profile,
+    target: &[&str],
+) -> Command {
+    let rendered = if terminal::color() {
+        "json-diagnostic-rendered-ansi"
+    } else {
+        "json"
+    };
+    command.arg("build");
+    let is_member = krate.in_place_of.is_some() || !krate.folder.starts_with(workspace.state());
+    if is_member && profile == Profile::Check && target.first() == Some(&"--bin") {
+        command.args(["--workspace", "--bin", krate.member()]);
+    } else {
+        command.args(["--package", krate.member()]).args(target);
+    }
+    let folder = match &krate.in_place_of {
+        Some(_) => workspace.root(),
+        None => &krate.folder,
+    };
+    command
+        .arg("--manifest-path")
+        .arg(folder.join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(workspace.cargo_target())
+        .args(["--message-format", rendered]);
+    if profile == Profile::Measure {
+        command.arg("--release");
+        // How the crate wants to be built for shipping, on top of cargo's own profile.
+        let shipped = krate.folder.join(RELEASE_PROFILE);
+        if shipped.is_file() {
+            command.arg("--config").arg(shipped);
         }
     }
+    command
 }
 
 /// Cargo, the one that runs this tool if there is one.
@@ -134,14 +173,15 @@ pub fn cargo_at(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What cargo's JSON lines say: the compiler's words are passed on untouched, its errors and what was made are kept.
+/// What JSON lines say: the compiler's words are passed on untouched, its errors and what was made are kept.
 #[derive(Debug, Default)]
-struct CompilerOutput {
+pub(super) struct CompilerOutput {
     made: Vec<PathBuf>,
-    errors: Vec<CompilerError>,
+    pub(super) errors: Vec<CompilerError>,
 }
 
 impl CompilerOutput {
+    /// A line of cargo's.
     fn take(&mut self, line: &str) {
         // Build scripts may print anything; only cargo's own lines are of interest.
         let Ok(line) = serde_json::from_str::<Value>(line) else {
@@ -154,7 +194,21 @@ impl CompilerOutput {
             let artifact = line["executable"].as_str().or(library);
             self.made.extend(artifact.map(PathBuf::from));
         }
-        let message = &line["message"];
+        self.take_message(&line["message"]);
+    }
+
+    /// A line of the compiler's own.
+    pub(super) fn take_from_rustc(&mut self, line: &Value) {
+        if line["emit"] == "link" {
+            self.made
+                .extend(line["artifact"].as_str().map(PathBuf::from));
+        }
+        if line["$message_type"] == "diagnostic" {
+            self.take_message(line);
+        }
+    }
+
+    fn take_message(&mut self, message: &Value) {
         if let Some(rendered) = message["rendered"].as_str() {
             eprint!("{rendered}");
         }
@@ -165,6 +219,17 @@ impl CompilerOutput {
             if !self.errors.contains(&error) {
                 self.errors.push(error);
             }
+        }
+    }
+
+    /// What was made, unless there were errors.
+    pub(super) fn into_made(self, label: &str) -> Result<Vec<PathBuf>, BuildError> {
+        match self.errors.is_empty() {
+            true => Ok(self.made),
+            false => Err(BuildError::DoesNotCompile {
+                label: label.to_owned(),
+                errors: self.errors,
+            }),
         }
     }
 }

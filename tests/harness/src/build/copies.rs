@@ -1,8 +1,8 @@
-//! Copies of a crate that are built by themselves: a reference with a planted mistake, a starter out of reach of edits.
+//! Copies of a crate: a reference with a planted mistake, a starter out of reach of edits.
 //!
-//! A copy lives below `.workshop/copies`, outside the workspace, with the workspace's own tables in its `Cargo.toml` and
-//! the workspace's lock file beside it. So every dependency is the one that is already built. A patch is applied first: it
-//! is made against the crate's files as they are, `Cargo.toml` included.
+//! A copy lives below `.workshop/copies`, outside the workspace. A patch is applied first: it is made against the crate's files as
+//! they are, `Cargo.toml` included. Either the copy takes the place of a member of the workspace, whose dependencies are built
+//! already, or it is a workspace of its own, with the workspace's tables in its `Cargo.toml` and the lock file beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,9 +27,9 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Copies the crate in `source` under a new package name.
+    /// Copies the crate in `source` as a workspace of its own, under a new package name.
     pub async fn of(workspace: &Workspace, source: &Path, package: &str) -> anyhow::Result<Copy> {
-        Copy::changed(workspace, source, package, |_| Ok(())).await
+        Copy::changed(workspace, source, package, None, |_| Ok(())).await
     }
 
     /// As [`Copy::of`], with a patch: paths below the crate's folder as `a/…` and `b/…`, lines before the first file are
@@ -41,13 +41,26 @@ impl Copy {
         patch: &str,
     ) -> anyhow::Result<Copy> {
         let applied = |tree: &mut Tree| patches::apply(tree, patch);
-        Copy::changed(workspace, source, package, applied).await
+        Copy::changed(workspace, source, package, None, applied).await
+    }
+
+    /// Copies the crate in `source`, patched, to take the place of a member.
+    pub async fn in_place_of(
+        member: &str,
+        workspace: &Workspace,
+        source: &Path,
+        name: &str,
+        patch: &str,
+    ) -> anyhow::Result<Copy> {
+        let applied = |tree: &mut Tree| patches::apply(tree, patch);
+        Copy::changed(workspace, source, name, Some(member), applied).await
     }
 
     async fn changed(
         workspace: &Workspace,
         source: &Path,
         package: &str,
+        member: Option<&str>,
         change: impl FnOnce(&mut Tree) -> Result<(), String>,
     ) -> anyhow::Result<Copy> {
         let copies = workspace.state().join("copies");
@@ -62,12 +75,14 @@ impl Copy {
                 .expected("a patch made against the reference as it is now")
                 .next("make the patch again with git diff")
         })?;
-        stand_alone(workspace, &mut tree, source, package)?;
+        if member.is_none() {
+            stand_alone(workspace, &mut tree, source, package)?;
+        }
         bring(&folder, &tree)?;
         Ok(Copy {
             krate: Crate {
-                folder,
-                package: package.to_owned(),
+                in_place_of: member.map(str::to_owned),
+                ..Crate::new(folder, package)
             },
             _turn: turn,
         })
@@ -84,7 +99,7 @@ impl Copy {
         bring(&folder, &files::read_tree(&self.krate.folder)?)?;
         Ok(Crate {
             folder,
-            package: self.krate.package.clone(),
+            ..self.krate.clone()
         })
     }
 

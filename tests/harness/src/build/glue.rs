@@ -63,6 +63,7 @@ pub async fn build(
         env,
         parts: iter::once(part).chain(libraries(&compiled)).collect(),
         calls: Some(calls),
+        member: krate.member().to_owned(),
         ..Launch::of(Language::Kotlin, &krate.package, &krate.folder, jar)
     })
 }

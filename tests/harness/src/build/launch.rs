@@ -34,6 +34,8 @@ pub struct Launch {
     pub directory: PathBuf,
     /// The target's name.
     pub label: String,
+    /// The package that it is compiled as.
+    pub member: String,
     /// What it is written in.
     pub language: Language,
     /// What is shipped: the binary, the jar, or a folder.
@@ -57,6 +59,7 @@ impl Launch {
             env: Vec::new(),
             directory: directory.to_owned(),
             label: label.to_owned(),
+            member: label.to_owned(),
             language,
             artifact,
             parts: Vec::new(),
@@ -119,26 +122,39 @@ pub struct CompilerError {
     pub said: String,
 }
 
-/// A crate to build: a member of the workspace, or a copy that is a workspace of its own.
+/// A crate to build: a member of the workspace, other sources in the place of a member, or a copy that is a workspace of its own.
 #[derive(Debug, Clone)]
 pub struct Crate {
     /// The folder of its `Cargo.toml`.
     pub folder: PathBuf,
     /// The package's name, which is the binary's as well.
     pub package: String,
+    /// The member whose place its sources take, if they do: they are compiled as that member is.
+    pub in_place_of: Option<String>,
 }
 
 impl Crate {
+    /// The package in this folder, which is the binary's name as well.
+    pub fn new(folder: PathBuf, package: impl Into<String>) -> Crate {
+        Crate {
+            folder,
+            package: package.into(),
+            in_place_of: None,
+        }
+    }
+
     /// The learner's crate of an exercise, or the reference.
     pub fn of(workspace: &Workspace, exercise: &Exercise, target: Target) -> Crate {
         let folder = match target {
             Target::Exercise(_) => exercise.starter(workspace),
             _ => exercise.solution(workspace),
         };
-        Crate {
-            folder,
-            package: target.to_string(),
-        }
+        Crate::new(folder, target.to_string())
+    }
+
+    /// The package that it is compiled as.
+    pub fn member(&self) -> &str {
+        self.in_place_of.as_deref().unwrap_or(&self.package)
     }
 }
 

@@ -8,6 +8,7 @@ pub mod image;
 pub mod jdk;
 pub mod launch;
 pub mod maven;
+mod member;
 pub mod nginx;
 pub mod other_target;
 mod part;
@@ -18,7 +19,7 @@ pub mod wasm;
 
 use futures_util::future::LocalBoxFuture;
 use workshop_base::calls::Calls;
-use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -49,6 +50,33 @@ pub fn build<'f>(
             }
         }
     })
+}
+
+/// Builds the programs of these exercises' references, and of their starters, in one cargo call: what they have in common is compiled
+/// once, and everything side by side. That one does not compile is found out by whoever judges it.
+pub async fn members(
+    workspace: &Workspace,
+    exercises: &[&Exercise],
+    starters: bool,
+) -> anyhow::Result<()> {
+    let mut programs = Vec::new();
+    for exercise in exercises {
+        let builds_a_program = matches!(exercise.calls(), None | Some(Calls::Program));
+        if exercise.is_crate() && builds_a_program {
+            programs.push(exercise.reference_name());
+            programs.extend(starters.then(|| exercise.name()));
+        }
+    }
+    cargo::members(workspace, &programs).await
+}
+
+/// What this machine lacks to build what the Kotlin service calls, if it lacks anything.
+pub fn lacks(calls: Calls) -> Option<Trouble> {
+    match calls {
+        Calls::Program => None,
+        Calls::Module => wasm::compiler().err(),
+        Calls::Library => jdk::find(jdk::CALLS_NATIVE, "calling a native library").err(),
+    }
 }
 
 /// Builds the service that a crate is, or the Kotlin service that calls it.

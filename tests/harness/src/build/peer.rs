@@ -78,10 +78,7 @@ async fn part_of(workspace: &Workspace, set_up: &SetUp) -> Result<Option<PathBuf
     let Some(part) = &set_up.part else {
         return Ok(None);
     };
-    let krate = Crate {
-        folder: workspace.root().join(&part.folder),
-        package: part.package.clone(),
-    };
+    let krate = Crate::new(workspace.root().join(&part.folder), &part.package);
     let built = part::build(workspace, part.calls, &krate, Profile::Measure).await?;
     Ok(Some(built))
 }

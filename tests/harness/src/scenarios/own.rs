@@ -121,7 +121,8 @@ impl Workbench {
             return Ok(launch.clone());
         }
         let package = format!("{}-with-fault-{}", self.launch.label, redrawn.len() + 1);
-        let copy = Copy::of(&self.workspace, &self.launch.directory, &package).await?;
+        let (member, folder) = (&self.launch.member, &self.launch.directory);
+        let copy = Copy::in_place_of(member, &self.workspace, folder, &package, "").await?;
         copy.replace(DRAWING, drawing)?;
         let launch = build::launch(
             &self.workspace,

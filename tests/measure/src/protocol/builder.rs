@@ -206,10 +206,7 @@ pub fn does_not_build(error: BuildError, target: Target) -> anyhow::Error {
 
 /// Builds the ceiling, the crate `tests/ceiling`, which does the same read with as little as possible around it.
 pub async fn ceiling(workspace: &Workspace, profile: Profile) -> Result<Launch, BuildError> {
-    let krate = Crate {
-        folder: workspace.root().join("tests/ceiling"),
-        package: CEILING.to_owned(),
-    };
+    let krate = Crate::new(workspace.root().join("tests/ceiling"), CEILING);
     build::cargo(workspace, &krate, profile).await
 }
 

@@ -1,0 +1,623 @@
+//! The author's gate, piece by piece: a starter is red exactly as declared, a reference is green, a planted mistake is caught by what
+//! its file names and has a hint, the Kotlin service keeps the whole contract, and the files fit together.
+
+use std::path::Path;
+use std::process::Output;
+
+use anyhow::Context;
+use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::FuturesOrdered;
+use tokio::sync::Semaphore;
+
+use crate::commands::check;
+use crate::katas::Katas;
+use crate::mistakes::Mistake;
+use crate::verdicts::{self, Key, Verdicts};
+use crate::{chain, hints};
+use workshop_base::exercise::{Catalogue, Exercise, Kind};
+use workshop_base::files::Tree;
+use workshop_base::outcome::Trouble;
+use workshop_base::target::Target;
+use workshop_base::terminal::{self, Style, paint};
+use workshop_base::workspace::Workspace;
+use workshop_base::{files, originals, program, scratch};
+use workshop_harness::build::copies::Copy;
+use workshop_harness::build::launch::Launch;
+use workshop_harness::build::{self, BuildError, Profile, cargo_command, nginx};
+use workshop_harness::plan::Phase;
+use workshop_harness::report::{Report, Verdict};
+use workshop_harness::run::judge_mistake;
+use workshop_harness::scenarios::Place;
+use workshop_measure::protocol::subject::Subject as Measured;
+use workshop_measure::protocol::{builder, gates};
+use workshop_postgres::Server;
+use workshop_postgres::datasets::{self, DataSet};
+
+/// Fewer planted mistakes do not show that the tests can fail.
+pub const FEWEST_MISTAKES: usize = 2;
+
+/// The first reference that checks keys, as the ceiling does.
+const FIRST_WITH_KEYS: u8 = 4;
+
+/// How many judgments are in work at the same time: one is compiled while others mostly wait for a time limit.
+const SIDE_BY_SIDE: usize = 8;
+
+/// How many mistakes are compiled at the same time.
+const COMPILERS: usize = 2;
+
+/// In how many places mistakes of one exercise are compiled. A place is compiled again in a second; the first time takes four. A
+/// service that is more than one program is judged in its place.
+const PLACES: usize = 2;
+const PLACES_THAT_ARE_JUDGED: usize = 3;
+
+/// What has to hold, and what is wrong with it: nothing is good.
+#[derive(Debug)]
+pub struct Finding {
+    what: String,
+    faults: Vec<String>,
+}
+
+/// Something that is found out when its turn comes.
+pub type Judgment<'a> = LocalBoxFuture<'a, anyhow::Result<Vec<Finding>>>;
+
+/// How many findings held, how many did not, and what this machine could not judge.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// What held.
+    pub passed: usize,
+    /// What did not.
+    pub failed: usize,
+    /// What this machine lacks the means for, each with what fixes it.
+    pub not_judged: Vec<String>,
+}
+
+impl Finding {
+    pub fn new(what: impl Into<String>, faults: Vec<String>) -> Finding {
+        Finding {
+            what: what.into(),
+            faults,
+        }
+    }
+}
+
+/// What is verified, and with what.
+pub struct Gate<'a> {
+    workspace: &'a Workspace,
+    server: &'a Server,
+    catalogue: &'a Catalogue,
+    verdicts: Verdicts,
+    /// Judge everything again, and each reference by the suites of the exercises before it as well.
+    anew: bool,
+    compilers: Semaphore,
+}
+
+impl<'a> Gate<'a> {
+    /// With `anew` no kept verdict counts.
+    pub fn new(
+        workspace: &'a Workspace,
+        server: &'a Server,
+        catalogue: &'a Catalogue,
+        anew: bool,
+    ) -> anyhow::Result<Gate<'a>> {
+        Ok(Gate {
+            workspace,
+            server,
+            catalogue,
+            verdicts: Verdicts::of(workspace, server, anew)?,
+            anew,
+            compilers: Semaphore::new(COMPILERS),
+        })
+    }
+
+    /// What can be said of an exercise without building anything.
+    pub fn files(&'a self, exercise: &'a Exercise) -> Judgment<'a> {
+        Box::pin(async { self.files_of(exercise) })
+    }
+
+    /// Whether starter and reference are formatted and compile without warnings.
+    pub fn lints(&'a self, exercise: &'a Exercise) -> Judgment<'a> {
+        Box::pin(async {
+            Ok(vec![
+                Finding::new(
+                    "starter and reference are formatted",
+                    self.formatting_faults(exercise).await?,
+                ),
+                Finding::new(
+                    "starter and reference compile without warnings, clippy's included",
+                    self.clippy_faults(exercise).await?,
+                ),
+            ])
+        })
+    }
+
+    /// Whether the reference is green. One that another grows from is judged by its own suites: the later one passes them as well.
+    pub fn reference(&'a self, exercise: &'a Exercise) -> Judgment<'a> {
+        Box::pin(async {
+            let suites: Vec<&str> = match self.anew || self.is_a_last_state(exercise) {
+                true => self.catalogue.suites_for(exercise),
+                false => exercise.suites.iter().map(String::as_str).collect(),
+            };
+            let what = match exercise.is_crate() {
+                true => format!("the reference is green: {}", suites.join(", ")),
+                false => "the reference is green".to_owned(),
+            };
+            let key = self.key(exercise, &what, &[])?;
+            self.unless_kept(what, &key, async || {
+                let target = Target::Solution(exercise.number);
+                let judged = check::judge(self.workspace, self.catalogue, target, Some(&suites));
+                faults_in(judged.await, green_faults)
+            })
+            .await
+        })
+    }
+
+    /// Whether the starter is red exactly as declared.
+    pub fn starter(&'a self, exercise: &'a Exercise) -> Judgment<'a> {
+        Box::pin(async {
+            let what = "the starter is red exactly as declared".to_owned();
+            let starter = originals::in_place(self.workspace, exercise)?;
+            let key = self.key(exercise, &what, &[&starter])?;
+            self.unless_kept(what, &key, async || {
+                let target = Target::Exercise(exercise.number);
+                let judged = check::judge(self.workspace, self.catalogue, target, None).await;
+                faults_in(judged, |report| red_faults(exercise, report))
+            })
+            .await
+        })
+    }
+
+    /// Whether there are enough planted mistakes.
+    pub fn has_mistakes(&'a self, mistakes: &[Mistake]) -> Finding {
+        let count = mistakes.len();
+        let few = format!("{count} found, {FEWEST_MISTAKES} expected");
+        let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
+        Finding::new("there are planted mistakes", few.into_iter().collect())
+    }
+
+    /// Whether a mistake, planted in the reference, is caught by what its file names, and has a hint.
+    pub fn mistake(
+        &'a self,
+        exercise: &'a Exercise,
+        mistake: Mistake,
+        number: usize,
+    ) -> Judgment<'a> {
+        Box::pin(async move {
+            let (slug, caught_by) = (&mistake.slug, &mistake.caught_by);
+            let what = format!("mistake {slug} is caught by {caught_by}, with a hint");
+            let planted = Tree::from([(slug.into(), mistake.patch.clone().into_bytes())]);
+            let hints = hints::files(self.workspace, exercise)?;
+            let key = self.key(exercise, &what, &[&planted, &hints])?;
+            self.unless_kept(what, &key, async || {
+                let report = match exercise.kind {
+                    Kind::Katas => self.planted_in_kata(exercise, &mistake, number).await,
+                    _ => self.planted(exercise, &mistake, number).await,
+                };
+                self.not_caught(exercise, &mistake, report)
+            })
+            .await
+        })
+    }
+
+    /// Whether the Kotlin service keeps the whole contract.
+    pub fn kotlin(&'a self) -> Judgment<'a> {
+        Box::pin(async {
+            let what = "the Kotlin service keeps the whole contract".to_owned();
+            let key = self.verdicts.key(&what, true, &[]);
+            self.unless_kept(what, &key, async || {
+                let judged = check::judge(self.workspace, self.catalogue, Target::Kotlin, None);
+                faults_in(judged.await, green_faults)
+            })
+            .await
+        })
+    }
+
+    /// Whether the ceiling, which is no target but what measurements are compared with, answers what the port answers.
+    pub fn ceiling(&'a self) -> Judgment<'a> {
+        Box::pin(async {
+            let what = "the ceiling answers what the port answers";
+            let worked = self.same_work_as_the_port().await;
+            let faults = worked.err().map(|error| format!("{error:#}"));
+            Ok(vec![Finding::new(what, faults.into_iter().collect())])
+        })
+    }
+
+    async fn same_work_as_the_port(&self) -> anyhow::Result<()> {
+        datasets::seed(self.server, self.workspace, DataSet::Small).await?;
+        let scratch = tempfile::tempdir()?;
+        let target = Target::Solution(FIRST_WITH_KEYS);
+        let port = build::build(self.workspace, target, Profile::Check).await?;
+        let port = Measured::named(&target.to_string(), "port", port, scratch.path())?;
+        let ceiling = builder::ceiling(self.workspace, Profile::Check).await?;
+        let ceiling = Measured::named("ceiling", "ceiling", ceiling, scratch.path())?;
+        let url = datasets::shared_url(self.server, DataSet::Small);
+        gates::same_work(self.workspace, &[port, ceiling], &url, DataSet::Small).await?;
+        Ok(())
+    }
+
+    /// Whether the book's includes, links and minutes hold.
+    pub fn book(&'a self) -> Judgment<'a> {
+        Box::pin(async {
+            let workspace = self.workspace.clone();
+            // It takes seconds of the processor, in which the clocks of other judgments go on.
+            let checked =
+                tokio::task::spawn_blocking(move || workshop_book::check::source(&workspace));
+            let faults = checked.await??.iter().map(ToString::to_string).collect();
+            Ok(vec![Finding::new(
+                "the book's includes and minutes hold",
+                faults,
+            )])
+        })
+    }
+
+    /// Whether no other reference grows from this one.
+    pub fn is_a_last_state(&self, exercise: &Exercise) -> bool {
+        let mut grown = self
+            .catalogue
+            .iter()
+            .filter_map(|later| later.grows_from.as_ref());
+        !grown.any(|grown| grown.exercise == exercise.number)
+    }
+
+    /// What this machine lacks to judge an exercise, if it lacks anything.
+    pub async fn lacks(&self, exercise: &Exercise) -> Option<Trouble> {
+        if self.has_nginx(exercise)
+            && let Err(lack) = nginx::needed().await
+        {
+            return Some(lack);
+        }
+        build::lacks(exercise.calls()?)
+    }
+
+    fn key(&self, exercise: &Exercise, what: &str, more: &[&Tree]) -> anyhow::Result<Key> {
+        let reference = verdicts::reference_files(self.workspace, exercise)?;
+        let mut trees = vec![&reference];
+        trees.extend(more);
+        let with_kotlin = exercise.calls().is_some() || self.has_nginx(exercise);
+        let what = format!("{}: {what}", exercise.name());
+        Ok(self.verdicts.key(&what, with_kotlin, &trees))
+    }
+
+    /// The finding that is kept, or what comes out now, which is kept when it is good.
+    async fn unless_kept(
+        &self,
+        what: String,
+        key: &Key,
+        judge: impl AsyncFnOnce() -> anyhow::Result<Vec<String>>,
+    ) -> anyhow::Result<Vec<Finding>> {
+        if self.verdicts.is_kept(key) {
+            return Ok(vec![Finding::new(
+                format!("{what} (as before)"),
+                Vec::new(),
+            )]);
+        }
+        let faults = judge().await?;
+        if faults.is_empty() {
+            self.verdicts.keep(key);
+        }
+        Ok(vec![Finding::new(what, faults)])
+    }
+
+    /// What can be said without building anything.
+    fn files_of(&self, exercise: &Exercise) -> anyhow::Result<Vec<Finding>> {
+        let (workspace, catalogue) = (self.workspace, self.catalogue);
+        let reference = originals::reference(workspace, exercise)?;
+        let starter = originals::in_place(workspace, exercise)?;
+        let hints = hints::of(workspace, exercise)?;
+        let mut found = vec![
+            Finding::new(
+                "starter and reference differ in the files of the edit list only",
+                originals::strays(exercise, &reference, &starter),
+            ),
+            Finding::new(
+                "starter.patch makes the starter from the reference",
+                originals::patch_faults(workspace, exercise)?,
+            ),
+            Finding::new(
+                "every change is carried to what grows from it",
+                chain::not_carried(workspace, catalogue, exercise)?,
+            ),
+            Finding::new(
+                "every test that is red has its hints",
+                hints[0].missing(&exercise.red),
+            ),
+        ];
+        if let Some(grows_from) = &exercise.grows_from {
+            found.push(Finding::new(
+                "the starter is the reference before it, but for edit and given",
+                chain::unannounced(workspace, catalogue, exercise, grows_from)?,
+            ));
+        }
+        Ok(found)
+    }
+
+    /// What the kata says that a mistake is planted in.
+    async fn planted_in_kata(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        number: usize,
+    ) -> anyhow::Result<Report> {
+        let katas = Katas::of(self.workspace, exercise)?;
+        let copy = self.patched(exercise, mistake, number % PLACES).await?;
+        let _turn = self.compilers.acquire().await?;
+        let (krate, patch) = (copy.krate(), &mistake.patch);
+        katas.judge_patched(self.workspace, krate, patch).await
+    }
+
+    /// What is said of a mistake by the service that was built with it.
+    async fn planted(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        number: usize,
+    ) -> anyhow::Result<Report> {
+        if self.is_one_program(exercise) {
+            // The program is taken out of the place that it was built in, and the next mistake is built there meanwhile.
+            let slug = &mistake.slug;
+            let folder = scratch::folder_in_checkout(self.workspace, &format!("mistake-{slug}"))?;
+            let copy = self.patched(exercise, mistake, number % PLACES).await?;
+            let mut launch = self.built(exercise, &copy).await?;
+            launch.program = folder.path().join("service");
+            moved(&launch.artifact, &launch.program).await?;
+            launch.artifact.clone_from(&launch.program);
+            folder.path().clone_into(&mut launch.directory);
+            drop(copy);
+            return self.judged_by_its_test(exercise, mistake, &launch).await;
+        }
+        let copy = self
+            .patched(exercise, mistake, number % PLACES_THAT_ARE_JUDGED)
+            .await?;
+        let launch = self.built(exercise, &copy).await?;
+        self.judged_by_its_test(exercise, mistake, &launch).await
+    }
+
+    /// A copy of the reference with a mistake in it, in one of the few places where the compiler knows it again.
+    async fn patched(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        place: usize,
+    ) -> anyhow::Result<Copy> {
+        let name = format!("mistake-{}-{place}", exercise.number);
+        let (solution, member) = (exercise.solution(self.workspace), exercise.reference_name());
+        Copy::in_place_of(&member, self.workspace, &solution, &name, &mistake.patch)
+            .await
+            .with_context(|| format!("mistake {}", mistake.slug))
+    }
+
+    async fn built(&self, exercise: &Exercise, copy: &Copy) -> anyhow::Result<Launch> {
+        let _turn = self.compilers.acquire().await?;
+        let (calls, profile) = (exercise.calls(), Profile::Check);
+        Ok(build::launch(self.workspace, calls, copy.krate(), profile).await?)
+    }
+
+    /// What the one test says that the mistake names; of one that doesn't compile or start, what a check says of that.
+    async fn judged_by_its_test(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        launch: &Launch,
+    ) -> anyhow::Result<Report> {
+        let test = match exercise.red.first() {
+            Some(any) if !mistake.is_caught_by_a_test() => any,
+            _ => &mistake.caught_by,
+        };
+        let suites = self.catalogue.suites_for(exercise);
+        let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
+        let phase = phase.with_context(|| {
+            let slug = &mistake.slug;
+            format!("mistake {slug}: no suite of the exercise has the test {test}")
+        })?;
+        let place = Place {
+            workspace: self.workspace,
+            server: self.server,
+            launch,
+        };
+        judge_mistake(place, &phase).await
+    }
+
+    /// True when a reference is judged by its program alone.
+    fn is_one_program(&self, exercise: &Exercise) -> bool {
+        exercise.calls().is_none() && !self.has_nginx(exercise)
+    }
+
+    fn has_nginx(&self, exercise: &Exercise) -> bool {
+        exercise
+            .solution(self.workspace)
+            .join(nginx::FOLDER)
+            .is_dir()
+    }
+
+    /// A mistake has to be caught by what its file names, and the hint for that has to know it.
+    fn not_caught(
+        &self,
+        exercise: &Exercise,
+        mistake: &Mistake,
+        report: anyhow::Result<Report>,
+    ) -> anyhow::Result<Vec<String>> {
+        let check = check::outcome_of(Target::Solution(exercise.number), report)?;
+        let hints = hints::of(self.workspace, exercise)?;
+        let mut faults = Vec::new();
+        let mut found = check.faults.iter();
+        if !found.any(|fault| fault.name == mistake.caught_by) {
+            faults.push(format!("the check found {:?}", check.faults));
+        }
+        let words = mistake.hint.as_deref().unwrap_or_default();
+        match hints::choose(&hints, &check) {
+            Some((_, section)) if section.is_own() && section.says(words) => {}
+            Some((_, section)) if section.is_own() => faults.push(format!(
+                "its hint is for {:?}, and levels 1 and 2 don't say {words:?}",
+                section.heading
+            )),
+            _ => faults.push("no hint is for it".to_owned()),
+        }
+        Ok(faults)
+    }
+
+    /// Runs `cargo COMMAND --package … -- AFTER` for starter and reference.
+    async fn cargo(
+        &self,
+        exercise: &Exercise,
+        command: &[&str],
+        after: &[&str],
+    ) -> anyhow::Result<Output> {
+        let packages = [exercise.name(), exercise.reference_name()];
+        let packages = packages.map(|package| format!("--package={package}"));
+        let mut cargo = cargo_command();
+        cargo.args(command).args(packages).arg("--").args(after);
+        cargo
+            .env("CARGO_TARGET_DIR", self.workspace.cargo_target())
+            .current_dir(self.workspace.root());
+        Ok(program::run(cargo, "").await?)
+    }
+
+    /// The files that `cargo fmt` would change.
+    async fn formatting_faults(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+        let output = self
+            .cargo(exercise, &["fmt", "--check"], &["--files-with-diff"])
+            .await?;
+        let files = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() || !files.trim().is_empty() {
+            let shown = |file| files::shown(self.workspace, Path::new(file));
+            let told = files.lines().map(shown);
+            return Ok(told
+                .map(|file| format!("cargo fmt would change {file}"))
+                .collect());
+        }
+        let words = String::from_utf8_lossy(&output.stderr);
+        Trouble::new(format!("cargo fmt did not work:\n{}", words.trim()))
+            .expected("rustfmt beside cargo")
+            .next("rustup component add rustfmt; just doctor")
+            .err()
+    }
+
+    /// What the compiler and clippy warn of.
+    async fn clippy_faults(&self, exercise: &Exercise) -> anyhow::Result<Vec<String>> {
+        let command = ["clippy", "--quiet", "--all-targets", "--keep-going"];
+        let output = self
+            .cargo(exercise, &command, &["--deny", "warnings"])
+            .await?;
+        let words = String::from_utf8_lossy(&output.stderr);
+        let lines = words.lines().filter(|line| {
+            !output.status.success() && (line.starts_with("error") || line.contains("-->"))
+        });
+        Ok(lines.map(str::to_owned).collect())
+    }
+}
+
+/// Runs the judgments, a few side by side, and tells what was found in their order, each under its title. What the machine lacks the
+/// means for is counted apart where it `may_lack` some, and an error otherwise.
+pub async fn tell<'a>(
+    judgments: Vec<(String, Judgment<'a>)>,
+    may_lack: bool,
+) -> anyhow::Result<Tally> {
+    let turns = Semaphore::new(SIDE_BY_SIDE);
+    let all = judgments.len();
+    let judgments = judgments.into_iter().map(async |(title, judgment)| {
+        let turn = turns.acquire().await;
+        let found = judgment.await;
+        drop(turn);
+        (title, found)
+    });
+    let mut found: FuturesOrdered<_> = judgments.collect();
+    let (mut tally, mut shown, mut done) = (Tally::default(), String::new(), 0);
+    while let Some((title, findings)) = found.next().await {
+        done += 1;
+        if shown != title {
+            let far = paint(Style::Faint, format!("({done} of {all})"));
+            println!("{} {far}", paint(Style::Strong, &title));
+            shown = title;
+        }
+        match findings {
+            Ok(findings) => tally.take(findings),
+            Err(error) if may_lack => {
+                let lack = Trouble::of(&error).filter(|trouble| trouble.is_a_lack());
+                let Some(lack) = lack.map(|lack| lack.in_one_line()) else {
+                    return Err(error);
+                };
+                println!("  {}  {lack}", paint(Style::Faint, "not judged here"));
+                tally.not_judged.push(format!("{shown}: {lack}"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(tally)
+}
+
+impl Tally {
+    /// Counts these as well.
+    pub fn add(&mut self, other: Tally) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.not_judged.extend(other.not_judged);
+    }
+
+    fn take(&mut self, findings: Vec<Finding>) {
+        for Finding { what, faults } in findings {
+            match terminal::finding(&what, faults.is_empty()) {
+                true => self.passed += 1,
+                false => self.failed += 1,
+            }
+            for fault in faults {
+                println!("          {fault}");
+            }
+        }
+    }
+}
+
+/// What is wrong with what was judged. That it does not compile is a fault as well; all other errors are no verdict.
+fn faults_in(
+    judged: anyhow::Result<Report>,
+    faults: impl FnOnce(&Report) -> Vec<String>,
+) -> anyhow::Result<Vec<String>> {
+    match judged {
+        Ok(report) => Ok(faults(&report)),
+        Err(error) if error.is::<BuildError>() => match error.downcast()? {
+            BuildError::CouldNotBuild(error) => Err(error),
+            does_not_compile => Ok(vec![does_not_compile.to_string()]),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// Moves a file, also to another file system.
+async fn moved(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if tokio::fs::rename(from, to).await.is_err() {
+        let copied = tokio::fs::copy(from, to).await;
+        copied.with_context(|| format!("cannot copy {}", from.display()))?;
+    }
+    Ok(())
+}
+
+fn red_faults(exercise: &Exercise, report: &Report) -> Vec<String> {
+    report.print_unsteady();
+    let mut undeclared = Vec::new();
+    for judged in &report.tests {
+        if let Verdict::Failed { failure, log } = &judged.verdict
+            && !exercise.red.contains(&judged.test)
+        {
+            undeclared.push(format!("{} fails, but is not declared red", judged.test));
+            undeclared.extend(failure.to_string().lines().map(|line| format!("  {line}")));
+            undeclared.extend(log.lines().map(|line| format!("  | {line}")));
+        }
+    }
+    let failed = report.failed();
+    let unexpected = exercise.red.iter().filter(|test| !failed.contains(test));
+    let unexpected = unexpected.map(|test| format!("{test} is declared red, but does not fail"));
+    undeclared.extend(unexpected);
+    undeclared
+}
+
+fn green_faults(report: &Report) -> Vec<String> {
+    let mut faults = report.failed();
+    if faults.is_empty() && report.hung_on_shutdown {
+        faults.push("it hung on shutdown".to_owned());
+    }
+    if faults.is_empty() {
+        report.print_unsteady();
+    } else {
+        report.print();
+    }
+    faults
+}

@@ -1,0 +1,222 @@
+//! Compiles other sources in the place of a member of the workspace: by the compiler itself, with the arguments that cargo has
+//! for that member. Its dependencies are those that are built already, and a second after the first time the program is there.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, LazyLock};
+
+use anyhow::Context;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::sync::Mutex;
+use workshop_base::outcome::{Trouble, last_lines};
+use workshop_base::workspace::Workspace;
+use workshop_base::{files, program, scratch};
+
+use super::cargo::CompilerOutput;
+use super::launch::{BuildError, Crate};
+
+/// How cargo calls the compiler for one crate of a member.
+#[derive(Debug)]
+struct Call {
+    /// The compiler, then its arguments.
+    words: Vec<String>,
+    /// What cargo tells it in variables.
+    env: Vec<(String, String)>,
+}
+
+/// The calls that were recorded, by what cargo was asked for. They stay what they are for as long as the tool runs.
+static RECORDED: LazyLock<Mutex<HashMap<String, Arc<Vec<Call>>>>> = LazyLock::new(Mutex::default);
+
+/// Compiles the sources of `krate` in the place of its member. `cargo` is the command that would build the member.
+pub(super) async fn compile(
+    workspace: &Workspace,
+    krate: &Crate,
+    member: &str,
+    cargo: Command,
+) -> Result<Vec<PathBuf>, BuildError> {
+    let calls = recorded(workspace, member, cargo).await?;
+    let target = workspace.cargo_target().join("in-place");
+    let place = target.join(krate.folder.file_name().unwrap_or_default());
+    let mut told = CompilerOutput::default();
+    let mut succeeded = true;
+    for call in calls.iter() {
+        let command = call.with_sources(workspace, &krate.folder, &place)?;
+        succeeded &= run(command, &mut told).await?;
+    }
+    if !succeeded && told.errors.is_empty() {
+        let trouble = Trouble::new(format!("the compiler could not build {}", krate.package))
+            .expected("a program or a library; see its messages above")
+            .next("just doctor");
+        return Err(BuildError::CouldNotBuild(trouble.into()));
+    }
+    told.into_made(&krate.package)
+}
+
+/// Runs the compiler; false when it fails.
+async fn run(command: Command, told: &mut CompilerOutput) -> anyhow::Result<bool> {
+    let mut compiler = program::start(command)?;
+    let stderr = compiler
+        .child
+        .stderr
+        .take()
+        .context("the compiler gave no output")?;
+    let mut lines = BufReader::new(stderr).lines();
+    while let Some(line) = lines
+        .next_line()
+        .await
+        .context("cannot read what the compiler prints")?
+    {
+        match serde_json::from_str::<Value>(&line) {
+            Ok(line) => told.take_from_rustc(&line),
+            Err(_) => eprintln!("{line}"),
+        }
+    }
+    let status = compiler
+        .ended()
+        .await
+        .context("cannot wait for the compiler")?;
+    Ok(status.success())
+}
+
+/// How cargo compiles the member when it is asked like this. The member's dependencies are built meanwhile.
+async fn recorded(
+    workspace: &Workspace,
+    member: &str,
+    mut cargo: Command,
+) -> anyhow::Result<Arc<Vec<Call>>> {
+    let asked = format!("{cargo:?}");
+    // Held meanwhile: a second cargo would wait for the first one anyway.
+    let mut known = RECORDED.lock().await;
+    if let Some(calls) = known.get(&asked) {
+        return Ok(Arc::clone(calls));
+    }
+    let folder = scratch::folder_in_checkout(workspace, "recorded")?;
+    let recorder = folder.path().join("recorder.sh");
+    fs::write(&recorder, include_bytes!("recorder.sh"))?;
+    fs::set_permissions(&recorder, fs::Permissions::from_mode(0o755))?;
+    let calls = folder.path().join("calls");
+    fs::create_dir(&calls)?;
+    cargo
+        .arg("--keep-going")
+        .env("RUSTC_WORKSPACE_WRAPPER", &recorder)
+        .env("RUSTC_WRAPPER", "")
+        .env("WORKSHOP_RECORD", member)
+        .env("WORKSHOP_RECORD_TO", &calls)
+        .stdin(Stdio::null());
+    let output = program::run(cargo, "").await?;
+    let found = files::read_tree(&calls)?;
+    let found: Vec<Call> = found
+        .values()
+        .map(|bytes| Call::read(&String::from_utf8_lossy(bytes)))
+        .collect();
+    if found.is_empty() {
+        return Err(
+            Trouble::new(format!("cargo could not say how it compiles {member}"))
+                .because(last_lines(&String::from_utf8_lossy(&output.stderr)))
+                .expected("the dependencies of the course, built or to be built")
+                .next(format!("just check {member}"))
+                .into(),
+        );
+    }
+    let found = Arc::new(found);
+    known.insert(asked, Arc::clone(&found));
+    Ok(found)
+}
+
+impl Call {
+    /// Reads what `recorder.sh` has written.
+    fn read(text: &str) -> Call {
+        let of = |kind: &'static str| text.lines().filter_map(move |line| line.strip_prefix(kind));
+        let variable = |line: &str| {
+            let (name, value) = line.split_once('=')?;
+            Some((name.to_owned(), value.to_owned()))
+        };
+        Call {
+            words: of("arg ").map(str::to_owned).collect(),
+            env: of("env ").filter_map(variable).collect(),
+        }
+    }
+
+    /// The same call for the sources in `folder`; what it makes and what it remembers for the next time is in `place`.
+    fn with_sources(
+        &self,
+        workspace: &Workspace,
+        folder: &Path,
+        place: &Path,
+    ) -> anyhow::Result<Command> {
+        let made = place.join("made");
+        fs::create_dir_all(&made).with_context(|| format!("cannot make {}", made.display()))?;
+        let of_member = self.variable("CARGO_MANIFEST_DIR").unwrap_or_default();
+        let mut words = self.words.iter();
+        let mut command = Command::new(words.next().context("cargo names no compiler")?);
+        while let Some(word) = words.next() {
+            let source = workspace.root().join(word);
+            if word == "--out-dir" {
+                words.next();
+                command.arg(word).arg(&made);
+            } else if word.starts_with("incremental=") {
+                command.arg(format!("incremental={}", place.display()));
+            } else if word.starts_with("--emit=") {
+                command.arg("--emit=link");
+            } else if let Ok(source) = source.strip_prefix(of_member) {
+                // The one path below the member's folder is that of its sources. The compiler names files as they are named here.
+                command.arg(source);
+            } else {
+                command.arg(word);
+            }
+        }
+        let cargos = self.env.iter().map(|(name, value)| (name, value));
+        command
+            .envs(cargos)
+            // Where cargo's compilers take turns: cargo has ended.
+            .env_remove("CARGO_MAKEFLAGS")
+            .env("CARGO_MANIFEST_DIR", folder)
+            .env("CARGO_MANIFEST_PATH", folder.join("Cargo.toml"))
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        let mut env = self.env.iter();
+        env.find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sources_and_what_is_made_of_them_are_elsewhere_and_all_else_is_the_same()
+    -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let root = folder.path().display();
+        let call = Call::read(&format!(
+            "env CARGO_MANIFEST_DIR={root}/solutions/03\nenv CARGO_PKG_NAME=solution-3\n\
+             arg rustc\narg --crate-name\narg solution_3\narg solutions/03/src/main.rs\narg --emit=dep-info,link\n\
+             arg --out-dir\narg {root}/target/debug/deps\narg -C\narg incremental={root}/target/debug/incremental\n"
+        ));
+        let (copy, place) = (folder.path().join("copy"), folder.path().join("place"));
+        let workspace = Workspace::at(folder.path());
+        let command = call.with_sources(&workspace, &copy, &place)?;
+        let words: Vec<_> = command
+            .get_args()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        let expected = format!(
+            "--crate-name solution_3 src/main.rs --emit=link --out-dir {0}/made -C incremental={0}",
+            place.display()
+        );
+        assert_eq!(words.join(" "), expected);
+        assert_eq!(command.get_current_dir(), Some(copy.as_path()));
+        Ok(())
+    }
+}

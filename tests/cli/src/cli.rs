@@ -131,9 +131,9 @@ pub enum Command {
     Verify {
         /// exercise-N or all
         target: String,
-        /// Leave out the lints, which the whole workspace has been through
+        /// Leave out the lints, and beside one exercise the Kotlin service and the ceiling
         #[arg(long)]
-        after_lints: bool,
+        quick: bool,
         /// Judge again what was green before and has not changed, and each reference by all earlier suites as well
         #[arg(long)]
         anew: bool,

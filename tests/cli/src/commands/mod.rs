@@ -110,9 +110,9 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         }
         Command::Verify {
             target,
-            after_lints,
+            quick,
             anew,
-        } => verify::run(workspace, &target, after_lints, anew).await,
+        } => verify::run(workspace, &target, quick, anew).await,
         Command::Test => test::run(workspace).await,
         Command::Carry { target } => carry::run(workspace, target),
         Command::Completions { shell } => {

@@ -11,12 +11,12 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build;
 use workshop_postgres::Server;
 
-/// Verifies one exercise, or all. After the lints of the whole workspace nothing is linted once more. `anew`, kept verdicts don't
-/// count.
+/// Verifies one exercise, or all; `quick`, without lints, and beside one exercise without what it shares with others. `anew`, kept
+/// verdicts don't count.
 pub async fn run(
     workspace: &Workspace,
     which: &str,
-    after_lints: bool,
+    quick: bool,
     anew: bool,
 ) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
@@ -29,12 +29,15 @@ pub async fn run(
     let mut judgments: Vec<(String, Judgment<'_>)> = Vec::new();
     for exercise in exercises {
         let title = format!("{} {}", exercise.name(), exercise.title);
-        let of_exercise = of_exercise(&gate, workspace, exercise, after_lints)?.into_iter();
+        let of_exercise = of_exercise(&gate, workspace, exercise, quick)?.into_iter();
         judgments.extend(of_exercise.map(|judgment| (title.clone(), judgment)));
     }
-    for judgment in [gate.kotlin(), gate.ceiling(), gate.book()] {
-        judgments.push(("kotlin, the ceiling and the book".to_owned(), judgment));
+    let mut shared = vec![gate.book()];
+    if which == "all" || !quick {
+        shared.extend([gate.kotlin(), gate.ceiling()]);
     }
+    let title = "what the exercises share".to_owned();
+    judgments.extend(shared.into_iter().map(|judgment| (title.clone(), judgment)));
     let tally = gate::tell(judgments, false).await?;
     println!("\n{} passed, {} failed", tally.passed, tally.failed);
     Ok(Outcome::of(tally.failed == 0))
@@ -60,10 +63,10 @@ fn of_exercise<'a>(
     gate: &'a Gate<'a>,
     workspace: &Workspace,
     exercise: &'a Exercise,
-    after_lints: bool,
+    quick: bool,
 ) -> anyhow::Result<Vec<Judgment<'a>>> {
     let mut judgments = vec![gate.files(exercise)];
-    if exercise.is_rust() && !after_lints {
+    if exercise.is_rust() && !quick {
         judgments.push(gate.lints(exercise));
     }
     judgments.extend([gate.reference(exercise), gate.starter(exercise)]);

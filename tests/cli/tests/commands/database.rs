@@ -3,14 +3,10 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-#[path = "../../postgres/tests/checkout/mod.rs"]
-mod checkout;
-mod folder;
-
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
-use checkout::{Checkout, databases, eventually};
+use crate::checkout::{Checkout, databases, eventually};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use workshop_postgres::datasets::{DataSet, seed};
@@ -184,7 +180,7 @@ fn measured_course(checkout: &Checkout) {
     for tool in ["oha", "hyperfine"] {
         write(&format!(".workshop/tools/bin/{tool}"), "#!/bin/sh\n");
     }
-    let about = folder::exercise_toml(3, "read-a-record", "Read", "src/main.rs", "a_test");
+    let about = crate::folder::exercise_toml(3, "read-a-record", "Read", "src/main.rs", "a_test");
     write("solutions/03-read-a-record/exercise.toml", &about);
     let crates = "[workspace]\nmembers = [\"exercises/03-read-a-record\"]\nresolver = \"3\"\n";
     write("Cargo.toml", crates);

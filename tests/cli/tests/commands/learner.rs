@@ -3,8 +3,6 @@
 // A test that cannot set up its course has to fail; helpers count as tests.
 #![allow(clippy::expect_used)]
 
-mod folder;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use folder::{Folder, assert_says, everything, exercise_toml};
+use crate::folder::{Folder, assert_says, everything, exercise_toml};
 use workshop::state;
 use workshop::state::{CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use workshop_base::exercise::Catalogue;

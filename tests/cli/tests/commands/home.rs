@@ -43,7 +43,7 @@ fn the_readme_shows_the_committed_result() {
     }
     assert!(
         read("book/theme/table.svg") == drawn,
-        "the picture is old: WORKSHOP_DRAW=1 cargo test -p workshop --test home"
+        "the picture is old: WORKSHOP_DRAW=1 cargo test -p workshop --test commands home::"
     );
 }
 

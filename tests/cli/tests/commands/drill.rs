@@ -1,23 +1,20 @@
 //! The drill: a service under half of the load that it can take, and every ten seconds something happens to its database or to
 //! the line between the two. No request may wait longer than its time limits say, everything works again within two seconds, and
 //! neither connections nor memory grow. An hour of it is a test of its own, so it runs only when it is asked for:
-//! `cargo test --package workshop --test drill -- --ignored --nocapture`, with `kotlin` or `solution` at the end for one of the
+//! `cargo test --package workshop --test commands -- --ignored drill:: --nocapture`, with `kotlin` or `solution` at the end for one of the
 //! two, and with `WORKSHOP_DRILL_SECONDS=120` in front for a shorter one, or `WORKSHOP_DRILL_FAULT=Restart` for one kind of
 //! fault. It needs the embedded provider: it freezes the server.
 //! And it needs root for a disk that can be full, a small tmpfs below the server's data: without, it says so and leaves that out.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-#[path = "../../postgres/tests/checkout/mod.rs"]
-mod checkout;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::checkout::{Checkout, end_server, postmaster};
 use anyhow::Context;
-use checkout::{Checkout, end_server, postmaster};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rand::seq::IndexedRandom;

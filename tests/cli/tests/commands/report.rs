@@ -3,9 +3,7 @@
 // A test that cannot set up its folder has to fail; helpers count as tests.
 #![allow(clippy::expect_used)]
 
-mod folder;
-
-use folder::{Folder, assert_says, exercise_toml};
+use crate::folder::{Folder, assert_says, exercise_toml};
 use workshop_base::workspace::Workspace;
 use workshop_results::file::{
     Comparison, JudgedPrediction, Mode, ResultFile, Side, SideValue, Verdict,

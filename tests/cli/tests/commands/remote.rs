@@ -1,11 +1,8 @@
 //! Measuring on another machine: a network namespace of its own with its own sshd plays it, on the other end of a virtual cable.
 //! That takes root, iproute2 and OpenSSH's server, so it runs where CI asks for it:
-//! `cargo test --package workshop --test remote -- --ignored --nocapture`.
+//! `cargo test --package workshop --test commands -- --ignored remote:: --nocapture`.
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
-
-#[path = "folder/mod.rs"]
-mod folder;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use folder::{Folder, assert_says, everything, exercise_toml};
+use crate::folder::{Folder, assert_says, everything, exercise_toml};
 use tempfile::TempDir;
 use workshop_base::process;
 use workshop_base::workspace::Workspace;

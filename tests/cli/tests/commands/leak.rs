@@ -1,6 +1,6 @@
 //! Endurance runs on services that leak, die or are stopped: what a run finds, and what it keeps. These are small runs on a build
 //! for checks. The one on releases, with the course's own chunks and 200 000 requests each, takes minutes and runs only when it is
-//! asked for: `cargo test --package workshop --test leak -- --ignored a_release`.
+//! asked for: `cargo test --package workshop --test commands -- --ignored leak:: a_release`.
 
 #![expect(
     clippy::expect_used,
@@ -199,7 +199,12 @@ async fn a_tool_that_is_killed_loses_a_chunk_at_most_and_carries_on() -> anyhow:
     let lab = lab(&scene.workspace).await?;
     let subjects = of_the_reference(&lab).await?;
     let mut tool = Command::new(std::env::current_exe()?)
-        .args(["--exact", "plays_the_tool", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "leak::plays_the_tool",
+            "--ignored",
+            "--nocapture",
+        ])
         .env(PLAYS, scene.checkpoint())
         .stdin(Stdio::null())
         .spawn()?;

@@ -4,14 +4,12 @@
 // A test that cannot set up its course has to fail; helpers count as tests.
 #![allow(clippy::expect_used)]
 
-mod folder;
-
 use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::Command;
 
-use folder::{Folder, assert_says, exercise_toml};
+use crate::folder::{Folder, assert_says, exercise_toml};
 use workshop::chain;
 use workshop_base::exercise::Catalogue;
 use workshop_base::workspace::Workspace;

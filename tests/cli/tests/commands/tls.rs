@@ -3,13 +3,10 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
-#[path = "../../postgres/tests/checkout/mod.rs"]
-mod checkout;
-
 use std::fs;
 use std::path::Path;
 
-use checkout::{Checkout, eventually};
+use crate::checkout::{Checkout, eventually};
 use workshop_base::exercise::Catalogue;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -21,7 +18,7 @@ use workshop_postgres::Certificate;
 use workshop_postgres::datasets::RunDatabase;
 
 /// Switches the port's feature on.
-const BUILT_WITH_TLS: &str = include_str!("../../variants/tls.patch");
+const BUILT_WITH_TLS: &str = include_str!("../../../variants/tls.patch");
 
 #[tokio::test]
 async fn the_port_built_with_tls_trusts_the_certificate_that_it_is_told_to_trust() {

@@ -1,0 +1,21 @@
+//! The command line, as people use it: what it says and does, on small courses in temporary folders and on this one. One program, since
+//! each would link the whole tool. `cargo test --package workshop --test commands -- learner::` runs one file of them.
+
+mod add_an_exercise;
+mod chain;
+#[path = "../../../postgres/tests/checkout/mod.rs"]
+mod checkout;
+mod contacts_client;
+mod database;
+mod drill;
+mod endurance;
+mod folder;
+mod full_disk;
+mod home;
+mod justw;
+mod leak;
+mod learner;
+mod remote;
+mod report;
+mod robustness;
+mod tls;

@@ -122,7 +122,7 @@ kit dir: tool (bring "just" "mdbook" "oha" "hyperfine")
 
 # Do what a day in the room does, timed, on this machine (--plan one-day, two-days, three-days or under-load; or exercise-N …)
 [group('for instructors')]
-rehearse *options: tool (bring "mdbook" "oha" "hyperfine")
+rehearse *options: tool (bring "oha" "hyperfine")
     {{ workshop }} rehearse {{ options }}
 
 # Everything that is to be tested
@@ -146,8 +146,8 @@ test-provider: tool
 
 # What is wrong in the book: includes, links, minutes, images, what it loads; with file and line
 [group('authors')]
-book-check: (bring "mdbook")
-    cargo run --quiet --package workshop-book -- check
+book-check: tool
+    {{ workshop }} book-check
 
 # The author's gate for exercise-N, or all: starter red as declared, reference green, each mistake caught
 [group('authors')]
@@ -171,7 +171,7 @@ starter-patch target: tool
 
 # How long the loop of edit and check takes, compared with its limits
 [group('authors')]
-bench-loop: tool (bring "mdbook")
+bench-loop: tool
     {{ workshop }} bench-loop
 
 [private]

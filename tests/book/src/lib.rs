@@ -9,6 +9,7 @@ pub mod macros;
 pub mod panes;
 pub mod plans;
 pub mod preprocessor;
+pub mod render;
 pub mod results;
 pub mod schedule;
 pub mod site;

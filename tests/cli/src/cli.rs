@@ -150,6 +150,10 @@ pub enum Command {
         /// bash, zsh or fish
         shell: clap_complete::Shell,
     },
+    /// Build the book, into book-html
+    Book,
+    /// What is wrong in the book, with file and line
+    BookCheck,
     /// How long the loop of edit and check takes, compared with its limits
     BenchLoop,
     /// Write the run configurations of IntelliJ IDEA, RustRover and VS Code
@@ -159,6 +163,12 @@ pub enum Command {
         /// exercise-N
         target: Target,
     },
+    /// Replace the macros of a book (called by mdbook)
+    #[command(hide = true)]
+    Preprocess {
+        #[command(subcommand)]
+        asked: Option<Asked>,
+    },
     /// Start a target, wait for its first answer, leave it running (called by hyperfine)
     #[command(hide = true)]
     ColdStart(ColdStartArgs),
@@ -167,6 +177,16 @@ pub enum Command {
     PlayPeers {
         /// Where the service answers
         base_url: String,
+    },
+}
+
+/// What mdbook asks its preprocessor besides its work.
+#[derive(Debug, Subcommand)]
+pub enum Asked {
+    /// Whether it expands the book for this renderer
+    Supports {
+        /// The renderer's name
+        renderer: String,
     },
 }
 

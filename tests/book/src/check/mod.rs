@@ -9,23 +9,23 @@ pub mod words;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::Context;
 use walkdir::WalkDir;
 
 use crate::expand::Expander;
 use crate::fault::Fault;
+use crate::render::render;
 use crate::site::{Page, Site};
+use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
-use workshop_base::{files, probe};
 
 /// What is wrong with the book: its source, and what mdBook makes of it.
 pub fn check(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
     let mut faults = source(workspace)?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-    match render(workspace, folder.path()) {
+    match render(workspace, Some(folder.path())) {
         Ok(()) => faults.extend(rendered::check(&Site::read(workspace)?, folder.path())?),
         // A macro that keeps it from being made is told already.
         Err(_) if !faults.is_empty() => {}
@@ -62,37 +62,6 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
         }
     }
     Ok(faults)
-}
-
-/// Renders the book into this folder, with this very program as the preprocessor, so that no cargo is waited for.
-fn render(workspace: &Workspace, folder: &Path) -> anyhow::Result<()> {
-    let program = std::env::current_exe().context("cannot find out which program this is")?;
-    let preprocessor = format!("\"{}\"", program.display());
-    let mdbook = probe::tool(workspace, "mdbook").ok_or_else(|| {
-        Trouble::new("there is no mdbook to render the book with")
-            .expected("mdbook on the PATH, or in .workshop/tools/bin")
-            .next("./justw --bring mdbook")
-    })?;
-    let output = Command::new(mdbook)
-        .arg("build")
-        .arg("--dest-dir")
-        .arg(folder)
-        .arg(workspace.root())
-        .env("MDBOOK_PREPROCESSOR__WORKSHOP__COMMAND", preprocessor)
-        .env("WORKSHOP_ROOT", workspace.root())
-        .output()
-        .context("cannot start mdbook")?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Trouble::new(format!(
-        "mdbook does not build the book:\n{}",
-        said.trim_end()
-    ))
-    .next("fix what it names, then just serve")
-    .failed()
-    .err()
 }
 
 /// The book's Markdown, the hints and the committed result files, by their paths from the checkout's root.

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use crate::commands::{build_book, check};
+use crate::commands::check;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::process;
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, finding, paint};
 use workshop_base::workspace::Workspace;
+use workshop_book::render::render;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::copies::Copy;
 use workshop_harness::report::Timings;
@@ -182,9 +183,9 @@ fn tool_start(workspace: &Workspace) -> anyhow::Result<Duration> {
 /// The second of two builds, since the first one warms everything up.
 fn book_build(workspace: &Workspace) -> anyhow::Result<Duration> {
     let destination = tempfile::tempdir()?;
-    build_book(workspace, Some(destination.path()))?;
+    render(workspace, Some(destination.path()))?;
     let started = Instant::now();
-    build_book(workspace, Some(destination.path()))?;
+    render(workspace, Some(destination.path()))?;
     Ok(started.elapsed())
 }
 

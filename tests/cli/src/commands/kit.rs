@@ -13,12 +13,12 @@ use std::process::Command;
 use anyhow::Context;
 use tempfile::TempDir;
 
-use crate::commands::build_book;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::{Workspace, repository_option};
 use workshop_base::{files, probe, program, scratch};
+use workshop_book::render::render;
 use workshop_harness::build::{cargo_command, jdk, maven};
 
 /// The list of what belongs to a kit.
@@ -94,7 +94,7 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
     pack(kit, &platform, workbench.path(), &["-c", "bin", POSTGRES]).await?;
 
     step("the book, and the course itself");
-    build_book(workspace, Some(&at("book")))?;
+    render(workspace, Some(&at("book")))?;
     pack(kit, "book.tar", workbench.path(), &["-c", "book"]).await?;
     bundle(workspace.root(), &std::path::absolute(kit)?.join(COURSE)).await?;
 

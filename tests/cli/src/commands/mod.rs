@@ -2,6 +2,7 @@
 
 mod bench_loop;
 mod board;
+mod book;
 mod build;
 mod calibrate;
 mod carry;
@@ -30,8 +31,6 @@ mod verify;
 mod watch;
 
 use std::io::Write;
-use std::path::Path;
-use std::process::Stdio;
 
 use clap::CommandFactory;
 use tokio::signal::unix::{SignalKind, signal};
@@ -42,7 +41,6 @@ use crate::subject::Subject;
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Interrupted, Outcome, Trouble};
-use workshop_base::program;
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -138,6 +136,9 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
             ..
         }) => endurance::run(workspace, &args).await,
         Command::Measure(args) => measure::run(workspace, &args).await,
+        Command::Book => book::build(workspace),
+        Command::BookCheck => book::check(workspace),
+        Command::Preprocess { asked } => book::preprocess(asked),
         Command::Report => report::run(workspace),
         Command::Board { folder } => board::run(workspace, &folder),
         Command::Calibrate(args) => calibrate::run(workspace, &args).await,
@@ -175,24 +176,4 @@ fn exercise(workspace: &Workspace, target: Target) -> anyhow::Result<Exercise> {
                 .err()
         }
     }
-}
-
-/// Has mdBook build the book, into its usual folder or another one. What it says goes where this command's words go; for another
-/// folder, only if it fails.
-fn build_book(workspace: &Workspace, into: Option<&Path>) -> anyhow::Result<()> {
-    let mut mdbook = std::process::Command::new("mdbook");
-    mdbook.arg("build").current_dir(workspace.root());
-    mdbook.stdin(Stdio::null());
-    mdbook.stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    if let Some(folder) = into {
-        mdbook.arg("--dest-dir").arg(folder).stderr(Stdio::piped());
-    }
-    let output = mdbook.output().map_err(|error| {
-        Trouble::new(format!("mdbook cannot be run: {error}")).next("./justw --bring mdbook")
-    })?;
-    let trouble = Trouble::new("mdbook build failed")
-        .expected("a book without faults")
-        .next("just book-check names each fault with its page");
-    program::printed(&output, trouble)?;
-    Ok(())
 }

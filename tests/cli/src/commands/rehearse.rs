@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use crate::commands::{build_book, check, seed};
+use crate::commands::{check, seed};
 use crate::doctor;
 use crate::subject::Subject;
 use workshop_base::exercise::{Catalogue, Exercise};
@@ -16,6 +16,7 @@ use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_book::plans::{Plan, Takes};
+use workshop_book::render::render;
 use workshop_harness::build::Profile;
 use workshop_measure::protocol::builder::built;
 use workshop_measure::protocol::experiment::Asked;
@@ -232,7 +233,7 @@ async fn stopped_after(
 /// The book, into a folder that is removed again.
 async fn book(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let destination = tempfile::tempdir()?;
-    build_book(workspace, Some(destination.path()))?;
+    render(workspace, Some(destination.path()))?;
     Ok(Outcome::Passed)
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context;
 
 use crate::cli::{MeasureArgs, ResultArgs};
-use crate::commands::{build_book, check, measure};
+use crate::commands::{check, measure};
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
@@ -15,6 +15,7 @@ use workshop_base::program;
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
+use workshop_book::render::render;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
@@ -92,7 +93,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let measured = measure::run(workspace, &args).await?;
 
     step(6, "the book, with these figures in it");
-    build_book(workspace, None)?;
+    render(workspace, None)?;
     println!(
         "book-html/index.html is its first page; your figures are on the page of {} and on \"Your results\"",
         exercise.name()
@@ -123,7 +124,7 @@ fn step(number: usize, what: &str) {
 /// Waits for the tools that `justw` has been compiling since the tour began, or brings them now.
 async fn bring_tools(workspace: &Workspace) -> anyhow::Result<()> {
     let mut justw = Command::new(workspace.root().join("justw"));
-    justw.args(["--bring", "mdbook", "oha", "hyperfine"]);
+    justw.args(["--bring", "oha", "hyperfine"]);
     if program::start(justw)?.ended().await?.success() {
         return Ok(());
     }

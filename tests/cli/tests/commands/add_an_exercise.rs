@@ -191,9 +191,7 @@ fn an_exercise_is_added_in_its_own_files_and_one_line_each() {
     let green = copy.workshop(&["check", "hunt"]);
     assert!(green.contains("You got it."), "{green}");
 
-    let book = run(copy
-        .command(copy.path("target/debug/workshop-book"))
-        .arg("check"));
+    let book = copy.workshop(&["book-check"]);
     assert!(book.contains("the book is whole"), "{book}");
     let progress = copy.workshop(&["progress"]);
     assert!(progress.contains("A new step"), "{progress}");

@@ -7,7 +7,8 @@
 )]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -90,6 +91,10 @@ impl Checkout {
     }
 
     fn start(&self, arguments: &[&str]) -> Wrapper {
+        self.start_with(arguments, &[])
+    }
+
+    fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Wrapper {
         let mut child = Command::new("sh")
             .arg(self.path("justw"))
             .args(arguments)
@@ -102,6 +107,7 @@ impl Checkout {
                 "PATH",
                 format!("{}:/usr/bin:/bin", self.path("fake").display()),
             )
+            .envs(variables.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the wrapper starts");
@@ -239,6 +245,143 @@ fn two_wrappers_bring_a_tool_once() {
     let (first, second, said) = checkout.twice(&["--bring", "oha"]);
     assert!(first && second, "{first} {second} {said:?}");
     assert_eq!(checkout.calls(), 1, "{said:?}");
+}
+
+/// A release of oha, and one of hyperfine as they are packed.
+const RELEASES: &str = "
+    mkdir -p forge/hyperfine-v1.0.0
+    printf '#!/bin/sh\\necho oha 1.0.0\\n' >forge/oha
+    printf '#!/bin/sh\\necho hyperfine 1.0.0\\n' >forge/hyperfine-v1.0.0/hyperfine
+    tar -czf forge/hyperfine.tar.gz -C forge hyperfine-v1.0.0
+    for file in oha hyperfine.tar.gz; do
+        echo ${file%%.*} $(uname -s) $(uname -m) $(sha256sum <forge/$file | cut -c 1-64) releases/vVERSION/$file
+    done >tests/tools.sums";
+
+/// A forge on a port of its own, which answers with the files of the folder `forge`, or with what a test says.
+fn forge(checkout: &Checkout, answer: Option<&'static str>) -> String {
+    let status = Command::new("sh")
+        .args(["-ec", RELEASES])
+        .current_dir(checkout.folder.path())
+        .status();
+    assert!(status.expect("a shell").success());
+    let folder = checkout.path("forge");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = format!("http://{}", listener.local_addr().expect("its address"));
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().map_while(Result::ok) {
+            let mut request = String::new();
+            if BufReader::new(&client).read_line(&mut request).is_err() {
+                continue;
+            }
+            match answer {
+                Some("") => std::thread::park(),
+                Some(answer) => drop(client.write_all(answer.as_bytes())),
+                None => {
+                    let file = request
+                        .strip_prefix("GET /releases/v1.0.0/")
+                        .and_then(|rest| rest.split(' ').next())
+                        .expect("an address with the version in it");
+                    let body = fs::read(folder.join(file)).expect("a release");
+                    let head = format!("HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+                    drop(client.write_all(&[head.as_bytes(), &body].concat()));
+                }
+            }
+        }
+    });
+    address
+}
+
+/// A folder with all programs of the machine but these.
+fn without(checkout: &Checkout, programs: &[&str]) -> String {
+    let folder = checkout.path("bin");
+    fs::create_dir(&folder).expect("made");
+    let entries = ["/usr/bin", "/bin"].map(|folder| fs::read_dir(folder).expect("a folder"));
+    for entry in entries.into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if !programs.iter().any(|program| name == *program) {
+            // Both folders may be the same one.
+            let _ = symlink(entry.path(), folder.join(name));
+        }
+    }
+    format!("{}:{}", checkout.path("fake").display(), folder.display())
+}
+
+#[test]
+fn a_release_with_the_right_sum_is_downloaded_and_nothing_is_compiled() {
+    for lacking in [&[][..], &["curl"]] {
+        let checkout = Checkout::new();
+        let forge = forge(&checkout, None);
+        let path = without(&checkout, lacking);
+        let variables = [("WORKSHOP_FORGE", &*forge), ("PATH", &path)];
+        let wrapper = checkout.start_with(&["--bring", "oha", "hyperfine"], &variables);
+        let (code, said) = wrapper.end();
+        assert_eq!((code, checkout.calls()), (Some(0), 0), "{said:?}");
+        for tool in ["oha", "hyperfine"] {
+            let brought = checkout.path(".workshop/tools/bin").join(tool);
+            let output = Command::new(brought).output().expect("it runs");
+            assert_eq!(
+                String::from_utf8_lossy(&output.stdout),
+                format!("{tool} 1.0.0\n")
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_not_the_release_is_thrown_away_and_the_tool_is_compiled() {
+    let page =
+        "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<html>Sign in to this network</html>";
+    let other = "HTTP/1.0 200 OK\r\n\r\n#!/bin/sh\necho oha 1.0.0\n# and more\n";
+    let missing = "HTTP/1.0 404 Not Found\r\n\r\n";
+    let cut = "HTTP/1.0 200 OK\r\nContent-Length: 90000\r\n\r\n#!/bin/sh\n";
+    for (answer, lacking, why) in [
+        (page, &[][..], "its sum is another"),
+        (other, &[], "its sum is another"),
+        (missing, &[], "could not be downloaded"),
+        (cut, &[], "could not be downloaded"),
+        // A line that is silent.
+        ("", &[], "could not be downloaded"),
+        ("", &["curl"], "could not be downloaded"),
+        (other, &["curl"], "its sum is another"),
+        (other, &["curl", "wget"], ""),
+    ] {
+        let checkout = Checkout::new();
+        checkout.write("fake/go", "");
+        let forge = forge(&checkout, Some(answer));
+        let path = without(&checkout, lacking);
+        let (code, said) = checkout
+            .start_with(
+                &["--bring", "oha"],
+                &[
+                    ("WORKSHOP_FORGE", &forge),
+                    ("WORKSHOP_PATIENCE", "1"),
+                    ("PATH", &path),
+                ],
+            )
+            .end();
+        assert_eq!((code, checkout.calls()), (Some(0), 1), "{answer} {said:?}");
+        assert!(
+            said.iter().any(|line| line.contains(why)),
+            "{answer} {said:?}"
+        );
+        assert!(!checkout.path(".workshop/tools/download").exists());
+    }
+}
+
+#[test]
+fn without_a_network_no_second_download_is_tried() {
+    let checkout = Checkout::new();
+    checkout.write("fake/go", "");
+    forge(&checkout, None);
+    let nobody = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = format!("http://{}", nobody.local_addr().expect("its address"));
+    drop(nobody);
+    let variables = [("WORKSHOP_FORGE", &*address)];
+    let wrapper = checkout.start_with(&["--bring", "oha", "hyperfine"], &variables);
+    let (code, said) = wrapper.end();
+    assert_eq!((code, checkout.calls()), (Some(0), 2), "{said:?}");
+    let tried = said.iter().filter(|line| line.starts_with("downloading"));
+    assert_eq!(tried.count(), 1, "{said:?}");
 }
 
 /// A kit as `just kit` makes it, in a folder beside the wrapper, with next to nothing in it.

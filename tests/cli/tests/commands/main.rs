@@ -2,6 +2,7 @@
 //! each would link the whole tool. `cargo test --package workshop --test commands -- learner::` runs one file of them.
 
 mod add_an_exercise;
+mod book;
 mod chain;
 #[path = "../../../postgres/tests/checkout/mod.rs"]
 mod checkout;

@@ -1,5 +1,5 @@
-//! The book's tool from outside: what `workshop-book check` finds in small books, what the preprocessor gives to mdBook,
-//! and that the real book builds.
+//! The book from outside: what `workshop book-check` finds in small books, what `workshop book` makes of them, what the preprocessor
+//! gives to the program mdbook, and that the real book builds. None of it needs that program.
 
 #![expect(
     clippy::expect_used,
@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
+use workshop_base::workspace::Workspace;
+use workshop_book::render::render;
 
 /// A checkout in a temporary folder with a book of one exercise, which is whole until a test breaks it.
 struct Checkout {
@@ -92,18 +94,17 @@ impl Checkout {
         );
     }
 
-    fn workshop(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_workshop-book"));
+    fn workshop(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_workshop"));
         command
             .env("WORKSHOP_ROOT", self.folder.path())
-            .env("PATH", path_with_tools())
-            .current_dir(self.folder.path());
+            .current_dir(self.folder.path())
+            .args(arguments);
         command
     }
 
     fn check(&self) -> Output {
-        self.workshop()
-            .arg("check")
+        self.workshop(&["book-check"])
             .output()
             .expect("the tool starts")
     }
@@ -129,31 +130,14 @@ impl Checkout {
         );
     }
 
-    /// Builds the book by mdBook, with the tool as its preprocessor.
     fn build(&self) -> Output {
-        build(self.folder.path(), &self.folder.path().join("book-html"))
+        self.workshop(&["book"]).output().expect("the tool starts")
     }
 
     fn html(&self, path: &str) -> String {
         std::fs::read_to_string(self.folder.path().join("book-html").join(path))
             .expect("a rendered page")
     }
-}
-
-fn build(root: &Path, into: &Path) -> Output {
-    Command::new("mdbook")
-        .arg("build")
-        .arg("--dest-dir")
-        .arg(into)
-        .arg(root)
-        .env("PATH", path_with_tools())
-        .env("WORKSHOP_ROOT", root)
-        .env(
-            "MDBOOK_PREPROCESSOR__WORKSHOP__COMMAND",
-            format!("\"{}\"", env!("CARGO_BIN_EXE_workshop-book")),
-        )
-        .output()
-        .expect("mdbook starts; if it is not here: ./justw --bring mdbook")
 }
 
 /// The checkout that this test belongs to.
@@ -163,14 +147,6 @@ fn root() -> PathBuf {
         .nth(2)
         .expect("the checkout")
         .to_path_buf()
-}
-
-/// PATH with the tools that `justw` brought in front.
-fn path_with_tools() -> std::ffi::OsString {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let brought = root().join(".workshop/tools/bin");
-    std::env::join_paths(std::iter::once(brought).chain(std::env::split_paths(&path)))
-        .expect("a PATH")
 }
 
 #[test]
@@ -424,7 +400,7 @@ fn a_script_from_elsewhere_is_found_in_the_rendered_page() {
 }
 
 #[test]
-fn mdbook_shows_panes_a_plan_difference_and_notes() {
+fn the_book_shows_panes_a_plan_difference_and_notes() {
     let checkout = Checkout::new();
     let output = checkout.build();
     assert!(
@@ -476,7 +452,7 @@ fn mdbook_shows_panes_a_plan_difference_and_notes() {
 }
 
 #[test]
-fn mdbook_stops_at_a_fault_and_says_where() {
+fn the_build_stops_at_a_fault_and_says_where() {
     let checkout = Checkout::new();
     checkout.page("## Your task\n\n{{#code rust=solutions/03-read-a-record/src/read.rs:gone}}\n");
     let output = checkout.build();
@@ -539,8 +515,7 @@ fn the_tool_supports_html_only() {
     let checkout = Checkout::new();
     let answer = |renderer: &str| {
         checkout
-            .workshop()
-            .args(["supports", renderer])
+            .workshop(&["preprocess", "supports", renderer])
             .status()
             .expect("the tool starts")
     };
@@ -552,7 +527,7 @@ fn the_tool_supports_html_only() {
 fn what_is_no_book_is_refused_without_output() {
     let checkout = Checkout::new();
     let mut child = checkout
-        .workshop()
+        .workshop(&["preprocess"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -564,18 +539,13 @@ fn what_is_no_book_is_refused_without_output() {
     let output = child.wait_with_output().expect("an end");
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("run mdbook build"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("run just serve"));
 }
 
 #[test]
 fn the_book_of_this_checkout_builds_with_all_that_its_projector_view_needs() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let output = build(&root(), folder.path());
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    render(&Workspace::at(root()), Some(folder.path())).expect("it builds");
     assert!(folder.path().join("index.html").is_file());
     let page = folder.path().join("exercises/05-fail-the-same-way.html");
     let page = std::fs::read_to_string(page).expect("a page");

@@ -108,7 +108,7 @@ fn write_by_way_of(
     fs::create_dir_all(folder)?;
     fs::create_dir_all(way)?;
     let unfinished = way.join(unfinished_name(path));
-    let moved = write_durably(&unfinished, bytes).and_then(|()| {
+    let moved = write_and_hold(&unfinished, bytes).and_then(|_held| {
         if let Ok(old) = fs::metadata(path) {
             fs::set_permissions(&unfinished, old.permissions())?;
         }
@@ -276,9 +276,17 @@ pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
 
 /// Writes a file and waits until the disk has it.
 pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_and_hold(path, bytes).map(drop)
+}
+
+/// As [`write_durably`], with a lock on the file as long as what comes out is open: nobody sweeps it away, be it from a container.
+fn write_and_hold(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let mut file = File::create(path)?;
+    // Not every file system has locks.
+    let _ = file.try_lock();
     file.write_all(bytes)?;
-    file.sync_all()
+    file.sync_all()?;
+    Ok(file)
 }
 
 /// Removes a file, or a folder with everything in it; no error when there is none.

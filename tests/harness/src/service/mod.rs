@@ -320,11 +320,7 @@ impl Service {
         settings: &Settings,
         address: SocketAddr,
     ) -> std::io::Result<Service> {
-        std::fs::create_dir_all(workspace.logs())?;
-        let log = tempfile::Builder::new()
-            .prefix(&scratch::owned(&launch.label))
-            .suffix(".log")
-            .tempfile_in(workspace.logs())?;
+        let log = scratch::log(workspace, &launch.label)?;
         let mut command = command(launch, settings, address, log.path())?;
         die_with_the_tool(&mut command, Signal::SIGKILL);
         let mut child = command.spawn()?;

@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use anyhow::Context;
 use workshop_base::calls::Calls;
 use workshop_base::outcome::Trouble;
+use workshop_base::scratch;
 use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 
@@ -101,7 +102,7 @@ async fn compiled(
         return Ok(folder);
     }
     eprintln!("compiling the Kotlin of {} with Maven …", krate.package);
-    let unfinished = tempfile::tempdir_in(&kept).context("cannot make a folder for Maven")?;
+    let unfinished = scratch::folder_in_checkout(workspace, "glue")?;
     let mut args = workspace.maven_options();
     args.extend([
         format!("-Dkotlin.service.jar={}", jar.display()),
@@ -116,7 +117,7 @@ async fn compiled(
             &String::from_utf8_lossy(&output.stdout),
         ));
     }
-    let moved = fs::rename(unfinished.path(), &folder);
+    let moved = unfinished.moved_to(&folder);
     // Another run of the tool may have been faster.
     if !folder.is_dir() {
         moved.map_err(anyhow::Error::new)?;

@@ -6,6 +6,7 @@ use anyhow::Context;
 
 use crate::account;
 use crate::binaries::Binaries;
+use crate::clean::Cleaned;
 use crate::cluster::{Cluster, clusters};
 use crate::server::{Files, Server};
 use crate::settings::{BinariesFrom, Provider, Settings};
@@ -22,11 +23,21 @@ pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow
     Server::found(Provider::Embedded, workspace, address, connection, files).await
 }
 
-/// Stops this checkout's server and removes its data; one line for each thing that is gone.
-pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
-    let mut removed = Vec::new();
-    for home in home::homes(workspace) {
+/// Stops this checkout's server and removes its data, unless it runs where it cannot be stopped from here.
+pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Cleaned> {
+    let Cleaned {
+        mut removed,
+        mut left,
+    } = Cleaned::default();
+    'homes: for home in home::homes(workspace) {
         for cluster in clusters(&home) {
+            if cluster.runs_elsewhere().await? {
+                left.push(format!(
+                    "the embedded PostgreSQL in {}, which a container that shares the folder runs, or its host: just clean there",
+                    home.display()
+                ));
+                continue 'homes;
+            }
             if let Some(pid) = cluster.end().await? {
                 removed.push(format!("the embedded PostgreSQL server (process {pid})"));
             }
@@ -35,7 +46,7 @@ pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Vec<String>> 
             .with_context(|| format!("cannot remove {}", home.display()))?;
         removed.push(format!("its data in {}", home.display()));
     }
-    Ok(removed)
+    Ok(Cleaned { removed, left })
 }
 
 /// The cluster to use: the latest one that fits the settings, else a new one.

@@ -6,7 +6,6 @@ use anyhow::Context;
 
 use crate::account;
 use crate::binaries::Binaries;
-use crate::clean::Cleaned;
 use crate::cluster::{Cluster, clusters};
 use crate::server::{Files, Server};
 use crate::settings::{BinariesFrom, Provider, Settings};
@@ -23,12 +22,10 @@ pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow
     Server::found(Provider::Embedded, workspace, address, connection, files).await
 }
 
-/// Stops this checkout's server and removes its data, unless it runs where it cannot be stopped from here.
-pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Cleaned> {
-    let Cleaned {
-        mut removed,
-        mut left,
-    } = Cleaned::default();
+/// Stops this checkout's server and removes its data, unless it runs where it cannot be stopped from here. One line for each thing
+/// that is gone, and for each that is left.
+pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<[Vec<String>; 2]> {
+    let [mut removed, mut left] = [Vec::new(), Vec::new()];
     'homes: for home in home::homes(workspace) {
         for cluster in clusters(&home) {
             if cluster.runs_elsewhere().await? {
@@ -46,7 +43,7 @@ pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Cleaned> {
             .with_context(|| format!("cannot remove {}", home.display()))?;
         removed.push(format!("its data in {}", home.display()));
     }
-    Ok(Cleaned { removed, left })
+    Ok([removed, left])
 }
 
 /// The cluster to use: the latest one that fits the settings, else a new one.

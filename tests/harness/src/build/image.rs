@@ -166,10 +166,9 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        let mut remove = Command::new("docker");
-        let _ = remove
-            .args(["rm", "--force", "--volumes", &self.id])
-            .output();
+        let remove = ["rm", "--force", "--volumes", &self.id];
+        // An engine that hangs must not hang the tool's end.
+        probe::ask_and_wait(Path::new("docker"), &remove, PATIENCE);
     }
 }
 

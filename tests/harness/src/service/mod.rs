@@ -411,12 +411,21 @@ impl Service {
 
     /// How it ended, if it did. What it had started ends with it.
     pub fn exited(&mut self) -> Option<ExitStatus> {
-        let status = self.child.try_wait().ok().flatten();
-        if status.is_some() && !self.gone {
-            self.gone = true;
-            let _ = killpg(self.group(), Signal::SIGKILL);
+        match self.child.try_wait() {
+            Ok(status) => {
+                if status.is_some() && !self.gone {
+                    self.gone = true;
+                    let _ = killpg(self.group(), Signal::SIGKILL);
+                }
+                status
+            }
+            // It has ended, and somebody else was told how: the kernel, where a parent of the tool has SIGCHLD ignored. Another group
+            // may have its id by now.
+            Err(_) => {
+                self.gone = true;
+                Some(ExitStatus::default())
+            }
         }
-        status
     }
 
     /// Asks it to stop, by SIGTERM.
@@ -649,6 +658,16 @@ mod tests {
         drop(service);
         let gone = async || process::is_gone(below).then_some(());
         assert!(wait::within(Duration::from_secs(5), gone).await.is_some());
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn one_that_somebody_else_has_waited_for_is_not_taken_for_running() -> anyhow::Result<()>
+    {
+        let folder = tempfile::tempdir()?;
+        let service = script(folder.path(), "exit 0")?;
+        nix::sys::wait::waitpid(Pid::from_raw(service.pid().cast_signed()), None)?;
+        assert_eq!(service.stop().await, Stopped::Already);
         Ok(())
     }
 

@@ -165,6 +165,8 @@ pub fn replace(
 /// Moves the file `new`, which holds `bytes`, to `path`; false, and nothing is changed, where there is something else than `before`.
 fn put(new: &Path, path: &Path, before: Option<&Vec<u8>>, bytes: &[u8]) -> io::Result<bool> {
     let moved = match before {
+        // A link may lead elsewhere from another folder.
+        Some(_) if path.is_symlink() => Err(ErrorKind::Unsupported.into()),
         Some(_) => exchange(new, path),
         None => move_to_nothing(new, path),
     };
@@ -200,6 +202,9 @@ fn put(new: &Path, path: &Path, before: Option<&Vec<u8>>, bytes: &[u8]) -> io::R
 
 /// Removes a file by way of a folder; false, and it is back in its place, where it holds something else than `before`.
 fn take_away(way: &Path, path: &Path, before: Option<&Vec<u8>>) -> io::Result<bool> {
+    if path.is_symlink() {
+        return fs::remove_file(path).map(|()| true);
+    }
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(way)?;
     let aside = way.join(unfinished_name(path));
@@ -405,6 +410,31 @@ mod tests {
         let aside = path.with_extension("editor");
         fs::write(&aside, "edited")?;
         fs::rename(&aside, path)
+    }
+
+    #[test]
+    fn a_link_is_replaced_or_removed_and_not_what_it_leads_to() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let (way, path) = (folder.path().join("way"), folder.path().join("main.rs"));
+        let before = b"before".to_vec();
+        fs::write(folder.path().join("elsewhere.rs"), &before)?;
+        for after in [Some(b"after".to_vec()), None] {
+            let _ = fs::remove_file(&path);
+            std::os::unix::fs::symlink("elsewhere.rs", &path)?;
+            replace(&way, &path, Some(&before), after.as_ref())?;
+            assert_eq!(read_if_there(&path)?, after);
+        }
+        assert_eq!(fs::read(folder.path().join("elsewhere.rs"))?, before);
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_file_system_cannot_do_is_told_from_what_went_wrong() {
+        use nix::errno::Errno;
+        for errno in [Errno::EINVAL, Errno::ENOSYS, Errno::EOPNOTSUPP] {
+            assert!(is_beyond_it(&errno.into()), "{errno}");
+        }
+        assert!(!is_beyond_it(&Errno::ENOSPC.into()));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Files handled so that nothing is ever half-written: whole trees read into memory, single files replaced atomically.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -46,7 +47,7 @@ fn listing(folder: &Path) -> String {
     format!("cannot list {}", folder.display())
 }
 
-fn is_missing(error: &std::io::Error) -> bool {
+fn is_missing(error: &io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
 }
 
@@ -64,11 +65,7 @@ pub fn bytes_below(folder: &Path) -> anyhow::Result<u64> {
 
 /// The content of a file, or `None` when there is no such file.
 pub fn read_if_there(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(error) if is_missing(&error) => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
+    look(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 /// The text of a file.
@@ -93,66 +90,208 @@ pub fn differing<C: PartialEq>(
 /// a power cut, finds the old content or the new one, nothing between. Missing folders are made.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    write_by_way_of(folder, path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    let put = |unfinished: &Path| fs::rename(unfinished, path).map(|()| true);
+    write_by_way_of(folder, path, bytes, &put)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
 }
 
-/// Writes the file in the folder `way` first; beside its place where that is on another file system.
-fn write_by_way_of(way: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Writes the file in the folder `way` first, beside its place where that is on another file system, and has it put in its place.
+/// Gives what `put` gives: whether it is there.
+fn write_by_way_of(
+    way: &Path,
+    path: &Path,
+    bytes: &[u8],
+    put: &dyn Fn(&Path) -> io::Result<bool>,
+) -> io::Result<bool> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     fs::create_dir_all(way)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}{UNFINISHED}", std::process::id()));
-    let unfinished = way.join(name);
-    let moved = write_durably(&unfinished, bytes).and_then(|()| {
+    let unfinished = way.join(unfinished_name(path));
+    let moved = write_and_hold(&unfinished, bytes).and_then(|_held| {
         if let Ok(old) = fs::metadata(path) {
             fs::set_permissions(&unfinished, old.permissions())?;
         }
         crash_point();
-        fs::rename(&unfinished, path)
+        put(&unfinished)
     });
-    if let Err(error) = moved {
-        // The error that matters is the one above.
-        let _ = fs::remove_file(&unfinished);
-        return match error.kind() {
-            ErrorKind::CrossesDevices if way != folder => write_by_way_of(folder, path, bytes),
-            _ => Err(error),
-        };
+    // Moved away, or of no use any more.
+    let _ = fs::remove_file(&unfinished);
+    match moved {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices && way != folder => {
+            write_by_way_of(folder, path, bytes, put)
+        }
+        Ok(true) => {
+            sync_folder(folder);
+            crash_point();
+            Ok(true)
+        }
+        other => other,
     }
-    sync_folder(folder);
-    crash_point();
-    Ok(())
+}
+
+fn unfinished_name(path: &Path) -> OsString {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}{UNFINISHED}", std::process::id()));
+    name
 }
 
 /// Puts a file in place of the one that was read before, or removes it when there is no new content. When somebody (an editor)
-/// wrote it meanwhile, it is left alone. Unfinished files are in the folder `way`.
+/// wrote it meanwhile, be it in the last moment, it is left alone. Unfinished files are in the folder `way`.
 pub fn replace(
     way: &Path,
     path: &Path,
     before: Option<&Vec<u8>>,
     after: Option<&Vec<u8>>,
 ) -> anyhow::Result<()> {
+    let is_replaced = if read_if_there(path)?.as_ref() != before {
+        false
+    } else if let Some(bytes) = after {
+        let put = |unfinished: &Path| put(unfinished, path, before, bytes);
+        write_by_way_of(way, path, bytes, &put)
+            .with_context(|| format!("cannot write {}", path.display()))?
+    } else {
+        take_away(way, path, before).with_context(|| format!("cannot remove {}", path.display()))?
+    };
     anyhow::ensure!(
-        read_if_there(path)?.as_ref() == before,
+        is_replaced,
         "{} has changed while the tool was at work, so the tool left it alone",
         path.display()
     );
-    match after {
-        Some(bytes) => write_by_way_of(way, path, bytes)
-            .with_context(|| format!("cannot write {}", path.display())),
-        None => {
-            fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
-            crash_point();
-            Ok(())
+    crash_point();
+    Ok(())
+}
+
+/// Moves the file `new`, which holds `bytes`, to `path`; false, and nothing is changed, where there is something else than `before`.
+fn put(new: &Path, path: &Path, before: Option<&Vec<u8>>, bytes: &[u8]) -> io::Result<bool> {
+    let moved = match before {
+        // A link may lead elsewhere from another folder.
+        Some(_) if path.is_symlink() => Err(ErrorKind::Unsupported.into()),
+        Some(_) => exchange(new, path),
+        None => move_to_nothing(new, path),
+    };
+    match moved {
+        Ok(()) => {}
+        // Somebody has just removed it, or made it.
+        Err(error) if is_missing(&error) || error.kind() == ErrorKind::AlreadyExists => {
+            return Ok(false);
         }
+        // Not every system can do either: then a save in the microseconds between the two is overwritten.
+        Err(error) if is_beyond_it(&error) => {
+            let is_as_before = look(path)?.as_ref() == before;
+            return match is_as_before {
+                true => fs::rename(new, path).map(|()| true),
+                false => Ok(false),
+            };
+        }
+        Err(error) => return Err(error),
+    }
+    let (Some(before), came_out) = (before, look(new)?) else {
+        return Ok(true);
+    };
+    if came_out.as_ref() == Some(before) {
+        return Ok(true);
+    }
+    // Theirs goes back. What comes out now is ours, or was saved since: then that is the newest.
+    exchange(new, path)?;
+    if look(new)?.as_deref() != Some(bytes) {
+        exchange(new, path)?;
+    }
+    Ok(false)
+}
+
+/// Removes a file by way of a folder; false, and it is back in its place, where it holds something else than `before`.
+fn take_away(way: &Path, path: &Path, before: Option<&Vec<u8>>) -> io::Result<bool> {
+    if path.is_symlink() {
+        return fs::remove_file(path).map(|()| true);
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(way)?;
+    let aside = way.join(unfinished_name(path));
+    match fs::rename(path, &aside) {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices && way != folder => {
+            return take_away(folder, path, before);
+        }
+        moved => moved?,
+    }
+    crash_point();
+    if look(&aside)?.as_ref() == before {
+        return fs::remove_file(&aside).map(|()| true);
+    }
+    match move_to_nothing(&aside, path) {
+        Err(error) if is_beyond_it(&error) => fs::rename(&aside, path)?,
+        // Saved again meanwhile.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::remove_file(&aside)?,
+        moved => moved?,
+    }
+    Ok(false)
+}
+
+fn look(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
+/// True where the system or the file system cannot do what was asked of it.
+fn is_beyond_it(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Unsupported | ErrorKind::InvalidInput
+    )
+}
+
+/// Exchanges two files in one step.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    rename_with(one, other, nix::fcntl::RenameFlags::RENAME_EXCHANGE)
+}
+
+/// Moves a file to where there is none.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn move_to_nothing(from: &Path, to: &Path) -> io::Result<()> {
+    rename_with(from, to, nix::fcntl::RenameFlags::RENAME_NOREPLACE)
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn rename_with(from: &Path, to: &Path, how: nix::fcntl::RenameFlags) -> io::Result<()> {
+    use nix::fcntl::{AT_FDCWD, renameat2};
+    Ok(renameat2(AT_FDCWD, from, AT_FDCWD, to, how)?)
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn exchange(_one: &Path, _other: &Path) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn move_to_nothing(_from: &Path, _to: &Path) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+/// Writes a file that is worth nothing after a crash, such as one of a copy. Missing folders are made.
+pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(path, bytes))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Writes a file and waits until the disk has it.
-pub fn write_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_and_hold(path, bytes).map(drop)
+}
+
+/// As [`write_durably`], with a lock on the file as long as what comes out is open: nobody sweeps it away, be it from a container.
+fn write_and_hold(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let mut file = File::create(path)?;
+    // Not every file system has locks.
+    let _ = file.try_lock();
     file.write_all(bytes)?;
-    file.sync_all()
+    file.sync_all()?;
+    Ok(file)
 }
 
 /// Removes a file, or a folder with everything in it; no error when there is none.
@@ -230,6 +369,82 @@ mod tests {
             Tree::from([(PathBuf::from("new/file.txt"), b"two".to_vec())])
         );
         assert_eq!(fs::read_dir(folder.path().join("new"))?.count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn an_edit_that_is_saved_while_a_file_is_replaced_is_never_lost() -> anyhow::Result<()> {
+        // As large as that, writing and syncing it takes longer than the editor's save.
+        let after = vec![b'x'; 32 << 20];
+        for after in [Some(&after), None] {
+            for saves in [save_in_place, save_by_renaming] {
+                let folder = tempfile::tempdir()?;
+                let (way, path) = (folder.path().join("way"), folder.path().join("main.rs"));
+                let before = b"before".to_vec();
+                fs::write(&path, &before)?;
+                fs::create_dir(&way)?;
+                let edited = std::thread::scope(|scope| {
+                    let editor = scope.spawn(|| {
+                        // The tool is at work: it writes, or it has just removed the file.
+                        while after.is_some() && fs::read_dir(&way)?.next().is_none() {
+                            std::hint::spin_loop();
+                        }
+                        saves(&path)
+                    });
+                    let _ = replace(&way, &path, Some(&before), after);
+                    editor.join()
+                });
+                edited.expect("an editor that ends")?;
+                assert!(fs::read(&path)? == b"edited", "the edit is gone");
+                assert_eq!(fs::read_dir(&way)?.count(), 0);
+            }
+        }
+        Ok(())
+    }
+
+    fn save_in_place(path: &Path) -> io::Result<()> {
+        fs::write(path, "edited")
+    }
+
+    fn save_by_renaming(path: &Path) -> io::Result<()> {
+        let aside = path.with_extension("editor");
+        fs::write(&aside, "edited")?;
+        fs::rename(&aside, path)
+    }
+
+    #[test]
+    fn a_link_is_replaced_or_removed_and_not_what_it_leads_to() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let (way, path) = (folder.path().join("way"), folder.path().join("main.rs"));
+        let before = b"before".to_vec();
+        fs::write(folder.path().join("elsewhere.rs"), &before)?;
+        for after in [Some(b"after".to_vec()), None] {
+            let _ = fs::remove_file(&path);
+            std::os::unix::fs::symlink("elsewhere.rs", &path)?;
+            replace(&way, &path, Some(&before), after.as_ref())?;
+            assert_eq!(read_if_there(&path)?, after);
+        }
+        assert_eq!(fs::read(folder.path().join("elsewhere.rs"))?, before);
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_file_system_cannot_do_is_told_from_what_went_wrong() {
+        use nix::errno::Errno;
+        for errno in [Errno::EINVAL, Errno::ENOSYS, Errno::EOPNOTSUPP] {
+            assert!(is_beyond_it(&errno.into()), "{errno}");
+        }
+        assert!(!is_beyond_it(&Errno::ENOSPC.into()));
+    }
+
+    #[test]
+    fn a_file_that_is_new_replaces_none_that_somebody_has_just_made() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let (new, path) = (folder.path().join("new"), folder.path().join("path"));
+        fs::write(&new, "ours")?;
+        fs::write(&path, "theirs")?;
+        assert!(!put(&new, &path, None, b"ours")?);
+        assert_eq!(fs::read(&path)?, b"theirs");
         Ok(())
     }
 

@@ -64,6 +64,18 @@ impl Lock {
         }
     }
 
+    /// Takes the lock file together with others who only share it; `None` when somebody holds it alone.
+    pub fn try_share(path: &Path) -> anyhow::Result<Option<Lock>> {
+        let file = open(path)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(Some(Lock { file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("cannot lock {}", path.display()))
+            }
+        }
+    }
+
     /// A lock file names its holder.
     fn held(mut file: File) -> Lock {
         // Without the name somebody who waits is told of another command, and that is all.

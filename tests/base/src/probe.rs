@@ -121,7 +121,7 @@ mod tests {
     async fn nothing_is_left_of_a_program_that_was_silent() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let limit = Duration::from_millis(500);
-        let script = ["-c", "sleep 60 & echo $! >left"];
+        let script = ["-c", "sleep 60 & echo $! >left; wait"];
         let answer = ask("sh", &script, folder.path(), limit).await;
         assert_eq!(answer, Answer::Silent(limit));
         let left: u32 = std::fs::read_to_string(folder.path().join("left"))?

@@ -16,6 +16,7 @@ use crate::outcome::{Trouble, last_lines};
 pub struct Program {
     /// Its pipes, and its end.
     pub child: Child,
+    /// What is to be killed with it; none for a program that ends in order.
     group: Option<u32>,
     signal: Signal,
 }
@@ -70,6 +71,12 @@ pub(crate) async fn output(
     let mut program = Program::start(command, signal)?;
     let child = &mut program.child;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let ended = async {
+        let status = program.child.wait().await;
+        // What it has left may hold its pipes open.
+        program.end_what_is_left();
+        status
+    };
     let writing = async move {
         if let Some(mut stdin) = stdin {
             // A program that ends before it has read all of it says why.
@@ -77,7 +84,7 @@ pub(crate) async fn output(
         }
     };
     let (stdout, stderr) = (read(stdout, limit), read(stderr, limit));
-    let ((), stdout, stderr, status) = tokio::join!(writing, stdout, stderr, child.wait());
+    let ((), stdout, stderr, status) = tokio::join!(writing, stdout, stderr, ended);
     Ok(Output {
         status: status?,
         stdout: stdout?,
@@ -99,10 +106,17 @@ impl Program {
         command.process_group(0);
         let child = tokio::process::Command::from(command).spawn()?;
         Ok(Program {
-            group: child.id(),
+            group: child.id().filter(|_| signal == Signal::SIGKILL),
             child,
             signal,
         })
+    }
+
+    /// Ends what a program that is to be killed has left in its group; at once, since a later program may get the group's id.
+    fn end_what_is_left(&mut self) {
+        if let Some(group) = self.group.take() {
+            let _ = killpg(Pid::from_raw(group.cast_signed()), self.signal);
+        }
     }
 
     /// Waits for its end.
@@ -121,13 +135,8 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, limit: u64) -> io::Result<Ve
 
 impl Drop for Program {
     fn drop(&mut self) {
-        let group = match self.signal {
-            // Also what it has left behind at its end.
-            Signal::SIGKILL => self.group,
-            // Without an id it has ended, and somebody else may have it now.
-            _ => self.child.id(),
-        };
-        if let Some(id) = group {
+        // Without an id it has ended, and somebody else may have it now.
+        if let Some(id) = self.child.id() {
             let _ = killpg(Pid::from_raw(id.cast_signed()), self.signal);
         }
     }
@@ -173,6 +182,15 @@ mod tests {
         let output = run_tool(shell("sleep 60 >/dev/null 2>&1 & echo $!")).await?;
         let left: u32 = String::from_utf8(output.stdout)?.trim().parse()?;
         assert!(output.status.success() && is_gone(left).await);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_tool_has_ended_when_what_it_left_still_holds_its_output() -> anyhow::Result<()> {
+        let ended = run_tool(shell("sleep 60 & echo $!"));
+        let output = tokio::time::timeout(Duration::from_secs(20), ended).await??;
+        let left: u32 = String::from_utf8(output.stdout)?.trim().parse()?;
+        assert!(is_gone(left).await);
         Ok(())
     }
 

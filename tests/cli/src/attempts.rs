@@ -104,17 +104,16 @@ fn keep_in(
     {
         return Ok(newest);
     }
-    let unfinished = workspace.unfinished().join(scratch::owned(name));
-    files::remove(&unfinished)?;
+    let unfinished = scratch::folder_in_checkout(workspace, name)?;
     for (path, bytes) in mine {
-        let path = unfinished.join(path);
-        let folder = path.parent().unwrap_or(&unfinished);
+        let path = unfinished.path().join(path);
+        let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder)?;
         files::write_durably(&path, bytes)?;
         files::sync_folder(folder);
         files::crash_point();
     }
-    files::sync_folder(&unfinished);
+    files::sync_folder(unfinished.path());
     let time = jiff::Timestamp::now()
         .strftime("%Y-%m-%dT%H-%M-%SZ")
         .to_string();
@@ -123,7 +122,7 @@ fn keep_in(
         .find(|name| !name.exists())
         .context("every name is taken")?;
     files::crash_point();
-    fs::rename(&unfinished, &name)?;
+    unfinished.moved_to(&name)?;
     files::sync_folder(attempts);
     files::crash_point();
     Ok(name)

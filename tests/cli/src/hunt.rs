@@ -168,16 +168,19 @@ pub fn clear(workspace: &Workspace) -> anyhow::Result<Option<PathBuf>> {
         true => None,
         false => Some(attempts::keep(workspace, NAME, &mine)?),
     };
-    fs::create_dir_all(workspace.unfinished())?;
-    let away = workspace.unfinished().join(scratch::owned("cleared"));
+    let cleared = scratch::folder_in_checkout(workspace, "cleared")?;
+    let away = cleared.path().join(NAME);
     fs::rename(&folder, &away).with_context(|| format!("cannot take {} away", folder.display()))?;
     files::crash_point();
     // An editor may have saved a file meanwhile.
     let last = files_in(&away)?;
     if last != mine {
-        kept = Some(attempts::keep(workspace, NAME, &last)?);
+        let attempt = attempts::keep(workspace, NAME, &last);
+        if attempt.is_err() {
+            fs::rename(&away, &folder)?;
+        }
+        kept = Some(attempt?);
     }
-    files::remove(&away)?;
     Ok(kept)
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use workshop_base::{exercise::Exercise, files, workspace::Workspace};
+use workshop_base::{exercise::Exercise, files, lock::Lock, workspace::Workspace};
 
 /// The name of the fault of a service that ends before it answers, and of its section in the hints.
 pub const DOES_NOT_START: &str = "does not start";
@@ -110,35 +110,64 @@ impl Memory {
 
 /// Remembers a check, and the first one that passed.
 pub fn record(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) -> anyhow::Result<()> {
-    let mut memory = recall(workspace, exercise);
-    if check.outcome == CheckOutcome::Passed {
-        memory.first_passed.get_or_insert(check.at);
-    }
-    memory.skipped = None;
-    memory.last_check = Some(check.clone());
-    remember(workspace, exercise, &memory)
+    change(workspace, exercise, |memory| {
+        if check.outcome == CheckOutcome::Passed {
+            memory.first_passed.get_or_insert(check.at);
+        }
+        memory.skipped = None;
+        memory.last_check = Some(check.clone());
+    })
 }
 
 /// Marks an exercise as skipped, unless it is green. Gives whether it is skipped now.
 pub fn mark_skipped(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<bool> {
-    let mut memory = recall(workspace, exercise);
-    if memory.is_green() {
-        return Ok(false);
-    }
-    if memory.skipped.is_none() {
-        memory.skipped = Some(now());
-        remember(workspace, exercise, &memory)?;
-    }
-    Ok(true)
+    change(workspace, exercise, |memory| {
+        let is_skipped = !memory.is_green();
+        if is_skipped {
+            memory.skipped.get_or_insert_with(now);
+        }
+        is_skipped
+    })
 }
 
 /// Marks an exercise as skipped no longer.
 pub fn take_up(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<()> {
-    let mut memory = recall(workspace, exercise);
-    match memory.skipped.take() {
-        Some(_) => remember(workspace, exercise, &memory),
-        None => Ok(()),
+    change(workspace, exercise, |memory| memory.skipped = None)
+}
+
+/// Remembers the hint that was shown last.
+pub fn record_hint(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    hint: LastHint,
+) -> anyhow::Result<()> {
+    change(workspace, exercise, |memory| memory.last_hint = Some(hint))
+}
+
+/// Forgets the last check and the last hint: they were about other files.
+pub fn forget(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<()> {
+    change(workspace, exercise, |memory| {
+        memory.last_check = None;
+        memory.last_hint = None;
+    })
+}
+
+/// Changes the memory. Two commands that do so, `just watch` and `just hint`, take turns: none undoes what the other has written.
+fn change<T>(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    how: impl FnOnce(&mut Memory) -> T,
+) -> anyhow::Result<T> {
+    let lock = path(workspace, exercise).with_extension("lock");
+    // Not every file system has locks.
+    let _turn = Lock::take_blocking(&lock, "remembers something of the same exercise").ok();
+    let before = recall(workspace, exercise);
+    let mut memory = before.clone();
+    let answer = how(&mut memory);
+    if memory != before {
+        remember(workspace, exercise, &memory)?;
     }
+    Ok(answer)
 }
 
 /// Whole seconds: people read the file.
@@ -172,7 +201,7 @@ pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Memory {
 }
 
 /// Writes the memory, atomically.
-pub fn remember(workspace: &Workspace, exercise: &Exercise, memory: &Memory) -> anyhow::Result<()> {
+fn remember(workspace: &Workspace, exercise: &Exercise, memory: &Memory) -> anyhow::Result<()> {
     let text = format!(
         "# What the tool remembers of {}. Deleting this file loses the memory, nothing else.\n{}",
         exercise.name(),
@@ -186,4 +215,38 @@ fn path(workspace: &Workspace, exercise: &Exercise) -> PathBuf {
         .state()
         .join("state")
         .join(format!("{}.toml", exercise.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use workshop_base::exercise::Catalogue;
+
+    use super::*;
+
+    #[test]
+    fn a_hint_and_a_check_at_the_same_time_are_both_remembered() -> anyhow::Result<()> {
+        let checkout = tempfile::tempdir()?;
+        let workspace = Workspace::at(checkout.path());
+        let course = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let catalogue = Catalogue::read(&course)?;
+        let exercise = catalogue.get(3)?;
+        let check = LastCheck::now(CheckOutcome::Passed, Vec::new());
+        for level in 1..100 {
+            let hint = LastHint {
+                failure: "a test".to_owned(),
+                section: "a test".to_owned(),
+                level,
+            };
+            std::thread::scope(|scope| {
+                let checked = scope.spawn(|| record(&workspace, exercise, &check));
+                record_hint(&workspace, exercise, hint.clone())?;
+                checked.join().expect("a check that ends")
+            })?;
+            let memory = recall(&workspace, exercise);
+            assert_eq!(memory.last_hint, Some(hint));
+            assert_eq!(memory.last_check, Some(check.clone()), "at level {level}");
+            std::fs::remove_file(path(&workspace, exercise))?;
+        }
+        Ok(())
+    }
 }

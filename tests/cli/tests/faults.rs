@@ -76,6 +76,7 @@ fn playing(part: &str, shell_first: &str) -> anyhow::Result<Launch> {
         env: vec![("FAKE_SERVICE".to_owned(), part.to_owned())],
         directory: std::env::temp_dir(),
         label: format!("fake-{part}"),
+        member: format!("fake-{part}"),
         language: Language::Rust,
         artifact: program,
         parts: Vec::new(),

@@ -40,7 +40,9 @@ pub async fn clean(workspace: &Workspace, with_image: bool) -> anyhow::Result<Cl
         }
         Err(_) => {}
     }
-    removed.extend(embedded::clean(workspace).await?);
+    let [embedded, runs_elsewhere] = embedded::clean(workspace).await?;
+    removed.extend(embedded);
+    left.extend(runs_elsewhere);
     match (&settings.url, std::fs::read_to_string(url::note(workspace))) {
         (Some(url), Ok(_)) => removed.extend(url::clean(url, workspace).await?),
         // Perhaps never used, perhaps its note is gone: what can be found is removed, no answer is no error.

@@ -2,6 +2,7 @@
 //! started, found running and ended.
 
 use std::cmp::Reverse;
+use std::fs::{File, TryLockError};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -27,6 +28,12 @@ const KEPT: &str = "server.toml";
 
 /// How many other ports are tried: a free one can be taken by somebody else before PostgreSQL has it.
 const PORTS: u32 = 4;
+
+/// The file in a cluster's folder that the server's processes keep locked, from the first to the last.
+const LOCK: &str = "running.lock";
+
+/// How long the last processes of a killed server may keep the lock.
+const LOCKED: Duration = Duration::from_secs(5);
 
 /// How long the processes of a killed server may hold on to its shared memory.
 const LINGER: Duration = Duration::from_secs(15);
@@ -164,9 +171,15 @@ impl Cluster {
             if self.running().is_some() {
                 return None;
             }
-            match self.launch().await {
-                Ok(true) => return None,
-                Ok(false) => {}
+            match self.alone() {
+                Ok(Some(lock)) => match self.launch(lock).await {
+                    Ok(true) => return None,
+                    Ok(false) => {}
+                    Err(error) => return Some(Err(error)),
+                },
+                // The last processes of one that was killed, unless it lasts.
+                Ok(None) if begin.elapsed() < LOCKED => return None,
+                Ok(None) => return Some(self.is_elsewhere().err()),
                 Err(error) => return Some(Err(error)),
             }
             let log = self.said();
@@ -181,8 +194,28 @@ impl Cluster {
         found.await.unwrap_or_else(|| Err(self.trouble()))
     }
 
-    /// Has `pg_ctl` start the server, which lives on when the tool ends; true when it has started.
-    async fn launch(&self) -> anyhow::Result<bool> {
+    /// The lock that the server will hold; `None` where one holds it already. Process ids do not tell: a container and its host that
+    /// share a checkout do not see each other's processes, and PostgreSQL itself would start a second server on the same data.
+    fn alone(&self) -> anyhow::Result<Option<File>> {
+        let path = self.folder.join(LOCK);
+        let file =
+            File::create(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => Ok(None),
+            // Not every file system has locks.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(file)),
+        }
+    }
+
+    /// What is wrong when a server that cannot be seen from here holds the lock.
+    fn is_elsewhere(&self) -> Trouble {
+        Trouble::new("the database of this checkout is run by a container that shares its folder, or by that container's host")
+            .expected(format!("one server for the data in {}", self.data().display()))
+            .next("work there, or run just clean there; or give this side data of its own: WORKSHOP_DATA_DIR names a folder")
+    }
+
+    /// Has `pg_ctl` start the server, which lives on when the tool ends, and with it the lock; true when it has started.
+    async fn launch(&self, lock: File) -> anyhow::Result<bool> {
         // PostgreSQL removes the lock file of a server that was killed, unless another program has the process id by now.
         files::remove(&self.data().join("postmaster.pid"))?;
         // There is none before the first start.
@@ -194,8 +227,11 @@ impl Cluster {
             .map(|(name, value)| format!("-c {name}='{value}'"))
             .collect();
         let pg_ctl = self.kept.bin.join("pg_ctl");
-        let mut command = account::command(&pg_ctl, &self.folder);
+        // PostgreSQL's processes keep what is open besides the usual three.
+        let mut command = account::command("sh", &self.folder);
         command
+            .args(["-c", r#"exec "$@" 3<&0 </dev/null"#, "sh"])
+            .arg(&pg_ctl)
             .args(["start", "--silent", "--wait", "--timeout"])
             .arg(START_LIMIT.as_secs().to_string())
             .arg("--options")
@@ -204,7 +240,7 @@ impl Cluster {
             .arg(self.data())
             .arg("--log")
             .arg(self.log())
-            .stdin(Stdio::null())
+            .stdin(lock)
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let status = tokio::process::Command::from(command).status().await;
@@ -229,6 +265,17 @@ impl Cluster {
         let data = self.data();
         (command.contains("postgres") && command.contains(&*data.to_string_lossy()))
             .then(|| Pid::from_raw(pid))
+    }
+
+    /// Whether the server runs where its processes cannot be seen from here.
+    pub(crate) async fn runs_elsewhere(&self) -> anyhow::Result<bool> {
+        if self.running().is_some() {
+            return Ok(false);
+        }
+        // The last processes of one that was killed hold the lock for a moment.
+        let alone = async || self.alone().transpose();
+        let alone = wait::within(LOCKED, alone).await.transpose()?;
+        Ok(alone.is_none())
     }
 
     /// Ends the server, if it runs: at once, since its data go as well, then harder. Gives the process that it was.

@@ -31,6 +31,9 @@ async fn present(connection: &mut PgConnection, checkout: &str) -> anyhow::Resul
 /// What the databases of runs are for, in their names.
 pub(crate) const RUN: &str = "run";
 
+/// What the names of half-made data sets begin with, after the checkout.
+pub(crate) const BUILDING: &str = "building";
+
 fn prefix(server: &Server, purpose: &str) -> String {
     format!("{}{purpose}_", identity::database_prefix(server.checkout()))
 }
@@ -74,14 +77,12 @@ impl Drop for Claim {
     }
 }
 
-/// Drops what nobody needs of a checkout's databases: those that killed commands have left half-made, and data sets in a form that
-/// this version of the tool does not make. Those of runs that have ended stay: the next run takes them over.
+/// Drops what killed commands have left half-made of a checkout's databases. Those of runs that have ended stay: the next run takes
+/// them over. So do data sets of another version of the course: it takes minutes to make them, and somebody may go back to it.
 pub(crate) async fn sweep(server: &Server, connection: &mut PgConnection) -> anyhow::Result<()> {
-    let checkout = server.checkout();
-    let sets = DataSet::ALL.map(|set| set.database(checkout));
-    let of_runs = prefix(server, RUN);
-    let mut names = present(connection, checkout).await?;
-    names.retain(|name| !sets.contains(name) && !name.starts_with(&of_runs));
+    let half_made = prefix(server, BUILDING);
+    let mut names = present(connection, server.checkout()).await?;
+    names.retain(|name| name.starts_with(&half_made));
     for name in names {
         // Locks that cannot be taken, or that this file system does not have, are taken for held.
         if let Ok(Some(claim)) = Claim::attempt(server, name) {
@@ -89,6 +90,21 @@ pub(crate) async fn sweep(server: &Server, connection: &mut PgConnection) -> any
         }
     }
     Ok(())
+}
+
+/// The data sets of a checkout that another version of the course has made.
+pub(crate) async fn of_other_versions(
+    server: &Server,
+    connection: &mut PgConnection,
+) -> anyhow::Result<Vec<String>> {
+    let checkout = server.checkout();
+    let sets = DataSet::ALL.map(|set| set.database(checkout));
+    let others = [RUN, BUILDING].map(|purpose| prefix(server, purpose));
+    let mut names = present(connection, checkout).await?;
+    names.retain(|name| {
+        !sets.contains(name) && !others.iter().any(|prefix| name.starts_with(prefix))
+    });
+    Ok(names)
 }
 
 /// Drops every database of a checkout, in use or not; gives their names.

@@ -22,11 +22,19 @@ pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow
     Server::found(Provider::Embedded, workspace, address, connection, files).await
 }
 
-/// Stops this checkout's server and removes its data; one line for each thing that is gone.
-pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
-    let mut removed = Vec::new();
-    for home in home::homes(workspace) {
+/// Stops this checkout's server and removes its data, unless it runs where it cannot be stopped from here. One line for each thing
+/// that is gone, and for each that is left.
+pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<[Vec<String>; 2]> {
+    let [mut removed, mut left] = [Vec::new(), Vec::new()];
+    'homes: for home in home::homes(workspace) {
         for cluster in clusters(&home) {
+            if cluster.runs_elsewhere().await? {
+                left.push(format!(
+                    "the embedded PostgreSQL in {}, which a container that shares the folder runs, or its host: just clean there",
+                    home.display()
+                ));
+                continue 'homes;
+            }
             if let Some(pid) = cluster.end().await? {
                 removed.push(format!("the embedded PostgreSQL server (process {pid})"));
             }
@@ -35,7 +43,7 @@ pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Vec<String>> 
             .with_context(|| format!("cannot remove {}", home.display()))?;
         removed.push(format!("its data in {}", home.display()));
     }
-    Ok(removed)
+    Ok([removed, left])
 }
 
 /// The cluster to use: the latest one that fits the settings, else a new one.

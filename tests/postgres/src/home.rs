@@ -1,6 +1,8 @@
 //! Where the embedded server lives: a *home*, `.workshop/postgres/embedded`, or a folder outside the checkout where that
 //! cannot serve. It holds one folder per kind and major version of programs (`system-15`, `maven-18`), and programs that Maven brought.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -51,18 +53,21 @@ fn make(workspace: &Workspace, home: &Path) -> anyhow::Result<()> {
         .next("name another folder in WORKSHOP_DATA_DIR, or run the tool as a user who is not root")
         .err();
     }
-    let aside = tempfile::Builder::new()
-        .prefix(MARK)
-        .tempdir_in(parent)
-        .with_context(|| format!("cannot make a folder in {}", parent.display()))?;
+    // Commands that do this take turns, so what is there was left by one that was killed.
+    let aside = home.with_added_extension("new");
+    files::remove(&aside)?;
+    std::fs::create_dir(&aside)
+        .and_then(|()| std::fs::set_permissions(&aside, Permissions::from_mode(0o700)))
+        .with_context(|| format!("cannot make {}", aside.display()))?;
     std::fs::write(
-        aside.path().join(MARK),
+        aside.join(MARK),
         format!("{}\n", workspace.root().display()),
     )?;
-    account::own(aside.path())?;
+    account::own(&aside)?;
     record(workspace, home)?;
     // This replaces nothing but an empty folder.
-    if let Err(error) = std::fs::rename(aside.path(), home) {
+    if let Err(error) = std::fs::rename(&aside, home) {
+        files::remove(&aside)?;
         return Trouble::new(format!("cannot make {}: {error}", home.display()))
             .expected("a new folder, or the one that this user made before")
             .next("remove it if it is yours; run the tool as the same user as before")
@@ -117,6 +122,21 @@ pub(crate) fn homes(workspace: &Workspace) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_command_left_of_a_home_goes() -> anyhow::Result<()> {
+        let checkout = tempfile::tempdir()?;
+        let workspace = Workspace::at(checkout.path());
+        let parent = checkout.path().join("homes");
+        let home = parent.join("embedded");
+        // Killed before the last step.
+        make(&workspace, &home)?;
+        std::fs::rename(&home, parent.join("embedded.new"))?;
+        make(&workspace, &home)?;
+        assert!(home.join(MARK).is_file());
+        assert_eq!(std::fs::read_dir(&parent)?.count(), 1);
+        Ok(())
+    }
 
     #[test]
     fn a_folder_without_our_mark_is_never_a_home_of_ours() {

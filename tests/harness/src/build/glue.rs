@@ -5,10 +5,9 @@
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::iter;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::Context;
 use workshop_base::calls::Calls;
@@ -17,12 +16,13 @@ use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
+use super::kept::kept;
 use super::launch::{BuildError, CompilerError, Crate, Launch, Profile};
 use super::{maven, part, sources};
 
 /// The class whose `main` starts the service.
 const MAIN: &str = "workshop.qrcode.MainKt";
-/// How many compiled states are kept; the ones not used for longest go.
+/// How many compiled states are kept.
 const KEPT: usize = 24;
 /// The code that hints know a compiler error in Kotlin by.
 const KOTLIN: &str = "kotlin";
@@ -85,44 +85,31 @@ async fn compiled(
     jar: &Path,
     module: Option<&Path>,
 ) -> Result<PathBuf, BuildError> {
-    let kept = workspace.state().join("glue");
-    fs::create_dir_all(&kept).context("cannot make a folder for compiled Kotlin")?;
     // All that goes in: the Kotlin, what it is built with, the service that it is compiled against, and the module that it calls.
     let mut from = vec![
         krate.folder.join("kotlin"),
         krate.folder.join("pom.xml"),
-        sources::stamp(&maven::record_of(jar)),
+        maven::stamp(jar),
     ];
     from.extend(module.map(Path::to_path_buf));
-    let folder = kept.join(sources::fingerprint(&from)?);
-    if folder.is_dir() {
-        // Its time says when it was used last.
-        let _ = File::open(&folder).and_then(|file| file.set_modified(SystemTime::now()));
-        return Ok(folder);
-    }
-    eprintln!("compiling the Kotlin of {} with Maven …", krate.package);
-    let unfinished = tempfile::tempdir_in(&kept).context("cannot make a folder for Maven")?;
-    let mut args = workspace.maven_options();
-    args.extend([
-        format!("-Dkotlin.service.jar={}", jar.display()),
-        format!("-Doutput.directory={}", unfinished.path().display()),
-    ]);
-    args.extend(module.map(|module| format!("-Dqrcode.module={}", module.display())));
-    args.push("compile".to_owned());
-    let output = maven::maven(&krate.folder, &jdk.home, &args).await?;
-    if !output.status.success() {
-        return Err(not_compiled(
-            krate,
-            &String::from_utf8_lossy(&output.stdout),
-        ));
-    }
-    let moved = fs::rename(unfinished.path(), &folder);
-    // Another run of the tool may have been faster.
-    if !folder.is_dir() {
-        moved.map_err(anyhow::Error::new)?;
-    }
-    remove_the_oldest(&kept);
-    Ok(folder)
+    let key = sources::fingerprint(&from)?;
+    kept(workspace, "glue", &key, KEPT, async |unfinished| {
+        eprintln!("compiling the Kotlin of {} with Maven …", krate.package);
+        let mut args = workspace.maven_options();
+        args.extend([
+            format!("-Dkotlin.service.jar={}", jar.display()),
+            format!("-Doutput.directory={}", unfinished.display()),
+        ]);
+        args.extend(module.map(|module| format!("-Dqrcode.module={}", module.display())));
+        args.push("compile".to_owned());
+        let output = maven::maven(&krate.folder, &jdk.home, &args).await?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stdout);
+            return Err(not_compiled(krate, &said));
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// The libraries that Maven has put beside the classes, where the exercise needs any.
@@ -172,21 +159,6 @@ fn complaints(said: &str) -> Vec<&str> {
         .map(|(_, complaint)| complaint.trim_start_matches("file://"))
         .filter(|complaint| complaint.contains(".kt:"))
         .collect()
-}
-
-/// Best effort: what cannot be removed is in the way of nothing.
-fn remove_the_oldest(kept: &Path) {
-    let mut folders: Vec<(SystemTime, PathBuf)> = fs::read_dir(kept)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
-    folders.sort();
-    let too_many = folders.len().saturating_sub(KEPT);
-    for (_, folder) in folders.into_iter().take(too_many) {
-        let _ = fs::remove_dir_all(folder);
-    }
 }
 
 #[cfg(test)]

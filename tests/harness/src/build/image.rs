@@ -16,6 +16,7 @@ use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, Answer};
 use workshop_base::program;
+use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;
@@ -69,8 +70,8 @@ impl Image {
         })?;
         let last_stage =
             last_stage(&text).with_context(|| format!("{} has no stage", dockerfile.display()))?;
-        fs::create_dir_all(workspace.state())?;
-        let folder = tempfile::tempdir_in(workspace.state())?;
+        // Hundreds of megabytes: swept if the tool is killed.
+        let folder = scratch::folder_in_checkout(workspace, "image")?;
         let folder = folder.path();
         fs::create_dir(folder.join("image"))?;
         let mut script = Command::new("sh");
@@ -165,10 +166,9 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        let mut remove = Command::new("docker");
-        let _ = remove
-            .args(["rm", "--force", "--volumes", &self.id])
-            .output();
+        let remove = ["rm", "--force", "--volumes", &self.id];
+        // An engine that hangs must not hang the tool's end.
+        probe::ask_and_wait(Path::new("docker"), &remove, PATIENCE);
     }
 }
 

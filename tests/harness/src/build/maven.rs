@@ -1,19 +1,28 @@
 //! The Kotlin service, built by Maven.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use anyhow::Context;
 use workshop_base::files;
+use workshop_base::lock::Lock;
 use workshop_base::outcome::Trouble;
 use workshop_base::program;
 use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
+use super::kept::kept;
 use super::launch::{Launch, Profile};
 use super::sources;
+
+/// The name of the jar.
+const JAR: &str = "kotlin-service.jar";
+/// How many jars are kept; each takes some 20 MB.
+const KEPT: usize = 3;
 
 /// Builds the Kotlin service.
 pub async fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<Launch> {
@@ -29,36 +38,45 @@ pub async fn kotlin(workspace: &Workspace, profile: Profile) -> anyhow::Result<L
     })
 }
 
-/// The Kotlin service's jar, built unless the one that is there was built from the same sources.
+/// The Kotlin service's jar, built unless there is one from the same sources. Services run from a copy, which no later build
+/// replaces under them: a JVM reads its jar as long as it runs.
 pub async fn kotlin_service(workspace: &Workspace, jdk: &Jdk) -> anyhow::Result<PathBuf> {
     let project = workspace.kotlin_service();
-    let jar = project.join("target/kotlin-service.jar");
+    let built = project.join("target").join(JAR);
     let from = ["pom.xml", "src/main", "src/shared"].map(|path| project.join(path));
-    let package = async || {
-        eprintln!(
-            "building the Kotlin service with Maven (the first time it also brings its libraries) …"
-        );
-        remove_classes(&project)?;
-        let mut args = workspace.maven_options();
-        args.extend(["-DskipTests".to_owned(), "package".to_owned()]);
-        let output = maven(&project, &jdk.home, &args).await?;
-        if output.status.success() {
-            return Ok(());
-        }
-        std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
-        Trouble::new("Maven could not build the Kotlin service; see its messages above")
-            .expected("exercises/kotlin-service as it came with the course, and a network or a local repository with its libraries")
-            .next("git status exercises/kotlin-service; just doctor")
-            .err()
-    };
-    let (built, record) = ([jar.clone()], record_of(&jar));
-    sources::build_from(&from, &built, &record, "builds the Kotlin service", package).await?;
-    Ok(jar)
+    let key = sources::fingerprint(&from)?;
+    let turn = workspace.state().join("kotlin.lock");
+    let _turn = Lock::take(&turn, "builds the Kotlin service").await?;
+    let folder = kept(workspace, "kotlin", &key, KEPT, async |folder| {
+        package(workspace, &project, jdk).await?;
+        let jar = folder.join(JAR);
+        fs::copy(&built, &jar).with_context(|| format!("cannot make {}", jar.display()))?;
+        files::write(&stamp(&jar), key.as_bytes())
+    });
+    Ok(folder.await?.join(JAR))
 }
 
-/// Beside the jar: from which sources it was built.
-pub fn record_of(jar: &Path) -> PathBuf {
-    jar.with_file_name("workshop")
+async fn package(workspace: &Workspace, project: &Path, jdk: &Jdk) -> anyhow::Result<()> {
+    eprintln!(
+        "building the Kotlin service with Maven (the first time it also brings its libraries) …"
+    );
+    remove_classes(project)?;
+    let mut args = workspace.maven_options();
+    args.extend(["-DskipTests".to_owned(), "package".to_owned()]);
+    let output = maven(project, &jdk.home, &args).await?;
+    if output.status.success() {
+        return Ok(());
+    }
+    std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
+    Trouble::new("Maven could not build the Kotlin service; see its messages above")
+        .expected("exercises/kotlin-service as it came with the course, and a network or a local repository with its libraries")
+        .next("git status exercises/kotlin-service; just doctor")
+        .err()
+}
+
+/// The file that says from which sources a jar was built.
+pub fn stamp(jar: &Path) -> PathBuf {
+    jar.with_file_name("workshop.stamp")
 }
 
 /// What the JVM is told besides what to run.

@@ -6,6 +6,7 @@ pub mod cross;
 pub mod glue;
 pub mod image;
 pub mod jdk;
+mod kept;
 pub mod launch;
 pub mod maven;
 mod member;

@@ -34,9 +34,7 @@ impl Database {
         let typed = made(host, &elsewhere).await?;
         let words: Vec<&str> = typed.split_whitespace().collect();
         host.borrow_port(port).await?;
-        std::fs::create_dir_all(workspace.logs())?;
-        let log =
-            NamedTempFile::with_prefix_in(scratch::owned("postgres-there"), workspace.logs())?;
+        let log = scratch::log(workspace, "postgres-there")?;
         let pid_file = format!("{}/postgres.pid", host.folder);
         let mut held = host.hold(&pid_file, &words, log.reopen()?).await?;
         let server = tokio::select! {

@@ -6,7 +6,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tempfile::NamedTempFile;
 
 use super::{Place, Played, Scenario, When, judge_all, stage, steady};
 use crate::scenarios::ContractTest;
@@ -120,8 +119,7 @@ async fn run(
     address: SocketAddr,
     change: impl Fn(&mut Command),
 ) -> anyhow::Result<ShortRun> {
-    let output =
-        NamedTempFile::with_prefix_in(scratch::owned("short-run"), place.workspace.logs())?;
+    let output = scratch::log(place.workspace, "short-run")?;
     let mut command = service::command(place.launch, settings, address, output.path())?;
     change(&mut command);
     let mut child = tokio::process::Command::from(command)

@@ -12,7 +12,7 @@ pub mod upstream;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Write;
 use std::iter;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -288,10 +288,14 @@ impl Service {
             let (port, waited) = (address.port(), launch.limits.start);
             let started = Instant::now();
             let why = loop {
+                let answer = first_answer(address).await;
+                // Whoever answers in place of one that has ended.
                 if let Some(status) = service.exited() {
                     break NoStart::Exited(in_words(status));
                 }
-                match first_answer(address).await {
+                // Another command's service may have the port: then ours ends soon, and says so.
+                let is_ours = || launch.on.is_some() || !sockets::is_anothers(port, service.pid());
+                match answer.filter(|_| is_ours()) {
                     Some(bytes) if bytes.starts_with(b"HTTP/") => return Ok(service),
                     Some(bytes) => {
                         let sent = String::from_utf8_lossy(&bytes).into_owned();
@@ -320,11 +324,7 @@ impl Service {
         settings: &Settings,
         address: SocketAddr,
     ) -> std::io::Result<Service> {
-        std::fs::create_dir_all(workspace.logs())?;
-        let log = tempfile::Builder::new()
-            .prefix(&scratch::owned(&launch.label))
-            .suffix(".log")
-            .tempfile_in(workspace.logs())?;
+        let log = scratch::log(workspace, &launch.label)?;
         let mut command = command(launch, settings, address, log.path())?;
         die_with_the_tool(&mut command, Signal::SIGKILL);
         let mut child = command.spawn()?;
@@ -403,24 +403,29 @@ impl Service {
 
     /// The last lines it wrote since [`Service::begin_log`], long ones and stack traces by their beginning.
     pub fn log_tail(&self, lines: usize) -> String {
-        let mut bytes = Vec::new();
-        let begins = SeekFrom::Start(self.log_begins.load(Ordering::Relaxed));
+        let begins = self.log_begins.load(Ordering::Relaxed);
+        let end = File::open(self.log.path()).and_then(|log| tail::end(log, begins));
         // A log that cannot be read is shown as an empty one.
-        let _ = File::open(self.log.path()).and_then(|mut log| {
-            log.seek(begins)?;
-            log.read_to_end(&mut bytes)
-        });
-        tail::of(&String::from_utf8_lossy(&bytes), lines)
+        tail::of(&end.unwrap_or_default(), lines)
     }
 
     /// How it ended, if it did. What it had started ends with it.
     pub fn exited(&mut self) -> Option<ExitStatus> {
-        let status = self.child.try_wait().ok().flatten();
-        if status.is_some() && !self.gone {
-            self.gone = true;
-            let _ = killpg(self.group(), Signal::SIGKILL);
+        match self.child.try_wait() {
+            Ok(status) => {
+                if status.is_some() && !self.gone {
+                    self.gone = true;
+                    let _ = killpg(self.group(), Signal::SIGKILL);
+                }
+                status
+            }
+            // It has ended, and somebody else was told how: the kernel, where a parent of the tool has SIGCHLD ignored. Another group
+            // may have its id by now.
+            Err(_) => {
+                self.gone = true;
+                Some(ExitStatus::default())
+            }
         }
-        status
     }
 
     /// Asks it to stop, by SIGTERM.
@@ -615,13 +620,18 @@ mod tests {
 
     use super::*;
 
-    /// A service that is a shell script.
-    fn script(folder: &Path, text: &str) -> anyhow::Result<Service> {
+    /// The launch of a service that is a shell script.
+    fn script_launch(folder: &Path, text: &str) -> anyhow::Result<Launch> {
         let program = folder.join("service");
         std::fs::write(&program, format!("#!/bin/sh\n{text}\n"))?;
         std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755))?;
         let label = Target::Exercise(2).to_string();
-        let launch = Launch::of(Language::Rust, &label, folder, program);
+        Ok(Launch::of(Language::Rust, &label, folder, program))
+    }
+
+    /// A service that is a shell script.
+    fn script(folder: &Path, text: &str) -> anyhow::Result<Service> {
+        let launch = script_launch(folder, text)?;
         let settings = Settings::new("postgres://nobody@127.0.0.1:1/none");
         let workspace = Workspace::at(folder);
         Ok(Service::spawn(
@@ -652,6 +662,16 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn one_that_somebody_else_has_waited_for_is_not_taken_for_running() -> anyhow::Result<()>
+    {
+        let folder = tempfile::tempdir()?;
+        let service = script(folder.path(), "exit 0")?;
+        nix::sys::wait::waitpid(Pid::from_raw(service.pid().cast_signed()), None)?;
+        assert_eq!(service.stop().await, Stopped::Already);
+        Ok(())
+    }
+
+    #[tokio::test]
     async fn a_failure_shows_nothing_that_was_logged_before_its_test() -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let service = script(
@@ -663,6 +683,32 @@ mod tests {
         std::fs::write(folder.path().join("go"), "")?;
         assert!(has_logged(&service, "now").await.is_some());
         assert_eq!(service.log_tail(9), "now");
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_service_of_another_command_on_the_same_port_is_not_taken_for_it()
+    -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let other = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = other.local_addr()?;
+        let asked = folder.path().join("asked");
+        tokio::spawn(async move {
+            while let Ok((mut connection, _)) = other.accept().await {
+                let _ = connection.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await;
+                let _ = std::fs::write(&asked, "");
+            }
+        });
+        // It ends when the other one has answered in its place.
+        let text = "while [ ! -e asked ]; do sleep 0.01; done; echo Address already in use; exit 1";
+        let launch = script_launch(folder.path(), text)?;
+        let (workspace, settings) = (Workspace::at(folder.path()), Settings::new("none"));
+        let started = Service::start_at(&workspace, &launch, &settings, address).await;
+        let error = started
+            .err()
+            .and_then(|error| error.downcast::<StartError>().ok());
+        assert!(error.is_some_and(|error| error.lost_its_port()));
         Ok(())
     }
 

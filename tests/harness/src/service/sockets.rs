@@ -1,14 +1,19 @@
 //! What the system knows about the connections to a port: whether somebody has read what came on them, and closed them.
 
+use std::collections::HashSet;
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use workshop_base::wait;
+use workshop_base::{process, wait};
 
 /// The state of a connection that both sides have agreed to (`TCP_ESTABLISHED`, as proc_pid_net(5) writes it).
 const ESTABLISHED: &str = "01";
 /// The state of one that the client has closed, and the service has not (`TCP_CLOSE_WAIT`).
 const CLOSE_WAIT: &str = "08";
+
+/// The state of a socket that accepts connections (`TCP_LISTEN`).
+const LISTEN: &str = "0A";
 
 /// How long a service may take to read its requests.
 const READ_WITHIN: Duration = Duration::from_secs(1);
@@ -49,6 +54,13 @@ fn have_read_all(open: &[Connection], connections: usize) -> bool {
 
 /// The connections to a port that the service has not closed. `None` on a system that does not tell (it has no `/proc/net`).
 fn connections(port: u16) -> Option<Vec<Connection>> {
+    let lines = lines_about(port)?;
+    let open = lines.iter().filter_map(|line| connection(line, port));
+    Some(open.collect())
+}
+
+/// What the kernel says about the sockets of a port, a line each.
+fn lines_about(port: u16) -> Option<Vec<String>> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     let tables: Vec<String> = tables
         .iter()
@@ -58,7 +70,39 @@ fn connections(port: u16) -> Option<Vec<Connection>> {
     let its_port = format!(":{port:04X} ");
     let lines = tables.iter().flat_map(|table| table.lines());
     let lines = lines.filter(|line| line.contains(&its_port));
-    (!tables.is_empty()).then(|| lines.filter_map(|line| connection(line, port)).collect())
+    (!tables.is_empty()).then(|| lines.map(str::to_owned).collect())
+}
+
+/// Whether somebody else listens on the port than a process or what it has started: another command may have been given the same
+/// free port. Not known, and false then, on a system that does not tell, or of a process that may not be looked into.
+pub fn is_anothers(port: u16, pid: u32) -> bool {
+    let Some(lines) = lines_about(port) else {
+        return false;
+    };
+    let listening: HashSet<PathBuf> = lines
+        .iter()
+        .filter_map(|line| listening(line, port))
+        .map(|inode| format!("socket:[{inode}]").into())
+        .collect();
+    let listens = |pid: u32| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.flatten();
+        let mut open = open.flat_map(|file| fs::read_link(file.path()));
+        Some(open.any(|file| listening.contains(&file)))
+    };
+    // Mostly it is the process itself, and no other has to be looked at.
+    !listening.is_empty()
+        && listens(pid) == Some(false)
+        && process::tree(&[pid])
+            .into_iter()
+            .all(|pid| listens(pid) == Some(false))
+}
+
+/// The inode of a socket that listens on this port: the tenth field.
+fn listening(line: &str, port: u16) -> Option<&str> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
+    let listens = u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
+    fields.get(9).copied().filter(|_| listens)
 }
 
 /// What a line says about a connection to this port: `0: 0100007F:1F90 0100007F:D431 01 00000000:0000004E …`, the local address,

@@ -1,5 +1,7 @@
 //! The end of a service's log as a message shows it: a stack trace by its first frames, a long line by its beginning.
 
+use std::io::{self, Read, Seek, SeekFrom};
+
 /// What follows what was cut.
 const MORE: &str = "… and ";
 /// How many characters of a line are shown. A JVM's log has a whole stack trace in one line of JSON, whose beginning says what
@@ -7,6 +9,25 @@ const MORE: &str = "… and ";
 const LONGEST: usize = 600;
 /// How many frames of a stack trace are shown: the nearest ones are the service's own.
 const FRAMES: usize = 3;
+
+/// How many bytes of a log are read at most: those at its end. A log may be as large as the disk.
+const MOST: u64 = 256 * 1024;
+
+/// The end of what was written to a log after so many bytes. The rest of a line that was cut is left out.
+pub fn end(mut log: impl Read + Seek, begins: u64) -> io::Result<String> {
+    let length = log.seek(SeekFrom::End(0))?;
+    let from = begins.max(length.saturating_sub(MOST));
+    log.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    log.take(MOST).read_to_end(&mut bytes)?;
+    if from > begins
+        && let Some(end) = bytes.iter().position(|byte| *byte == b'\n')
+    {
+        bytes.drain(..=end);
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
 
 /// The last lines of a log, as many as that at most.
 pub fn of(log: &str, lines: usize) -> String {
@@ -45,6 +66,8 @@ fn beginning(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
 
     #[test]
@@ -71,6 +94,19 @@ mod tests {
             of(&log, 10),
             format!("java.io.IOException: no\n{part}\nCaused by: java.net.BindException\n{part}")
         );
+    }
+
+    #[test]
+    fn of_a_log_as_large_as_the_disk_only_the_end_is_read() -> io::Result<()> {
+        let line = "a line of many\n";
+        let text = line.repeat(100_000);
+        let log = Cursor::new(&text);
+        let read = end(log.clone(), 0)?;
+        assert!(read.len() <= 256 * 1024, "{} bytes", read.len());
+        assert!(read.starts_with(line) && text.ends_with(&read));
+        let begins = text.len() as u64 - 5;
+        assert_eq!(end(log, begins)?, "many\n");
+        Ok(())
     }
 
     #[test]

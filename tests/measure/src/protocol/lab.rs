@@ -6,10 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Context;
 use futures_util::future::LocalBoxFuture;
 use sqlx::{Connection, PgConnection};
-use tempfile::TempDir;
 
 use crate::protocol::builder::{self, Cast};
 use crate::protocol::plan::POOL_SIZE;
@@ -47,7 +45,7 @@ pub struct Lab<'a> {
     pub database_url: String,
     /// The machine that the services run on, with the server; none for this one.
     pub host: Option<Host>,
-    scratch: TempDir,
+    scratch: scratch::Folder,
 }
 
 /// The data set to read from when none is named: the article's, on a Raspberry Pi a tenth of it.
@@ -90,12 +88,7 @@ impl<'a> Lab<'a> {
             println!("data set {data_set} on {}", server.describe());
             datasets::forget_migrations(&server, data_set).await?;
             let database_url = datasets::shared_url(&server, data_set);
-            let folder = workspace.state().join("measure");
-            std::fs::create_dir_all(&folder)
-                .with_context(|| format!("cannot make {}", folder.display()))?;
-            let scratch = tempfile::Builder::new()
-                .prefix(&scratch::owned("run"))
-                .tempdir_in(&folder)?;
+            let scratch = scratch::Folder::below(&workspace.state().join("measure"), "run")?;
             Ok(Lab {
                 workspace,
                 server,

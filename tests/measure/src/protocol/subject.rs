@@ -214,6 +214,7 @@ mod tests {
             env: vec![("RECORD_REPOSITORY".to_owned(), "jdbc".to_owned())],
             directory: "/".into(),
             label: "kotlin".to_owned(),
+            member: "kotlin".to_owned(),
             limits: workshop_harness::build::Limits::of(Language::Kotlin),
             language: Language::Kotlin,
             artifact: "/home/somebody/kotlin-service.jar".into(),

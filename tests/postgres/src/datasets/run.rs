@@ -14,13 +14,20 @@ use crate::datasets::build;
 use crate::datasets::set::{DataSet, MANY_RECORDS};
 use crate::server::Server;
 
-/// Takes away everything that somebody has made in a database. Fails where the schema `public` is a superuser's, which it is in
-/// PostgreSQL 14.
+/// Takes away everything that somebody has made in the schemas of a database. Fails where there is something outside of them, such
+/// as an extension (what a database has from its birth has a lower number), and where the schema `public` is a superuser's, which it
+/// is in PostgreSQL 14.
 const EMPTY: &str = "\
     SET client_min_messages = warning; \
     DO $$ \
     DECLARE schema name; \
     BEGIN \
+        IF EXISTS (SELECT oid FROM pg_extension WHERE oid >= 16384 UNION ALL SELECT oid FROM pg_largeobject_metadata \
+            UNION ALL SELECT oid FROM pg_publication UNION ALL SELECT oid FROM pg_event_trigger \
+            UNION ALL SELECT oid FROM pg_foreign_data_wrapper UNION ALL SELECT oid FROM pg_language WHERE oid >= 16384 \
+            UNION ALL SELECT oid FROM pg_cast WHERE oid >= 16384) THEN \
+            RAISE 'there is something outside of the schemas'; \
+        END IF; \
         FOR schema IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' LOOP \
             EXECUTE format('DROP SCHEMA %I CASCADE', schema); \
         END LOOP; \
@@ -88,7 +95,10 @@ impl RunDatabase {
                 server.connect(name).await?
             }
         };
-        let sql = format!("ALTER DATABASE \"{name}\" SET synchronous_commit = off");
+        // Two statements of one message are one transaction.
+        let sql = format!(
+            "ALTER DATABASE \"{name}\" RESET ALL; ALTER DATABASE \"{name}\" SET synchronous_commit = off"
+        );
         execute(&mut maintenance, sql).await?;
         close(maintenance).await;
         let filled = fill(&mut connection, rows).await;

@@ -8,7 +8,7 @@ use futures_util::future::LocalBoxFuture;
 use sqlx::PgConnection;
 
 use crate::connection::{close, code};
-use crate::databases::{self, Claim, drop_database, execute};
+use crate::databases::{self, BUILDING, Claim, drop_database, execute};
 use crate::datasets::set::DataSet;
 use crate::datasets::{build, room};
 use crate::server::Server;
@@ -19,8 +19,8 @@ use workshop_base::workspace::Workspace;
 /// What PostgreSQL calls a table that isn't there.
 const NO_SUCH_TABLE: &str = "42P01";
 
-/// A data set that is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A data set that is there. No command makes it again as long as this isn't dropped.
+#[derive(Debug)]
 pub struct Seeded {
     /// Which.
     pub set: DataSet,
@@ -28,6 +28,7 @@ pub struct Seeded {
     pub fresh: bool,
     /// How long that took, or how long it took to see that it is there.
     pub took: Duration,
+    _in_use: Option<Lock>,
 }
 
 /// Sees to it that a data set is there; draws its progress when it has to be made. Rows that are not those of the data set are an
@@ -36,7 +37,7 @@ pub async fn seed(server: &Server, workspace: &Workspace, set: DataSet) -> anyho
     find_or_make(server, workspace, set, false).await
 }
 
-/// As [`seed`], but drops a data set that is there and makes it again.
+/// As [`seed`], but drops a data set that is there and makes it again, unless another command reads it.
 pub async fn seed_again(
     server: &Server,
     workspace: &Workspace,
@@ -78,7 +79,18 @@ fn find_or_make<'f>(
         let _turn = Lock::take(&turn, &format!("seeds {set}")).await?;
         let mut maintenance = server.connect_for_maintenance().await?;
         let name = set.database(server.checkout());
+        let in_use = server.claim(&name);
         if again {
+            // Where the file system has no locks, nobody is asked.
+            let alone = Lock::try_take(&in_use).ok();
+            if matches!(alone, Some(None)) {
+                return Trouble::new(format!("another command works with the data set {set}"))
+                    .expected("nobody who reads it while it is made again")
+                    .next(format!(
+                        "wait until that command has ended, or end it; then just seed {set} --again"
+                    ))
+                    .err();
+            }
             drop_database(&mut maintenance, &name).await?;
         }
         databases::sweep(server, &mut maintenance).await?;
@@ -86,12 +98,18 @@ fn find_or_make<'f>(
         if fresh {
             room::check(server, set).await?;
             make(server, &mut maintenance, &name, set).await?;
+            for other in databases::of_other_versions(server, &mut maintenance).await? {
+                eprintln!(
+                    "{other} is a data set of another version of the course; it stays until just clean"
+                );
+            }
         }
         close(maintenance).await;
         Ok(Seeded {
             set,
             fresh,
             took: start.elapsed(),
+            _in_use: Lock::try_share(&in_use).ok().flatten(),
         })
     })
 }
@@ -137,7 +155,7 @@ async fn make(
     name: &str,
     set: DataSet,
 ) -> anyhow::Result<()> {
-    let claim = Claim::new(server, &format!("building_{set}"))?;
+    let claim = Claim::new(server, &format!("{BUILDING}_{set}"))?;
     let building = claim.name();
     let pid = sqlx::query_scalar("SELECT pg_backend_pid()")
         .fetch_one(&mut *maintenance)
@@ -186,12 +204,13 @@ impl Drop for Underway<'_> {
         if self.done {
             return;
         }
+        let set = self.set;
+        eprintln!("removing the unfinished {set} …");
         // On a thread of its own: a runtime's threads cannot wait in a destructor.
         let undone = std::thread::scope(|scope| {
             let undo = scope.spawn(|| tokio::runtime::Runtime::new()?.block_on(self.undo()));
             undo.join()
         });
-        let set = self.set;
         match undone {
             Ok(Ok(())) => {
                 eprintln!("the unfinished {set} was removed; just seed {set} starts again")

@@ -125,24 +125,34 @@ kit dir: tool (bring "just" "mdbook" "oha" "hyperfine")
 rehearse *options: tool (bring "oha" "hyperfine")
     {{ workshop }} rehearse {{ options }}
 
-# Everything that is to be tested
+# What shows in minutes that the course works here; says what could not be judged
 [group('authors')]
-test: tool (bring "mdbook" "oha")
-    @./justw --part "formatting" cargo fmt --all --check
-    @./justw --part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
-    @./justw --part "the Kotlin service's own tests" mvn --batch-mode --no-transfer-progress --file exercises/kotlin-service test
-    @./justw --part "building the tests" cargo test --quiet --package "workshop*" --no-run
-    @./justw --part "building the references" sh -c 'for crate in solutions/*/Cargo.toml; do cargo build --quiet --manifest-path "$crate" || exit; done'
-    @./justw --part "cargo test" cargo test --package "workshop*" --no-fail-fast
-    @./justw --part "verify" {{ workshop }} verify all --after-tests
-    @./justw --part "the book's check" just book-check
-    @./justw --part "the book" mdbook build
+test:
+    ./justw test
 
-# What another provider of PostgreSQL can break: the contract, the server itself, seeding, faults
+tests := "--workspace --exclude 'node-*' --lib --test house --test golden --test server --test seeding --test faults --test commands"
+
+# Every test (--anew: also what was green before and has not changed). Four files of tests run each night only: just test-night
+[group('authors')]
+test-all *options: tool (bring "oha")
+    @./justw --part "formatting" cargo fmt --all --check
+    @./justw --part "the Kotlin service's own tests" mvn --batch-mode --no-transfer-progress --file exercises/kotlin-service test
+    @./justw --part "building the tests" cargo test --quiet {{ tests }} --no-run
+    @./justw --part "cargo test" cargo test {{ tests }} --no-fail-fast -- --skip tls:: --skip robustness:: --skip add_an_exercise::
+    @./justw --part "verify" {{ workshop }} verify all --quick {{ options }}
+    @./justw --part "the book's check" just book-check
+    @./justw --part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
+
+# The tests that are seen a night later: TLS to the database, generated requests, adding an exercise
+[group('authors')]
+test-night: tool (bring "oha")
+    @./justw --part "tests of the night" cargo test --workspace --exclude 'node-*' --test commands --no-fail-fast -- tls:: robustness:: add_an_exercise::
+
+# What another provider of PostgreSQL can break beside the contract, which `just test` judges: the server, seeding, faults
 [group('authors')]
 test-provider: tool
-    @./justw --part "contract, other provider" env WORKSHOP_CONTRACT=last-states cargo test --package workshop --test contract
-    @./justw --part "server, seeding, faults, other provider" cargo test --package workshop-postgres --package workshop --test server --test seeding --test database --test faults
+    @./justw --part "server, seeding, faults, other provider" cargo test --workspace --exclude 'node-*' --test server --test seeding --test faults
+    @./justw --part "databases, other provider" cargo test --workspace --exclude 'node-*' --test commands -- database::
 
 # What is wrong in the book: includes, links, minutes, images, what it loads; with file and line
 [group('authors')]

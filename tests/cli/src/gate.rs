@@ -40,8 +40,14 @@ pub const FEWEST_MISTAKES: usize = 2;
 /// The first reference that checks keys, as the ceiling does.
 const FIRST_WITH_KEYS: u8 = 4;
 
-/// How many judgments are in work at the same time: one is compiled while others mostly wait for a time limit.
-const SIDE_BY_SIDE: usize = 8;
+/// How many mistakes are in work at the same time: one is compiled while others mostly wait for a time limit.
+const SIDE_BY_SIDE: u32 = 8;
+
+/// A whole suite keeps a processor busy: one for each of two cores at a time.
+const WHOLE: u32 = SIDE_BY_SIDE / 2;
+
+/// Most of a starter's tests are red at once.
+const MOSTLY_RED: u32 = SIDE_BY_SIDE / 4;
 
 /// How many mistakes are compiled at the same time.
 const COMPILERS: usize = 2;
@@ -59,7 +65,11 @@ pub struct Finding {
 }
 
 /// Something that is found out when its turn comes.
-pub type Judgment<'a> = LocalBoxFuture<'a, anyhow::Result<Vec<Finding>>>;
+pub struct Judgment<'a> {
+    /// How much of the machine it takes, of [`SIDE_BY_SIDE`].
+    takes: u32,
+    work: LocalBoxFuture<'a, anyhow::Result<Vec<Finding>>>,
+}
 
 /// How many findings held, how many did not, and what this machine could not judge.
 #[derive(Debug, Default)]
@@ -72,8 +82,30 @@ pub struct Tally {
     pub not_judged: Vec<String>,
 }
 
+impl<'a> Judgment<'a> {
+    /// One that takes so much of the machine.
+    fn new(
+        takes: u32,
+        work: impl Future<Output = anyhow::Result<Vec<Finding>>> + 'a,
+    ) -> Judgment<'a> {
+        let work = Box::pin(work);
+        Judgment { takes, work }
+    }
+
+    /// The same, unless this machine lacks something for it: that is found out before anything is built.
+    pub fn unless(self, lacks: impl Future<Output = Option<Trouble>> + 'a) -> Judgment<'a> {
+        let Judgment { takes, work } = self;
+        Judgment::new(takes, async {
+            match lacks.await {
+                Some(lack) => lack.err(),
+                None => work.await,
+            }
+        })
+    }
+}
+
 impl Finding {
-    pub fn new(what: impl Into<String>, faults: Vec<String>) -> Finding {
+    fn new(what: impl Into<String>, faults: Vec<String>) -> Finding {
         Finding {
             what: what.into(),
             faults,
@@ -112,12 +144,12 @@ impl<'a> Gate<'a> {
 
     /// What can be said of an exercise without building anything.
     pub fn files(&'a self, exercise: &'a Exercise) -> Judgment<'a> {
-        Box::pin(async { self.files_of(exercise) })
+        Judgment::new(1, async { self.files_of(exercise) })
     }
 
     /// Whether starter and reference are formatted and compile without warnings.
     pub fn lints(&'a self, exercise: &'a Exercise) -> Judgment<'a> {
-        Box::pin(async {
+        Judgment::new(WHOLE, async {
             Ok(vec![
                 Finding::new(
                     "starter and reference are formatted",
@@ -133,7 +165,7 @@ impl<'a> Gate<'a> {
 
     /// Whether the reference is green. One that another grows from is judged by its own suites: the later one passes them as well.
     pub fn reference(&'a self, exercise: &'a Exercise) -> Judgment<'a> {
-        Box::pin(async {
+        Judgment::new(WHOLE, async {
             let suites: Vec<&str> = match self.anew || self.is_a_last_state(exercise) {
                 true => self.catalogue.suites_for(exercise),
                 false => exercise.suites.iter().map(String::as_str).collect(),
@@ -154,7 +186,7 @@ impl<'a> Gate<'a> {
 
     /// Whether the starter is red exactly as declared.
     pub fn starter(&'a self, exercise: &'a Exercise) -> Judgment<'a> {
-        Box::pin(async {
+        Judgment::new(MOSTLY_RED, async {
             let what = "the starter is red exactly as declared".to_owned();
             let starter = originals::in_place(self.workspace, exercise)?;
             let key = self.key(exercise, &what, &[&starter])?;
@@ -168,11 +200,12 @@ impl<'a> Gate<'a> {
     }
 
     /// Whether there are enough planted mistakes.
-    pub fn has_mistakes(&'a self, mistakes: &[Mistake]) -> Finding {
+    pub fn has_mistakes(&'a self, mistakes: &[Mistake]) -> Judgment<'a> {
         let count = mistakes.len();
         let few = format!("{count} found, {FEWEST_MISTAKES} expected");
         let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
-        Finding::new("there are planted mistakes", few.into_iter().collect())
+        let few = Finding::new("there are planted mistakes", few.into_iter().collect());
+        Judgment::new(1, std::future::ready(Ok(vec![few])))
     }
 
     /// Whether a mistake, planted in the reference, is caught by what its file names, and has a hint.
@@ -182,7 +215,7 @@ impl<'a> Gate<'a> {
         mistake: Mistake,
         number: usize,
     ) -> Judgment<'a> {
-        Box::pin(async move {
+        Judgment::new(1, async move {
             let (slug, caught_by) = (&mistake.slug, &mistake.caught_by);
             let what = format!("mistake {slug} is caught by {caught_by}, with a hint");
             let planted = Tree::from([(slug.into(), mistake.patch.clone().into_bytes())]);
@@ -201,7 +234,7 @@ impl<'a> Gate<'a> {
 
     /// Whether the Kotlin service keeps the whole contract.
     pub fn kotlin(&'a self) -> Judgment<'a> {
-        Box::pin(async {
+        Judgment::new(WHOLE, async {
             let what = "the Kotlin service keeps the whole contract".to_owned();
             let key = self.verdicts.key(&what, true, &[]);
             self.unless_kept(what, &key, async || {
@@ -214,7 +247,7 @@ impl<'a> Gate<'a> {
 
     /// Whether the ceiling, which is no target but what measurements are compared with, answers what the port answers.
     pub fn ceiling(&'a self) -> Judgment<'a> {
-        Box::pin(async {
+        Judgment::new(1, async {
             let what = "the ceiling answers what the port answers";
             let worked = self.same_work_as_the_port().await;
             let faults = worked.err().map(|error| format!("{error:#}"));
@@ -237,7 +270,7 @@ impl<'a> Gate<'a> {
 
     /// Whether the book's includes, links and minutes hold.
     pub fn book(&'a self) -> Judgment<'a> {
-        Box::pin(async {
+        Judgment::new(1, async {
             let workspace = self.workspace.clone();
             // It takes seconds of the processor, in which the clocks of other judgments go on.
             let checked =
@@ -381,9 +414,15 @@ impl<'a> Gate<'a> {
     ) -> anyhow::Result<Copy> {
         let name = format!("mistake-{}-{place}", exercise.number);
         let (solution, member) = (exercise.solution(self.workspace), exercise.reference_name());
-        Copy::in_place_of(&member, self.workspace, &solution, &name, &mistake.patch)
-            .await
-            .with_context(|| format!("mistake {}", mistake.slug))
+        Copy::in_place_of(
+            &member,
+            self.workspace,
+            &solution,
+            &name,
+            Some(&mistake.patch),
+        )
+        .await
+        .with_context(|| format!("mistake {}", mistake.slug))
     }
 
     async fn built(&self, exercise: &Exercise, copy: &Copy) -> anyhow::Result<Launch> {
@@ -512,11 +551,11 @@ pub async fn tell<'a>(
     judgments: Vec<(String, Judgment<'a>)>,
     may_lack: bool,
 ) -> anyhow::Result<Tally> {
-    let turns = Semaphore::new(SIDE_BY_SIDE);
+    let turns = Semaphore::new(SIDE_BY_SIDE as usize);
     let all = judgments.len();
     let judgments = judgments.into_iter().map(async |(title, judgment)| {
-        let turn = turns.acquire().await;
-        let found = judgment.await;
+        let turn = turns.acquire_many(judgment.takes).await;
+        let found = judgment.work.await;
         drop(turn);
         (title, found)
     });

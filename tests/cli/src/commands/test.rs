@@ -60,7 +60,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     part(3, "the contract, judged on both sides");
     let mut judgments: Vec<(String, Judgment<'_>)> = vec![("kotlin".to_owned(), gate.kotlin())];
     for exercise in &last {
-        let reference = unless_lacking(&gate, exercise, gate.reference(exercise));
+        let reference = gate.reference(exercise).unless(gate.lacks(exercise));
         judgments.push((exercise.reference_name(), reference));
     }
     let mut tally = gate::tell(judgments, true).await?;
@@ -81,7 +81,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         let mistake = mistakes.into_iter().find(Mistake::is_caught_by_a_test);
         let mistake = mistake.with_context(|| format!("{} has no mistake", exercise.name()))?;
         let mistake = gate.mistake(exercise, mistake, 0);
-        judgments.push((exercise.name(), unless_lacking(&gate, exercise, mistake)));
+        judgments.push((exercise.name(), mistake.unless(gate.lacks(exercise))));
     }
     tally.add(gate::tell(judgments, true).await?);
 
@@ -89,20 +89,6 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     tally.add(gate::tell(vec![("the book".to_owned(), gate.book())], false).await?);
 
     Ok(said(&tally, quick, started))
-}
-
-/// The judgment, unless the machine lacks something for it: that is found out before anything is built.
-fn unless_lacking<'a>(
-    gate: &'a Gate<'a>,
-    exercise: &'a Exercise,
-    judgment: Judgment<'a>,
-) -> Judgment<'a> {
-    Box::pin(async move {
-        match gate.lacks(exercise).await {
-            Some(lack) => lack.err(),
-            None => judgment.await,
-        }
-    })
 }
 
 /// The tests of the tool that build nothing and start nothing for long; true when they pass.

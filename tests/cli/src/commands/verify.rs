@@ -1,7 +1,5 @@
 //! `just verify`: the author's gate, for one exercise or all.
 
-use std::future;
-
 use crate::gate::{self, Gate, Judgment};
 use crate::mistakes::Mistake;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
@@ -72,8 +70,7 @@ fn of_exercise<'a>(
     judgments.extend([gate.reference(exercise), gate.starter(exercise)]);
     if exercise.kind != Kind::Form {
         let mistakes = Mistake::all(&exercise.solution(workspace))?;
-        let enough = gate.has_mistakes(&mistakes);
-        judgments.push(Box::pin(future::ready(Ok(vec![enough]))));
+        judgments.push(gate.has_mistakes(&mistakes));
         let mistakes = mistakes.into_iter().enumerate();
         judgments.extend(mistakes.map(|(number, mistake)| gate.mistake(exercise, mistake, number)));
     }

@@ -44,15 +44,15 @@ impl Copy {
         Copy::changed(workspace, source, package, None, applied).await
     }
 
-    /// Copies the crate in `source`, patched, to take the place of a member.
+    /// Copies the crate in `source`, with a patch if there is one, to take the place of a member.
     pub async fn in_place_of(
         member: &str,
         workspace: &Workspace,
         source: &Path,
         name: &str,
-        patch: &str,
+        patch: Option<&str>,
     ) -> anyhow::Result<Copy> {
-        let applied = |tree: &mut Tree| patches::apply(tree, patch);
+        let applied = |tree: &mut Tree| patch.map_or(Ok(()), |patch| patches::apply(tree, patch));
         Copy::changed(workspace, source, name, Some(member), applied).await
     }
 

@@ -16,7 +16,7 @@ use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, program, scratch};
 
-use super::cargo::CompilerOutput;
+use super::diagnostics::CompilerOutput;
 use super::launch::{BuildError, Crate};
 
 /// How cargo calls the compiler for one crate of a member.

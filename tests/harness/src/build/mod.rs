@@ -3,6 +3,7 @@
 mod cargo;
 pub mod copies;
 pub mod cross;
+mod diagnostics;
 pub mod glue;
 pub mod image;
 pub mod jdk;

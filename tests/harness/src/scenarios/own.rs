@@ -122,7 +122,7 @@ impl Workbench {
         }
         let package = format!("{}-with-fault-{}", self.launch.label, redrawn.len() + 1);
         let (member, folder) = (&self.launch.member, &self.launch.directory);
-        let copy = Copy::in_place_of(member, &self.workspace, folder, &package, "").await?;
+        let copy = Copy::in_place_of(member, &self.workspace, folder, &package, None).await?;
         copy.replace(DRAWING, drawing)?;
         let launch = build::launch(
             &self.workspace,

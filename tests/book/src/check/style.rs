@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::macros;
 use workshop_base::outcome::Trouble;
 
-/// A line for each rule: what to write instead, and after the colon the phrases, separated by bars.
+/// A line for each rule: what to write instead, and after the colon the phrases, separated by bars. A `*` is any word.
 const RULES: &str = "\
 one query per read: requests a second|reads a second|records a second|line a thing|object a line|query a read|stack a thread|thread a core
 isn't a, has no: is no|are no
@@ -20,7 +20,17 @@ belongs in, carries on, mistakes for: belongs into|belong into|goes on as|takes 
 another setting: one thing more|one setting more|one header more|one step more|one call more|one row more
 name who acts (you, the pool, Rocket): whoever|somebody|who waits for him|by whom
 name the thing again: the first one is|the second one is|the former|the latter
+from exercise 5 (no “on” after it): from exercise * on|from kata * on|from chapter * on|from line * on
+is different: that isn't so|that isn’t so
+a first impression: an orientation|for orientation
+one fewer: one method less|one round trip less|one thread less|one line less
+expect, since no one has counted: most rooms|many rooms|every room|half of a room|half a room
+reference, borrow or lifetime; a loan is the picture: shared loan|a loan with|two loans|three loans|no loan|loan of|own loan
+a question or something to try: you can now|is your only clue|goes wrong in this order
 the American spelling: licence|licences|behaviour|behaviours|artefact|artefacts|colour|colours|neighbour|neighbours|favourite|optimise|optimises|optimised|unoptimised|initialise|initialised|initialiser|initialisers|recognise|recognises|analyse|centre|misspelt|for ever|whilst";
+
+/// What tires when it comes back: how often a page may say it.
+const FORMULAS: [(&str, usize); 2] = [("the trap", 2), ("write down before", 1)];
 
 /// Words that make a phrase good English: before it, and after it.
 const BEFORE: &str = "there here reasons";
@@ -37,14 +47,11 @@ pub fn check(file: &Path, text: &str) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (instead, phrases) in RULES.lines().filter_map(|rule| rule.split_once(": ")) {
         for phrase in phrases.split('|') {
-            let phrase_words: Vec<&str> = phrase.split(' ').collect();
-            for (index, found) in words.windows(phrase_words.len()).enumerate() {
-                if !std::iter::zip(found, &phrase_words).all(|(word, part)| word.1 == *part) {
-                    continue;
-                }
+            let length = phrase.split(' ').count();
+            for index in places(&words, phrase) {
                 let before = index.checked_sub(1).map_or("", |index| words[index].1);
-                let after = words.get(index + found.len()).map_or("", |word| word.1);
-                let line = macros::line_at(text, found[0].0);
+                let after = words.get(index + length).map_or("", |word| word.1);
+                let line = macros::line_at(text, words[index].0);
                 if !is_one_of(before, BEFORE) && !is_one_of(after, AFTER) && !allowed(text, line) {
                     let what = format!("“{phrase}” sounds translated");
                     let next =
@@ -54,7 +61,27 @@ pub fn check(file: &Path, text: &str) -> Vec<Fault> {
             }
         }
     }
+    for (formula, most) in FORMULAS {
+        let said = places(&words, formula);
+        for index in said.into_iter().skip(most) {
+            let line = macros::line_at(text, words[index].0);
+            if !allowed(text, line) {
+                let what = format!("“{formula}” more than {most} times on a page");
+                let next = "say it in other words, or not at all";
+                faults.push(Fault::new(file, line, Trouble::new(what).next(next)));
+            }
+        }
+    }
     faults
+}
+
+/// Where this phrase begins among the words.
+fn places(words: &[(usize, &str)], phrase: &str) -> Vec<usize> {
+    let parts: Vec<&str> = phrase.split(' ').collect();
+    let same = |(word, part): (&(usize, &str), &&str)| *part == "*" || word.1 == *part;
+    let found = words.windows(parts.len()).enumerate();
+    let found = found.filter(|(_, found)| std::iter::zip(*found, &parts).all(same));
+    found.map(|(index, _)| index).collect()
 }
 
 fn is_one_of(word: &str, list: &str) -> bool {
@@ -114,6 +141,19 @@ mod tests {
         );
         assert!(found[1].starts_with("book/a.md:3: “is no”"), "{found:?}");
         assert!(found[1].contains("write: isn't a, has no"), "{found:?}");
+    }
+
+    #[test]
+    fn a_star_in_a_phrase_is_any_word() {
+        let found = faults("From exercise 5 on, look. From exercise 5, look on.\n");
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
+
+    #[test]
+    fn a_formula_that_comes_back_too_often_is_found_where_it_does() {
+        let found = faults("The trap: a.\n\nThe trap: b.\n\nThe trap: c.\n");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("book/a.md:5: “the trap”"), "{found:?}");
     }
 
     #[test]

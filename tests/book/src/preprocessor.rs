@@ -1,11 +1,14 @@
-//! mdBook's preprocessor protocol: the book comes in as JSON and goes out with every macro replaced, or not at all.
+//! mdBook's preprocessor protocol: the book comes in as JSON and goes out with every macro
+//! replaced and every page on its way, or not at all.
 
 use std::io::{Read, Write};
 
 use anyhow::Context;
+use mdbook_preprocessor::book::BookItem;
 
 use crate::expand::Expander;
 use crate::site::Site;
+use crate::way::Way;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
@@ -17,17 +20,22 @@ pub fn run(input: impl Read, mut output: impl Write) -> anyhow::Result<()> {
     let workspace = Workspace::at(&context.root);
     let site = Site::read(&workspace)?;
     let expander = Expander::new(&workspace, &site)?;
+    let way = Way::new(&workspace, &site, &expander.catalogue);
     let mut faults = Vec::new();
-    book.for_each_chapter_mut(|chapter| {
-        let path = chapter.source_path.as_ref();
-        match path
-            .and_then(|path| site.page(path))
-            .map(|page| expander.expand(page))
-        {
-            Some(Ok(text)) => chapter.content = text,
-            Some(Err(found)) => faults.extend(found),
-            None => {}
+    book.for_each_mut(|item| match item {
+        BookItem::Chapter(chapter) => {
+            let path = chapter.source_path.as_ref();
+            let Some(page) = path.and_then(|path| site.page(path)) else {
+                return;
+            };
+            chapter.name = way.chapter(page, &chapter.name);
+            match expander.expand(page) {
+                Ok(text) => chapter.content = way.framed(page, &text),
+                Err(found) => faults.extend(found),
+            }
         }
+        BookItem::PartTitle(title) => *title = way.part(title),
+        BookItem::Separator => {}
     });
     if !faults.is_empty() {
         faults.sort();

@@ -5,6 +5,7 @@
 
 use super::{escape, in_words, verdict};
 use crate::figures::{figure, tick_label};
+use crate::file::Verdict;
 use crate::shown::{Bar, Bars, Chart, Course, Drawing, Mark, Panel, RatioRow, unique};
 
 /// A drawing that grows downwards.
@@ -119,8 +120,8 @@ fn ratios(rows: &[RatioRow]) -> String {
     const BELOW: f64 = 17.0;
     let scale = Scale::of_ratios(rows);
     let marks: usize = rows.iter().map(|row| row.marks.len()).sum();
-    // On a phone, what is better goes below a long name.
-    let long = |row: &RatioRow| 3.0 + width_of(&row.name) + width_of(&row.sense) > 100.0;
+    // On a phone, what is said of a metric goes below a long name.
+    let long = |row: &RatioRow| 3.0 + width_of(&row.name) + width_of(&aside(row)) > 100.0;
     let wrapped = rows.iter().filter(|row| long(row)).count();
     let bottom =
         TOP + (NAME + GAP) * rows.len() as f64 + BELOW * wrapped as f64 + LINE * marks as f64;
@@ -137,8 +138,13 @@ fn ratios(rows: &[RatioRow]) -> String {
         let class = if one { "chart-strong" } else { "chart-plain" };
         drawn.text(x, bottom + 16.0, (anchor, class), &tick_label(*tick));
     }
-    let axis = "Rust ÷ Kotlin, logarithmic; at 1 they are equal";
-    drawn.text(50.0, bottom + 38.0, ("middle", "chart-faint"), axis);
+    let axis = [
+        "Rust ÷ Kotlin, logarithmic; at 1 they are equal",
+        "the shaded side of each row is better for Rust",
+    ];
+    for (y, line) in [bottom + 38.0, bottom + 55.0].into_iter().zip(axis) {
+        drawn.text(50.0, y, ("middle", "chart-faint"), line);
+    }
     if scale.x(1.0) > 22.0 {
         drawn.text(3.0, 12.0, FAINT, "← Rust less");
     }
@@ -148,20 +154,25 @@ fn ratios(rows: &[RatioRow]) -> String {
     let mut words = Vec::new();
     let mut y = TOP;
     for row in rows {
+        let (one, words_beside) = (scale.x(1.0), aside(row));
+        let (better, height) = match row.more_is_better() {
+            true => ((one, 97.0 - one), LINE * row.marks.len() as f64),
+            false => ((3.0, one - 3.0), LINE * row.marks.len() as f64),
+        };
+        drawn.text(3.0, y + 14.0, STRONG, &row.name);
         if long(row) {
-            drawn.text(3.0, y + 14.0, STRONG, &row.name);
             y += BELOW;
-            drawn.text(3.0, y + 14.0, FAINT, &row.sense);
-        } else {
-            let (name, sense) = (escape(&row.name), escape(&row.sense));
-            drawn.body += &format!(
-                "<text x=\"3%\" y=\"{}\"><tspan class=\"chart-strong\">{name}</tspan><tspan class=\"chart-faint\">, {sense}</tspan></text>\n",
-                y + 14.0
-            );
         }
+        let class = if says_verdict(row) {
+            "chart-plain"
+        } else {
+            "chart-faint"
+        };
+        drawn.text(97.0, y + 14.0, ("end", class), &words_beside);
+        drawn.bar("chart-better", better, (y + NAME, height));
         y += NAME;
         for one in &row.marks {
-            mark(&mut drawn, one, row.named, &scale, y + LINE / 2.0);
+            mark(&mut drawn, one, row, &scale, y + LINE / 2.0);
             let of = match one.whose.as_str() {
                 "" => String::new(),
                 whose => format!(" ({whose})"),
@@ -172,10 +183,35 @@ fn ratios(rows: &[RatioRow]) -> String {
         y += GAP;
     }
     drawn.finished(
-        bottom + 46.0,
+        bottom + 63.0,
         "Rust divided by Kotlin, by metric",
         &words.join(" "),
     )
+}
+
+/// True where what is said of the only mark has room beside the metric's name.
+fn says_verdict(row: &RatioRow) -> bool {
+    row.marks.len() == 1 && !row.named
+}
+
+/// What is said beside a metric's name: of the only mark, else which way is better.
+fn aside(row: &RatioRow) -> String {
+    match row.marks.as_slice() {
+        [mark] if says_verdict(row) => match mark.ratio.ratio {
+            Some(ratio) => format!("{}, {}", figure(ratio), better(mark.ratio.verdict)),
+            None => String::new(),
+        },
+        _ => row.sense.clone(),
+    }
+}
+
+/// For whom a ratio is good.
+fn better(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Faster | Verdict::Less => "better for Rust".to_owned(),
+        Verdict::Slower | Verdict::More => "better for Kotlin".to_owned(),
+        open => open.to_string(),
+    }
 }
 
 /// The class of a mark by whose it is.
@@ -191,9 +227,10 @@ fn with_prediction(mark: &Mark) -> String {
     in_words(&mark.ratio) + &predicted.unwrap_or_default()
 }
 
-/// A ratio with its whiskers. If it is named, the prediction is on the same line, and both in words on the side that has more room.
-fn mark(drawn: &mut Drawn, mark: &Mark, named: bool, scale: &Scale, y: f64) {
-    let ratio = &mark.ratio;
+/// A ratio with its whiskers. If it is named, the prediction is on the same line. Where there are several marks, each is in words
+/// on the side that has more room.
+fn mark(drawn: &mut Drawn, mark: &Mark, row: &RatioRow, scale: &Scale, y: f64) {
+    let (ratio, named) = (&mark.ratio, row.named);
     let class = if named {
         "reference"
     } else {
@@ -218,7 +255,7 @@ fn mark(drawn: &mut Drawn, mark: &Mark, named: bool, scale: &Scale, y: f64) {
         drawn.body += "<g class=\"chart-own\">\n";
         drawn.shape(OWN, scale.x(value), y);
     }
-    if named {
+    if named || row.marks.len() > 1 && ratio.ratio.is_some() {
         let taken: Vec<f64> = mark.values().map(|value| scale.x(value)).collect();
         let left = taken.iter().copied().fold(100.0, f64::min);
         let right = taken.iter().copied().fold(0.0, f64::max);
@@ -226,7 +263,11 @@ fn mark(drawn: &mut Drawn, mark: &Mark, named: bool, scale: &Scale, y: f64) {
             true => (right + 1.5, "start"),
             false => (left - 1.5, "end"),
         };
-        let words = format!("{}: {}", mark.whose, with_prediction(mark));
+        let words = match named {
+            true => format!("{}: {}", mark.whose, with_prediction(mark)),
+            // Short enough for a phone.
+            false => ratio.ratio.map_or_else(String::new, figure),
+        };
         drawn.text(x, y + 4.0, (anchor, "chart-plain"), &words);
     }
 }
@@ -264,6 +305,7 @@ fn bars(title: &str, groups: &[Bars]) -> String {
     const BAR: f64 = 20.0;
     let most = Bars::most(groups);
     let all = || groups.iter().flat_map(|group| &group.bars);
+    let has_marks = all().any(|bar| !bar.mark.is_empty());
     let left = all().map(|bar| width_of(&bar.label)).fold(7.5, f64::max) + GAP;
     // The longest bar is as long as the words behind each of them allow.
     let room = |bar: &Bar| (100.0 - GAP - left - width_of(&in_figures(bar))) * most / bar.value;
@@ -276,7 +318,10 @@ fn bars(title: &str, groups: &[Bars]) -> String {
         y += NAME;
         for bar in &group.bars {
             let width = longest * bar.value / most;
-            let class = bar_class(bar.mark.is_empty());
+            let class = match has_marks {
+                true => bar_class(bar.mark.is_empty()),
+                false => class_of_language(&group.name, &bar.label),
+            };
             drawn.text(left - GAP, y + 13.0, ("end", "chart-plain"), &bar.label);
             drawn.bar(class, (left, width), (y, BAR - 4.0));
             let value = in_figures(bar);
@@ -297,6 +342,16 @@ fn bar_class(faint: bool) -> &'static str {
     }
 }
 
+/// The color of a bar where none is remarkable: that of the language which its group or its label begins with.
+fn class_of_language(group: &str, label: &str) -> &'static str {
+    let of = |language| group.starts_with(language) || label.starts_with(language);
+    match (of("Rust"), of("Kotlin")) {
+        (true, _) => "chart-bar-rust",
+        (_, true) => "chart-bar-kotlin",
+        _ => bar_class(true),
+    }
+}
+
 /// `9 710, the knee`.
 fn in_figures(bar: &Bar) -> String {
     let comma = if bar.mark.is_empty() { "" } else { ", " };
@@ -305,6 +360,56 @@ fn in_figures(bar: &Bar) -> String {
 
 /// A line for each group, which has a number at both of its ends.
 fn lines(title: &str, groups: &[Bars]) -> String {
+    // Between two panels.
+    const GAP: f64 = 22.0;
+    let mut drawn = Drawn::default();
+    let mut top = 0.0;
+    for panel in panels(groups) {
+        if top > 0.0 {
+            top += GAP;
+        }
+        top = lines_of_panel(&mut drawn, groups, &panel, top);
+    }
+    let value = |bar: &Bar| format!("{}: {}", bar.label, figure(bar.value));
+    let words = groups.iter().map(|group| {
+        let values: Vec<_> = group.bars.iter().map(value).collect();
+        format!("{}: {}.", group.name, values.join(", "))
+    });
+    let words: Vec<String> = words.collect();
+    drawn.finished(top, title, &words.join(" "))
+}
+
+/// The family of a line: `Kotlin` of `Kotlin, coroutines`.
+fn family(group: &Bars) -> &str {
+    group.name.split(',').next().unwrap_or_default()
+}
+
+/// The lines of each panel. More than four cannot be told apart: then each family of several has a panel, and what is alone of
+/// its kind is in all of them.
+fn panels(groups: &[Bars]) -> Vec<Vec<usize>> {
+    const MOST: usize = 4;
+    let all: Vec<usize> = (0..groups.len()).collect();
+    let members = |name: &str| groups.iter().filter(|group| family(group) == name).count();
+    let families = unique(groups.iter().map(family));
+    let several: Vec<&str> = families
+        .into_iter()
+        .filter(|name| members(name) > 1)
+        .collect();
+    if groups.len() <= MOST || several.is_empty() {
+        return vec![all];
+    }
+    let panels = several.iter().map(|name| {
+        let belongs = |at: &&usize| {
+            let family = family(&groups[**at]);
+            family == *name || members(family) == 1
+        };
+        all.iter().filter(belongs).copied().collect()
+    });
+    panels.collect()
+}
+
+/// One panel below this height, on the scale of all groups; where it ends.
+fn lines_of_panel(drawn: &mut Drawn, groups: &[Bars], panel: &[usize], above: f64) -> f64 {
     const LEFT: f64 = 14.0;
     const WIDTH: f64 = 76.0;
     const NAME: f64 = 20.0;
@@ -314,10 +419,8 @@ fn lines(title: &str, groups: &[Bars]) -> String {
     let most = Bars::most(groups);
     let points = groups.iter().flat_map(|group| &group.bars);
     let places = unique(points.map(|point| point.label.as_str()));
-    let family = |group: &Bars| group.name.split(',').next().map(str::to_owned);
     let families = unique(groups.iter().map(family));
-    let mut drawn = Drawn::default();
-    let top = NAME * groups.len() as f64 + 24.0;
+    let top = above + NAME * panel.len() as f64 + 24.0;
     let ground = top + PLOT;
     let x = |place: usize| LEFT + WIDTH * place as f64 / (places.len().max(2) - 1) as f64;
     let y = |value: f64| ground - PLOT * value / most;
@@ -337,16 +440,18 @@ fn lines(title: &str, groups: &[Bars]) -> String {
             drawn.text(x(place), ground + 18.0, ("middle", "chart-plain"), label);
         }
     }
-    let mut words = Vec::new();
     let mut ends: [Vec<(f64, usize)>; 2] = Default::default();
-    for (number, group) in groups.iter().enumerate() {
-        let family = families.iter().position(|known| *known == family(group));
-        let color = family.unwrap_or_default() % 4 + 1;
-        let class = format!("chart-line chart-line-{color}");
-        let middle = NAME * number as f64 + 10.0;
-        drawn.text(2.0, middle + 4.0, STRONG, &(number + 1).to_string());
-        drawn.line(&class, (5.0, 11.0), (middle, middle));
-        drawn.text(LEFT - 1.0, middle + 4.0, PLAIN, &group.name);
+    for (row, at) in panel.iter().copied().enumerate() {
+        let (group, number) = (&groups[at], at + 1);
+        let color = families.iter().position(|known| *known == family(group));
+        let color = color.unwrap_or_default() % 4 + 1;
+        let before = groups[..at].iter();
+        let stroke = before.filter(|one| family(one) == family(group)).count() % 4 + 1;
+        let class = format!("chart-line chart-line-{color} chart-stroke-{stroke}");
+        let middle = above + NAME * row as f64 + 10.0;
+        drawn.text(2.0, middle + 4.0, STRONG, &number.to_string());
+        drawn.line(&class, (5.0, 12.0), (middle, middle));
+        drawn.text(LEFT, middle + 4.0, PLAIN, &group.name);
         let point = |(place, label): (usize, &&str)| {
             let bar = group.bars.iter().find(|bar| bar.label == *label)?;
             Some((x(place), y(bar.value)))
@@ -356,11 +461,8 @@ fn lines(title: &str, groups: &[Bars]) -> String {
             drawn.line(&class, (pair[0].0, pair[1].0), (pair[0].1, pair[1].1));
         }
         for (end, point) in ends.iter_mut().zip([points.first(), points.last()]) {
-            end.extend(point.map(|(_, y)| (*y, number + 1)));
+            end.extend(point.map(|(_, y)| (*y, number)));
         }
-        let value = |bar: &Bar| format!("{}: {}", bar.label, figure(bar.value));
-        let values: Vec<_> = group.bars.iter().map(value).collect();
-        words.push(format!("{}: {}.", group.name, values.join(", ")));
     }
     for (end, x) in ends.iter_mut().zip([LEFT - 2.0, LEFT + WIDTH + 2.0]) {
         end.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -378,7 +480,7 @@ fn lines(title: &str, groups: &[Bars]) -> String {
             drawn.text(x, y + 4.0, ("middle", "chart-strong"), &number);
         }
     }
-    drawn.finished(ground + 28.0, title, &words.join(" "))
+    ground + 28.0
 }
 
 /// Labels of an axis: where all have the same unit, the last one says it.
@@ -467,7 +569,6 @@ fn panel_in_words(panel: &Panel) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Verdict;
     use crate::shown::Ratio;
 
     fn scale(values: &[f64]) -> Scale {
@@ -563,6 +664,38 @@ mod tests {
     }
 
     #[test]
+    fn the_only_mark_is_told_beside_its_metric_and_the_better_side_is_shaded() {
+        let ratio = |value, verdict| Ratio {
+            ratio: Some(value),
+            low: None,
+            high: None,
+            verdict,
+            reason: None,
+        };
+        let row = |name: &str, sense: &str, ratio| RatioRow {
+            name: name.to_owned(),
+            sense: sense.to_owned(),
+            marks: vec![Mark {
+                whose: "reference".to_owned(),
+                ratio,
+                predicted: None,
+            }],
+            named: false,
+        };
+        let drawn = ratios(&[
+            row("Throughput", "more is better", ratio(0.5, Verdict::Slower)),
+            row("Memory", "less is better", ratio(0.25, Verdict::Less)),
+        ]);
+        let words: Vec<String> = texts(&drawn).into_iter().map(|text| text.3).collect();
+        for told in ["0.500, better for Kotlin", "0.250, better for Rust"] {
+            assert!(words.iter().any(|words| words == told), "{words:?}");
+        }
+        let shades = drawn.split("<rect class=\"chart-better\" x=\"").skip(1);
+        let starts: Vec<&str> = shades.filter_map(|rest| rest.split('%').next()).collect();
+        assert!(starts[0] > "50" && starts[1] == "3.00", "{starts:?}");
+    }
+
+    #[test]
     fn a_long_name_leaves_what_is_better_to_the_next_line() {
         let long = RatioRow {
             name: "CPU per million requests, at the same rate".to_owned(),
@@ -599,6 +732,21 @@ mod tests {
             assert!(y <= lowest - 14.0, "{words} at {y}, the labels at {lowest}");
         }
         apart(below);
+    }
+
+    #[test]
+    fn many_lines_have_a_panel_per_family_and_what_is_alone_is_in_each() {
+        let line = |name: &str| group(name, &[("0 ms", 1.0, ""), ("5 ms", 2.0, "")]);
+        let names = [
+            "Kotlin, threads",
+            "Kotlin, coroutines",
+            "Rust",
+            "Spring",
+            "Spring, reactive",
+        ];
+        let drawn = lines("", &names.map(line));
+        let count = |name: &str| texts(&drawn).iter().filter(|text| text.3 == name).count();
+        assert_eq!(names.map(count), [1, 1, 2, 1, 1]);
     }
 
     #[test]

@@ -2,17 +2,20 @@
 //! for that member. Its dependencies are those that are built already, and a second after the first time the program is there.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock};
+use std::time::SystemTime;
 
 use anyhow::Context;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::sync::Mutex;
+use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::{Trouble, last_lines};
+use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, program, scratch};
 
@@ -105,9 +108,13 @@ async fn recorded(
         .env("RUSTC_WORKSPACE_WRAPPER", &recorder)
         .env("RUSTC_WRAPPER", "")
         .env("WORKSHOP_RECORD", member)
-        .env("WORKSHOP_RECORD_TO", &calls)
-        .stdin(Stdio::null());
-    let output = program::run(cargo, "").await?;
+        .env("WORKSHOP_RECORD_TO", &calls);
+    let mut output = program::run(again(&cargo), "").await?;
+    if files::read_tree(&calls)?.is_empty() {
+        // A library of a fixed name counts as built, whoever stands before the compiler: unless its source is newer.
+        touch(workspace, member)?;
+        output = program::run(cargo, "").await?;
+    }
     let found = files::read_tree(&calls)?;
     let found: Vec<Call> = found
         .values()
@@ -125,6 +132,33 @@ async fn recorded(
     let found = Arc::new(found);
     known.insert(asked, Arc::clone(&found));
     Ok(found)
+}
+
+/// The same command, to be run once more.
+fn again(command: &Command) -> Command {
+    let mut again = Command::new(command.get_program());
+    again.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => again.env(name, value),
+            None => again.env_remove(name),
+        };
+    }
+    again
+}
+
+/// Makes the first source file of a member as new as now.
+fn touch(workspace: &Workspace, member: &str) -> anyhow::Result<()> {
+    let catalogue = Catalogue::read(workspace)?;
+    let target: Target = member.parse().map_err(anyhow::Error::msg)?;
+    let exercise = catalogue.of(target)?.context("it belongs to no exercise")?;
+    let folder = Crate::of(workspace, exercise, target).folder;
+    for source in ["src/lib.rs", "src/main.rs"] {
+        if let Ok(file) = File::options().append(true).open(folder.join(source)) {
+            file.set_modified(SystemTime::now())?;
+        }
+    }
+    Ok(())
 }
 
 impl Call {

@@ -137,6 +137,11 @@ impl Exercise {
         self.part == PORT
     }
 
+    /// True on the core way through the course; the other exercises are tracks that one can choose.
+    pub fn is_core(&self) -> bool {
+        matches!(self.number, 0..=8 | 13 | 18)
+    }
+
     /// What is measured at the end.
     pub fn task(&self) -> Option<&str> {
         self.measure.as_ref().map(|measure| measure.task.as_str())

@@ -15,3 +15,4 @@ pub mod schedule;
 pub mod site;
 pub mod source;
 pub mod tests_list;
+pub mod way;

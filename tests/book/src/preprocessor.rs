@@ -1,15 +1,17 @@
-//! mdBook's preprocessor: every macro of the book is replaced, or the book is not built. In this program where mdBook's library builds
-//! the book, by its protocol (the book comes in as JSON and goes out) where the program mdbook does.
+//! mdBook's preprocessor: every macro of the book is replaced and every page told its place on the way, or the book is not built. In
+//! this program where mdBook's library builds the book, by its protocol (the book comes in as JSON and goes out) where the program
+//! mdbook does.
 
 use std::io::{Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use mdbook_preprocessor::book::Book;
+use mdbook_preprocessor::book::{Book, BookItem};
 use mdbook_preprocessor::{Preprocessor, PreprocessorContext};
 
 use crate::expand::Expander;
 use crate::site::Site;
+use crate::way::Way;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
@@ -50,17 +52,22 @@ fn expand(root: &Path, mut book: Book) -> anyhow::Result<Book> {
     let workspace = Workspace::at(root);
     let site = Site::read(&workspace)?;
     let expander = Expander::new(&workspace, &site)?;
+    let way = Way::new(&workspace, &site, &expander.catalogue);
     let mut faults = Vec::new();
-    book.for_each_chapter_mut(|chapter| {
-        let path = chapter.source_path.as_ref();
-        match path
-            .and_then(|path| site.page(path))
-            .map(|page| expander.expand(page))
-        {
-            Some(Ok(text)) => chapter.content = text,
-            Some(Err(found)) => faults.extend(found),
-            None => {}
+    book.for_each_mut(|item| match item {
+        BookItem::Chapter(chapter) => {
+            let path = chapter.source_path.as_ref();
+            let Some(page) = path.and_then(|path| site.page(path)) else {
+                return;
+            };
+            chapter.name = way.chapter(page, &chapter.name);
+            match expander.expand(page) {
+                Ok(text) => chapter.content = way.framed(page, &text),
+                Err(found) => faults.extend(found),
+            }
         }
+        BookItem::PartTitle(title) => *title = way.part(title),
+        BookItem::Separator => {}
     });
     if faults.is_empty() {
         return Ok(book);

@@ -239,7 +239,7 @@ pub fn minutes(minutes: Minutes) -> String {
         reviewing,
     } = minutes;
     format!(
-        "<span class=\"minutes\">About {} minutes: {reading} reading, {doing} doing, {reviewing} reviewing.</span>",
+        "<span class=\"minutes\">About {} minutes: {reading} reading, {doing} doing (an estimate), {reviewing} reviewing.</span>",
         minutes.total()
     )
 }
@@ -316,7 +316,7 @@ mod tests {
             reviewing: 7,
         });
         assert!(
-            sentence.contains("About 40 minutes: 8 reading, 25 doing, 7 reviewing."),
+            sentence.contains("About 40 minutes: 8 reading, 25 doing (an estimate), 7 reviewing."),
             "{sentence}"
         );
     }

@@ -80,6 +80,16 @@ pub fn check(
     Ok(faults)
 }
 
+/// The minutes that the words of this page take to read.
+pub fn reading(page: &Page) -> u32 {
+    minutes(count(&prose(page)))
+}
+
+/// How often a page has its reader edit something.
+pub fn turns(page: &Page) -> usize {
+    prose(page).matches(TURN).count()
+}
+
 fn minutes(words: usize) -> u32 {
     u32::try_from((words + WORDS / 2) / WORDS).unwrap_or(u32::MAX)
 }

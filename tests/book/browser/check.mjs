@@ -1,0 +1,123 @@
+// What a machine can see of the built book, in the system's Chromium: axe-core finds nothing that is this book's to fix on ten
+// kinds of pages, and no two texts of the printed book lie on top of each other.
+// `npm ci --ignore-scripts --omit=optional`, then `node check.mjs`, which reads book-html of the checkout, or the folder it is given.
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+// Text is read without drawing, so what only drawing needs is never called.
+Object.assign(globalThis, { DOMMatrix: class {}, ImageData: class {}, Path2D: class {} });
+const { getDocument, VerbosityLevel } = await import('pdfjs-dist/legacy/build/pdf.mjs');
+
+const book = resolve(process.argv[2] ?? new URL('../../../book-html', import.meta.url).pathname);
+const PAGES = [
+    'preface', 'setting-up', 'exercises/00-warm-up', 'exercises/03-read-a-record', 'exercises/08-ship-it',
+    'exercises/12-route-by-route', 'exercises/14-waiting-for-others', 'contract', 'cheat-sheet', 'for-instructors',
+];
+const SCREENS = [
+    { width: 1400, height: 900, colorScheme: 'light' },
+    { width: 390, height: 844, colorScheme: 'dark' },
+];
+// mdBook's own: a label that is a button.
+const NOT_OURS = ['#mdbook-sidebar-toggle'];
+const faults = [];
+
+/** Tells what keeps the check from judging, and ends with the exit code for that. */
+function giveUp(what, next) {
+    console.error(`error: ${what}\nnext: ${next}`);
+    process.exit(2);
+}
+
+async function accessibility(browser) {
+    const axe = createRequire(import.meta.url).resolve('axe-core');
+    for (const { width, height, colorScheme } of SCREENS) {
+        const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+        for (const name of PAGES) {
+            const file = resolve(book, `${name}.html`);
+            if (!existsSync(file)) {
+                faults.push(`${name}: this page is gone; take it out of PAGES in tests/book/browser/check.mjs, or correct its name`);
+                continue;
+            }
+            const page = await context.newPage();
+            page.on('pageerror', error => faults.push(`${name}: a script fails: ${error.message}`));
+            await page.goto(pathToFileURL(file).href);
+            await page.evaluate(() => document.querySelectorAll('main details').forEach(fold => fold.open = true));
+            await page.addScriptTag({ path: axe });
+            const { violations } = await page.evaluate(notOurs => axe.run({ exclude: notOurs }), NOT_OURS);
+            for (const { id, help, nodes } of violations) {
+                const [{ html }] = nodes;
+                faults.push(`${name}, ${width} px, ${colorScheme}: ${id} (${nodes.length}): ${help}: ${html.slice(0, 160)}`);
+            }
+            const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+            if (wider > 0) {
+                faults.push(`${name}, ${width} px: the page is ${wider} px wider than the window`);
+            }
+            await page.close();
+        }
+        await context.close();
+    }
+}
+
+/** The texts of a page with the rectangles that their small letters take. */
+function textsOf(items) {
+    return items.filter(({ str }) => str.trim() !== '').map(({ str, width, transform: [, , , size, x, y] }) => (
+        { str: str.trim(), left: x, right: x + width, bottom: y, top: y + Math.abs(size) * 0.5 }
+    ));
+}
+
+/** The first pair of texts of which one is painted over the other. The words of charts are painted twice: an outline, and letters. */
+function overlapping(texts) {
+    for (const [at, one] of texts.entries()) {
+        const other = texts.slice(at + 1).find(other => {
+            const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+            const down = Math.min(one.top, other.top) - Math.max(one.bottom, other.bottom);
+            const isTwice = one.str.includes(other.str) || other.str.includes(one.str);
+            return across > 3 && down > 1.5 && !isTwice;
+        });
+        if (other) {
+            return [one.str, other.str];
+        }
+    }
+    return null;
+}
+
+async function print(browser) {
+    const page = await browser.newPage();
+    await page.goto(pathToFileURL(resolve(book, 'print.html')).href);
+    const data = new Uint8Array(await page.pdf({ format: 'A4', margin: { top: '12mm', bottom: '12mm', left: '10mm', right: '10mm' } }));
+    await page.close();
+    const printed = await getDocument({ data, verbosity: VerbosityLevel.ERRORS }).promise;
+    for (let number = 1; number <= printed.numPages; number++) {
+        const { items } = await (await printed.getPage(number)).getTextContent();
+        const pair = overlapping(textsOf(items));
+        if (pair) {
+            faults.push(`print.html, page ${number}: "${pair[0]}" and "${pair[1]}" are printed over each other`);
+        }
+    }
+    return printed.numPages;
+}
+
+if (!existsSync(resolve(book, 'print.html'))) {
+    giveUp(`there is no book in ${book}`, 'mdbook build, in the root of the checkout');
+}
+const executablePath = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
+if (!executablePath) {
+    giveUp('there is no Chromium', 'apt install chromium, or set CHROMIUM to where it is');
+}
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+let printed;
+try {
+    await accessibility(browser);
+    printed = await print(browser);
+} finally {
+    await browser.close();
+}
+for (const fault of faults) {
+    console.log(fault);
+}
+console.log(faults.length === 0
+    ? `the book is whole in a browser: ${PAGES.length} pages on ${SCREENS.length} screens, ${printed} printed pages`
+    : `${faults.length} faults of the book in a browser`);
+process.exitCode = faults.length === 0 ? 0 : 1;

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::macros::{self, Call};
 use crate::site::{Page, Site};
 use crate::source::Place;
-use crate::{difference, panes, results, schedule, tests_list};
+use crate::{difference, green, panes, results, schedule, tests_list};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -143,7 +143,10 @@ impl<'a> Expander<'a> {
             .next("show it with {{#code …}} instead, on a line of its own")
             .err();
         }
-        Ok(text)
+        Ok(match green::of(&self.catalogue, &path) {
+            Some(exercise) => green::shortened(&text, exercise),
+            None => text,
+        })
     }
 
     /// What was measured, in an exercise, by the calibration or for long: all of it, or the tables and charts that are named.

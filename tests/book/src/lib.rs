@@ -4,6 +4,7 @@ pub mod check;
 pub mod difference;
 pub mod expand;
 pub mod fault;
+pub mod green;
 pub mod html;
 pub mod macros;
 pub mod panes;

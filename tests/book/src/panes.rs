@@ -83,7 +83,7 @@ fn pane(language: &str, highlight: &str, place: &Place, code: &str) -> String {
 /// One pane, `path` in HTML. The code scrolls inside itself, so it takes the keyboard's focus and has a name.
 pub fn figure(language: &str, path: &str, highlight: &str, label: &str, code: &str) -> String {
     format!(
-        "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">{}</span> <span class=\"pane-path\">{path}</span></figcaption>\n<pre><code class=\"language-{highlight}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">{}</code></pre>\n</figure>",
+        "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">{}</span> <span class=\"pane-path\">{path}</span></figcaption>\n<pre><code class=\"language-{highlight}\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</code></pre>\n</figure>",
         escape(language),
         escape(label),
         escape(code)
@@ -122,7 +122,7 @@ mod tests {
         assert!(html.contains("src/<wbr><b>a.rs</b>"), "{html}");
         assert!(html.contains("fn f() -&gt; Vec&lt;u8&gt; {"), "{html}");
         assert!(
-            html.contains("tabindex=\"0\" role=\"region\" aria-label=\"Rust code: f in src/a.rs\""),
+            html.contains("tabindex=\"0\" role=\"group\" aria-label=\"Rust code: f in src/a.rs\""),
             "{html}"
         );
         assert!(

@@ -178,7 +178,7 @@ pub fn plan(
     let sums = std::array::from_fn(|slot| slots.iter().map(|slots| slots[slot]).sum());
     let columns = SLOTS.map(|slot| format!("<th scope=\"col\">{slot}</th>"));
     Ok(block(&format!(
-        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"region\" aria-label=\"Plan: {name}\">\n<table class=\"schedule\">\n<caption>In minutes</caption>\n<thead><tr><th scope=\"col\">Clock</th><th scope=\"col\">What</th>{}</tr></thead>\n<tbody>\n{rows}</tbody>\n<tfoot><tr><td></td><th scope=\"row\">In all</th>{}</tr></tfoot>\n</table>\n</div>\n{}",
+        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"group\" aria-label=\"Plan: {name}\">\n<table class=\"schedule\">\n<caption>In minutes</caption>\n<thead><tr><th scope=\"col\">Clock</th><th scope=\"col\">What</th>{}</tr></thead>\n<tbody>\n{rows}</tbody>\n<tfoot><tr><td></td><th scope=\"row\">In all</th>{}</tr></tfoot>\n</table>\n</div>\n{}",
         columns.concat(),
         cells(&sums),
         left_out(&plan, catalogue)

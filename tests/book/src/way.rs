@@ -85,7 +85,7 @@ impl<'a> Way<'a> {
         let ahead = self.after(page)?;
         let to = |ahead: &Ahead<'_>, lead: &str| {
             format!(
-                "<p class=\"next\"><a href=\"{}\"><span>{lead}</span> <strong>{}</strong></a> <span>{}</span></p>\n",
+                "<p class=\"way-on\"><a href=\"{}\"><span>{lead}</span> <strong>{}</strong></a> <span>{}</span></p>\n",
                 escape(&link(&page.path, &ahead.page.path)),
                 escape(&ahead.title),
                 escape(&ahead.what)
@@ -352,7 +352,7 @@ mod tests {
     fn the_last_page_has_nothing_after_it_and_is_on_no_track() {
         let page = framed(4);
         assert!(
-            !page.contains("class=\"next\"") && !page.contains("optional"),
+            !page.contains("class=\"way-on\"") && !page.contains("optional"),
             "{page}"
         );
         assert!(framed(3).contains("The ladder, 3 of 3, optional"));

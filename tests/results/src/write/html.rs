@@ -9,7 +9,7 @@ use crate::view::Item;
 /// A section with all items, labelled for those who hear it.
 pub fn section(label: &str, items: &[Item]) -> String {
     format!(
-        "<section class=\"results\" aria-label=\"{}\">\n{}</section>",
+        "<div class=\"results\" role=\"group\" aria-label=\"{}\">\n{}</div>",
         escape(label),
         write(items)
     )
@@ -86,7 +86,7 @@ fn of_table(table: &Table) -> String {
         ),
     };
     format!(
-        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n<table class=\"figures {}\">\n{caption}<thead>\n{}</thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n{}",
+        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">\n<table class=\"figures {}\">\n{caption}<thead>\n{}</thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n{}",
         escape(label),
         escape(&table.id),
         head(table),

@@ -8,7 +8,8 @@ use crate::comparison::{Comparison, SideValue, Verdict};
 /// A table: rows with a heading each, and cells under columns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// The name by which a page asks for this table alone: `{{#results exercise-8 ceiling}}`. Unique within a result.
+    /// The name by which a page asks for this table alone: `{{#results exercise-8 ceiling}}`. Tables of one name in a result
+    /// belong together.
     pub id: String,
     /// The title, without whose figures they are; the writers add that.
     pub title: String,
@@ -137,6 +138,16 @@ pub struct RatioRow {
     /// True where the marks are people's: each has its name beside it then, and what that person had predicted.
     pub named: bool,
 }
+
+impl RatioRow {
+    /// True where a ratio above 1 is good for the side above the bar.
+    pub fn more_is_better(&self) -> bool {
+        self.sense == MORE_IS_BETTER
+    }
+}
+
+/// What is said of a metric of which more is better.
+pub const MORE_IS_BETTER: &str = "more is better";
 
 /// A ratio, and whose it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,9 @@ use crate::file::{
     Better, Comparison, JudgedPrediction, Metric, Mode, ResultFile, Side, SideValue, Verdict,
 };
 use crate::predictions::FACTOR;
-use crate::shown::{Cell, Chart, Column, Drawing, Mark, Ratio, RatioRow, Table, unique};
+use crate::shown::{
+    Cell, Chart, Column, Drawing, MORE_IS_BETTER, Mark, Ratio, RatioRow, Table, unique,
+};
 use workshop_base::target::Language;
 
 /// More sides than these have no room as columns; then the best of Kotlin and the target stand for all.
@@ -284,7 +286,7 @@ pub(crate) fn ratio_rows(files: &[Whose<'_>], named: bool) -> Vec<RatioRow> {
                 continue;
             }
             let sense = match metric.better {
-                Better::Higher => "more is better",
+                Better::Higher => MORE_IS_BETTER,
                 Better::Lower | Better::Less => "less is better",
             };
             let row = RatioRow {

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use workshop_results::file::ResultFile;
+use workshop_results::shown::Cell;
 use workshop_results::view::{self, REFERENCE, Whose};
 use workshop_results::write::{html, markdown, text};
 
@@ -71,4 +72,41 @@ fn every_committed_result_looks_as_it_did() {
         changed.is_empty(),
         "these look different: {changed:#?}; if that is meant, run again with {BLESS}=1 and read the diff"
     );
+}
+
+/// A column of ratios has one denominator: the side that its heading names, whose own row says 1.
+#[test]
+fn ratios_are_to_the_side_that_the_heading_names() {
+    for path in committed() {
+        let result = ResultFile::read(&path).expect("a committed result");
+        let labels: Vec<&str> = result
+            .sides
+            .iter()
+            .map(|side| side.label.as_str())
+            .collect();
+        for table in &result.tables {
+            for (place, column) in table.columns.iter().enumerate() {
+                let Some(against) = column.heading.strip_prefix("÷ ") else {
+                    continue;
+                };
+                // Of a row, or of nothing at all.
+                if ["tier 0", "nothing"].contains(&against) {
+                    continue;
+                }
+                let told = format!("{}: {}: {against}", path.display(), table.id);
+                assert!(labels.contains(&against), "{told}: no side is called so");
+                for row in table
+                    .rows
+                    .iter()
+                    .filter(|row| *row.cell(place) == Cell::Count(1))
+                {
+                    assert!(
+                        row.heading.ends_with(against),
+                        "{told}: 1 for {}",
+                        row.heading
+                    );
+                }
+            }
+        }
+    }
 }

@@ -129,7 +129,10 @@ fn table(result: &ResultFile) -> anyhow::Result<Published> {
         columns: table
             .columns
             .iter()
-            .map(|column| column.heading.replace("÷ kotlin", "÷ plain text"))
+            .map(|column| match column.heading.starts_with('÷') {
+                true => "÷ plain text".to_owned(),
+                false => column.heading.clone(),
+            })
             .collect(),
         row: rows.collect(),
     })

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::protocol::subject::Subject;
 use workshop_results::file::{Better, Metric, ResultFile};
-use workshop_results::shown::{Cell, Column, Row, Table};
+use workshop_results::shown::{Cell, Column, Row, Table, unique};
 
 /// `tables.toml`.
 #[derive(Deserialize)]
@@ -48,7 +48,9 @@ enum Rows {
 pub fn add_declared(result: &mut ResultFile, subjects: &[Subject]) -> anyhow::Result<()> {
     let file: File = toml::from_str(include_str!("../tables.toml"))?;
     let sheets = file.sides.get(&result.task).into_iter().flatten();
-    let mut tables: Vec<Table> = sheets.map(|sheet| sheet.drawn(result, subjects)).collect();
+    let mut tables: Vec<Table> = sheets
+        .flat_map(|sheet| sheet.drawn(result, subjects))
+        .collect();
     if let Some(goals) = file.goals.get(&result.task) {
         tables.push(goals::table(result, goals));
     }
@@ -68,7 +70,9 @@ enum Drawn<'a> {
 }
 
 impl Sheet {
-    fn drawn(&self, result: &ResultFile, subjects: &[Subject]) -> Table {
+    /// One table, and another for the peers that are compared with a side of their own: a column of ratios has one
+    /// denominator, which its heading names.
+    fn drawn(&self, result: &ResultFile, subjects: &[Subject]) -> Vec<Table> {
         let columns: Vec<Drawn<'_>> = self
             .columns
             .iter()
@@ -80,17 +84,49 @@ impl Sheet {
                 }
             })
             .collect();
+        let sorted = self.sorted(result, subjects);
+        let first = subjects.first().map_or("", Subject::id);
+        let is_own = |column: &Drawn<'_>| matches!(column, Drawn::Ratio(_, None));
+        let grounds = match columns.iter().any(is_own) {
+            true => unique(
+                [first]
+                    .into_iter()
+                    .chain(sorted.iter().map(|one| ground(one, first))),
+            ),
+            false => vec![first],
+        };
+        let tables = grounds.iter().map(|against| {
+            let is_here = |one: &&&Subject| {
+                grounds.len() == 1 || ground(one, first) == *against || one.id() == *against
+            };
+            let shown = sorted.iter().filter(is_here).copied();
+            self.table(&columns, against, subjects, shown)
+        });
+        tables.filter(|table| !table.rows.is_empty()).collect()
+    }
+
+    fn table<'s>(
+        &self,
+        columns: &[Drawn<'_>],
+        ground: &str,
+        subjects: &[Subject],
+        shown: impl Iterator<Item = &'s Subject>,
+    ) -> Table {
         let headings = columns
             .iter()
-            .map(|column| column.heading(&columns, subjects));
+            .map(|column| column.heading(columns, ground, subjects));
         let mut table = Table::new(&self.id, &self.title, headings.collect());
         table.corner.clone_from(&self.corner);
         table.by_name_only = self.by_name_only;
-        for subject in self.sorted(result, subjects) {
-            let cells: Vec<Cell> = columns.iter().map(|column| column.cell(subject)).collect();
+        for subject in shown {
+            let cells = columns.iter().map(|column| match subject.id() == ground {
+                true => column.cell(subject, Some(ground)),
+                false => column.cell(subject, None),
+            });
+            let cells: Vec<Cell> = cells.collect();
             if cells.iter().any(|cell| *cell != Cell::Empty) {
                 table.rows.push(Row {
-                    heading: against(subject, &columns),
+                    heading: heading(subject),
                     key: subject
                         .row
                         .tier
@@ -120,14 +156,18 @@ impl Sheet {
 }
 
 impl Drawn<'_> {
-    fn heading(&self, beside: &[Drawn<'_>], subjects: &[Subject]) -> Column {
+    /// `Throughput (requests/s)`, or `÷ Kotlin alone`: sides are called what their rows are.
+    fn heading(&self, beside: &[Drawn<'_>], ground: &str, subjects: &[Subject]) -> Column {
         let heading = match self {
             Drawn::Value(metric) => metric.heading(),
             Drawn::Ratio(metric, side) => {
                 let value = |column: &Drawn<'_>| matches!(column, Drawn::Value(shown) if shown.key == metric.key);
-                let first = || subjects.first().map_or("", Subject::id);
+                let against = side.unwrap_or(ground);
+                let mut subjects = subjects.iter();
+                let label = subjects.find(|subject| subject.id() == against);
+                let label = label.map_or(against, |subject| &subject.side.label);
                 match beside.iter().any(value) {
-                    true => format!("÷ {}", side.unwrap_or_else(first)),
+                    true => format!("÷ {label}"),
                     false => metric.name.clone(),
                 }
             }
@@ -135,26 +175,25 @@ impl Drawn<'_> {
         Column::from(heading.as_str())
     }
 
-    fn cell(&self, subject: &Subject) -> Cell {
+    /// The cell of a side; in a table of ratios to this very side, they are to itself.
+    fn cell(&self, subject: &Subject, ground: Option<&str>) -> Cell {
         match self {
             Drawn::Value(metric) => metric.value(subject.id()).into(),
             Drawn::Ratio(metric, side) => {
-                let against = side.or_else(|| subject.against.first().map(String::as_str));
+                let own = subject.against.first().map(String::as_str);
+                let against = side.or(ground).or(own);
                 ratio(metric, subject.id(), against.unwrap_or(subject.id()))
             }
         }
     }
 }
 
-/// A row's heading, with the side that its ratios are to where that isn't the one that the column names.
-fn against(subject: &Subject, columns: &[Drawn<'_>]) -> String {
-    let heading = heading(subject);
-    let is_ratio = |column: &Drawn<'_>| matches!(column, Drawn::Ratio(_, None));
-    match subject.against.first() {
-        Some(other) if subject.side.peer && columns.iter().any(is_ratio) => {
-            format!("{heading} (÷ {other})")
-        }
-        _ => heading,
+/// The side that a subject's ratios are to, if that needs a table of its own: only a peer may not be compared with the first side.
+fn ground<'s>(subject: &'s Subject, first: &'s str) -> &'s str {
+    match subject.side.peer {
+        true if subject.id() == first => first,
+        true => subject.against.first().map_or(subject.id(), |other| other),
+        false => first,
     }
 }
 
@@ -190,5 +229,5 @@ pub fn statuses(counts: &BTreeMap<String, u64>) -> String {
 
 /// How a reader repeats a run by hand.
 pub fn see_it_yourself(command: &str) -> String {
-    format!("to see it yourself: {command}")
+    format!("to see it yourself: `{command}`")
 }

@@ -27,7 +27,7 @@ fn of_item(item: &Item) -> String {
         }
         Item::Text(lead, text) => format!(
             "<p class=\"results-about\"><strong>{}:</strong> {}</p>\n",
-            escape(lead),
+            prose(lead),
             with_code(text)
         ),
         Item::Invalid(reason) => format!(
@@ -50,9 +50,21 @@ fn of_item(item: &Item) -> String {
 }
 
 fn with_code(text: &str) -> String {
-    super::with_code(text, escape, |code| {
-        format!("<code>{}</code>", escape(code))
+    super::with_code(text, prose, |code| {
+        // A command this long is there to be copied: a block has a button for that, and keeps its lines.
+        match code.chars().count() > 60 {
+            true => format!(
+                "<pre><code class=\"language-sh\">{}</code></pre>",
+                escape(code)
+            ),
+            false => format!("<code>{}</code>", escape(code)),
+        }
     })
+}
+
+/// Escaped, with the apostrophes that the pages around it have.
+fn prose(text: &str) -> String {
+    escape(text).replace("&#39;", "’")
 }
 
 fn list(items: &[String]) -> String {
@@ -69,6 +81,10 @@ fn list(items: &[String]) -> String {
 
 /// A table that scrolls inside itself and takes the keyboard's focus.
 fn of_table(table: &Table) -> String {
+    let table = &match table.id.as_str() {
+        "headline" => verdict_first(table),
+        _ => table.clone(),
+    };
     let rows = table.rows.iter().map(|row| {
         let cells = (0..table.columns.len()).map(|place| of_cell(row.cell(place)));
         format!(
@@ -92,6 +108,35 @@ fn of_table(table: &Table) -> String {
         head(table),
         list(&table.notes)
     )
+}
+
+/// The table with what it comes to before what that is made of: a phone shows few columns.
+fn verdict_first(table: &Table) -> Table {
+    let is_ratio = |place: &usize| {
+        let mut cells = table.rows.iter().map(|row| row.cell(*place));
+        cells.any(|cell| matches!(cell, Cell::Ratio(_)))
+    };
+    let places: Vec<usize> = (0..table.columns.len()).collect();
+    let same_group =
+        |one: &usize, other: &usize| table.columns[*one].group == table.columns[*other].group;
+    let groups = places.chunk_by(same_group);
+    let order: Vec<usize> = groups
+        .flat_map(|group| {
+            let (ratios, values): (Vec<_>, Vec<_>) =
+                group.iter().partition(|place| is_ratio(place));
+            ratios.into_iter().chain(values)
+        })
+        .copied()
+        .collect();
+    let mut turned = table.clone();
+    turned.columns = order
+        .iter()
+        .map(|place| table.columns[*place].clone())
+        .collect();
+    for row in &mut turned.rows {
+        row.cells = order.iter().map(|place| row.cell(*place).clone()).collect();
+    }
+    turned
 }
 
 /// The headings, groups above those that have one.

@@ -5,6 +5,7 @@
 
 use super::{escape, in_words, verdict};
 use crate::figures::{figure, tick_label};
+use crate::file::Verdict;
 use crate::shown::{Bar, Bars, Chart, Course, Drawing, Mark, Panel, RatioRow, unique};
 
 /// A drawing that grows downwards.
@@ -119,8 +120,8 @@ fn ratios(rows: &[RatioRow]) -> String {
     const BELOW: f64 = 17.0;
     let scale = Scale::of_ratios(rows);
     let marks: usize = rows.iter().map(|row| row.marks.len()).sum();
-    // On a phone, what is better goes below a long name.
-    let long = |row: &RatioRow| 3.0 + width_of(&row.name) + width_of(&row.sense) > 100.0;
+    // On a phone, what is said of a metric goes below a long name.
+    let long = |row: &RatioRow| 3.0 + width_of(&row.name) + width_of(&aside(row)) > 100.0;
     let wrapped = rows.iter().filter(|row| long(row)).count();
     let bottom =
         TOP + (NAME + GAP) * rows.len() as f64 + BELOW * wrapped as f64 + LINE * marks as f64;
@@ -137,8 +138,13 @@ fn ratios(rows: &[RatioRow]) -> String {
         let class = if one { "chart-strong" } else { "chart-plain" };
         drawn.text(x, bottom + 16.0, (anchor, class), &tick_label(*tick));
     }
-    let axis = "Rust ÷ Kotlin, logarithmic; at 1 they are equal";
-    drawn.text(50.0, bottom + 38.0, ("middle", "chart-faint"), axis);
+    let axis = [
+        "Rust ÷ Kotlin, logarithmic; at 1 they are equal",
+        "the shaded side of each row is better for Rust",
+    ];
+    for (y, line) in [bottom + 38.0, bottom + 55.0].into_iter().zip(axis) {
+        drawn.text(50.0, y, ("middle", "chart-faint"), line);
+    }
     if scale.x(1.0) > 22.0 {
         drawn.text(3.0, 12.0, FAINT, "← Rust less");
     }
@@ -148,20 +154,25 @@ fn ratios(rows: &[RatioRow]) -> String {
     let mut words = Vec::new();
     let mut y = TOP;
     for row in rows {
+        let (one, words_beside) = (scale.x(1.0), aside(row));
+        let (better, height) = match row.more_is_better() {
+            true => ((one, 97.0 - one), LINE * row.marks.len() as f64),
+            false => ((3.0, one - 3.0), LINE * row.marks.len() as f64),
+        };
+        drawn.text(3.0, y + 14.0, STRONG, &row.name);
         if long(row) {
-            drawn.text(3.0, y + 14.0, STRONG, &row.name);
             y += BELOW;
-            drawn.text(3.0, y + 14.0, FAINT, &row.sense);
-        } else {
-            let (name, sense) = (escape(&row.name), escape(&row.sense));
-            drawn.body += &format!(
-                "<text x=\"3%\" y=\"{}\"><tspan class=\"chart-strong\">{name}</tspan><tspan class=\"chart-faint\">, {sense}</tspan></text>\n",
-                y + 14.0
-            );
         }
+        let class = if says_verdict(row) {
+            "chart-plain"
+        } else {
+            "chart-faint"
+        };
+        drawn.text(97.0, y + 14.0, ("end", class), &words_beside);
+        drawn.bar("chart-better", better, (y + NAME, height));
         y += NAME;
         for one in &row.marks {
-            mark(&mut drawn, one, row.named, &scale, y + LINE / 2.0);
+            mark(&mut drawn, one, row, &scale, y + LINE / 2.0);
             let of = match one.whose.as_str() {
                 "" => String::new(),
                 whose => format!(" ({whose})"),
@@ -172,10 +183,35 @@ fn ratios(rows: &[RatioRow]) -> String {
         y += GAP;
     }
     drawn.finished(
-        bottom + 46.0,
+        bottom + 63.0,
         "Rust divided by Kotlin, by metric",
         &words.join(" "),
     )
+}
+
+/// True where what is said of the only mark has room beside the metric's name.
+fn says_verdict(row: &RatioRow) -> bool {
+    row.marks.len() == 1 && !row.named
+}
+
+/// What is said beside a metric's name: of the only mark, else which way is better.
+fn aside(row: &RatioRow) -> String {
+    match row.marks.as_slice() {
+        [mark] if says_verdict(row) => match mark.ratio.ratio {
+            Some(ratio) => format!("{}, {}", figure(ratio), better(mark.ratio.verdict)),
+            None => String::new(),
+        },
+        _ => row.sense.clone(),
+    }
+}
+
+/// For whom a ratio is good.
+fn better(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Faster | Verdict::Less => "better for Rust".to_owned(),
+        Verdict::Slower | Verdict::More => "better for Kotlin".to_owned(),
+        open => open.to_string(),
+    }
 }
 
 /// The class of a mark by whose it is.
@@ -191,9 +227,10 @@ fn with_prediction(mark: &Mark) -> String {
     in_words(&mark.ratio) + &predicted.unwrap_or_default()
 }
 
-/// A ratio with its whiskers. If it is named, the prediction is on the same line, and both in words on the side that has more room.
-fn mark(drawn: &mut Drawn, mark: &Mark, named: bool, scale: &Scale, y: f64) {
-    let ratio = &mark.ratio;
+/// A ratio with its whiskers. If it is named, the prediction is on the same line. Where there are several marks, each is in words
+/// on the side that has more room.
+fn mark(drawn: &mut Drawn, mark: &Mark, row: &RatioRow, scale: &Scale, y: f64) {
+    let (ratio, named) = (&mark.ratio, row.named);
     let class = if named {
         "reference"
     } else {
@@ -218,7 +255,7 @@ fn mark(drawn: &mut Drawn, mark: &Mark, named: bool, scale: &Scale, y: f64) {
         drawn.body += "<g class=\"chart-own\">\n";
         drawn.shape(OWN, scale.x(value), y);
     }
-    if named {
+    if named || row.marks.len() > 1 && ratio.ratio.is_some() {
         let taken: Vec<f64> = mark.values().map(|value| scale.x(value)).collect();
         let left = taken.iter().copied().fold(100.0, f64::min);
         let right = taken.iter().copied().fold(0.0, f64::max);
@@ -226,7 +263,11 @@ fn mark(drawn: &mut Drawn, mark: &Mark, named: bool, scale: &Scale, y: f64) {
             true => (right + 1.5, "start"),
             false => (left - 1.5, "end"),
         };
-        let words = format!("{}: {}", mark.whose, with_prediction(mark));
+        let words = match named {
+            true => format!("{}: {}", mark.whose, with_prediction(mark)),
+            // Short enough for a phone.
+            false => ratio.ratio.map_or_else(String::new, figure),
+        };
         drawn.text(x, y + 4.0, (anchor, "chart-plain"), &words);
     }
 }
@@ -264,6 +305,7 @@ fn bars(title: &str, groups: &[Bars]) -> String {
     const BAR: f64 = 20.0;
     let most = Bars::most(groups);
     let all = || groups.iter().flat_map(|group| &group.bars);
+    let has_marks = all().any(|bar| !bar.mark.is_empty());
     let left = all().map(|bar| width_of(&bar.label)).fold(7.5, f64::max) + GAP;
     // The longest bar is as long as the words behind each of them allow.
     let room = |bar: &Bar| (100.0 - GAP - left - width_of(&in_figures(bar))) * most / bar.value;
@@ -276,7 +318,10 @@ fn bars(title: &str, groups: &[Bars]) -> String {
         y += NAME;
         for bar in &group.bars {
             let width = longest * bar.value / most;
-            let class = bar_class(bar.mark.is_empty());
+            let class = match has_marks {
+                true => bar_class(bar.mark.is_empty()),
+                false => class_of_language(&group.name, &bar.label),
+            };
             drawn.text(left - GAP, y + 13.0, ("end", "chart-plain"), &bar.label);
             drawn.bar(class, (left, width), (y, BAR - 4.0));
             let value = in_figures(bar);
@@ -294,6 +339,16 @@ fn bar_class(faint: bool) -> &'static str {
         "chart-bar-faint"
     } else {
         "chart-bar"
+    }
+}
+
+/// The color of a bar where none is remarkable: that of the language which its group or its label begins with.
+fn class_of_language(group: &str, label: &str) -> &'static str {
+    let of = |language| group.starts_with(language) || label.starts_with(language);
+    match (of("Rust"), of("Kotlin")) {
+        (true, _) => "chart-bar-rust",
+        (_, true) => "chart-bar-kotlin",
+        _ => bar_class(true),
     }
 }
 
@@ -467,7 +522,6 @@ fn panel_in_words(panel: &Panel) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Verdict;
     use crate::shown::Ratio;
 
     fn scale(values: &[f64]) -> Scale {
@@ -560,6 +614,38 @@ mod tests {
                 assert!(start >= 0.0 && end <= 100.0, "{words}: {start} to {end}");
             }
         }
+    }
+
+    #[test]
+    fn the_only_mark_is_told_beside_its_metric_and_the_better_side_is_shaded() {
+        let ratio = |value, verdict| Ratio {
+            ratio: Some(value),
+            low: None,
+            high: None,
+            verdict,
+            reason: None,
+        };
+        let row = |name: &str, sense: &str, ratio| RatioRow {
+            name: name.to_owned(),
+            sense: sense.to_owned(),
+            marks: vec![Mark {
+                whose: "reference".to_owned(),
+                ratio,
+                predicted: None,
+            }],
+            named: false,
+        };
+        let drawn = ratios(&[
+            row("Throughput", "more is better", ratio(0.5, Verdict::Slower)),
+            row("Memory", "less is better", ratio(0.25, Verdict::Less)),
+        ]);
+        let words: Vec<String> = texts(&drawn).into_iter().map(|text| text.3).collect();
+        for told in ["0.500, better for Kotlin", "0.250, better for Rust"] {
+            assert!(words.iter().any(|words| words == told), "{words:?}");
+        }
+        let shades = drawn.split("<rect class=\"chart-better\" x=\"").skip(1);
+        let starts: Vec<&str> = shades.filter_map(|rest| rest.split('%').next()).collect();
+        assert!(starts[0] > "50" && starts[1] == "3.00", "{starts:?}");
     }
 
     #[test]

@@ -360,6 +360,56 @@ fn in_figures(bar: &Bar) -> String {
 
 /// A line for each group, which has a number at both of its ends.
 fn lines(title: &str, groups: &[Bars]) -> String {
+    // Between two panels.
+    const GAP: f64 = 22.0;
+    let mut drawn = Drawn::default();
+    let mut top = 0.0;
+    for panel in panels(groups) {
+        if top > 0.0 {
+            top += GAP;
+        }
+        top = lines_of_panel(&mut drawn, groups, &panel, top);
+    }
+    let value = |bar: &Bar| format!("{}: {}", bar.label, figure(bar.value));
+    let words = groups.iter().map(|group| {
+        let values: Vec<_> = group.bars.iter().map(value).collect();
+        format!("{}: {}.", group.name, values.join(", "))
+    });
+    let words: Vec<String> = words.collect();
+    drawn.finished(top, title, &words.join(" "))
+}
+
+/// The family of a line: `Kotlin` of `Kotlin, coroutines`.
+fn family(group: &Bars) -> &str {
+    group.name.split(',').next().unwrap_or_default()
+}
+
+/// The lines of each panel. More than four cannot be told apart: then each family of several has a panel, and what is alone of
+/// its kind is in all of them.
+fn panels(groups: &[Bars]) -> Vec<Vec<usize>> {
+    const MOST: usize = 4;
+    let all: Vec<usize> = (0..groups.len()).collect();
+    let members = |name: &str| groups.iter().filter(|group| family(group) == name).count();
+    let families = unique(groups.iter().map(family));
+    let several: Vec<&str> = families
+        .into_iter()
+        .filter(|name| members(name) > 1)
+        .collect();
+    if groups.len() <= MOST || several.is_empty() {
+        return vec![all];
+    }
+    let panels = several.iter().map(|name| {
+        let belongs = |at: &&usize| {
+            let family = family(&groups[**at]);
+            family == *name || members(family) == 1
+        };
+        all.iter().filter(belongs).copied().collect()
+    });
+    panels.collect()
+}
+
+/// One panel below this height, on the scale of all groups; where it ends.
+fn lines_of_panel(drawn: &mut Drawn, groups: &[Bars], panel: &[usize], above: f64) -> f64 {
     const LEFT: f64 = 14.0;
     const WIDTH: f64 = 76.0;
     const NAME: f64 = 20.0;
@@ -369,10 +419,8 @@ fn lines(title: &str, groups: &[Bars]) -> String {
     let most = Bars::most(groups);
     let points = groups.iter().flat_map(|group| &group.bars);
     let places = unique(points.map(|point| point.label.as_str()));
-    let family = |group: &Bars| group.name.split(',').next().map(str::to_owned);
     let families = unique(groups.iter().map(family));
-    let mut drawn = Drawn::default();
-    let top = NAME * groups.len() as f64 + 24.0;
+    let top = above + NAME * panel.len() as f64 + 24.0;
     let ground = top + PLOT;
     let x = |place: usize| LEFT + WIDTH * place as f64 / (places.len().max(2) - 1) as f64;
     let y = |value: f64| ground - PLOT * value / most;
@@ -392,16 +440,18 @@ fn lines(title: &str, groups: &[Bars]) -> String {
             drawn.text(x(place), ground + 18.0, ("middle", "chart-plain"), label);
         }
     }
-    let mut words = Vec::new();
     let mut ends: [Vec<(f64, usize)>; 2] = Default::default();
-    for (number, group) in groups.iter().enumerate() {
-        let family = families.iter().position(|known| *known == family(group));
-        let color = family.unwrap_or_default() % 4 + 1;
-        let class = format!("chart-line chart-line-{color}");
-        let middle = NAME * number as f64 + 10.0;
-        drawn.text(2.0, middle + 4.0, STRONG, &(number + 1).to_string());
-        drawn.line(&class, (5.0, 11.0), (middle, middle));
-        drawn.text(LEFT - 1.0, middle + 4.0, PLAIN, &group.name);
+    for (row, at) in panel.iter().copied().enumerate() {
+        let (group, number) = (&groups[at], at + 1);
+        let color = families.iter().position(|known| *known == family(group));
+        let color = color.unwrap_or_default() % 4 + 1;
+        let before = groups[..at].iter();
+        let stroke = before.filter(|one| family(one) == family(group)).count() % 4 + 1;
+        let class = format!("chart-line chart-line-{color} chart-stroke-{stroke}");
+        let middle = above + NAME * row as f64 + 10.0;
+        drawn.text(2.0, middle + 4.0, STRONG, &number.to_string());
+        drawn.line(&class, (5.0, 12.0), (middle, middle));
+        drawn.text(LEFT, middle + 4.0, PLAIN, &group.name);
         let point = |(place, label): (usize, &&str)| {
             let bar = group.bars.iter().find(|bar| bar.label == *label)?;
             Some((x(place), y(bar.value)))
@@ -411,11 +461,8 @@ fn lines(title: &str, groups: &[Bars]) -> String {
             drawn.line(&class, (pair[0].0, pair[1].0), (pair[0].1, pair[1].1));
         }
         for (end, point) in ends.iter_mut().zip([points.first(), points.last()]) {
-            end.extend(point.map(|(_, y)| (*y, number + 1)));
+            end.extend(point.map(|(_, y)| (*y, number)));
         }
-        let value = |bar: &Bar| format!("{}: {}", bar.label, figure(bar.value));
-        let values: Vec<_> = group.bars.iter().map(value).collect();
-        words.push(format!("{}: {}.", group.name, values.join(", ")));
     }
     for (end, x) in ends.iter_mut().zip([LEFT - 2.0, LEFT + WIDTH + 2.0]) {
         end.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -433,7 +480,7 @@ fn lines(title: &str, groups: &[Bars]) -> String {
             drawn.text(x, y + 4.0, ("middle", "chart-strong"), &number);
         }
     }
-    drawn.finished(ground + 28.0, title, &words.join(" "))
+    ground + 28.0
 }
 
 /// Labels of an axis: where all have the same unit, the last one says it.
@@ -685,6 +732,21 @@ mod tests {
             assert!(y <= lowest - 14.0, "{words} at {y}, the labels at {lowest}");
         }
         apart(below);
+    }
+
+    #[test]
+    fn many_lines_have_a_panel_per_family_and_what_is_alone_is_in_each() {
+        let line = |name: &str| group(name, &[("0 ms", 1.0, ""), ("5 ms", 2.0, "")]);
+        let names = [
+            "Kotlin, threads",
+            "Kotlin, coroutines",
+            "Rust",
+            "Spring",
+            "Spring, reactive",
+        ];
+        let drawn = lines("", &names.map(line));
+        let count = |name: &str| texts(&drawn).iter().filter(|text| text.3 == name).count();
+        assert_eq!(names.map(count), [1, 1, 2, 1, 1]);
     }
 
     #[test]

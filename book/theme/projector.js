@@ -89,8 +89,8 @@
     }
 
     const moves = {
-        ArrowRight: () => move(1),
-        ArrowLeft: () => move(-1),
+        ArrowRight: () => turn(1),
+        ArrowLeft: () => turn(-1),
         PageDown: () => turn(1),
         PageUp: () => turn(-1),
         ' ': () => turn(1),

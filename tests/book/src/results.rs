@@ -11,7 +11,7 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::{ResultFile, again};
 use workshop_results::report::{self, unreadable};
-use workshop_results::shown::{Cell, Column, Table};
+use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 use workshop_results::view::{self, Item, REFERENCE, Whose, YOURS};
 use workshop_results::write::{html, markdown};
 
@@ -78,6 +78,7 @@ pub fn published(
             let measured = Measured::read(workspace, of)?;
             for whose in measured.files() {
                 items.extend(view::about(whose));
+                items.extend(published.chart(whose).map(Item::Chart));
                 items.extend(published.beside(whose).map(Item::Table));
             }
             if measured.files().is_empty() {
@@ -205,10 +206,55 @@ impl Published {
         table
     }
 
+    /// The ratios of each step, published and measured, as bars; nothing where one of the two tables has none.
+    fn chart(&self, whose: Whose<'_>) -> Option<Chart> {
+        let ours = Self::ours(whose.result)?;
+        let is_ratio = |heading: &str| heading.starts_with('÷');
+        let there = self.columns.iter().position(|heading| is_ratio(heading))?;
+        let mut columns = ours.columns.iter();
+        let here = columns.position(|column| is_ratio(&column.heading))?;
+        let bar = |label: &str, cell: Option<&Cell>| {
+            let (value, mark) = match cell? {
+                Cell::Count(count) => (*count as f64, String::new()),
+                Cell::Number(value) => (*value, String::new()),
+                Cell::Ratio(ratio) => (ratio.ratio?, ratio.verdict.to_string()),
+                Cell::Empty | Cell::Text(_) | Cell::Range { .. } => return None,
+            };
+            let label = label.to_lowercase();
+            Some(Bar { label, value, mark })
+        };
+        let groups = self.row.iter().map(|row| {
+            let measured = ours.rows.iter().find(|ours| ours.key == row.ours);
+            let published = bar("published", row.values.get(there));
+            let measured = bar(whose.name, measured.map(|row| row.cell(here)));
+            Bars {
+                name: row.heading.clone(),
+                bars: published.into_iter().chain(measured).collect(),
+            }
+        });
+        let before = |place: usize| place.checked_sub(1);
+        let published = self.columns.get(before(there)?)?;
+        let measured = &ours.columns.get(before(here)?)?.heading;
+        Some(Chart {
+            id: "beside-published-chart".to_owned(),
+            title: format!(
+                "{published}, published: ÷ {}. {measured}, here: {}.",
+                self.row.first()?.heading,
+                ours.columns[here].heading
+            ),
+            drawing: Drawing::Bars(groups.collect()),
+        })
+    }
+
+    /// What was measured of the same.
+    fn ours(result: &ResultFile) -> Option<&Table> {
+        let mut tables = result.tables.iter();
+        tables.find(|table| table.id == "beside-published")
+    }
+
     /// Each measured row beside its published one, which the first of several has.
     fn beside(&self, whose: Whose<'_>) -> Option<Table> {
-        let mut tables = whose.result.tables.iter();
-        let ours = tables.find(|table| table.id == "beside-published")?;
+        let ours = Self::ours(whose.result)?;
         let group = |name: &str, heading: &str| Column {
             group: name.to_owned(),
             heading: heading.to_owned(),
@@ -289,6 +335,24 @@ mod tests {
             assert_eq!(beside.rows.len(), keys.len());
             assert_eq!(beside.rows[0].cells[0], published.row[0].values[0]);
         }
+    }
+
+    #[test]
+    fn the_ladder_is_a_picture_and_the_article_is_none() {
+        let chart = |file: &str, of: &str| {
+            let (name, result) = (REFERENCE, &committed(of));
+            let published = Published::read(&checkout(), file).unwrap();
+            published.chart(Whose { name, result })
+        };
+        assert_eq!(chart("published-article", "exercise-8"), None);
+        let ladder = chart("published-ladder", "exercise-12").unwrap();
+        let Drawing::Bars(steps) = ladder.drawing else {
+            panic!("{ladder:?}");
+        };
+        assert_eq!(steps.len(), 5);
+        assert!(steps.iter().all(|step| step.bars.len() == 2), "{steps:?}");
+        assert_eq!(steps[1].bars[0].value, 1.76);
+        assert_eq!(steps[1].bars[1].mark, "slower");
     }
 
     #[test]

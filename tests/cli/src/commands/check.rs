@@ -17,6 +17,8 @@ use workshop_base::peer;
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
+use workshop_book::site::Site;
+use workshop_book::way::Way;
 use workshop_harness::build::{self, BuildError, Crate, Profile};
 use workshop_harness::plan::{self, Phase};
 use workshop_harness::report::{Judged, Report, Verdict};
@@ -58,7 +60,7 @@ pub async fn run(workspace: &Workspace, target: Subject, timings: bool) -> anyho
         tell_katas(workspace, exercise)?;
     }
     let next = match target {
-        Subject::Target(target) => next_step(&catalogue, target, exercise, &report),
+        Subject::Target(target) => next_step(workspace, &catalogue, target, exercise, &report),
         Subject::Hunt => after_hunting(&Hunt::on(workspace)?, &report),
     };
     println!("\n{next}");
@@ -316,8 +318,9 @@ fn after_hunting(hunt: &Hunt, report: &Report) -> String {
     clock.unwrap_or_default() + &next
 }
 
-/// The one command that makes sense now.
+/// The one command that makes sense now; after the last test of an exercise, what comes next in the book as well.
 fn next_step(
+    workspace: &Workspace,
     catalogue: &Catalogue,
     target: Target,
     exercise: Option<&Exercise>,
@@ -325,14 +328,12 @@ fn next_step(
 ) -> String {
     let passed = report.outcome() == Outcome::Passed;
     let next = match (target, exercise) {
-        (Target::Exercise(number), Some(exercise)) if passed => {
+        (Target::Exercise(_), Some(exercise)) if passed => {
             let first = match exercise.task() {
                 Some(_) => format!("just measure {target}"),
                 None => "just progress".to_owned(),
             };
-            let following = catalogue.iter().find(|other| other.number > number);
-            let following = following.map(|other| format!("; then {}", other.name()));
-            first + &following.unwrap_or_default()
+            first + &ahead_in_book(workspace, catalogue, exercise).unwrap_or_default()
         }
         (Target::Exercise(_), Some(exercise)) if !exercise.is_crate() => {
             format!("just hint {target}")
@@ -347,9 +348,35 @@ fn next_step(
     format!("next: {}", paint(Style::Strong, next))
 }
 
+/// What the exercise's page says at its end; nothing where the book cannot be read, which is no matter of a check.
+fn ahead_in_book(
+    workspace: &Workspace,
+    catalogue: &Catalogue,
+    exercise: &Exercise,
+) -> Option<String> {
+    let site = Site::read(workspace).ok()?;
+    let ahead = Way::new(workspace, &site, catalogue).after_exercise(exercise)?;
+    let what = ahead.what.trim_end_matches('.').replacen('A', "a", 1);
+    Some(format!("; then, in the book, {} ({what})", ahead.title))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_green_exercise_leads_to_the_page_that_its_own_page_names() -> anyhow::Result<()> {
+        let workspace = Workspace::find()?;
+        let catalogue = Catalogue::read(&workspace)?;
+        let next = ahead_in_book(&workspace, &catalogue, catalogue.get(3)?);
+        let next = next.unwrap_or_default();
+        assert!(next.starts_with("; then, in the book, "), "{next}");
+        assert!(
+            next.contains(" (about ") && next.contains(" minutes: "),
+            "{next}"
+        );
+        Ok(())
+    }
 
     #[test]
     fn a_peer_that_names_tests_is_judged_by_each_of_them() {

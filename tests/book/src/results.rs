@@ -232,15 +232,14 @@ impl Published {
                 bars: published.into_iter().chain(measured).collect(),
             }
         });
-        let before = |place: usize| place.checked_sub(1);
-        let published = self.columns.get(before(there)?)?;
-        let measured = &ours.columns.get(before(here)?)?.heading;
+        let values = there
+            .checked_sub(1)
+            .and_then(|place| self.columns.get(place))?;
         Some(Chart {
             id: "beside-published-chart".to_owned(),
             title: format!(
-                "{published}, published: ÷ {}. {measured}, here: {}.",
-                self.row.first()?.heading,
-                ours.columns[here].heading
+                "{values}, divided by those of the first {}: published, and here.",
+                self.corner.to_lowercase()
             ),
             drawing: Drawing::Bars(groups.collect()),
         })

@@ -71,6 +71,10 @@ impl<'a> Row<'a> {
         self.memory.is_green()
     }
 
+    fn is_optional(&self) -> bool {
+        !self.exercise.is_core()
+    }
+
     fn in_words(&self) -> String {
         let day = |at: Timestamp| at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d");
         match (self.memory.skipped, self.memory.first_passed, self.green) {
@@ -79,6 +83,7 @@ impl<'a> Row<'a> {
                 format!("passed on {}, red at the last check", day(at))
             }
             (_, Some(at), _) => format!("passed on {}", day(at)),
+            _ if !self.started && self.is_optional() => "not started, optional".to_owned(),
             _ if !self.started => "not started".to_owned(),
             (.., Some(green)) => format!("{green} of {} green", self.exercise.edit.len()),
             _ => "started".to_owned(),
@@ -120,16 +125,19 @@ fn print(rows: &[Row]) {
 /// The first thing in the order of the course that is not done.
 fn next(rows: &[Row]) -> String {
     let begun = rows.iter().any(|row| row.started);
-    // The warm-up is for those who need it.
+    // The warm-up is for those who need it, and a track for those who have begun it.
     let is_skipped = |row: &Row| {
-        let not_needed = row.exercise.kind == Kind::Katas && begun && !row.started;
-        not_needed || row.memory.skipped.is_some()
+        let not_needed = row.exercise.kind == Kind::Katas && begun || row.is_optional();
+        not_needed && !row.started || row.memory.skipped.is_some()
     };
     let is_measured = |row: &Row| row.measured || row.exercise.task().is_none();
     let is_done = |row: &&Row| is_skipped(row) || row.is_green() && is_measured(row);
     match rows.iter().find(|row| !is_done(row)) {
         Some(row) if row.is_green() => format!("just measure {}", row.exercise.name()),
         Some(row) => format!("just check {}", row.exercise.name()),
+        None if rows.iter().any(|row| row.is_optional() && !row.started) => {
+            "the core way is done and measured; of the optional ones, take what you like".to_owned()
+        }
         None => {
             "everything is done and measured; just serve shows your figures in the book".to_owned()
         }

@@ -143,3 +143,30 @@ fn next(rows: &[Row]) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_optional_exercise_says_so_and_is_next_only_once_begun() -> anyhow::Result<()> {
+        let workspace = Workspace::find()?;
+        let catalogue = Catalogue::read(&workspace)?;
+        let row = |number, started| {
+            Ok::<_, anyhow::Error>(Row {
+                exercise: catalogue.get(number)?,
+                started,
+                green: None,
+                memory: Memory::default(),
+                measured: false,
+            })
+        };
+        assert_eq!(row(9, false)?.in_words(), "not started, optional");
+        assert_eq!(row(8, false)?.in_words(), "not started");
+        let rows = [row(9, false)?, row(13, false)?];
+        assert_eq!(next(&rows), "just check exercise-13");
+        assert_eq!(next(&[row(9, true)?]), "just check exercise-9");
+        assert!(next(&[row(9, false)?]).starts_with("the core way is done"));
+        Ok(())
+    }
+}

@@ -1,5 +1,6 @@
-//! mdBook's preprocessor: every macro of the book is replaced and every page put on its way, or the book is not built. In this program
-//! where mdBook's library builds the book, by its protocol (the book comes in as JSON and goes out) where the program mdbook does.
+//! mdBook's preprocessor: every macro of the book is replaced and every page told its place on the way, or the book is not built. In
+//! this program where mdBook's library builds the book, by its protocol (the book comes in as JSON and goes out) where the program
+//! mdbook does.
 
 use std::io::{Read, Write};
 use std::path::Path;

@@ -54,30 +54,25 @@ impl<'a> Way<'a> {
         format!("{title}\n{place}{rest}{next}")
     }
 
-    /// `The port, 9 of 27`, and whether one can leave it out.
+    /// `The port, 9 of 27`, and whether one can leave it out. Pages of a part without an exercise are read in any order.
     fn place(&self, page: &Page) -> Option<String> {
         let part = page.part.as_ref()?;
         let pages = self.site.pages.iter();
         let pages: Vec<&Page> = pages
             .filter(|one| one.part.as_ref() == Some(part))
             .collect();
-        let at = pages.iter().position(|one| *one == page)? + 1;
-        let optional = if self.is_optional(page) {
-            ", optional"
-        } else {
-            ""
-        };
-        let task = page.text.lines().any(|line| line == TASK);
-        let task = if task {
-            " · <a href=\"#your-task\">to the task</a>"
-        } else {
-            ""
-        };
-        Some(block(&format!(
-            "<p class=\"place\">{}, {at} of {}{optional}{task}</p>",
-            escape(part),
-            pages.len()
-        )))
+        let mut place = escape(part);
+        if pages.iter().any(|one| self.exercise(one).is_some()) {
+            let at = pages.iter().position(|one| *one == page)? + 1;
+            place += &format!(", {at} of {}", pages.len());
+        }
+        if self.is_optional(page) {
+            place += ", optional";
+        }
+        if page.text.lines().any(|line| line == TASK) {
+            place += " · <a href=\"#your-task\">to the task</a>";
+        }
+        Some(block(&format!("<p class=\"place\">{place}</p>")))
     }
 
     /// The page after this one, and where the core way goes on if that one isn't on it.
@@ -351,6 +346,7 @@ mod tests {
     #[test]
     fn the_last_page_has_nothing_after_it_and_is_on_no_track() {
         let page = framed(4);
+        assert!(page.contains("<p class=\"place\">After</p>"), "{page}");
         assert!(
             !page.contains("class=\"way-on\"") && !page.contains("optional"),
             "{page}"

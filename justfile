@@ -3,7 +3,7 @@
 
 export PATH := justfile_directory() / ".workshop/tools/bin" + ":" + env("PATH")
 
-workshop := env("CARGO_TARGET_DIR", "target") / "debug/workshop"
+workshop := quote(env("CARGO_TARGET_DIR", "target") / "debug/workshop")
 
 # List the recipes
 [private]
@@ -23,7 +23,7 @@ doctor: tool
 # The book at a local address, rebuilt at every change
 [group('start here')]
 serve *options: tool (bring "mdbook")
-    mdbook serve {{ options }}
+    {{ workshop }} serve {{ options }}
 
 # Build, start and test (add --timings for how long each step took)
 [group('exercises')]

@@ -295,3 +295,25 @@ fn the_picture_of_the_crates_is_true() {
         "WRITE_PICTURE=1 cargo test -p workshop-base --test house writes it anew"
     );
 }
+
+#[test]
+fn the_table_of_variables_in_contributing_is_the_one_that_the_tool_obeys() {
+    let page = std::fs::read_to_string(root().join("CONTRIBUTING.md")).expect("the page");
+    let file = root().join("tests/base/src/environment.txt");
+    let mut table = String::new();
+    for line in std::fs::read_to_string(file)
+        .expect("the decisions")
+        .lines()
+    {
+        let parts: Vec<&str> = line.split(" | ").collect();
+        let [rule, names, why] = parts[..] else {
+            panic!("three parts: {line}")
+        };
+        let names: Vec<String> = names.split(' ').map(|name| format!("`{name}`")).collect();
+        writeln!(table, "| {rule} | {} | {why} |", names.join(" ")).expect("a line");
+    }
+    assert!(
+        page.contains(&table),
+        "CONTRIBUTING.md should have:\n{table}"
+    );
+}

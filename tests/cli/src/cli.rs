@@ -152,6 +152,18 @@ pub enum Command {
     },
     /// Build the book, into book-html
     Book,
+    /// The book at a local address, rebuilt at every change
+    Serve {
+        /// The port to listen on
+        #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u16).range(1..))]
+        port: u16,
+        /// The address to listen on
+        #[arg(long, default_value = "127.0.0.1")]
+        hostname: String,
+        /// Open it in a browser
+        #[arg(long)]
+        open: bool,
+    },
     /// What is wrong in the book, with file and line
     BookCheck,
     /// How long the loop of edit and check takes, compared with its limits

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use workshop::{cli::Cli, commands};
-use workshop_base::{outcome, workspace::Workspace};
+use workshop_base::{environment, outcome, workspace::Workspace};
 
 /// The exit code of a program whose reader has gone, as shells have it.
 const READER_GONE: u8 = 141;
@@ -13,6 +13,9 @@ const READER_GONE: u8 = 141;
 const PANICKED: u8 = 101;
 
 fn main() -> ExitCode {
+    if let Err(error) = environment::clear() {
+        return outcome::exit_code(Err(error));
+    }
     let say = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         if !panic.payload_as_str().is_some_and(tells_of_no_reader) {

@@ -68,6 +68,15 @@ pub async fn answers() -> Result<String, Trouble> {
         .expected("unix:///path/to/docker.sock or tcp://host:port")
         .next("export DOCKER_HOST with one of the two, or unset it"));
     }
+    if std::env::var_os("DOCKER_TLS_VERIFY").is_some_and(|value| !value.is_empty()) {
+        return Err(Trouble::new(
+            "DOCKER_TLS_VERIFY is set, and the course has no certificates for a Docker engine",
+        )
+        .expected("an engine on this machine, or none: everything works without one")
+        .next(
+            "unset DOCKER_TLS_VERIFY DOCKER_HOST DOCKER_CERT_PATH, or WORKSHOP_POSTGRES=embedded",
+        ));
+    }
     match ask(&["version", "--format", "{{.Server.Version}}"], PING).await? {
         Ok(version) => Ok(format!("{version} on {host}")),
         Err(why) if why.contains("permission denied") => {

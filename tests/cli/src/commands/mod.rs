@@ -137,6 +137,11 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         }) => endurance::run(workspace, &args).await,
         Command::Measure(args) => measure::run(workspace, &args).await,
         Command::Book => book::build(workspace),
+        Command::Serve {
+            port,
+            hostname,
+            open,
+        } => book::serve(workspace, port, &hostname, open),
         Command::BookCheck => book::check(workspace),
         Command::Preprocess { asked } => book::preprocess(asked),
         Command::Report => report::run(workspace),

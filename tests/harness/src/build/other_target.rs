@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use workshop_base::environment;
 use workshop_base::fix::{Fix, System};
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, QUICK, on_path};
@@ -113,6 +114,7 @@ impl Compiler {
         } else {
             cargo::cargo_command()
         };
+        environment::for_other_target(&mut cargo);
         if let Some(linker) = self.linker {
             cargo.env(self.target.linker_setting, linker);
         }

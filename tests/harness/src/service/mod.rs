@@ -31,6 +31,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::build::Launch;
+use workshop_base::environment;
 use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::scratch;
 use workshop_base::wait;
@@ -495,13 +496,7 @@ pub fn command(
                 .args(&launch.args)
                 .current_dir(&launch.directory)
                 .stdin(Stdio::null());
-            for (name, _) in std::env::vars_os() {
-                let bytes = name.as_encoded_bytes();
-                let of_a_service = bytes.starts_with(b"ROCKET_") || bytes.starts_with(b"UPSTREAM_");
-                if of_a_service || OF_THE_JVM.contains(&bytes) {
-                    command.env_remove(&name);
-                }
-            }
+            environment::for_service(&mut command);
             command.envs(variables(launch, settings, address));
             command
         }
@@ -513,9 +508,6 @@ pub fn command(
         .process_group(0);
     Ok(command)
 }
-
-/// The variables that a JVM takes options from.
-const OF_THE_JVM: [&[u8]; 2] = [b"JAVA_TOOL_OPTIONS", b"JDK_JAVA_OPTIONS"];
 
 /// What the service is told by its environment.
 fn variables(launch: &Launch, settings: &Settings, address: SocketAddr) -> Vec<(String, String)> {

@@ -8,7 +8,8 @@ use crate::{dav_error::DavError, markup::CARDDAV, vcard::Card, xml};
 /// The most conditions of a filter, and the longest text of one, in bytes.
 const MAX_CONDITIONS: usize = 100;
 const MAX_TEXT: usize = 200;
-/// What a query may cost, in steps: a byte of a vCard is one, and a byte that is compared is [`FOLDING`] and one for each text.
+/// What a query may cost, in steps: a byte of a vCard is one, and a byte of a value is [`FOLDING`] and one for every second byte of
+/// all texts that it is compared with.
 const MAX_STEPS: usize = 512 << 20;
 /// What it costs to make two letters comparable, next to comparing them.
 const FOLDING: usize = 24;
@@ -84,11 +85,7 @@ impl Filter {
         for condition in conditions.filter(Node::is_element) {
             read.add(condition)?;
         }
-        let texts = read
-            .conditions
-            .iter()
-            .map(PropertyCondition::texts)
-            .sum::<usize>();
+        let texts = read.texts().count();
         match read.conditions.len() + texts {
             0..=MAX_CONDITIONS => Ok(read),
             _ => Err(DavError::SupportedFilter),
@@ -131,17 +128,17 @@ impl Filter {
         Ok(())
     }
 
+    fn texts(&self) -> impl Iterator<Item = &TextMatch> {
+        self.conditions.iter().flat_map(PropertyCondition::texts)
+    }
+
     /// The values of each property that the filter looks at, made comparable once for all conditions.
     fn values(&mut self, vcard: &str) -> Option<Vec<Vec<Value>>> {
-        let texts = self
-            .conditions
-            .iter()
-            .map(PropertyCondition::texts)
-            .sum::<usize>();
+        let texts: usize = self.texts().map(|text| text.text.len()).sum();
         let mut steps = Some(self.steps);
         let mut values: Vec<Vec<Value>> = self.properties.iter().map(|_| Vec::new()).collect();
         Card::of(vcard).each_value(&self.properties, |property, value| {
-            let cost = value.len() * (FOLDING + texts);
+            let cost = value.len() * (FOLDING + texts / 2);
             steps = steps.and_then(|steps| steps.checked_sub(cost));
             if steps.is_some() {
                 values[property].push(Value::of(&value));
@@ -179,11 +176,11 @@ impl Required {
 }
 
 impl PropertyCondition {
-    /// How many texts the values are compared with.
-    fn texts(&self) -> usize {
+    /// The texts that the values are compared with.
+    fn texts(&self) -> &[TextMatch] {
         match &self.required {
-            Required::Matching { texts, .. } => texts.len(),
-            Required::There | Required::NotThere => 0,
+            Required::Matching { texts, .. } => texts,
+            Required::There | Required::NotThere => &[],
         }
     }
 

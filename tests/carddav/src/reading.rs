@@ -93,7 +93,7 @@ pub async fn a_get_can_name_a_condition(context: &Context) -> TestResult {
 fn as_programs_write() -> Vec<(&'static str, String)> {
     let more = |uid: &str, line: &str| with(uid, "Ada", &format!("{line}\r\n"));
     vec![
-        // sabre-io/vobject #323, sabre-io/dav #284: Outlook for Mac.
+        // sabre-io/Baikal #696, sabre-io/dav #284.
         ("underscores", more("underscores", "X-ENTOURAGE_UUID:1")),
         // Kozea/Radicale #1492, sabre-io/vobject #111: inches.
         (

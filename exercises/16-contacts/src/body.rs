@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::error::Error;
 
 /// How long a client may take to send a body.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
 /// How much is taken of a body that is too large. A client that is still sending does not read the answer.
 const TAKEN: usize = 16 << 20;
 

@@ -1,5 +1,7 @@
 //! Conditions: what must be there for a request to be carried out, by RFC 9110, section 13.
 
+use std::time::UNIX_EPOCH;
+
 use axum::http::{
     HeaderMap, HeaderName,
     header::{IF_MATCH, IF_NONE_MATCH},
@@ -12,7 +14,7 @@ use crate::error::Error;
 /// the header says that any will do.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// There must be a contact, and this must have one of these tags. `None`: it need not.
+    /// There must be a contact, and it must have one of these tags. `None`: it need not.
     pub if_match: Option<Vec<String>>,
     /// If there is a contact, it must have none of these tags.
     pub if_none_match: Vec<String>,
@@ -25,27 +27,24 @@ impl Condition {
     /// One of them is neither `*` nor a list of tags.
     pub fn of(headers: &HeaderMap) -> Result<Condition, Error> {
         Ok(Condition {
-            // A weak tag promises too little to change anything for.
-            if_match: tags(headers, &IF_MATCH)?.map(|mut tags| {
-                tags.retain(|tag| !tag.starts_with("W/"));
-                tags
-            }),
-            if_none_match: none_match(headers)?,
+            if_match: tags(headers, &IF_MATCH)?,
+            if_none_match: tags(headers, &IF_NONE_MATCH)?.unwrap_or_default(),
         })
+    }
+
+    /// Whether a contact with this tag meets it.
+    pub fn allows(&self, etag: &str) -> bool {
+        let if_match = self.if_match.as_deref();
+        if_match.is_none_or(|tags| names(tags, etag)) && !names(&self.if_none_match, etag)
     }
 }
 // ANCHOR_END: condition
 
-/// The tags of `If-None-Match`, the weak ones as if they were strong.
-///
-/// # Errors
-/// The header is neither `*` nor a list of tags.
-pub fn none_match(headers: &HeaderMap) -> Result<Vec<String>, Error> {
-    let tags = tags(headers, &IF_NONE_MATCH)?.unwrap_or_default();
-    let strong = tags
-        .iter()
-        .map(|tag| tag.trim_start_matches("W/").to_owned());
-    Ok(strong.collect())
+/// The date in a header, in seconds since 1970. What is no date is ignored, as RFC 9110 wants it.
+pub fn date(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
+    let date = httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()?;
+    let since_1970 = date.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since_1970.as_secs()).ok()
 }
 
 /// Whether a contact with this tag is one of those that a header names.
@@ -54,6 +53,9 @@ pub fn names(tags: &[String], etag: &str) -> bool {
 }
 
 /// All tags in all headers of this name; `None` when there is no such header.
+///
+/// A tag of ours is the digest of a text. A proxy that compresses makes it weak on its way to the client (`W/"…"`), and it still
+/// means that text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, for ever.
 fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Vec<String>>, Error> {
     let malformed =
         || Error::BadRequest("If-Match and If-None-Match must be * or a list of entity tags");
@@ -74,9 +76,8 @@ fn tags_of(list: &str) -> Option<Vec<String>> {
     let mut tags = Vec::new();
     let mut rest = list.trim_matches([' ', '\t', ',']);
     while !rest.is_empty() {
-        let opening = if rest.starts_with("W/") { 2 } else { 0 };
-        let inside = rest[opening..].strip_prefix('"')?;
-        let length = opening + 1 + inside.find('"')? + 1;
+        rest = rest.strip_prefix("W/").unwrap_or(rest);
+        let length = 1 + rest.strip_prefix('"')?.find('"')? + 1;
         tags.push(rest[..length].to_owned());
         rest = rest[length..].trim_start_matches([' ', '\t']);
         if !rest.is_empty() {
@@ -95,7 +96,7 @@ mod tests {
         for (list, expected) in [
             ("*", Some(vec!["*"])),
             (r#""a""#, Some(vec![r#""a""#])),
-            (r#""a,b" , W/"c""#, Some(vec![r#""a,b""#, r#"W/"c""#])),
+            (r#""a,b" , W/"c""#, Some(vec![r#""a,b""#, r#""c""#])),
             (r#""*""#, Some(vec![r#""*""#])),
             ("a", None),
             (r#""a"#, None),

@@ -21,11 +21,15 @@ pub enum DavError {
     SupportedCollation,
     /// The sync token is from another life of the book, from the future, or none at all.
     ValidSyncToken,
-    /// The body is not said to be a vCard.
+    /// A sync of all that is below the book, however deep: there is nothing.
+    SyncTraversal,
+    /// A vCard is not said to be one, or is of another version than 3.0 and 4.0; or another form of it is asked for.
     SupportedAddressData,
-    /// The body is not exactly one vCard with a version, a name and a UID.
+    /// The body is not exactly one vCard with a version and a UID.
     ValidAddressData,
-    /// Another contact has the UID: the one at this path.
+    /// The vCard is larger than any that is kept.
+    MaxResourceSize,
+    /// The contact at this path has the UID, or has another one that it keeps.
     NoUidConflict(String),
 }
 
@@ -34,6 +38,7 @@ impl DavError {
     pub fn status(&self) -> StatusCode {
         match self {
             DavError::SupportedAddressData => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            DavError::MaxResourceSize => StatusCode::PAYLOAD_TOO_LARGE,
             DavError::NoUidConflict(_) => StatusCode::CONFLICT,
             _ => StatusCode::FORBIDDEN,
         }
@@ -47,6 +52,8 @@ impl DavError {
             DavError::SupportedFilter => "<C:supported-filter/>".to_owned(),
             DavError::SupportedCollation => "<C:supported-collation/>".to_owned(),
             DavError::ValidSyncToken => "<D:valid-sync-token/>".to_owned(),
+            DavError::SyncTraversal => "<D:sync-traversal-supported/>".to_owned(),
+            DavError::MaxResourceSize => "<C:max-resource-size/>".to_owned(),
             DavError::SupportedAddressData => "<C:supported-address-data/>".to_owned(),
             DavError::ValidAddressData => "<C:valid-address-data/>".to_owned(),
             DavError::NoUidConflict(path) => format!(

@@ -37,6 +37,9 @@ pub enum Error {
     /// The client did not send its body in time.
     #[error("the body did not arrive in time")]
     ClientTooSlow,
+    /// The client does not take its answer, or has gone. It is not told.
+    #[error("the client does not take the answer")]
+    ClientGone,
     /// What is there is not what the client believes to be there.
     #[error("the condition does not hold")]
     ConditionFailed,
@@ -55,6 +58,9 @@ pub enum Error {
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
+    /// What was to write the answer has panicked.
+    #[error("the answer was never written")]
+    Panicked,
     /// The database rejects the query: the bug is in this service.
     #[error("a query failed")]
     Query(#[source] sqlx::Error),
@@ -69,19 +75,19 @@ impl Error {
             Error::BadRequest(_) => StatusCode::BAD_REQUEST,
             Error::NotFound(_) => StatusCode::NOT_FOUND,
             Error::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Error::ClientTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Error::ClientTooSlow | Error::ClientGone => StatusCode::REQUEST_TIMEOUT,
             Error::ConditionFailed => StatusCode::PRECONDITION_FAILED,
             Error::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Error::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Error::Dav(error) => error.status(),
             Error::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
             Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Error::Query(_) => StatusCode::INTERNAL_SERVER_ERROR,
+            Error::Panicked | Error::Query(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
     /// Logs what the operator has to know. The client has been told all there is of the rest.
-    fn log(&self) {
+    pub fn log(&self) {
         match self {
             Error::Query(_) | Error::Full(_) => error!("{}", with_causes(self)),
             Error::Unavailable(_) => {
@@ -104,7 +110,7 @@ impl IntoResponse for Error {
         self.log();
         let detail = match &self {
             Error::Dav(error) => return error.to_response(),
-            Error::Query(_) => "an unexpected error occurred".to_owned(),
+            Error::Panicked | Error::Query(_) => "an unexpected error occurred".to_owned(),
             told => told.to_string(),
         };
         let mut response = Problem::new(self.status(), detail).into_response();

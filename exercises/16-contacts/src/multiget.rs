@@ -1,65 +1,71 @@
 //! `addressbook-multiget`: the contacts at these paths.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use axum::http::Uri;
+use axum::response::Response;
 
 use crate::{
-    contacts::{self, Contact},
     error::Error,
-    markup::DAV,
-    multistatus::Multistatus,
+    listing::Listing,
+    multistatus,
     paths::{self, Resource},
     properties::{Asked, Described},
     service::Service,
     users::User,
-    xml::Element,
 };
 
-/// Answers each contact that is asked for, or that it is not there.
+/// Answers each contact that is asked for, or that it is not there. One that is asked for twice is answered once.
 pub async fn multiget(
-    service: &Service,
+    service: &Arc<Service>,
     user: &User,
-    report: &Element,
-) -> Result<Multistatus, Error> {
-    let asked = Asked::of(Some(report))?;
-    let hrefs = report.children(DAV, "href").map(|href| href.text.trim());
-    let hrefs: Vec<(&str, Option<String>)> =
-        hrefs.map(|href| (href, name_at(href, user))).collect();
-    let names = hrefs.iter().filter_map(|(_, name)| name.clone());
-    let names: Vec<String> = names.collect();
-
-    let found = service
-        .database
-        .run(async |connection| {
-            contacts::named(connection, user.name(), &names, asked.wants_vcards()).await
-        })
-        .await?;
-    let found: HashMap<&str, &Contact> = found
-        .iter()
-        .map(|contact| (contact.name.as_str(), contact))
-        .collect();
-
-    let mut answer = Multistatus::new();
-    for (href, name) in &hrefs {
-        let contact = name.as_deref().and_then(|name| found.get(name));
-        match contact {
-            Some(contact) => {
-                answer.describe(&paths::contact(user, &contact.name), &asked, |name| {
-                    Described::Contact(contact).value(name, user)
-                })
+    asked: Asked,
+    hrefs: Vec<String>,
+) -> Result<Response, Error> {
+    let (mut names, mut nowhere) = (BTreeMap::new(), BTreeSet::new());
+    for href in hrefs {
+        match name_at(&href, user) {
+            Some(name) => {
+                names.entry(name).or_insert(href);
             }
-            None => answer.missing(href),
+            None => {
+                nowhere.insert(href);
+            }
         }
     }
-    Ok(answer)
+    let mut listing = Listing::of(names.keys().cloned(), asked.wants_vcards());
+
+    let (service, reader) = (Arc::clone(service), user.clone());
+    multistatus::answer(user, asked, move |mut answer| async move {
+        while let Some(page) = listing.next(&service, &reader).await? {
+            for (name, contact) in page {
+                match contact {
+                    Some(contact) => {
+                        let path = paths::contact(&reader, &name);
+                        answer.describe(&path, Described::Contact(&contact)).await?;
+                    }
+                    None => answer.missing(&names[&name]).await?,
+                }
+            }
+        }
+        for href in nowhere {
+            answer.missing(&href).await?;
+        }
+        answer.end().await
+    })
+    .await
 }
 
 /// The name of the user's contact at this path, which may be a whole URL as well.
 fn name_at(href: &str, user: &User) -> Option<String> {
-    let uri: Uri = href.parse().ok()?;
-    match Resource::at(uri.path(), user) {
-        Ok(Resource::Contact { name }) => Some(name),
+    let path = match href.split_once("://") {
+        Some((_, behind)) => &behind[behind.find('/')?..],
+        None => href,
+    };
+    match Resource::at(path, user) {
+        Ok(Resource::Contact { name }) if path.starts_with('/') => Some(name),
         _ => None,
     }
 }

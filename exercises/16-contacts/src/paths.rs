@@ -1,11 +1,31 @@
 //! The paths: which resource is at which, and who may see it.
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::{error::Error, users::User};
+use crate::{error::Error, markup::is_text, users::User};
 
-/// The longest name of a contact, in characters.
+/// The longest name of a contact, in bytes.
 const MAX_NAME: usize = 200;
+
+/// What is encoded in a path: all but what RFC 3986 lets a segment have. Clients compare paths as texts, so this is the same always.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@');
 
 /// What is at a path of the user who asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,32 +43,28 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// What this user finds at this path. A path of a collection may lack the slash at its end.
+    /// What this user finds at this path. A slash too many, or one too few behind a collection, changes nothing.
     ///
     /// # Errors
     /// The path belongs to another user, a contact cannot have such a name, or there is nothing at the path.
     pub fn at(path: &str, user: &User) -> Result<Resource, Error> {
-        let (collection, ends_with_slash) = match path.strip_suffix('/') {
-            Some(collection) => (collection, true),
-            None => (path, false),
-        };
-        let segments: Vec<String> = collection
-            .split('/')
-            .skip(1) // nothing is before the first slash
-            .map(|segment| percent_decode_str(segment).decode_utf8_lossy().into_owned())
+        let segments = path.split('/').filter(|segment| !segment.is_empty());
+        let segments: Vec<Vec<u8>> = segments
+            .map(|segment| percent_decode_str(segment).collect())
             .collect();
-        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let segments: Vec<&[u8]> = segments.iter().map(Vec::as_slice).collect();
         match segments.as_slice() {
             [] => Ok(Resource::Entry),
-            ["principals" | "addressbooks", owner, ..] if *owner != user.name() => {
+            [b"principals" | b"addressbooks", owner, ..] if *owner != user.name().as_bytes() => {
                 Err(Error::Forbidden)
             }
-            ["principals", _] => Ok(Resource::Principal),
-            ["addressbooks", _] => Ok(Resource::Home),
-            ["addressbooks", _, "contacts"] => Ok(Resource::Book),
-            ["addressbooks", _, "contacts", name] if !ends_with_slash => Ok(Resource::Contact {
-                name: contact_name(name)?,
-            }),
+            [b"principals", _] => Ok(Resource::Principal),
+            [b"addressbooks", _] => Ok(Resource::Home),
+            [b"addressbooks", _, b"contacts"] => Ok(Resource::Book),
+            [b"addressbooks", _, b"contacts", name] if !path.ends_with('/') => {
+                let name = contact_name(name)?;
+                Ok(Resource::Contact { name })
+            }
             _ => Err(Error::NotFound("there is nothing at this path")),
         }
     }
@@ -56,24 +72,30 @@ impl Resource {
     /// The methods that it takes, for the header `Allow`.
     pub fn allow(&self) -> &'static str {
         match self {
-            Resource::Entry | Resource::Principal | Resource::Home => "OPTIONS, PROPFIND",
-            Resource::Book => "OPTIONS, PROPFIND, REPORT",
-            Resource::Contact { .. } => "OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND",
+            Resource::Entry | Resource::Principal | Resource::Home => {
+                "OPTIONS, PROPFIND, PROPPATCH"
+            }
+            Resource::Book => "OPTIONS, PROPFIND, PROPPATCH, REPORT",
+            Resource::Contact { .. } => "OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND, PROPPATCH",
         }
     }
 }
 
-fn contact_name(name: &str) -> Result<String, Error> {
-    let usable = |byte: u8| byte.is_ascii_alphanumeric() || b"._~@+-".contains(&byte);
-    if (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(usable) {
-        return Ok(name.to_owned());
-    }
-    Err(Error::BadRequest(
-        "the name must be 1 to 200 of the characters A-Z a-z 0-9 . _ ~ @ + -",
+/// A client makes up the names of its contacts. Here they are values only, never paths of files. But `.` and `..` are directions
+/// to every client and every proxy, so such a contact could not be reached.
+fn contact_name(name: &[u8]) -> Result<String, Error> {
+    let usable = |name: &&str| {
+        (1..=MAX_NAME).contains(&name.len())
+            && ![".", ".."].contains(name)
+            && name
+                .chars()
+                .all(|character| is_text(character) && !character.is_control())
+    };
+    let name = str::from_utf8(name).ok().filter(usable);
+    name.map(str::to_owned).ok_or(Error::BadRequest(
+        "the name must be 1 to 200 bytes of UTF-8, without control characters, and not . or ..",
     ))
 }
-
-// None of the following needs an encoding: the names of users and of contacts have no other characters than a path may have.
 
 /// The path of the user's principal.
 pub fn principal(user: &User) -> String {
@@ -92,6 +114,7 @@ pub fn book(user: &User) -> String {
 
 /// The path of the contact with this name in the user's address book.
 pub fn contact(user: &User, name: &str) -> String {
+    let name = utf8_percent_encode(name, ENCODED);
     format!("/addressbooks/{}/contacts/{name}", user.name())
 }
 
@@ -103,20 +126,25 @@ mod tests {
     #[test]
     fn a_path_leads_to_a_resource_or_to_the_reason_why_not() {
         let ada = Users::trusted("ada");
-        let contact = |name: &str| Resource::Contact { name: name.into() };
+        let contact = |name: &str| Ok(Resource::Contact { name: name.into() });
         for (path, expected) in [
             ("/", Ok(Resource::Entry)),
             ("/principals/ada", Ok(Resource::Principal)),
             ("/addressbooks/ada/", Ok(Resource::Home)),
             ("/addressbooks/ada/contacts", Ok(Resource::Book)),
             ("/addressbooks/ada/contacts/", Ok(Resource::Book)),
+            ("//principals//ada//", Ok(Resource::Principal)),
+            ("/addressbooks/ada/contacts/a%40b.vcf", contact("a@b.vcf")),
+            ("/addressbooks/ada/contacts/a%2Fb", contact("a/b")),
             (
-                "/addressbooks/ada/contacts/a%40b.vcf",
-                Ok(contact("a@b.vcf")),
+                "/addressbooks/ada/contacts/%7B%C3%A4%20%3D%3A%7D",
+                contact("{ä =:}"),
             ),
             ("/addressbooks/ada/contacts/a.vcf/", Err(404)),
-            ("/addressbooks/ada/contacts/a%2Fb", Err(400)),
-            ("/addressbooks/ada/contacts//", Err(404)),
+            ("/addressbooks/ada/contacts/%2E%2e", Err(400)),
+            ("/addressbooks/ada/contacts/.", Err(400)),
+            ("/addressbooks/ada/contacts/%FF", Err(400)),
+            ("/addressbooks/ada/contacts/a%00b", Err(400)),
             ("/addressbooks/ada/others/", Err(404)),
             ("/addressbooks/grace/contacts/a%2Fb", Err(403)),
             ("/principals/grace/", Err(403)),
@@ -124,6 +152,23 @@ mod tests {
         ] {
             let found = Resource::at(path, &ada).map_err(|error| error.status().as_u16());
             assert_eq!(found, expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_name_comes_back_from_its_path() {
+        let ada = Users::trusted("ada");
+        for (name, path) in [
+            ("{a}=b:c.vcf", "%7Ba%7D=b:c.vcf"),
+            ("a/b ä", "a%2Fb%20%C3%A4"),
+        ] {
+            let written = contact(&ada, name);
+            assert_eq!(written, format!("/addressbooks/ada/contacts/{path}"));
+            let name = name.to_owned();
+            assert_eq!(
+                Resource::at(&written, &ada).ok(),
+                Some(Resource::Contact { name })
+            );
         }
     }
 }

@@ -1,10 +1,8 @@
 //! PROPFIND: the properties of a resource, and of those directly below it.
 
-use axum::{
-    extract::Request,
-    http::HeaderMap,
-    response::{IntoResponse, Response},
-};
+use std::sync::Arc;
+
+use axum::{extract::Request, http::HeaderMap, response::Response};
 
 use crate::{
     contacts::{self, Contact},
@@ -12,7 +10,7 @@ use crate::{
     error::Error,
     get,
     markup::DAV,
-    multistatus::Multistatus,
+    multistatus,
     paths::{self, Resource},
     properties::{Asked, Described},
     service::Service,
@@ -29,85 +27,127 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// Reads the header `Depth`.
+    /// Reads the header `Depth`. There is nothing below a contact, so each depth will do for one.
     ///
     /// # Errors
     /// It is missing or `infinity`: a book may be large, and nobody needs all of it at once. Or it has another value.
-    fn of(headers: &HeaderMap) -> Result<Depth, Error> {
-        match headers.get("depth").map(|depth| depth.as_bytes()) {
-            Some(b"0") => Ok(Depth::Itself),
-            Some(b"1") => Ok(Depth::Children),
-            None => Err(DavError::FiniteDepth.into()),
-            Some(depth) if depth.eq_ignore_ascii_case(b"infinity") => {
-                Err(DavError::FiniteDepth.into())
-            }
-            Some(_) => Err(Error::BadRequest("Depth must be 0, 1 or infinity")),
+    fn of(headers: &HeaderMap, resource: &Resource) -> Result<Depth, Error> {
+        let depth = headers
+            .get("depth")
+            .map(|depth| depth.as_bytes().trim_ascii());
+        let is_infinite = depth.is_none_or(|depth| depth.eq_ignore_ascii_case(b"infinity"));
+        match (depth, resource) {
+            (Some(b"0"), _) => Ok(Depth::Itself),
+            (Some(b"1"), _) => Ok(Depth::Children),
+            (_, Resource::Contact { .. }) if is_infinite => Ok(Depth::Itself),
+            _ if is_infinite => Err(DavError::FiniteDepth.into()),
+            _ => Err(Error::BadRequest("Depth must be 0, 1 or infinity")),
         }
     }
 }
 
 /// Answers what is asked of the resource and, with `Depth: 1`, of those in it.
 pub async fn propfind(
-    service: &Service,
+    service: &Arc<Service>,
     user: &User,
-    resource: &Resource,
+    resource: Resource,
     request: Request,
 ) -> Result<Response, Error> {
-    let depth = Depth::of(request.headers())?;
+    let depth = Depth::of(request.headers(), &resource)?;
     let (head, body) = request.into_parts();
-    let body = xml::read_body(&head.headers, body).await?;
-    if body
-        .as_ref()
-        .is_some_and(|body| !body.name.is(DAV, "propfind"))
-    {
-        return Err(Error::BadRequest("the body must be a propfind"));
-    }
-    let asked = Asked::of(body.as_ref())?;
-
-    let mut answer = Multistatus::new();
-    let mut describe = |path: &str, of: Described| {
-        answer.describe(path, &asked, |name| of.value(name, user));
+    let asked = match xml::read_body(&head.headers, body).await? {
+        Some(body) => service.computing.run(move || read(&body)).await?,
+        None => Asked::everything(),
     };
-    let (book_path, children) = (paths::book(user), depth == Depth::Children);
-    match resource {
-        Resource::Entry => describe("/", Described::Entry),
-        Resource::Principal => describe(&paths::principal(user), Described::Principal),
-        Resource::Home => {
-            describe(&paths::home(user), Described::Home);
-            if children {
-                let book = open_book(service, user).await?;
-                describe(&book_path, Described::Book(&book));
-            }
-        }
-        Resource::Book => {
-            let book = open_book(service, user).await?;
-            describe(&book_path, Described::Book(&book));
-            if children {
-                let all = service
-                    .database
-                    .run(async |connection| contacts::all(connection, user.name(), false).await)
+    let found = Found::at(service, user, resource, depth).await?;
+
+    let reader = user.clone();
+    multistatus::answer(user, asked, move |mut answer| async move {
+        let principal = paths::principal(&reader);
+        match found {
+            Found::Entry => answer.describe("/", Described::Entry).await?,
+            Found::Principal => answer.describe(&principal, Described::Principal).await?,
+            Found::Home(book) => {
+                answer
+                    .describe(&paths::home(&reader), Described::Home)
                     .await?;
-                for contact in &all {
-                    let path = paths::contact(user, &contact.name);
-                    describe(&path, Described::Contact(contact));
+                if let Some(book) = book {
+                    answer
+                        .describe(&paths::book(&reader), Described::Book(&book))
+                        .await?;
                 }
             }
+            Found::Book(book, contacts) => {
+                answer
+                    .describe(&paths::book(&reader), Described::Book(&book))
+                    .await?;
+                for contact in &contacts {
+                    let path = paths::contact(&reader, &contact.name);
+                    answer.describe(&path, Described::Contact(contact)).await?;
+                }
+            }
+            Found::Contact(contact) => {
+                let path = paths::contact(&reader, &contact.name);
+                answer.describe(&path, Described::Contact(&contact)).await?;
+            }
         }
-        Resource::Contact { name } => {
-            // The vCard itself is for reports.
-            let contact = Contact {
-                vcard: None,
-                ..get::find(service, user, name).await?
-            };
-            describe(&paths::contact(user, name), Described::Contact(&contact));
-        }
-    }
-    Ok(answer.into_response())
+        answer.end().await
+    })
+    .await
 }
 
-async fn open_book(service: &Service, user: &User) -> Result<Book, Error> {
-    service
-        .database
-        .run(async |connection| Book::open(connection, user.name()).await)
-        .await
+/// Reads the body of a request.
+fn read(body: &str) -> Result<Asked, Error> {
+    let document = xml::read(body)?;
+    let root = document.root_element();
+    let asks = ["prop", "allprop", "propname"].map(|name| xml::child(root, DAV, name).is_some());
+    if !root.has_tag_name((DAV, "propfind")) || asks == [false; 3] {
+        return Err(Error::BadRequest(
+            "the body must be a propfind with prop, allprop or propname",
+        ));
+    }
+    Asked::of(root)
+}
+
+/// What is at a path, with what is in it if that is asked for.
+enum Found {
+    Entry,
+    Principal,
+    Home(Option<Book>),
+    Book(Book, Vec<Contact>),
+    Contact(Contact),
+}
+
+impl Found {
+    async fn at(
+        service: &Service,
+        user: &User,
+        resource: Resource,
+        depth: Depth,
+    ) -> Result<Found, Error> {
+        let children = depth == Depth::Children;
+        let open_book = async || {
+            let owner = user.name();
+            let open = async |connection: &mut _| Book::open(connection, owner).await;
+            service.database.run(open).await
+        };
+        Ok(match resource {
+            Resource::Entry => Found::Entry,
+            Resource::Principal => Found::Principal,
+            Resource::Home if children => Found::Home(Some(open_book().await?)),
+            Resource::Home => Found::Home(None),
+            Resource::Book if children => {
+                // The book first: what changes in between is in the list, and the token says that it is not known yet.
+                let book = open_book().await?;
+                let all = async |connection: &mut _| contacts::all(connection, user.name()).await;
+                Found::Book(book, service.database.run(all).await?)
+            }
+            Resource::Book => Found::Book(open_book().await?, Vec::new()),
+            // The vCard itself is for reports.
+            Resource::Contact { name } => Found::Contact(Contact {
+                vcard: None,
+                ..get::find(service, user, &name).await?
+            }),
+        })
+    }
 }

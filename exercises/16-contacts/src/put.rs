@@ -12,22 +12,25 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     body,
-    conditions::Condition,
     contacts::{self, NewContact, Put},
     dav_error::DavError,
     error::Error,
     paths,
     service::Service,
+    since,
     users::User,
     vcard::Card,
     xml,
 };
 
-/// The largest vCard, in bytes.
-pub const MAX_VCARD_BYTES: usize = 102_400;
+/// The largest vCard, in bytes: room for a photo of some hundred kilobytes, which is a third larger as text.
+pub const MAX_VCARD_BYTES: usize = 1 << 20;
 
 /// Answers 201 for a new contact and 204 for one that was there, both with its tag. Nothing is changed when the body cannot be
-/// used (403, 413, 415), the condition does not hold (412), or another contact has the UID (409).
+/// used (403, 413, 415), the condition does not hold (412), or a UID would be there twice or change (409).
+///
+/// A client that names no condition overwrites what is there. There would be a status for it, 428. But programs that people use
+/// send none (Thunderbird), and would lose each edit instead of a few.
 pub async fn put(
     service: &Service,
     user: &User,
@@ -38,17 +41,19 @@ pub async fn put(
     if !is_vcard(&head.headers) {
         return Err(DavError::SupportedAddressData.into());
     }
-    let condition = Condition::of(&head.headers)?;
-    let bytes = body::read(&head.headers, body, MAX_VCARD_BYTES).await?;
-    let vcard = String::from_utf8(bytes).map_err(|_| DavError::ValidAddressData)?;
-    let card = Card::read(&vcard).ok_or(DavError::ValidAddressData)?;
-    let (uid, etag) = (card.uid(), etag(&vcard));
+    let condition = since::condition(service, user, name, &head.headers).await?;
+    let bytes = body::read(&head.headers, body, MAX_VCARD_BYTES).await;
+    let bytes = bytes.map_err(|error| match error {
+        Error::BodyTooLarge(_) => DavError::MaxResourceSize.into(),
+        other => other,
+    })?;
+    let Vcard { text, uid, etag } = service.computing.run(move || Vcard::read(bytes)).await?;
     let contact = NewContact {
         owner: user.name(),
         name,
         uid: &uid,
         etag: &etag,
-        vcard: &vcard,
+        vcard: &text,
     };
 
     let put = service
@@ -59,15 +64,34 @@ pub async fn put(
         Put::Created => StatusCode::CREATED,
         Put::Replaced => StatusCode::NO_CONTENT,
         Put::ConditionFailed => return Err(Error::ConditionFailed),
-        Put::UidTaken => return Err(uid_conflict(service, user, &uid).await?.into()),
+        Put::UidConflict => return Err(uid_conflict(service, user, name, &uid).await?.into()),
     };
     Ok((status, [(ETAG, etag)]).into_response())
 }
 
+/// A vCard that may be stored.
+struct Vcard {
+    text: String,
+    uid: String,
+    etag: String,
+}
+
+impl Vcard {
+    fn read(bytes: Vec<u8>) -> Result<Vcard, DavError> {
+        let text = String::from_utf8(bytes).map_err(|_| DavError::ValidAddressData)?;
+        let uid = Card::read(&text)?.uid();
+        let etag = etag(&text);
+        Ok(Vcard { text, uid, etag })
+    }
+}
+
+/// The names that clients have for vCards, the newest first.
+const MEDIA_TYPES: [&str; 3] = ["text/vcard", "text/x-vcard", "text/directory"];
+
 fn is_vcard(headers: &HeaderMap) -> bool {
     let content_type = headers.get(CONTENT_TYPE);
     content_type.is_some_and(|content_type| {
-        xml::is_utf8_of(content_type.to_str().unwrap_or_default(), &["text/vcard"])
+        xml::is_utf8_of(content_type.to_str().unwrap_or_default(), &MEDIA_TYPES)
     })
 }
 
@@ -77,15 +101,17 @@ fn etag(text: &str) -> String {
     format!("\"{}\"", hex::encode(&digest[..16]))
 }
 
-/// Names the contact that has this UID.
-async fn uid_conflict(service: &Service, user: &User, uid: &str) -> Result<DavError, Error> {
+/// Names the contact that has this UID, or else the one that has another and keeps it.
+async fn uid_conflict(
+    service: &Service,
+    user: &User,
+    name: &str,
+    uid: &str,
+) -> Result<DavError, Error> {
     let holder = service
         .database
         .run(async |connection| contacts::name_of(connection, user.name(), uid).await)
         .await?;
-    let path = match holder {
-        Some(name) => paths::contact(user, &name),
-        None => paths::book(user), // it has gone meanwhile
-    };
+    let path = paths::contact(user, holder.as_deref().unwrap_or(name));
     Ok(DavError::NoUidConflict(path))
 }

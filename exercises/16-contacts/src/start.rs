@@ -16,10 +16,10 @@ use tokio::{
     time::{Duration, timeout},
 };
 
-use crate::settings::Settings;
+use crate::{body, settings::Settings};
 
 /// Serves these routes until the service is told to stop, by SIGTERM or Ctrl-C. After that nothing new is accepted. A running
-/// request may take as long as it may wait for a connection and for an answer on it; then connections are closed.
+/// request may wait for its body, and twice for a connection and for an answer on it; then connections are closed.
 pub async fn serve(routes: Router, settings: &Settings) -> ExitCode {
     let address = SocketAddr::new(settings.address, settings.port);
     let listener = match TcpListener::bind(address).await {
@@ -34,7 +34,7 @@ pub async fn serve(routes: Router, settings: &Settings) -> ExitCode {
         // A connection that is gone already needs no option.
         let _ = connection.set_nodelay(true);
     });
-    let grace = 2 * settings.database_timeout + Duration::from_secs(1);
+    let grace = body::PATIENCE + 4 * settings.database_timeout + Duration::from_secs(1);
     let stop = Arc::new(Notify::new());
     let told_to_stop = Arc::clone(&stop).notified_owned();
     let server = axum::serve(listener, routes).with_graceful_shutdown(told_to_stop);

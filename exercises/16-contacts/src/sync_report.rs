@@ -1,42 +1,28 @@
 //! `sync-collection`: what has changed in the book since a client looked last.
 
-use std::collections::HashMap;
+use std::{collections::HashSet, sync::Arc};
 
-use axum::http::HeaderMap;
+use axum::response::Response;
 
 use crate::{
-    contacts::{self, Contact},
     error::Error,
-    markup::DAV,
-    multistatus::Multistatus,
-    paths,
+    listing::Listing,
+    multistatus, paths,
     properties::{Asked, Described},
-    report,
     service::Service,
     sync::{self, Book},
     users::User,
-    xml::Element,
 };
 
 /// Answers what has changed since the client's token, and the token for the next time. With a limit, the answer may be a part of
 /// it: then it says so, and the token is for the rest.
 pub async fn sync_collection(
-    service: &Service,
+    service: &Arc<Service>,
     user: &User,
-    headers: &HeaderMap,
-    report: &Element,
-) -> Result<Multistatus, Error> {
-    if headers.get("depth").is_some_and(|depth| depth != "0") {
-        return Err(Error::BadRequest("Depth must be 0 for a sync-collection"));
-    }
-    let text = |name| report.child(DAV, name).map(|child| child.text.trim());
-    if text("sync-level") != Some("1") {
-        return Err(Error::BadRequest("sync-level must be 1"));
-    }
-    let token = text("sync-token").ok_or(Error::BadRequest("there must be a sync-token"))?;
-    let limit = report::limit(report, DAV)?;
-    let asked = Asked::of(Some(report))?;
-
+    asked: Asked,
+    token: &str,
+    limit: Option<usize>,
+) -> Result<Response, Error> {
     let owner = user.name();
     let book = service
         .database
@@ -44,40 +30,40 @@ pub async fn sync_collection(
         .await?;
     let since = book.revision_of(token)?;
     // One more than can be answered shows that there is more.
-    let most = limit.map_or(i64::MAX, |limit| limit.saturating_add(1) as i64);
-    let (mut changes, found) = service
+    let most = limit.map_or(i64::MAX, |limit| limit as i64 + 1);
+    let mut changes = service
         .database
-        .run(async |connection| {
-            let changes = sync::changes(connection, owner, since, &book, most).await?;
-            let names = changes.iter().map(|change| change.name.clone());
-            let names: Vec<String> = names.collect();
-            let found = contacts::named(connection, owner, &names, asked.wants_vcards()).await?;
-            Ok((changes, found))
-        })
+        .run(async |connection| sync::changes(connection, owner, since, &book, most).await)
         .await?;
-    let found: HashMap<&str, &Contact> = found
-        .iter()
-        .map(|contact| (contact.name.as_str(), contact))
-        .collect();
-
     let is_a_part = limit.is_some_and(|limit| changes.len() > limit);
     changes.truncate(limit.unwrap_or(usize::MAX));
-    let mut answer = Multistatus::new();
-    for change in &changes {
-        let path = paths::contact(user, &change.name);
-        match found.get(change.name.as_str()) {
-            Some(contact) if !change.removed => answer.describe(&path, &asked, |name| {
-                Described::Contact(contact).value(name, user)
-            }),
-            _ => answer.missing(&path),
+    let token = match changes.last() {
+        Some(last) if is_a_part => book.token_at(last.revision),
+        _ => book.token(),
+    };
+    let removed = changes.iter().filter(|change| change.removed);
+    let removed: HashSet<String> = removed.map(|change| change.name.clone()).collect();
+    let names = changes.into_iter().map(|change| change.name);
+    let mut listing = Listing::of(names, asked.wants_vcards());
+
+    let (service, reader) = (Arc::clone(service), user.clone());
+    multistatus::answer(user, asked, move |mut answer| async move {
+        while let Some(page) = listing.next(&service, &reader).await? {
+            for (name, contact) in page {
+                let path = paths::contact(&reader, &name);
+                match contact {
+                    Some(contact) if !removed.contains(&name) => {
+                        answer.describe(&path, Described::Contact(&contact)).await?;
+                    }
+                    _ => answer.missing(&path).await?,
+                }
+            }
         }
-    }
-    match changes.last() {
-        Some(last) if is_a_part => {
-            answer.more(&paths::book(user));
-            answer.sync_token(&book.token_at(last.revision));
+        if is_a_part {
+            answer.more(&paths::book(&reader));
         }
-        _ => answer.sync_token(&book.token()),
-    }
-    Ok(answer)
+        answer.sync_token(&token);
+        answer.end().await
+    })
+    .await
 }

@@ -14,7 +14,7 @@ pub struct Contact {
     pub changed: i64,
     /// How many bytes the vCard has.
     pub length: i32,
-    /// The vCard; `None` where it was not asked for.
+    /// The vCard; `None` where it was not asked for, or there was no room for it.
     pub vcard: Option<String>,
 }
 
@@ -28,7 +28,10 @@ pub async fn find(
     Ok(named(connection, owner, &names, true).await?.pop())
 }
 
-/// The contacts with these names; with their vCards where these are asked for.
+/// How many bytes of vCards are read at once, not counting the last one.
+const MAX_READ: i64 = 1 << 20;
+
+/// The contacts with these names; with their vCards where these are asked for, as long as there is room for one more.
 pub async fn named(
     connection: &mut PgConnection,
     owner: &str,
@@ -36,30 +39,25 @@ pub async fn named(
     with_vcards: bool,
 ) -> sqlx::Result<Vec<Contact>> {
     sqlx::query_as(
-        "SELECT name, etag, extract(epoch FROM changed)::bigint AS changed, octet_length(vcard) AS length, \
-         CASE WHEN $3 THEN vcard END AS vcard \
-         FROM contacts WHERE owner = $1 AND name = ANY($2) AND vcard IS NOT NULL",
+        "SELECT name, etag, changed, length, CASE WHEN before < $3 THEN vcard END AS vcard FROM ( \
+         SELECT name, etag, floor(extract(epoch FROM changed))::bigint AS changed, octet_length(vcard) AS length, vcard, \
+         sum(octet_length(vcard)) OVER (ORDER BY name) - octet_length(vcard) AS before \
+         FROM contacts WHERE owner = $1 AND name = ANY($2) AND vcard IS NOT NULL) AS found",
     )
     .bind(owner)
     .bind(names)
-    .bind(with_vcards)
+    .bind(if with_vcards { MAX_READ } else { 0 })
     .fetch_all(connection)
     .await
 }
 
-/// All contacts of a book, by name; with their vCards where these are asked for.
-pub async fn all(
-    connection: &mut PgConnection,
-    owner: &str,
-    with_vcards: bool,
-) -> sqlx::Result<Vec<Contact>> {
+/// All contacts of a book, by name, without their vCards.
+pub async fn all(connection: &mut PgConnection, owner: &str) -> sqlx::Result<Vec<Contact>> {
     sqlx::query_as(
-        "SELECT name, etag, extract(epoch FROM changed)::bigint AS changed, octet_length(vcard) AS length, \
-         CASE WHEN $2 THEN vcard END AS vcard \
-         FROM contacts WHERE owner = $1 AND vcard IS NOT NULL ORDER BY name",
+        "SELECT name, etag, floor(extract(epoch FROM changed))::bigint AS changed, octet_length(vcard) AS length, \
+         NULL AS vcard FROM contacts WHERE owner = $1 AND vcard IS NOT NULL ORDER BY name",
     )
     .bind(owner)
-    .bind(with_vcards)
     .fetch_all(connection)
     .await
 }
@@ -95,8 +93,8 @@ pub enum Put {
     Replaced,
     /// Nothing was changed: what is there does not meet the condition.
     ConditionFailed,
-    /// Nothing was changed: another contact of the book has the UID.
-    UidTaken,
+    /// Nothing was changed: another contact of the book has the UID, or this one has another UID, which it keeps.
+    UidConflict,
 }
 
 /// Writes a contact if the condition holds.
@@ -107,12 +105,12 @@ pub async fn put(
 ) -> sqlx::Result<Put> {
     let mut transaction = connection.begin().await?;
     let put = match write(&mut transaction, contact, condition).await {
-        Err(error) if is_uid_conflict(&error) => Put::UidTaken,
+        Err(error) if is_uid_conflict(&error) => Put::UidConflict,
         written => written?,
     };
     match put {
         Put::Created | Put::Replaced => transaction.commit().await?,
-        Put::ConditionFailed | Put::UidTaken => transaction.rollback().await?,
+        Put::ConditionFailed | Put::UidConflict => transaction.rollback().await?,
     }
     Ok(put)
 }
@@ -137,11 +135,30 @@ async fn write(
     if condition.if_match.is_none() && create(transaction, contact, revision).await? {
         return Ok(Put::Created);
     }
-    Ok(Put::ConditionFailed)
+    why_not(transaction, contact, condition).await
+}
+
+/// Why nothing was written: because of the condition, or else of the UID.
+async fn why_not(
+    transaction: &mut PgConnection,
+    contact: &NewContact<'_>,
+    condition: &Condition,
+) -> sqlx::Result<Put> {
+    let there: Option<(String, String)> = sqlx::query_as(
+        "SELECT etag, uid FROM contacts WHERE owner = $1 AND name = $2 AND vcard IS NOT NULL",
+    )
+    .bind(contact.owner)
+    .bind(contact.name)
+    .fetch_optional(transaction)
+    .await?;
+    Ok(match there {
+        Some((etag, uid)) if uid != contact.uid && condition.allows(&etag) => Put::UidConflict,
+        _ => Put::ConditionFailed,
+    })
 }
 
 // ANCHOR: conditional-put
-/// Replaces a contact that is there and meets the condition, and says whether it has.
+/// Replaces a contact that is there, has the same UID and meets the condition, and says whether it has.
 ///
 /// The condition is a part of the statement that writes. Between a question and a statement, another request could write.
 async fn replace(
@@ -151,8 +168,8 @@ async fn replace(
     condition: &Condition,
 ) -> sqlx::Result<bool> {
     let replaced = sqlx::query(
-        "UPDATE contacts SET uid = $3, etag = $4, vcard = $5, revision = $6, changed = now() \
-         WHERE owner = $1 AND name = $2 AND vcard IS NOT NULL \
+        "UPDATE contacts SET etag = $4, vcard = $5, revision = $6, changed = now() \
+         WHERE owner = $1 AND name = $2 AND uid = $3 AND vcard IS NOT NULL \
          AND ($7::text[] IS NULL OR ARRAY[etag, '*'] && $7) AND NOT ARRAY[etag, '*'] && $8",
     )
     .bind(contact.owner)

@@ -8,7 +8,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{delete, error::Error, get, paths::Resource, propfind, put, report, service::Service};
+use crate::{
+    delete, error::Error, get, paths::Resource, propfind, proppatch, put, report, service::Service,
+};
 
 // ANCHOR: methods
 /// Answers every request that no other route takes. Who asks is judged first, whose path it is next.
@@ -21,7 +23,8 @@ pub async fn serve(
     let method = request.method().clone();
     match (method.as_str(), &resource) {
         ("OPTIONS", _) => Ok(options(&resource)),
-        ("PROPFIND", _) => propfind::propfind(&service, &user, &resource, request).await,
+        ("PROPFIND", _) => propfind::propfind(&service, &user, resource, request).await,
+        ("PROPPATCH", _) => proppatch::proppatch(&service, &user, request).await,
         ("REPORT", Resource::Book) => report::report(&service, &user, request).await,
         ("GET" | "HEAD", Resource::Contact { name }) => {
             get::get(&service, &user, name, request.headers()).await

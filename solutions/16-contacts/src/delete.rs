@@ -6,11 +6,11 @@ use axum::{
 };
 
 use crate::{
-    conditions::Condition,
     contacts::{self, Deleted},
     error::Error,
     get::NOT_THERE,
     service::Service,
+    since,
     users::User,
 };
 
@@ -21,7 +21,7 @@ pub async fn delete(
     name: &str,
     headers: &HeaderMap,
 ) -> Result<Response, Error> {
-    let condition = Condition::of(headers)?;
+    let condition = since::condition(service, user, name, headers).await?;
     let deleted = service
         .database
         .run(async |connection| contacts::delete(connection, user.name(), name, &condition).await)

@@ -3,13 +3,16 @@
 use axum::{
     http::{
         HeaderMap, StatusCode,
-        header::{CONTENT_TYPE, ETAG, LAST_MODIFIED},
+        header::{
+            CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE,
+            LAST_MODIFIED,
+        },
     },
     response::{IntoResponse, Response},
 };
 
 use crate::{
-    conditions,
+    conditions::{self, Condition},
     contacts::{self, Contact},
     error::Error,
     properties,
@@ -17,24 +20,47 @@ use crate::{
     users::User,
 };
 
-/// Answers the vCard; 304 when the client has it already, 404 when there is none with this name.
+/// Answers the vCard; 304 when the client has it already, 404 when there is none with this name, 412 when it is not the one that
+/// the client wants.
 pub async fn get(
     service: &Service,
     user: &User,
     name: &str,
     headers: &HeaderMap,
 ) -> Result<Response, Error> {
-    let known = conditions::none_match(headers)?;
+    let condition = Condition::of(headers)?;
     let contact = find(service, user, name).await?;
+    if !holds(&condition, headers, &contact) {
+        return Err(Error::ConditionFailed);
+    }
+    let is_known = is_known(&condition, headers, &contact);
     let headers = [
         (ETAG, contact.etag.clone()),
         (LAST_MODIFIED, properties::last_modified(&contact)),
     ];
-    if conditions::names(&known, &contact.etag) {
+    if is_known {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
     let content_type = [(CONTENT_TYPE, properties::CONTENT_TYPE)];
     Ok((headers, content_type, contact.vcard.unwrap_or_default()).into_response())
+}
+
+/// Whether it is the contact that the client wants: by `If-Match`, or else by `If-Unmodified-Since`.
+fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
+    match &condition.if_match {
+        Some(tags) => conditions::names(tags, &contact.etag),
+        None => conditions::date(headers, &IF_UNMODIFIED_SINCE)
+            .is_none_or(|date| contact.changed <= date),
+    }
+}
+
+/// Whether the client has this version: by `If-None-Match`, or else by `If-Modified-Since`.
+fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
+    match headers.contains_key(IF_NONE_MATCH) {
+        true => conditions::names(&condition.if_none_match, &contact.etag),
+        false => conditions::date(headers, &IF_MODIFIED_SINCE)
+            .is_some_and(|date| contact.changed <= date),
+    }
 }
 
 /// The user's contact with this name.

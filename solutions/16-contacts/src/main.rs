@@ -2,6 +2,7 @@
 
 mod body;
 mod causes;
+mod computing;
 mod conditions;
 mod contacts;
 mod database;
@@ -13,17 +14,18 @@ mod filter;
 mod get;
 mod health;
 mod health_check;
+mod listing;
 mod logging;
 mod markup;
 mod migrations;
 mod multiget;
 mod multistatus;
-mod panics;
 mod paths;
 mod pool;
 mod problem;
 mod properties;
 mod propfind;
+mod proppatch;
 mod put;
 mod query;
 mod rate_limit;
@@ -32,24 +34,21 @@ mod report;
 mod request_id;
 mod service;
 mod settings;
+mod since;
 mod start;
 mod sync;
 mod sync_report;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod users;
 mod vcard;
+mod well_known;
 mod xml;
 
 use std::{env, process::ExitCode, sync::Arc};
 
-use axum::{
-    Router,
-    http::{StatusCode, header::LOCATION},
-    middleware,
-    response::IntoResponse,
-    routing::{any, get},
-};
+use axum::{Router, middleware, routing::get};
 
 use crate::{error::Error, service::Service, settings::Settings};
 
@@ -69,22 +68,17 @@ async fn main() -> ExitCode {
 }
 
 // ANCHOR: router
-/// The routes. Three of them are like those of other services. All else is WebDAV, whose methods axum's own table does not know:
+/// The routes. A few of them are like those of other services. All else is WebDAV, whose methods axum's own table does not know:
 /// there `dav.rs` looks at path and method itself.
 fn routes(service: Arc<Service>) -> Router {
     Router::new()
         .route("/health", get(health::health))
         .route("/ready", get(ready::ready))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed("GET, HEAD"))
-        .route("/.well-known/carddav", any(moved_to_the_entry))
+        .merge(well_known::routes())
         .fallback(dav::serve)
-        .layer(middleware::from_fn(panics::answer_panics))
+        .layer(middleware::from_fn(tasks::answer_in_a_task))
         .layer(middleware::from_fn(request_id::log_request))
         .with_state(service)
-}
-
-/// The place where clients look first, by RFC 6764.
-async fn moved_to_the_entry() -> impl IntoResponse {
-    (StatusCode::MOVED_PERMANENTLY, [(LOCATION, "/")])
 }
 // ANCHOR_END: router

@@ -1,9 +1,8 @@
 //! The properties: which ones a client asks for, and what their values are.
 
-use std::{
-    sync::LazyLock,
-    time::{Duration, UNIX_EPOCH},
-};
+use std::time::{Duration, UNIX_EPOCH};
+
+use roxmltree::Node;
 
 use crate::{
     contacts::Contact,
@@ -13,17 +12,40 @@ use crate::{
     put::MAX_VCARD_BYTES,
     sync::Book,
     users::User,
-    xml::{Element, Name},
+    vcard::Card,
+    xml,
 };
 
 // ANCHOR: asked
-/// The properties that a request asks for.
+/// The most properties that a request asks for, and how long their names may be together, in bytes: an answer repeats them for
+/// each contact.
+const MAX_PROPERTIES: usize = 100;
+const MAX_NAMES: usize = 8 << 10;
+
+/// The properties that a request asks for, each of them once.
+#[derive(Debug)]
 pub struct Asked {
-    names: Vec<Name>,
+    properties: Vec<Property>,
+    /// The namespaces that are the client's own. The prefix of each is made of its place in the list.
+    namespaces: Vec<String>,
     what: What,
 }
 
-#[derive(PartialEq)]
+/// A property: its name, and the tag of its element in an answer.
+#[derive(Debug)]
+pub struct Property {
+    name: Name,
+    tag: String,
+}
+
+/// A name: its namespace, which is empty where there is none, and its local part.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Name {
+    namespace: String,
+    local: String,
+}
+
+#[derive(Debug, PartialEq)]
 enum What {
     /// `prop`: these properties.
     Values,
@@ -34,39 +56,103 @@ enum What {
 }
 
 impl Asked {
-    /// Reads it from the body of a PROPFIND, or from a report. Without a body, all are asked for.
+    /// Reads it from a propfind or a report. Without a word on it, all are asked for.
     ///
     /// # Errors
-    /// It asks for nothing that is known.
-    pub fn of(body: Option<&Element>) -> Result<Asked, Error> {
-        let all = |what| Asked {
-            names: ALL.clone(),
-            what,
-        };
-        let Some(body) = body else {
-            return Ok(all(What::AllValues));
-        };
-        if let Some(prop) = body.child(DAV, "prop") {
-            let names = prop.children.iter().map(|child| child.name.clone());
-            return Ok(Asked {
-                names: names.collect(),
-                what: What::Values,
-            });
+    /// It asks for more than there could be.
+    pub fn of(request: Node) -> Result<Asked, Error> {
+        match xml::child(request, DAV, "prop") {
+            Some(prop) => Asked::named(prop.children()),
+            None if xml::child(request, DAV, "propname").is_some() => {
+                Ok(Asked::all(What::AllNames))
+            }
+            None => Ok(Asked::all(What::AllValues)),
         }
-        if body.child(DAV, "propname").is_some() {
-            return Ok(all(What::AllNames));
-        }
-        if body.child(DAV, "allprop").is_some() {
-            return Ok(all(What::AllValues));
-        }
-        Err(Error::BadRequest(
-            "the body must ask for prop, allprop or propname",
-        ))
     }
 
-    /// The names, in their order.
-    pub fn names(&self) -> &[Name] {
-        &self.names
+    /// All properties that there are.
+    pub fn everything() -> Asked {
+        Asked::all(What::AllValues)
+    }
+
+    fn all(what: What) -> Asked {
+        let mut asked = Asked::nothing(what);
+        for (namespace, local) in ALL {
+            asked.add(namespace, local);
+        }
+        asked
+    }
+
+    fn nothing(what: What) -> Asked {
+        Asked {
+            properties: Vec::new(),
+            namespaces: Vec::new(),
+            what,
+        }
+    }
+
+    /// The properties whose names these elements have.
+    ///
+    /// # Errors
+    /// There are too many of them, or their names are too long.
+    pub fn named<'a, 'input: 'a>(
+        elements: impl Iterator<Item = Node<'a, 'input>>,
+    ) -> Result<Asked, Error> {
+        let mut asked = Asked::nothing(What::Values);
+        let mut length = 0;
+        for element in elements.filter(Node::is_element) {
+            let name = element.tag_name();
+            length += asked.add(name.namespace().unwrap_or_default(), name.name());
+            if asked.properties.len() > MAX_PROPERTIES || length > MAX_NAMES {
+                return Err(TOO_MANY);
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Asks for one more, and says how long its name is: nothing where it was asked for before.
+    fn add(&mut self, namespace: &str, local: &str) -> usize {
+        let is_same = |it: &Property| it.name.namespace == namespace && it.name.local == local;
+        if self.properties.iter().any(is_same) {
+            return 0;
+        }
+        let tag = match namespace {
+            DAV => format!("D:{local}"),
+            CARDDAV => format!("C:{local}"),
+            CALENDAR_SERVER => format!("S:{local}"),
+            XML => format!("xml:{local}"),
+            "" => local.to_owned(),
+            other => format!("x{}:{local}", self.place_of(other)),
+        };
+        let name = Name {
+            namespace: namespace.to_owned(),
+            local: local.to_owned(),
+        };
+        self.properties.push(Property { name, tag });
+        namespace.len() + local.len()
+    }
+
+    fn place_of(&mut self, namespace: &str) -> usize {
+        let known = self.namespaces.iter().position(|known| known == namespace);
+        known.unwrap_or_else(|| {
+            self.namespaces.push(namespace.to_owned());
+            self.namespaces.len() - 1
+        })
+    }
+
+    /// The declarations of the client's own namespaces, once for all resources.
+    pub fn namespaces(&self) -> String {
+        let namespaces = self.namespaces.iter().enumerate();
+        namespaces
+            .map(|(place, namespace)| {
+                format!(r#" xmlns:x{place}="{}""#, markup::escaped(namespace))
+            })
+            .collect()
+    }
+
+    /// The properties, in their order.
+    pub fn properties(&self) -> &[Property] {
+        &self.properties
     }
 
     /// Whether it is for all that there are, rather than for these.
@@ -76,9 +162,8 @@ impl Asked {
 
     /// Whether the contacts themselves are asked for.
     pub fn wants_vcards(&self) -> bool {
-        self.names
-            .iter()
-            .any(|name| name.is(CARDDAV, "address-data"))
+        let mut names = self.properties.iter().map(|property| &property.name);
+        names.any(|name| name.namespace == CARDDAV && name.local == "address-data")
     }
 
     /// What is shown of a value.
@@ -91,32 +176,45 @@ impl Asked {
 }
 // ANCHOR_END: asked
 
+impl Property {
+    /// The name.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The name as it is written in an answer, with a prefix.
+    pub fn tag(&self) -> &str {
+        &self.tag
+    }
+}
+
+const TOO_MANY: Error = Error::BadRequest(
+    "a request must not ask for more than 100 properties, whose names have 8192 bytes together",
+);
+
+/// The namespace that the prefix `xml` always has.
+const XML: &str = "http://www.w3.org/XML/1998/namespace";
+
 /// All live properties, but `address-data`: that is the contact itself, and asked for by name.
-static ALL: LazyLock<Vec<Name>> = LazyLock::new(|| {
-    let names = [
-        (DAV, "resourcetype"),
-        (DAV, "displayname"),
-        (DAV, "current-user-principal"),
-        (DAV, "principal-URL"),
-        (DAV, "owner"),
-        (DAV, "current-user-privilege-set"),
-        (DAV, "supported-report-set"),
-        (DAV, "sync-token"),
-        (DAV, "getetag"),
-        (DAV, "getcontenttype"),
-        (DAV, "getcontentlength"),
-        (DAV, "getlastmodified"),
-        (CARDDAV, "addressbook-home-set"),
-        (CARDDAV, "supported-address-data"),
-        (CARDDAV, "max-resource-size"),
-        (CALENDAR_SERVER, "getctag"),
-    ];
-    let name = |(namespace, local): (&str, &str)| Name {
-        namespace: namespace.to_owned(),
-        local: local.to_owned(),
-    };
-    names.map(name).into()
-});
+const ALL: [(&str, &str); 17] = [
+    (DAV, "resourcetype"),
+    (DAV, "displayname"),
+    (DAV, "current-user-principal"),
+    (DAV, "principal-URL"),
+    (DAV, "owner"),
+    (DAV, "current-user-privilege-set"),
+    (DAV, "supported-report-set"),
+    (DAV, "sync-token"),
+    (DAV, "getetag"),
+    (DAV, "getcontenttype"),
+    (DAV, "getcontentlength"),
+    (DAV, "getlastmodified"),
+    (CARDDAV, "addressbook-home-set"),
+    (CARDDAV, "supported-address-data"),
+    (CARDDAV, "supported-collation-set"),
+    (CARDDAV, "max-resource-size"),
+    (CALENDAR_SERVER, "getctag"),
+];
 
 /// A resource, with what its properties are made of.
 pub enum Described<'a> {
@@ -164,6 +262,7 @@ impl Described<'_> {
         match (local, self) {
             ("addressbook-home-set", Described::Principal) => Some(href(&paths::home(user))),
             ("supported-address-data", Described::Book(_)) => Some(ADDRESS_DATA.to_owned()),
+            ("supported-collation-set", Described::Book(_)) => Some(COLLATIONS.to_owned()),
             ("max-resource-size", Described::Book(_)) => Some(MAX_VCARD_BYTES.to_string()),
             ("address-data", Described::Contact(contact)) => {
                 contact.vcard.as_deref().map(markup::escaped)
@@ -172,6 +271,17 @@ impl Described<'_> {
         }
     }
     // ANCHOR_END: value
+
+    /// The attributes of a property's element. A contact comes in the version in which it was put, which is 3.0 unless it is said.
+    pub fn attributes(&self, name: &Name) -> &'static str {
+        let vcard = self.contact().and_then(|contact| contact.vcard.as_deref());
+        match (name.local.as_str(), vcard) {
+            ("address-data", Some(vcard)) if Card::of(vcard).is_version_4() => {
+                r#" content-type="text/vcard" version="4.0""#
+            }
+            _ => "",
+        }
+    }
 
     fn resource_type(&self) -> &'static str {
         match self {
@@ -234,5 +344,8 @@ const PRIVILEGES: &str = "<D:privilege><D:read/></D:privilege>\
 const REPORTS: &str = "<D:supported-report><D:report><C:addressbook-multiget/></D:report></D:supported-report>\
      <D:supported-report><D:report><C:addressbook-query/></D:report></D:supported-report>\
      <D:supported-report><D:report><D:sync-collection/></D:report></D:supported-report>";
+
+const COLLATIONS: &str = "<C:supported-collation>i;ascii-casemap</C:supported-collation>\
+     <C:supported-collation>i;unicode-casemap</C:supported-collation>";
 
 const ADDRESS_DATA: &str = r#"<C:address-data-type content-type="text/vcard" version="3.0"/><C:address-data-type content-type="text/vcard" version="4.0"/>"#;

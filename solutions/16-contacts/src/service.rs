@@ -1,12 +1,15 @@
 //! What the handlers share.
 
-use crate::{database::Database, migrations::Schema, settings::Settings, users::Users};
+use crate::{
+    computing::Computing, database::Database, migrations::Schema, settings::Settings, users::Users,
+};
 
 /// The parts of the service that live as long as it does.
 pub struct Service {
     pub users: Users,
     pub schema: Schema,
     pub database: Database,
+    pub computing: Computing,
 }
 
 impl Service {
@@ -16,6 +19,7 @@ impl Service {
             users: settings.users.clone(),
             schema: Schema::default(),
             database: Database::new(settings),
+            computing: Computing::new(),
         }
     }
 }

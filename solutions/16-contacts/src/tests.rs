@@ -89,7 +89,10 @@ async fn a_method_that_http_itself_does_not_know_gets_to_its_handler() {
 async fn a_wrong_method_is_told_the_right_ones() {
     let answer = for_ada("MKCOL", "/addressbooks/ada/", &[], "").await;
     assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED);
-    assert_eq!(answer.headers()[header::ALLOW], "OPTIONS, PROPFIND");
+    assert_eq!(
+        answer.headers()[header::ALLOW],
+        "OPTIONS, PROPFIND, PROPPATCH"
+    );
 }
 
 #[tokio::test]

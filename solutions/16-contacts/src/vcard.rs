@@ -1,111 +1,141 @@
 //! vCards: whether a text is one, and what it says, by RFC 2426 (version 3.0) and RFC 6350 (version 4.0).
 //!
-//! The service stores what it was given, so it needs to know little of it: that it is one vCard, its UID, and the values that a
-//! filter looks at. A library that knows every type of every property would be a large part of what is compiled here.
+//! The service keeps what it was given, byte for byte, so it needs to know little of it: that it is one vCard, its UID, and the
+//! values that a filter looks at. Programs write the rest in their own ways, and a phone that is refused tries again for ever. So
+//! a line that cannot be read is kept, and nothing is found in it.
 
-use crate::markup::is_text;
+use std::borrow::Cow;
+
+use crate::{dav_error::DavError, markup::is_text};
 
 /// The longest UID, in characters: an index of PostgreSQL holds no long ones.
 const MAX_UID: usize = 500;
 
-/// A vCard, as the lines between its `BEGIN` and its `END`.
-pub struct Card(Vec<Property>);
+/// A vCard. It is read anew for each question: most of one is a photo, which nobody asks about.
+pub struct Card<'a>(&'a str);
 
 /// A line: `FN:Ada Lovelace`, `item1.EMAIL;TYPE=home:ada@example.org`.
-#[derive(PartialEq)]
-struct Property {
-    /// In capitals, without the group before it and the parameters after it.
-    name: String,
+struct Property<'a> {
+    /// Without the group before it and the parameters after it, in whatever case.
+    name: &'a str,
     /// As it is written, with escapes.
-    value: String,
+    value: &'a str,
 }
 
 // ANCHOR: vcard
-impl Card {
-    /// Reads a text; `None` unless it is exactly one vCard of version 3.0 or 4.0, with a name for people (`FN`) and one for
-    /// programs (`UID`).
-    pub fn read(text: &str) -> Option<Card> {
-        if !text.chars().all(is_text) {
-            return None;
+impl<'a> Card<'a> {
+    /// A text that was found to be a vCard before.
+    pub fn of(text: &'a str) -> Card<'a> {
+        Card(text)
+    }
+
+    /// Reads a text, which must be exactly one vCard of version 3.0 or 4.0, with a UID.
+    ///
+    /// # Errors
+    /// It is none, or one of another version.
+    pub fn read(text: &'a str) -> Result<Card<'a>, DavError> {
+        let card = Card(text);
+        let lines: Vec<&str> = text_lines(text).collect();
+        let is = |line: &&str, name: &str| {
+            let property = Property::read(line);
+            property.is_some_and(|property| {
+                property.is(name) && property.value.trim().eq_ignore_ascii_case("VCARD")
+            })
+        };
+        let count = |name: &str| lines.iter().filter(|line| is(line, name)).count();
+        let whole = lines.first().is_some_and(|first| is(first, "BEGIN"))
+            && lines.last().is_some_and(|last| is(last, "END"));
+        if !text.chars().all(is_text) || !whole || count("BEGIN") + count("END") != 2 {
+            return Err(DavError::ValidAddressData);
         }
-        let mut properties = unfolded(text)
-            .iter()
-            .map(|line| Property::read(line))
-            .collect::<Option<Vec<Property>>>()?
-            .into_iter();
-        let (begin, end) = (properties.next()?, properties.next_back()?);
-        if !begin.is("BEGIN", "VCARD") || !end.is("END", "VCARD") {
-            return None;
+        match card.values("VERSION").as_slice() {
+            [version] if version == "3.0" || version == "4.0" => {}
+            [_] => return Err(DavError::SupportedAddressData),
+            _ => return Err(DavError::ValidAddressData),
         }
-        let card = Card(properties.collect());
-        let whole = card.count("BEGIN") == 0 && card.count("END") == 0;
-        let known = card.count("VERSION") == 1
-            && card
-                .values("VERSION")
-                .any(|version| version == "3.0" || version == "4.0");
-        let uid = card.uid();
-        let usable_uid = !uid.trim().is_empty() && uid.chars().count() <= MAX_UID;
-        let named = card.count("FN") >= 1 && card.count("UID") == 1 && usable_uid;
-        (whole && known && named).then_some(card)
+        match card.values("UID").as_slice() {
+            [uid] if !uid.trim().is_empty() && uid.chars().count() <= MAX_UID => Ok(card),
+            _ => Err(DavError::ValidAddressData),
+        }
     }
 
     /// The UID, which stays the same when all else changes.
     pub fn uid(&self) -> String {
-        self.values("UID").next().unwrap_or_default()
+        self.values("UID").pop().unwrap_or_default()
     }
 
-    /// The values of the properties with this name, which is in capitals.
-    pub fn values(&self, name: &str) -> impl Iterator<Item = String> {
-        let properties = self.0.iter().filter(move |property| property.name == name);
-        properties.map(|property| unescaped(&property.value))
+    /// Whether it is of version 4.0.
+    pub fn is_version_4(&self) -> bool {
+        self.values("VERSION") == ["4.0"]
     }
 
-    fn count(&self, name: &str) -> usize {
-        self.0
-            .iter()
-            .filter(|property| property.name == name)
-            .count()
+    /// The values of the properties with this name.
+    pub fn values(&self, name: &str) -> Vec<String> {
+        let mut values = Vec::new();
+        self.each_value(&[name], |_, value| values.push(value));
+        values
+    }
+
+    /// Hands over each value of the properties with these names, and the place of its name in the list.
+    pub fn each_value(&self, names: &[impl AsRef<str>], mut take: impl FnMut(usize, String)) {
+        let mut lines = text_lines(self.0).peekable();
+        while let Some(line) = lines.next() {
+            let mut line = Cow::Borrowed(line);
+            let wanted = |line: &str| {
+                let name = name_of(line);
+                names
+                    .iter()
+                    .position(|wanted| name.eq_ignore_ascii_case(wanted.as_ref()))
+            };
+            let place = wanted(&line);
+            // A line that begins with a space or a tab goes on where the line before it has ended.
+            while let Some(more) = lines.peek().and_then(|next| next.strip_prefix([' ', '\t'])) {
+                if place.is_some() {
+                    line.to_mut().push_str(more);
+                }
+                lines.next();
+            }
+            if let (Some(place), Some(property)) = (place, Property::read(&line)) {
+                take(place, unescaped(property.value));
+            }
+        }
     }
 }
 // ANCHOR_END: vcard
 
-impl Property {
-    /// Reads a line: an optional group, a name, parameters, a colon and the value. A colon within quotes is a parameter's.
-    fn read(line: &str) -> Option<Property> {
+/// The lines of a text, whichever way they end, without the mark of the byte order that some programs begin with.
+fn text_lines(text: &str) -> impl Iterator<Item = &str> {
+    let text = text.trim_start_matches('\u{FEFF}');
+    let lines = text.split('\n').flat_map(|line| line.split('\r'));
+    lines.filter(|line| !line.is_empty())
+}
+
+/// The name at the beginning of a line, behind an optional group.
+fn name_of(line: &str) -> &str {
+    let end = line.find([':', ';']).unwrap_or(line.len());
+    let name = line[..end].trim();
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+impl<'a> Property<'a> {
+    /// Reads a line: a name, parameters, a colon and the value. A colon within quotes is a parameter's, unless the quotes do not
+    /// pair: some programs write a lone one.
+    fn read(line: &'a str) -> Option<Property<'a>> {
         let mut quoted = false;
-        let colon = line.find(|character| {
+        let outside = line.find(|character| {
             quoted ^= character == '"';
             character == ':' && !quoted
-        })?;
-        let (before, value) = (&line[..colon], &line[colon + 1..]);
-        let name = before.split(';').next()?;
-        let name = name.rsplit('.').next()?;
-        let is_name = !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        is_name.then(|| Property {
-            name: name.to_ascii_uppercase(),
-            value: value.to_owned(),
+        });
+        let colon = outside.or_else(|| line.find(':'))?;
+        Some(Property {
+            name: name_of(&line[..colon]),
+            value: &line[colon + 1..],
         })
     }
 
-    fn is(&self, name: &str, value: &str) -> bool {
-        self.name == name && self.value.trim().eq_ignore_ascii_case(value)
+    fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
     }
-}
-
-/// The lines of a text. One that begins with a space or a tab goes on where the line before it has ended. Empty lines say nothing.
-fn unfolded(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.lines() {
-        match (line.strip_prefix([' ', '\t']), lines.last_mut()) {
-            (Some(more), Some(last)) => last.push_str(more),
-            _ if line.is_empty() => {}
-            _ => lines.push(line.to_owned()),
-        }
-    }
-    lines
 }
 
 /// A value without its escapes: `\n` is a line break, and a backslash before anything else protects that.
@@ -131,33 +161,63 @@ mod tests {
     const ADA: &str = "BEGIN:VCARD\r\nVERSION:4.0\r\nUID:ada\r\nFN:Ada Lovelace\r\n\
         item1.EMAIL;TYPE=\"home:private\":ada@exam\r\n ple.org\r\nORG:Engine\\, Analytical;x\r\nEND:VCARD\r\n";
 
+    fn rule(text: &str) -> Option<String> {
+        Card::read(text).err().map(|error| format!("{error:?}"))
+    }
+
     #[test]
     fn values_are_unfolded_and_unescaped() {
         let card = Card::read(ADA).unwrap();
         assert_eq!(card.uid(), "ada");
-        assert_eq!(card.values("EMAIL").next().unwrap(), "ada@example.org");
-        assert_eq!(card.values("ORG").next().unwrap(), "Engine, Analytical;x");
-        assert_eq!(card.values("TEL").count(), 0);
+        assert_eq!(card.values("email"), ["ada@example.org"]);
+        assert_eq!(card.values("ORG"), ["Engine, Analytical;x"]);
+        assert_eq!(card.values("TEL"), [""; 0]);
     }
 
     #[test]
-    fn what_is_not_exactly_one_usable_vcard_is_none() {
-        assert!(Card::read(&ADA.replace("4.0", "3.0").to_lowercase()).is_some());
+    fn what_programs_write_is_kept() {
+        let more = |line: &str| ADA.replace("ORG:", &format!("{line}\r\nORG:"));
+        for kept in [
+            ADA.replace("4.0", "3.0").to_lowercase(),
+            ADA.replace("\r\n", "\n"),
+            ADA.replace("\r\n", "\r"),
+            ADA.replace("FN:Ada Lovelace\r\n", ""),
+            format!("\u{FEFF}{ADA}\r\n\r\n"),
+            more("X-ENTOURAGE_UUID:1"),
+            more("item1."),
+            more("a line without a colon"),
+            more("BDAY;VALUE=date:--0203"),
+        ] {
+            assert_eq!(rule(&kept), None, "{kept:?}");
+        }
+        let lone = more("ADR;LABEL=Pipe 12\" wide:;;Main Street");
+        assert_eq!(Card::of(&lone).values("ADR"), [";;Main Street"]);
+        let group = more("item1.X-ABLabel:Spouse");
+        assert_eq!(Card::of(&group).values("X-ABLABEL"), ["Spouse"]);
+    }
+
+    #[test]
+    fn what_is_not_exactly_one_usable_vcard_is_refused() {
         for broken in [
             String::new(),
             ADA.repeat(2),
-            ADA.replace("FN:Ada Lovelace\r\n", ""),
             ADA.replace("UID:ada\r\n", ""),
             ADA.replace("UID:ada", "UID: "),
+            ADA.replace("UID:ada", "UID:ada\r\nUID:ben"),
             ADA.replace("UID:ada", &format!("UID:{}", "a".repeat(501))),
             ADA.replace("END:VCARD", ""),
-            ADA.replace("4.0", "2.1"),
+            ADA.replace("VERSION:4.0\r\n", ""),
             ADA.replace("Ada", "Ada\0"),
-            ADA.replace("item1.EMAIL", "item1.E MAIL"),
             ADA[..ADA.len() / 2].to_owned(),
             format!("{ADA}NOTE:after the end\r\n"),
         ] {
-            assert!(Card::read(&broken).is_none(), "{broken:?}");
+            assert_eq!(
+                rule(&broken).as_deref(),
+                Some("ValidAddressData"),
+                "{broken:?}"
+            );
         }
+        let old = ADA.replace("4.0", "2.1");
+        assert_eq!(rule(&old).as_deref(), Some("SupportedAddressData"));
     }
 }

@@ -9,7 +9,7 @@ use crate::multistatus::{Multistatus, Response, expect_rule};
 use workshop_harness::contract::{
     Answer, Context, Failure, TestResult, expect, expect_eq, expect_none, is_problem,
 };
-use workshop_harness::http::Method;
+use workshop_harness::http::{Body, Method};
 
 /// The address book of Grace.
 pub const OF_GRACE: &str = "/addressbooks/grace/contacts/";
@@ -117,24 +117,28 @@ fn expect_allowed<'a>(answer: &'a Answer, methods: &str) -> Result<&'a Answer, F
     })
 }
 
-const OF_COLLECTIONS: &str = "OPTIONS PROPFIND";
-const OF_THE_BOOK: &str = "OPTIONS PROPFIND REPORT";
-const OF_CONTACTS: &str = "OPTIONS GET HEAD PUT DELETE PROPFIND";
+const OF_COLLECTIONS: &str = "OPTIONS PROPFIND PROPPATCH";
+const OF_THE_BOOK: &str = "OPTIONS PROPFIND PROPPATCH REPORT";
+const OF_CONTACTS: &str = "OPTIONS GET HEAD PUT DELETE PROPFIND PROPPATCH";
 
 pub async fn a_wrong_method_is_told_the_right_ones(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let contact = path("a.vcf");
     let wrong = is_problem(405, "this path does not support that method");
     for (methods, path, allowed) in [
-        ("GET", "/", OF_COLLECTIONS),
+        ("GET HEAD", "/", OF_COLLECTIONS),
         ("MKCOL", "/addressbooks/ada/", OF_COLLECTIONS),
         ("REPORT", "/principals/ada/", OF_COLLECTIONS),
-        ("DELETE POST PROPPATCH", BOOK, OF_THE_BOOK),
+        ("DELETE POST MKCOL", BOOK, OF_THE_BOOK),
         ("MOVE COPY LOCK REPORT", &contact, OF_CONTACTS),
     ] {
         for name in methods.split(' ') {
             let answer = ada.client.send(method(name), path).await?;
-            expect_allowed(wrong(&answer)?, allowed)?;
+            match name {
+                // A HEAD has no body that could tell.
+                "HEAD" => expect_allowed(answer.expect_status(405)?, allowed)?,
+                _ => expect_allowed(wrong(&answer)?, allowed)?,
+            };
         }
     }
     let health = context.client.post("/health").await?;
@@ -167,14 +171,21 @@ pub async fn options_tell_what_the_service_can(context: &Context) -> TestResult 
 }
 
 pub async fn a_client_finds_its_address_book(context: &Context) -> TestResult {
-    for method in [Method::GET, method("PROPFIND")] {
-        let client = context.client.without_key();
-        let moved = client.send(method, "/.well-known/carddav").await?;
-        moved.expect_status(301)?.expect_header("Location", "/")?;
+    let client = context.client.without_key();
+    for path in ["/.well-known/carddav", "/.well-known/carddav/"] {
+        for method in [Method::GET, method("PROPFIND")] {
+            let moved = client.send(method, path).await?;
+            moved.expect_status(301)?.expect_header("Location", "/")?;
+        }
     }
     let ada = AddressBook::of(&context.client);
     let principal = ada.property("/", "D:current-user-principal").await?;
     expect_eq("the principal", &*principal, "/principals/ada/")?;
+    // Clients put paths together, and get a slash too many or too few.
+    for same in ["//", "/principals/ada", "//principals//ada//"] {
+        let found = ada.property(same, "D:current-user-principal").await?;
+        expect_eq(&format!("the principal, at {same}"), &*found, &*principal)?;
+    }
     let home = ada.property(&principal, "C:addressbook-home-set").await?;
     expect_eq("the home", &*home, "/addressbooks/ada/")?;
     // A collection is found without the slash at its end, too.
@@ -202,14 +213,38 @@ pub async fn a_propfind_needs_a_finite_depth(context: &Context) -> TestResult {
         }
         ada.propfind(path, "2", None).await?.expect_status(400)?;
     }
+    // There is nothing below a contact, so infinity ends there.
+    ada.keep("deep.vcf", &card("deep", "Deep")).await?;
+    for depth in [Some("infinity"), None] {
+        let client = ada.client.with("Depth", depth);
+        let answer = client.send(method("PROPFIND"), &path("deep.vcf")).await?;
+        Multistatus::of(&answer)?.contact("deep.vcf")?;
+    }
     Ok(())
+}
+
+pub async fn a_property_cannot_be_changed(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let color = r#"<D:prop><D:displayname>Mine</D:displayname><x:color xmlns:x="urn:example:x">red</x:color></D:prop>"#;
+    let update = format!("<D:set>{color}</D:set><D:remove>{color}</D:remove>");
+    let update = document("D:propertyupdate", &update);
+    for path in [BOOK, "/principals/ada/"] {
+        let body = Some(Body::new("application/xml", &update));
+        let answer = ada.send_xml("PROPPATCH", path, "0", body).await?;
+        let answer = Multistatus::of(&answer)?;
+        answer
+            .at(path)?
+            .expect_missing("D:displayname urn:example:x:color")?;
+    }
+    let name = ada.property(BOOK, "D:displayname").await?;
+    expect(name != "Mine", "the name that it had", name)
 }
 
 /// The properties of everything, of a principal, of a book, and of a contact.
 const OF_ALL: &str = "D:resourcetype D:current-user-principal";
 const OF_A_PRINCIPAL: &str = "D:displayname D:principal-URL C:addressbook-home-set";
 const OF_A_BOOK: &str = "D:displayname D:owner D:current-user-privilege-set D:supported-report-set \
-     D:sync-token C:supported-address-data C:max-resource-size S:getctag";
+     D:sync-token C:supported-address-data C:supported-collation-set C:max-resource-size S:getctag";
 const OF_A_CONTACT: &str =
     "D:getetag D:getcontenttype D:getcontentlength D:getlastmodified D:owner";
 
@@ -224,7 +259,7 @@ pub async fn a_propfind_answers_what_it_asks_for(context: &Context) -> TestResul
     expect_eq("with depth 0", paths, [BOOK])?;
     let book = book.at(BOOK)?;
     book.expect_text("S:getctag", book.text("D:sync-token")?)?
-        .expect_text("C:max-resource-size", "102400")?
+        .expect_text("C:max-resource-size", "1048576")?
         .expect_missing("D:getetag")?;
 
     let asked = format!("{OF_A_CONTACT} D:resourcetype D:displayname");

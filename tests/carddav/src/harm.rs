@@ -3,15 +3,15 @@
 use sqlx::Executor;
 
 use crate::book::BOOK;
-use crate::cards::{card, of_length, with};
+use crate::cards::{card, of_length};
 use crate::client::{AddressBook, document, expect_one_of, prop};
 use crate::multistatus::expect_rule;
 use workshop_harness::contract::{Context, TestResult, expect_eq};
 use workshop_harness::http::Body;
 
 /// The largest vCard and the largest body of XML, in bytes.
-const MAX_VCARD: usize = 102_400;
-const MAX_XML: usize = 65_536;
+const MAX_VCARD: usize = 1 << 20;
+const MAX_XML: usize = 1 << 20;
 
 pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
@@ -21,12 +21,10 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
         String::new(),
         "hello".to_owned(),
         good.repeat(2),
-        without("FN:Ada Lovelace\r\n"),
         without("UID:not-a-card\r\n"),
         without("not-a-card"),
         good.replace("not-a-card", &"x".repeat(3000)),
         without("VERSION:4.0\r\n"),
-        good.replace("4.0", "2.1"),
         without("END:VCARD\r\n"),
         without("BEGIN:VCARD\r\n"),
         good[..good.len() / 2].to_owned(),
@@ -41,11 +39,14 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
         let answer = ada.put_body("not-a-card.vcf", body).await?;
         expect_rule(&answer, 403, "C:valid-address-data")?;
     }
-    ada.expect(404, "not-a-card.vcf").await?;
-    // Names are the same in small letters, and what is unknown is kept.
-    let odd = with("odd", "Ada", "X-ODD;X-PARAMETER=1:2\r\n").replace("VCARD", "vcard");
-    ada.put("odd.vcf", &odd).await?.expect_status(201)?;
-    Ok(())
+    // What a phone of 2005 exports is a vCard, and of a version that nobody has to know. The refusal says which rule it is.
+    let quoted = "VERSION:2.1\r\nN;ENCODING=QUOTED-PRINTABLE:L=C3=B6we";
+    for old in ["VERSION:2.1", quoted] {
+        let old = good.replace("VERSION:4.0", old);
+        let answer = ada.put("not-a-card.vcf", &old).await?;
+        expect_rule(&answer, 415, "C:supported-address-data")?;
+    }
+    ada.expect(404, "not-a-card.vcf").await
 }
 
 pub async fn another_type_than_a_vcard_answers_415(context: &Context) -> TestResult {
@@ -76,7 +77,10 @@ pub async fn a_vcard_that_is_too_large_answers_413(context: &Context) -> TestRes
         ("large", small, 204),
     ] {
         let answer = ada.put(&format!("{name}.vcf"), &text).await?;
-        answer.expect_status(status)?;
+        match status {
+            413 => expect_rule(&answer, 413, "C:max-resource-size")?,
+            status => answer.expect_status(status)?,
+        };
     }
     ada.expect(404, "larger.vcf").await
 }

@@ -13,6 +13,7 @@ pub mod multistatus;
 mod reading;
 mod reports;
 mod syncing;
+pub mod worst;
 mod writing;
 
 use workshop_harness::contract::contract_tests;
@@ -23,6 +24,7 @@ use harm::*;
 use reading::*;
 use reports::*;
 use syncing::*;
+use worst::{no_request_costs_more_than_it_may, who_computes_silences_nobody};
 use writing::*;
 
 contract_tests! {
@@ -41,8 +43,11 @@ contract_tests! {
         a_contact_needs_a_usable_name,
         a_put_creates_and_replaces,
         a_contact_comes_back_byte_for_byte,
+        a_card_is_kept_as_programs_write_it,
+        a_get_can_name_a_condition,
         a_client_that_has_it_already_is_told_so,
         a_put_can_name_the_tag,
+        a_put_can_name_a_date,
         of_two_writers_with_the_same_tag_one_wins,
         two_writers_that_wait_for_each_other_lose_nothing,
         of_two_that_create_one_does,
@@ -53,7 +58,10 @@ contract_tests! {
         a_full_disk_answers_507,
         a_propfind_answers_what_it_asks_for,
         all_properties_can_be_asked_for,
+        a_property_cannot_be_changed,
         a_multiget_answers_every_path,
+        a_contact_comes_in_its_own_version,
+        a_whole_book_is_answered_at_once,
         a_query_finds_by_text,
         a_query_says_when_there_is_more,
         an_unknown_report_or_filter_is_refused,
@@ -62,6 +70,8 @@ contract_tests! {
         a_token_that_was_never_given_is_refused,
         a_change_that_is_committed_late_is_not_missed,
         a_client_that_syncs_all_the_time_misses_nothing,
+        no_request_costs_more_than_it_may,
+        who_computes_silences_nobody,
     ],
     contacts_faults: [
         without_a_database_it_answers_503,

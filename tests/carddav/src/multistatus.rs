@@ -32,7 +32,7 @@ pub struct Response {
     pub status: Option<u16>,
     /// The properties that it has, by their names.
     pub found: BTreeMap<String, Property>,
-    /// The names of the properties that it does not have.
+    /// The names of the properties that it does not have, or that it does not let go.
     pub missing: BTreeSet<String>,
 }
 
@@ -43,6 +43,8 @@ pub struct Property {
     pub text: String,
     /// The names of all elements in it.
     pub elements: Vec<String>,
+    /// The attributes of its element.
+    pub attributes: BTreeMap<String, String>,
 }
 
 impl Multistatus {
@@ -180,9 +182,13 @@ impl Response {
 impl Property {
     fn of(node: Node) -> (String, Property) {
         let inside = node.descendants().skip(1).filter(Node::is_element);
+        let attributes = node.attributes();
         let property = Property {
             text: text_of(node),
             elements: inside.map(name_of).collect(),
+            attributes: attributes
+                .map(|attribute| (attribute.name().to_owned(), attribute.value().to_owned()))
+                .collect(),
         };
         (name_of(node), property)
     }

@@ -1,8 +1,9 @@
 //! Tests: a contact is read as it was written.
 
-use crate::book::path;
+use crate::book::{BOOK, path};
 use crate::cards::{card, with};
 use crate::client::{AddressBook, etag};
+use crate::multistatus::Response;
 use workshop_harness::contract::{Context, TestResult};
 
 pub async fn a_contact_comes_back_byte_for_byte(context: &Context) -> TestResult {
@@ -63,27 +64,166 @@ pub async fn a_client_that_has_it_already_is_told_so(context: &Context) -> TestR
     Ok(())
 }
 
+pub async fn a_get_can_name_a_condition(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let name = "conditional-get.vcf";
+    let tag = ada.keep(name, &card("conditional-get", "1")).await?;
+    let got = ada.get(name).await?;
+    let changed = got.header("Last-Modified").unwrap_or_default().into_owned();
+    let long_ago = "Sat, 29 Oct 1994 19:43:31 GMT";
+    for (header, value, status) in [
+        ("If-Match", &*tag, 200),
+        ("If-Match", r#""other""#, 412),
+        ("If-Modified-Since", &*changed, 304),
+        ("If-Modified-Since", long_ago, 200),
+        ("If-Modified-Since", "no date", 200),
+        ("If-Unmodified-Since", &*changed, 200),
+        ("If-Unmodified-Since", long_ago, 412),
+    ] {
+        ada.with(header, value).expect(status, name).await?;
+    }
+    // A tag says more than a date, which does not count beside it.
+    let both = ada.if_none_match(r#""other""#);
+    both.with("If-Modified-Since", &changed)
+        .expect(200, name)
+        .await
+}
+
+/// Cards as programs write them, each with what other servers have refused it for.
+fn as_programs_write() -> Vec<(&'static str, String)> {
+    let more = |uid: &str, line: &str| with(uid, "Ada", &format!("{line}\r\n"));
+    vec![
+        // sabre-io/Baikal #696, sabre-io/dav #284.
+        ("underscores", more("underscores", "X-ENTOURAGE_UUID:1")),
+        // Kozea/Radicale #1492, sabre-io/vobject #111: inches.
+        (
+            "a lone quote",
+            more("lone-quote", r#"ADR;LABEL=Pipe 12" wide:;;Main Street"#),
+        ),
+        // sabre-io/vobject #175.
+        (
+            "a byte order mark",
+            format!("\u{FEFF}{}", card("mark", "Ada")),
+        ),
+        // Kozea/Radicale #1066.
+        ("no FN", card("no-fn", "Ada").replace("FN:", "N:")),
+        (
+            "line ends of one kind",
+            card("lf", "Ada").replace("\r\n", "\n"),
+        ),
+        (
+            "line ends of another",
+            card("cr", "Ada").replace("\r\n", "\r"),
+        ),
+        (
+            "empty lines",
+            card("empty", "Ada").replace("\r\n", "\r\n\r\n"),
+        ),
+        ("small letters", card("small", "Ada").to_lowercase()),
+        (
+            "a fold within a word",
+            more("fold", "NOTE:a wo\r\n rd, a\r\n\t tab"),
+        ),
+        (
+            "a note of two lines",
+            more("two-lines", "NOTE:first\r\nsecond, without a colon"),
+        ),
+        (
+            "groups",
+            more(
+                "groups",
+                "item1.URL:http://a.example\r\nitem1.X-ABLabel:_$!<HomePage>!$_\r\nitem2.",
+            ),
+        ),
+        (
+            "a colon in a parameter",
+            more("parameter", "X-ODD;X-PARAMETER=1:2"),
+        ),
+        (
+            "dates",
+            more(
+                "dates",
+                "BDAY:--0203\r\nANNIVERSARY;X-APPLE-OMIT-YEAR=1604:1604-02-03\r\nREV:20260101T000000Z",
+            ),
+        ),
+        // Kozea/Radicale #763, sabre-io/Baikal #897: a photo of 300 kB, as text.
+        (
+            "a photo",
+            more(
+                "photo",
+                &format!(
+                    "PHOTO;ENCODING=b;TYPE=JPEG:{}",
+                    "/9j/4AAQ\r\n ".repeat(50_000)
+                ),
+            ),
+        ),
+    ]
+}
+
+pub async fn a_card_is_kept_as_programs_write_it(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    for (number, (what, text)) in as_programs_write().iter().enumerate() {
+        for version in ["4.0", "3.0"] {
+            let text = text.replace("4.0", version);
+            let name = format!("program-{number}.vcf");
+            let put = ada.put(&name, &text).await?;
+            put.expect(
+                [201, 204].contains(&put.status()),
+                format!("a card with {what} to be kept"),
+                format!("status {}, body {}", put.status(), put.text()),
+            )?;
+            let answer = ada.get(&name).await?;
+            answer.expect(
+                answer.body() == text.as_bytes(),
+                format!("the card with {what} as it was put"),
+                format!("{} bytes of {}", answer.body().len(), text.len()),
+            )?;
+            // A client reads it from a report, and learns which version it is: 3.0 unless the report says another.
+            let got = ada.multiget("C:address-data", &[&path(&name)]).await?;
+            got.contact(&name)?.text("C:address-data")?;
+        }
+    }
+    Ok(())
+}
+
 pub async fn a_contact_needs_a_usable_name(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
-    let unusable = [
-        "a%20b.vcf",
-        "a%2Fb.vcf",
-        "%C3%A4.vcf",
-        "a:b",
-        "a%00b",
-        "%FF",
-    ];
+    let unusable = ["a%00b", "a%0Ab", "%FF"];
     for name in unusable.into_iter().chain([&*"x".repeat(201)]) {
         let put = ada.put(name, &card("unusable", "No Name")).await?;
         put.expect_status(400)?;
         ada.expect(400, name).await?;
     }
-    let usable = ["a", "Az0._~@+-.vcf", &"x".repeat(200)];
+    let usable = [
+        "a",
+        "Az0._~@+-.vcf",
+        &"x".repeat(200),
+        // owncloud/contacts #1050, owncloud/core #20658, blind-coder/rcmcarddav: what clients make of a UID.
+        "%7Ba1b2%7D.vcf",
+        "a=b&c:d;e,f'(g)!.vcf",
+        "a%20b.vcf",
+        "a%2Fb.vcf",
+        "%C3%A4%25.vcf",
+        "...vcf",
+    ];
     for (number, name) in usable.into_iter().enumerate() {
-        let card = card(&format!("usable-{number}"), "Name");
-        let put = ada.put(name, &card).await?;
-        etag(put.expect_status(201)?)?;
+        let uid = format!("usable-{number}");
+        let put = ada.put(name, &card(&uid, "Name")).await?;
+        let tag = etag(put.expect_status(201)?)?;
         ada.expect(200, name).await?;
+        // The path that a client is told leads to the contact, too.
+        let told = ada.properties(BOOK, "1", "D:getetag").await?;
+        let of_it = |response: &&Response| {
+            let property = response.found.get("D:getetag");
+            property.is_some_and(|property| property.text == tag)
+        };
+        let told = told.responses.iter().find(of_it);
+        let told = told.map(|told| told.path.clone()).unwrap_or_default();
+        let again = ada
+            .multiget("D:getetag", &[&told.replace('&', "&amp;")])
+            .await?;
+        again.at(&told)?.expect_text("D:getetag", &tag)?;
+        ada.client.get(&told).await?.expect_status(200)?;
     }
     // The same name, encoded.
     ada.expect(200, "%41z0._~%40%2B-.vcf").await

@@ -121,7 +121,17 @@ impl Client {
     /// Sends a GET and reads the head of the answer only. The body comes as fast as it is asked for, so this client can be
     /// a slow one; dropping the download leaves it.
     pub async fn download(&self, path: &str) -> Result<Download, Failure> {
-        let (request, curl) = self.request(Method::GET, path, None)?;
+        self.begin(Method::GET, path, None).await
+    }
+
+    /// Sends a request of any method, and reads the head of the answer only.
+    pub async fn begin(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Body<'_>>,
+    ) -> Result<Download, Failure> {
+        let (request, curl) = self.request(method, path, body)?;
         let sent = connection::send(&self.addresses, request);
         let response = within(self.limit, &curl, sent).await?;
         Ok(Download {
@@ -359,9 +369,14 @@ impl Download {
         Failure::new(expected, actual).of(&self.curl)
     }
 
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
     /// Holds the status code against the contract; the body of another one is read, to show it.
     pub async fn expect_status(&mut self, expected: u16) -> Result<(), Failure> {
-        let status = self.response.status().as_u16();
+        let status = self.status();
         if status == expected {
             return Ok(());
         }

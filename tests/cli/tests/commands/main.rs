@@ -7,6 +7,7 @@ mod chain;
 #[path = "../../../postgres/tests/checkout/mod.rs"]
 mod checkout;
 mod contacts_client;
+mod contacts_worst;
 mod database;
 mod drill;
 mod endurance;

@@ -21,8 +21,8 @@ RETURNING revision
 
 # The condition is a part of the statement that writes. Between a question and a statement, another request could write.
 _REPLACE = """
-UPDATE contacts SET uid = $3, etag = $4, vcard = $5, revision = $6, changed = now()
-WHERE owner = $1 AND name = $2 AND vcard IS NOT NULL
+UPDATE contacts SET etag = $4, vcard = $5, revision = $6, changed = now()
+WHERE owner = $1 AND name = $2 AND uid = $3 AND vcard IS NOT NULL
 AND ($7::text[] IS NULL OR ARRAY[etag, '*'] && $7) AND NOT ARRAY[etag, '*'] && $8::text[]
 """
 
@@ -32,6 +32,8 @@ INSERT INTO contacts AS old (owner, name, uid, etag, vcard, revision, changed) V
 ON CONFLICT (owner, name) DO UPDATE SET uid = excluded.uid, etag = excluded.etag, vcard = excluded.vcard,
 revision = excluded.revision, changed = excluded.changed WHERE old.vcard IS NULL
 """
+
+_THERE = "SELECT etag, uid FROM contacts WHERE owner = $1 AND name = $2 AND vcard IS NOT NULL"
 
 _ONE_ROW = ("UPDATE 1", "INSERT 0 1")
 
@@ -47,8 +49,8 @@ class ConditionFailed(Exception):
     """Nothing was changed: what is there does not meet the condition."""
 
 
-class UidTaken(Exception):
-    """Nothing was changed: another contact of the book has the UID."""
+class UidConflict(Exception):
+    """Nothing was changed: another contact of the book has the UID, or this one has another UID, which it keeps."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,13 @@ class Books:
             return await connection.fetch(_FIND, owner, names)
 
     async def put(self, contact: NewContact, condition: Condition) -> Put:
-        """Writes a contact; raises ConditionFailed or UidTaken, and has changed nothing then."""
+        """Writes a contact; raises ConditionFailed or UidConflict, and has changed nothing then."""
         try:
             async with self._database.connection() as connection, connection.transaction():
                 return await _write(connection, contact, condition)
         except asyncpg.UniqueViolationError as error:
             if error.constraint_name == "contacts_uid":
-                raise UidTaken from error
+                raise UidConflict from error
             raise
 
     async def name_of(self, owner: str, uid: str) -> str | None:
@@ -108,4 +110,7 @@ async def _write(connection: asyncpg.Connection, contact: NewContact, condition:
     # What is not there has no tag.
     if condition.if_match is None and await connection.execute(_CREATE, *values) in _ONE_ROW:
         return Put.CREATED
+    there = await connection.fetchrow(_THERE, contact.owner, contact.name)
+    if there and there["uid"] != contact.uid and condition.allows(there["etag"]):
+        raise UidConflict
     raise ConditionFailed

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-_TAG = re.compile(r'(?:W/)?"[^"]*"')
-_LIST = re.compile(rf"\s*{_TAG.pattern}(?:[\s,]+{_TAG.pattern})*[\s,]*")
+_TAG = re.compile(r'"[^"]*"')
+_LIST = re.compile(rf"\s*(?:W/)?{_TAG.pattern}(?:[\s,]+(?:W/)?{_TAG.pattern})*[\s,]*")
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,15 @@ class Condition:
 
     @classmethod
     def of(cls, request: Request) -> "Condition":
-        there, not_there = (_tags(request, name) for name in ("If-Match", "If-None-Match"))
-        # A weak tag promises too little to change anything for.
-        strong = None if there is None else [tag for tag in there if not tag.startswith("W/")]
-        return cls(strong, [tag.removeprefix("W/") for tag in not_there or []])
+        return cls(_tags(request, "If-Match"), _tags(request, "If-None-Match") or [])
+
+    def allows(self, etag: str) -> bool:
+        """Whether a contact with this tag meets it."""
+        return (self.if_match is None or _names(self.if_match, etag)) and not _names(self.if_none_match, etag)
+
+
+def _names(tags: list[str], etag: str) -> bool:
+    return "*" in tags or etag in tags
 
 
 def _tags(request: Request, name: str) -> list[str] | None:
@@ -34,4 +39,5 @@ def _tags(request: Request, name: str) -> list[str] | None:
         return ["*"]
     if not _LIST.fullmatch(text):
         raise HTTPException(400, "If-Match and If-None-Match must be * or a list of entity tags")
+    # A tag is the digest of a text. A proxy that compresses makes it weak, and it still means that text.
     return _TAG.findall(text)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from email.utils import format_datetime
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,16 +15,19 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from . import vcard, xml
-from .books import Books, NewContact, Put, UidTaken
+from .books import Books, NewContact, Put, UidConflict
 from .conditions import Condition
 from .database import Database, DatabaseUnavailable
 from .problems import HANDLERS
 from .settings import Settings
 from .users import Users
 
-_NAME = re.compile("[A-Za-z0-9._~@+-]{1,200}")
-_MAX_CARD = 102_400
-_MAX_XML = 65_536
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffd-\uffff]")
+_IN_SEGMENTS = "-._~!$&'()*+,;=:@"
+_MAX_NAME = 200
+_MAX_CARD = 1_048_576
+_MAX_XML = 1_048_576
+_CARDS = {"text/vcard", "text/x-vcard", "text/directory"}
 _UTF8 = re.compile(r'\s*charset\s*=\s*"?utf-8"?\s*', re.IGNORECASE)
 
 
@@ -58,20 +61,25 @@ def service() -> Starlette:
 
     async def put(request: Request) -> Response:
         user, name = _contact(request, users)
-        if not _is_utf8_of(request, {"text/vcard"}):
+        if not _is_utf8_of(request, _CARDS):
             return xml.rule(415, f"{xml.CARDDAV}supported-address-data")
         condition = Condition.of(request)
-        body = await _body(request, _MAX_CARD)
+        try:
+            body = await _body(request, _MAX_CARD)
+        except TooLarge:
+            return xml.rule(413, f"{xml.CARDDAV}max-resource-size")
         try:
             text = body.decode()
             contact = NewContact(user, name, vcard.uid_of(text), text)
+        except vcard.UnsupportedVersion:
+            return xml.rule(415, f"{xml.CARDDAV}supported-address-data")
         except (UnicodeDecodeError, vcard.InvalidCard):
             return xml.rule(403, f"{xml.CARDDAV}valid-address-data")
         try:
             status = 201 if await books.put(contact, condition) is Put.CREATED else 204
-        except UidTaken:
+        except UidConflict:
             holder = await books.name_of(user, contact.uid)
-            href = xml.element(f"{xml.DAV}href", _book(user) + (holder or ""))
+            href = xml.element(f"{xml.DAV}href", _path(user, holder or contact.name))
             return xml.rule(409, f"{xml.CARDDAV}no-uid-conflict", href)
         return Response(None, status, {"ETag": contact.etag})
 
@@ -84,12 +92,12 @@ def service() -> Starlette:
             return xml.rule(403, f"{xml.DAV}supported-report")
         prop = asked.find(f"{xml.DAV}prop")
         tags = [] if prop is None else [child.tag for child in prop]
-        hrefs = [(href.text or "").strip() for href in asked.iterfind(f"{xml.DAV}href")]
+        hrefs = dict.fromkeys((href.text or "").strip() for href in asked.iterfind(f"{xml.DAV}href"))
         names = {href: _name_at(href, user) for href in hrefs}
         contacts = await books.named(user, [name for name in names.values() if name])
         found = {contact["name"]: _properties(contact) for contact in contacts}
         return xml.multistatus(
-            xml.described(_book(user) + names[href], ((tag, found[names[href]].get(tag)) for tag in tags))
+            xml.described(_path(user, names[href]), ((tag, found[names[href]].get(tag)) for tag in tags))
             if names[href] in found
             else xml.missing(href)
             for href in hrefs
@@ -125,20 +133,28 @@ def _owner(request: Request, users: Users) -> str:
 
 def _contact(request: Request, users: Users) -> tuple[str, str]:
     user, name = _owner(request, users), request.path_params["name"]
-    if not _NAME.fullmatch(name):
-        raise HTTPException(400, "the name must be 1 to 200 of the characters A-Z a-z 0-9 . _ ~ @ + -")
+    if not _is_name(name):
+        raise HTTPException(400, "the name must be 1 to 200 bytes of UTF-8, without control characters, and not . or ..")
     return user, name
+
+
+def _is_name(name: str) -> bool:
+    return 1 <= len(name.encode()) <= _MAX_NAME and name not in (".", "..") and not _CONTROL.search(name)
 
 
 def _book(user: str) -> str:
     return f"/addressbooks/{user}/contacts/"
 
 
+def _path(user: str, name: str) -> str:
+    return _book(user) + quote(name, safe=_IN_SEGMENTS)
+
+
 def _name_at(href: str, user: str) -> str | None:
     """The name of the user's contact at this path, which may be a whole URL as well."""
     path = unquote(urlsplit(href).path)
     name = path.removeprefix(_book(user))
-    return name if path.startswith(_book(user)) and _NAME.fullmatch(name) else None
+    return name if path.startswith(_book(user)) and _is_name(name) else None
 
 
 def _properties(contact) -> dict[str, str]:
@@ -163,6 +179,10 @@ def _is_utf8_of(request: Request, media_types: set[str]) -> bool:
     return media_type.strip().lower() in media_types and all(map(_UTF8.fullmatch, charsets))
 
 
+class TooLarge(HTTPException):
+    """The body is larger than what is read of one."""
+
+
 async def _body(request: Request, most: int) -> bytes:
     """The body, of which no more is read than may be there."""
     if request.headers.get("Content-Encoding", "identity") != "identity":
@@ -172,7 +192,7 @@ async def _body(request: Request, most: int) -> bytes:
         chunks.append(chunk)
         length += len(chunk)
         if length > most:
-            raise HTTPException(413, f"the body must not be larger than {most} bytes")
+            raise TooLarge(413, f"the body must not be larger than {most} bytes")
     return b"".join(chunks)
 
 

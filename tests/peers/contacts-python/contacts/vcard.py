@@ -2,39 +2,40 @@
 
 import re
 
-_FOLD = re.compile("\r?\n[ \t]")
-# An optional group, a name, parameters, a colon and the value. A colon within quotes is a parameter's.
-_LINE = re.compile(r'(?:[^.:;"]*\.)?([A-Za-z0-9-]+)(?:;(?:[^":]|"[^"]*")*)?:(.*)')
+_FOLD = re.compile("(?:\r\n|\r|\n)[ \t]")
+_BREAK = re.compile("\r\n|\r|\n")
+# An optional group, a name, parameters, a colon and the value. A line that is none is kept, and nothing is found in it.
+_LINE = re.compile(r"(?:[^.:;]*\.)?([^.:;]+)(?:;[^:]*)?:(.*)")
 # What XML cannot carry in a report.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _MAX_UID = 500
 
 
 class InvalidCard(Exception):
-    """The text is not exactly one vCard of version 3.0 or 4.0 that has FN and UID."""
+    """The text is not exactly one vCard that has a version and a UID."""
+
+
+class UnsupportedVersion(Exception):
+    """The vCard is of another version than 3.0 and 4.0."""
 
 
 def uid_of(text: str) -> str:
-    """The UID of the vCard that the text is; raises InvalidCard when it is none."""
+    """The UID of the vCard that the text is; raises InvalidCard when it is none, and UnsupportedVersion when it is too old."""
     if _NO_TEXT.search(text):
         raise InvalidCard
-    lines = [_LINE.fullmatch(line) for line in re.split("\r?\n", _FOLD.sub("", text)) if line]
-    if None in lines:
+    lines = [line for line in _BREAK.split(_FOLD.sub("", text.removeprefix("\ufeff"))) if line]
+    if len(lines) < 2 or not _is(lines[0], "BEGIN") or not _is(lines[-1], "END"):
         raise InvalidCard
-    properties = [(line[1].upper(), line[2]) for line in lines]
-    if len(properties) < 2 or not _is(properties[0], "BEGIN") or not _is(properties[-1], "END"):
+    if any(_is(line, "BEGIN") or _is(line, "END") for line in lines[1:-1]):
         raise InvalidCard
-    inside: dict[str, list[str]] = {}
-    for name, value in properties[1:-1]:
-        inside.setdefault(name, []).append(value)
-    version, uid = inside.get("VERSION", []), inside.get("UID", [])
-    whole = "BEGIN" not in inside and "END" not in inside
-    if not whole or version not in (["3.0"], ["4.0"]) or "FN" not in inside:
-        raise InvalidCard
-    if len(uid) != 1 or not uid[0].strip() or len(uid[0]) > _MAX_UID:
+    properties = [(line[1].upper(), line[2]) for line in map(_LINE.fullmatch, lines) if line]
+    version, uid = ([value for name, value in properties if name == wanted] for wanted in ("VERSION", "UID"))
+    if len(version) == 1 and version[0] not in ("3.0", "4.0"):
+        raise UnsupportedVersion
+    if len(version) != 1 or len(uid) != 1 or not uid[0].strip() or len(uid[0]) > _MAX_UID:
         raise InvalidCard
     return uid[0]
 
 
-def _is(line: tuple[str, str], name: str) -> bool:
-    return line[0] == name and line[1].strip().upper() == "VCARD"
+def _is(line: str, name: str) -> bool:
+    return line.upper().replace(" ", "") == f"{name}:VCARD"

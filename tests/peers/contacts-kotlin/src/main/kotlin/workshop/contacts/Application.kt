@@ -26,8 +26,8 @@ fun main() {
     schema.migrate(migrationDataSource(settings.database))
     val database = PostgresDatabase(settings.database)
     listen(settings.address, settings.port, stopped = database::close) { connections ->
-        // A request may wait that long for a connection, and as long again for its queries.
-        drainOnStop(connections, atMost = settings.database.timeout * 2 + 1.seconds)
+        // A request may wait that long for a connection, and as long again for its queries; and some do that twice.
+        drainOnStop(connections, atMost = settings.database.timeout * 4 + 1.seconds)
         service(Contacts(database), schema::isUpToDate, settings.users)
     }
 }

@@ -12,10 +12,11 @@ import io.ktor.utils.io.readRemaining
 import kotlinx.io.readByteArray
 import workshop.service.ProblemException
 
-private const val MAX_XML_BYTES = 65_536
+/** Room for the paths of a book of 5 000 contacts. */
+private const val MAX_XML_BYTES = 1_048_576
 
-/** The largest vCard, in bytes. */
-const val MAX_VCARD_BYTES = 102_400
+/** The largest vCard, in bytes: room for a photo of some hundred kilobytes, which is a third larger as text. */
+const val MAX_VCARD_BYTES = 1_048_576
 
 /** The root of the XML in the body; null when there is no body. */
 suspend fun ApplicationCall.receiveXml(): XmlElement? {
@@ -25,22 +26,22 @@ suspend fun ApplicationCall.receiveXml(): XmlElement? {
         throw ProblemException(HttpStatusCode.UnsupportedMediaType, "the body must be application/xml")
     }
     if (contentType?.isUtf8() == false) throw notUtf8()
-    val body = receiveAtMost(MAX_XML_BYTES)
-    if (body.isEmpty()) return null
+    val body = receiveAtMost(MAX_XML_BYTES) { tooLarge(MAX_XML_BYTES) }
+    if (body.all { it.toInt().toChar().isWhitespace() }) return null
     if (UTF_16_MARKS.any { body.size >= 2 && body[0] == it.first && body[1] == it.second }) throw notUtf8()
     val document =
         body.toText() ?: throw ProblemException(HttpStatusCode.BadRequest, "the body must be XML, and in UTF-8")
-    return parseXml(document.removePrefix(BYTE_ORDER_MARK))
+    return computing { parseXml(document.removePrefix(BYTE_ORDER_MARK)) }
 }
 
 /** The vCard in the body. Where another type is announced, nothing is read. */
 suspend fun ApplicationCall.receiveVCard(): ByteArray {
     val contentType = contentType()
-    val isVCard = contentType != null && contentType.match(VCARD) && contentType.isUtf8()
+    val isVCard = contentType != null && VCARD_TYPES.any { contentType.match(it) } && contentType.isUtf8()
     if (!isVCard || request.headers[HttpHeaders.ContentEncoding] != null) {
         throw DavException(HttpStatusCode.UnsupportedMediaType, CardDav.SUPPORTED_ADDRESS_DATA)
     }
-    return receiveAtMost(MAX_VCARD_BYTES)
+    return receiveAtMost(MAX_VCARD_BYTES) { DavException(HttpStatusCode.PayloadTooLarge, CardDav.MAX_RESOURCE_SIZE) }
 }
 
 /** Text as UTF-8; null when these bytes are none. */
@@ -52,10 +53,13 @@ internal fun ByteArray.toText(): String? =
     }
 
 /** A client that announces more is not listened to. */
-private suspend fun ApplicationCall.receiveAtMost(limit: Int): ByteArray {
-    if ((request.contentLength() ?: 0) > limit) throw tooLarge(limit)
+private suspend fun ApplicationCall.receiveAtMost(
+    limit: Int,
+    tooLarge: () -> Exception,
+): ByteArray {
+    if ((request.contentLength() ?: 0) > limit) throw tooLarge()
     val body = receiveChannel().readRemaining(limit + 1L).readByteArray()
-    if (body.size > limit) throw tooLarge(limit)
+    if (body.size > limit) throw tooLarge()
     return body
 }
 
@@ -75,6 +79,9 @@ private val XML_TYPES = listOf(ContentType.Application.Xml, ContentType.Text.Xml
 
 /** The media type of a vCard. */
 internal val VCARD = ContentType("text", "vcard")
+
+/** The names that clients have for it, the newest first. */
+private val VCARD_TYPES = listOf(VCARD, ContentType("text", "x-vcard"), ContentType("text", "directory"))
 
 private const val BYTE_ORDER_MARK = "\uFEFF"
 

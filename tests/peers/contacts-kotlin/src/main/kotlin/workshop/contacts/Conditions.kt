@@ -3,6 +3,7 @@ package workshop.contacts
 
 import io.ktor.http.HttpHeaders
 import io.ktor.http.HttpStatusCode
+import io.ktor.http.fromHttpToGmtDate
 import io.ktor.server.request.ApplicationRequest
 import workshop.service.ProblemException
 
@@ -16,32 +17,68 @@ const val ANY_TAG = "*"
 class Conditions(
     val mustMatch: List<String>?,
     val mustNotMatch: List<String>,
-)
+) {
+    /** Whether a contact with this tag meets them. */
+    fun allow(etag: String) = mustMatch?.names(etag) != false && !mustNotMatch.names(etag)
+}
 
-/** `If-Match` compares strongly: a weak tag never matches. */
 fun ApplicationRequest.conditions() =
     Conditions(
-        mustMatch = tagsIn(HttpHeaders.IfMatch)?.filterNot { it.isWeak }?.map { it.text },
-        mustNotMatch = tagsIn(HttpHeaders.IfNoneMatch).orEmpty().map { it.text },
+        mustMatch = tagsIn(HttpHeaders.IfMatch),
+        mustNotMatch = tagsIn(HttpHeaders.IfNoneMatch).orEmpty(),
     )
 
-/** Whether the client has this version already. */
-fun ApplicationRequest.alreadyHas(etag: String): Boolean = conditions().mustNotMatch.any { it == etag || it == ANY_TAG }
+/**
+ * The conditions of a request that changes this contact. A date is exchanged for the tag of what has not changed since, so that
+ * the statement that writes compares a tag in each case. `If-Match` says more than a date, which is ignored beside it.
+ */
+suspend fun ApplicationRequest.conditionsFor(
+    contacts: Contacts,
+    user: String,
+    name: String,
+): Conditions {
+    val conditions = conditions()
+    val date = dateIn(HttpHeaders.IfUnmodifiedSince)
+    if (date == null || conditions.mustMatch != null) return conditions
+    // What is not there has no date. It must not have come meanwhile.
+    val there = contacts.find(user, name) ?: return Conditions(null, mustNotMatch = listOf(ANY_TAG))
+    if (there.changed.epochSecond > date) throw conditionFailed()
+    return Conditions(listOf(there.etag), conditions.mustNotMatch)
+}
+
+/** Whether it is the contact that the client wants: by `If-Match`, or else by `If-Unmodified-Since`. */
+fun ApplicationRequest.wants(contact: Contact): Boolean =
+    conditions().mustMatch?.names(contact.etag)
+        ?: dateIn(HttpHeaders.IfUnmodifiedSince).let { it == null || contact.changed.epochSecond <= it }
+
+/** Whether the client has this version already: by `If-None-Match`, or else by `If-Modified-Since`. */
+fun ApplicationRequest.alreadyHas(contact: Contact): Boolean =
+    tagsIn(HttpHeaders.IfNoneMatch)?.names(contact.etag)
+        ?: dateIn(HttpHeaders.IfModifiedSince).let { it != null && contact.changed.epochSecond <= it }
+
+private fun List<String>.names(etag: String) = any { it == etag || it == ANY_TAG }
+
+/** In seconds since 1970. What is no date is ignored, as RFC 9110 wants it. */
+private fun ApplicationRequest.dateIn(header: String): Long? =
+    try {
+        headers[header]?.fromHttpToGmtDate()?.timestamp?.div(1000)
+    } catch (_: Exception) {
+        null
+    }
 
 fun conditionFailed() = ProblemException(HttpStatusCode.PreconditionFailed, "the condition does not hold")
 
-private class EntityTag(
-    val text: String,
-    val isWeak: Boolean,
-)
-
-private fun ApplicationRequest.tagsIn(header: String): List<EntityTag>? {
+/**
+ * A tag of ours is the digest of a text. A proxy that compresses makes it weak on its way to the client, and it still means that
+ * text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, for ever.
+ */
+private fun ApplicationRequest.tagsIn(header: String): List<String>? {
     val text = headers.getAll(header)?.joinToString(",") ?: return null
-    if (text.trim() == ANY_TAG) return listOf(EntityTag(ANY_TAG, isWeak = false))
+    if (text.trim() == ANY_TAG) return listOf(ANY_TAG)
     if (!TAGS.matches(text)) throw ProblemException(HttpStatusCode.BadRequest, "$header must be * or a list of entity tags")
-    return TAG.findAll(text).map { EntityTag(it.groupValues[2], isWeak = it.groupValues[1].isNotEmpty()) }.toList()
+    return TAG.findAll(text).map { it.groupValues[1] }.toList()
 }
 
-private val TAG = Regex("(W/)?(\"[^\"]*\")")
+private val TAG = Regex("(?:W/)?(\"[^\"]*\")")
 
 private val TAGS = Regex("[\\s,]*$TAG(\\s*,[\\s,]*$TAG)*[\\s,]*")

@@ -23,10 +23,11 @@ class Contact(
     val vcard: String?,
 )
 
-/** What has become of a contact: null when it was removed. */
+/** What has become of a contact. */
 class Change(
     val name: String,
-    val contact: Contact?,
+    val revision: Long,
+    val isRemoved: Boolean,
 )
 
 /** The changes since a client has asked the last time, and the token to ask with the next time. */
@@ -37,7 +38,7 @@ class Changes(
     val isPage: Boolean,
 )
 
-/** Another contact of the book has this UID. */
-class UidTaken(
-    val by: String?,
+/** The contact of this name has the UID, or has another one that it keeps. */
+class UidConflict(
+    val with: String,
 ) : Exception()

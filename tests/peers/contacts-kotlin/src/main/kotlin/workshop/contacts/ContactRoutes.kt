@@ -17,9 +17,10 @@ fun Route.getContact(contacts: Contacts) {
     getOrHead {
         val name = call.contactName
         val contact = contacts.find(call.user, name) ?: throw noContact()
+        if (!call.request.wants(contact)) throw conditionFailed()
         call.response.header(HttpHeaders.ETag, contact.etag)
         call.response.header(HttpHeaders.LastModified, contact.lastModified)
-        if (call.request.alreadyHas(contact.etag)) {
+        if (call.request.alreadyHas(contact)) {
             call.respond(HttpStatusCode.NotModified)
         } else {
             call.respondText(contact.vcard.orEmpty(), VCARD_AS_UTF_8)
@@ -30,12 +31,14 @@ fun Route.getContact(contacts: Contacts) {
 fun Route.putContact(contacts: Contacts) {
     on("PUT") {
         val name = call.contactName
-        val card = newContact(call.receiveVCard())
+        val conditions = call.request.conditionsFor(contacts, call.user, name)
+        val body = call.receiveVCard()
+        val card = computing { newContact(body) }
         val isNew =
             try {
-                contacts.put(call.user, name, card, call.request.conditions())
-            } catch (taken: UidTaken) {
-                throw DavException(HttpStatusCode.Conflict, CardDav.NO_UID_CONFLICT, taken.by?.let { contactOf(call.user, it) })
+                contacts.put(call.user, name, card, conditions)
+            } catch (conflict: UidConflict) {
+                throw DavException(HttpStatusCode.Conflict, CardDav.NO_UID_CONFLICT, contactOf(call.user, conflict.with))
             }
         call.response.header(HttpHeaders.ETag, card.etag)
         call.respond(if (isNew) HttpStatusCode.Created else HttpStatusCode.NoContent)
@@ -45,7 +48,7 @@ fun Route.putContact(contacts: Contacts) {
 fun Route.deleteContact(contacts: Contacts) {
     on("DELETE") {
         val name = call.contactName
-        contacts.remove(call.user, name, call.request.conditions())
+        contacts.remove(call.user, name, call.request.conditionsFor(contacts, call.user, name))
         call.respond(HttpStatusCode.NoContent)
     }
 }

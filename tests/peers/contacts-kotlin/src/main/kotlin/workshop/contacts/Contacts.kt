@@ -23,24 +23,35 @@ class Contacts(
 
     /** The book, and all contacts in it without their vCards. Seen later than the book, so its token misses nothing. */
     suspend fun bookWithContacts(owner: String): Pair<Book, List<Contact>> =
-        database.withConnection { findOrMakeBook(owner) to findAll(owner, withVCards = false) }
+        database.withConnection { findOrMakeBook(owner) to findAll(owner) }
 
-    /** All contacts, with their vCards. */
-    suspend fun all(owner: String): List<Contact> = database.withConnection { findAll(owner, withVCards = true) }
+    /** All contacts, without their vCards. */
+    suspend fun all(owner: String): List<Contact> = database.withConnection { findAll(owner) }
 
     /** The contact of this name, or null when there is none. */
     suspend fun find(
         owner: String,
         name: String,
-    ): Contact? = named(owner, listOf(name)).singleOrNull()
+    ): Contact? = named(owner, listOf(name), withVCards = true).singleOrNull()
 
-    /** Those of these contacts that there are. */
+    /** Those of these contacts that there are; with their vCards where these are asked for, as long as there is room for one more. */
     suspend fun named(
         owner: String,
         names: Collection<String>,
+        withVCards: Boolean,
     ): List<Contact> =
         database.withConnection {
-            query("$SELECT WHERE owner = ? AND name = ANY (?) AND vcard IS NOT NULL", true, owner, names.toList()) { it.contact(owner) }
+            query(
+                """
+                SELECT name, etag, changed, length, CASE WHEN before < ? THEN vcard END AS vcard FROM (
+                    SELECT name, etag, changed, octet_length(vcard) AS length, vcard,
+                        sum(octet_length(vcard)) OVER (ORDER BY name) - octet_length(vcard) AS before
+                    FROM contacts WHERE owner = ? AND name = ANY (?) AND vcard IS NOT NULL) AS found
+                """,
+                if (withVCards) MAX_READ else 0,
+                owner,
+                names.toList(),
+            ) { it.contact(owner) }
         }
 
     // ANCHOR: sync-collection
@@ -57,33 +68,34 @@ class Contacts(
         owner: String,
         since: SyncToken?,
         limit: Int?,
-        withVCards: Boolean,
     ): Changes =
         database.withConnection {
             val now = findOrMakeBook(owner).token
             if (since?.leadsTo(now) == false) throw InvalidSyncToken()
             val found =
                 query(
-                    "$SELECT WHERE owner = ? AND revision > ? AND revision <= ? AND (? OR vcard IS NOT NULL) ORDER BY revision LIMIT ?",
-                    withVCards,
+                    """
+                    SELECT name, revision, vcard IS NULL AS removed FROM contacts
+                    WHERE owner = ? AND revision > ? AND revision <= ? AND (? OR vcard IS NOT NULL) ORDER BY revision LIMIT ?
+                    """,
                     owner,
                     since?.revision ?: 0,
                     now.revision,
                     since != null,
                     // One more than asked for tells whether there is more.
                     limit?.plus(1L) ?: Long.MAX_VALUE,
-                ) { it.getLong("revision") to it.change(owner) }
+                ) { Change(it.getString("name"), it.getLong("revision"), it.getBoolean("removed")) }
             val page = if (limit == null) found else found.take(limit)
             val isPage = page.size < found.size
-            val token = if (isPage) now.copy(revision = page.last().first) else now
-            Changes(page.map { it.second }, token, isPage)
+            val token = if (isPage) now.copy(revision = page.last().revision) else now
+            Changes(page, token, isPage)
         }
     // ANCHOR_END: sync-collection
 
     /**
      * Creates or replaces a contact, where the [conditions] hold. True when it is new.
      *
-     * @throws ProblemException when the conditions do not hold, and [UidTaken] when the UID is another contact's
+     * @throws ProblemException when the conditions do not hold, and [UidConflict] when the UID is another contact's or changes
      */
     suspend fun put(
         owner: String,
@@ -94,8 +106,10 @@ class Contacts(
         try {
             database.transact { write(owner, name, card, conditions) }
         } catch (cause: SQLException) {
-            if (cause.sqlState == UNIQUE_VIOLATION) throw UidTaken(by = nameOf(owner, card.uid))
+            if (cause.sqlState == UNIQUE_VIOLATION) throw uidConflict(owner, name, card)
             throw cause
+        } catch (_: OtherUid) {
+            throw uidConflict(owner, name, card)
         }
 
     // ANCHOR: conditional-put
@@ -115,21 +129,21 @@ class Contacts(
         val replaced =
             update(
                 """
-                UPDATE contacts SET uid = ?, etag = ?, vcard = ?, revision = ?, changed = now()
-                WHERE owner = ? AND name = ? AND vcard IS NOT NULL
+                UPDATE contacts SET etag = ?, vcard = ?, revision = ?, changed = now()
+                WHERE owner = ? AND name = ? AND uid = ? AND vcard IS NOT NULL
                     AND ? && ARRAY[etag, '*'] AND NOT ? && ARRAY[etag, '*']
                 """,
-                card.uid,
                 card.etag,
                 card.vcard,
                 revision,
                 owner,
                 name,
+                card.uid,
                 conditions.mustMatch ?: listOf(ANY_TAG),
                 conditions.mustNotMatch,
             )
         if (replaced == 1) return false
-        if (conditions.mustMatch != null) throw conditionFailed()
+        if (conditions.mustMatch != null) throw whyNot(owner, name, card, conditions)
         val created =
             update(
                 """
@@ -146,10 +160,31 @@ class Contacts(
                 card.vcard,
                 revision,
             )
-        if (created == 0) throw conditionFailed()
+        if (created == 0) throw whyNot(owner, name, card, conditions)
         return true
     }
     // ANCHOR_END: conditional-put
+
+    /** Why nothing was written: because of the conditions, or else of the UID. */
+    private fun Connection.whyNot(
+        owner: String,
+        name: String,
+        card: NewContact,
+        conditions: Conditions,
+    ): Exception {
+        val there =
+            query("SELECT etag, uid FROM contacts WHERE owner = ? AND name = ? AND vcard IS NOT NULL", owner, name) {
+                it.getString("etag") to it.getString("uid")
+            }.singleOrNull()
+        val keepsItsUid = there != null && there.second != card.uid && conditions.allow(there.first)
+        return if (keepsItsUid) OtherUid() else conditionFailed()
+    }
+
+    private suspend fun uidConflict(
+        owner: String,
+        name: String,
+        card: NewContact,
+    ) = UidConflict(with = nameOf(owner, card.uid) ?: name)
 
     // ANCHOR: next-revision
 
@@ -221,17 +256,23 @@ class Contacts(
         return checkNotNull(findBook(owner)) { "no book for $owner" }
     }
 
-    private fun Connection.findAll(
-        owner: String,
-        withVCards: Boolean,
-    ): List<Contact> = query("$SELECT WHERE owner = ? AND vcard IS NOT NULL ORDER BY name", withVCards, owner) { it.contact(owner) }
+    private fun Connection.findAll(owner: String): List<Contact> =
+        query(
+            """
+            SELECT name, etag, changed, octet_length(vcard) AS length, NULL::text AS vcard
+            FROM contacts WHERE owner = ? AND vcard IS NOT NULL ORDER BY name
+            """,
+            owner,
+        ) { it.contact(owner) }
 
     private companion object {
-        /** The first parameter says whether vCards are read. A tombstone has no length. */
-        const val SELECT =
-            "SELECT name, etag, revision, changed, octet_length(vcard) AS length, CASE WHEN ? THEN vcard END AS vcard FROM contacts"
+        /** How many bytes of vCards are read at once, not counting the last one. */
+        const val MAX_READ = 1 shl 20
     }
 }
+
+/** The contact that is there has another UID, and keeps it. */
+private class OtherUid : Exception()
 
 /** A sync token that is none of this book, or of another life of it. */
 class InvalidSyncToken : Exception()
@@ -245,8 +286,3 @@ private fun ResultSet.contact(owner: String) =
         length = getInt("length"),
         vcard = getString("vcard"),
     )
-
-private fun ResultSet.change(owner: String): Change {
-    val isRemoved = getObject("length") == null
-    return Change(getString("name"), if (isRemoved) null else contact(owner))
-}

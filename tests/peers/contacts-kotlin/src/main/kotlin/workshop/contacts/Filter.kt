@@ -1,15 +1,53 @@
-// The filter of a query (RFC 6352, section 10.5), as far as this service knows it: text in a few properties.
+// The filter of a query (RFC 6352, section 10.5), as far as this service knows it: the texts of properties.
 package workshop.contacts
 
-import ezvcard.VCard
 import io.ktor.http.HttpStatusCode
+
+/** The most conditions of a filter, and the longest text of one, in bytes. */
+private const val MAX_CONDITIONS = 100
+private const val MAX_TEXT = 200
+
+/**
+ * What a query may cost, in steps: a character of a vCard is one, and one of a value is [FOLDING] and one for every second character
+ * of all texts that it is compared with.
+ */
+private const val MAX_STEPS = 512L shl 20
+
+/** What it costs to make two letters comparable, next to comparing them. */
+private const val FOLDING = 24
 
 /** Matches the contacts for which all of its conditions hold, or any of them. An empty one matches all. */
 class Filter(
     private val test: Test,
     private val properties: List<PropertyFilter>,
 ) {
-    fun matches(card: VCard): Boolean = properties.isEmpty() || test.holds(properties) { it.matches(card) }
+    private val names = properties.mapTo(mutableSetOf()) { it.name }
+    private val texts = properties.flatMap { it.texts }
+    private val cost = FOLDING + texts.sumOf { it.length } / 2
+    private var steps = MAX_STEPS
+
+    val conditions get() = properties.size + texts.size
+
+    /** Null when the query has cost as much as one may. */
+    fun matches(vcard: String): Boolean? {
+        if (properties.isEmpty()) return true
+        steps -= vcard.length
+        val values = names.associateWith { mutableListOf<Value>() }
+        eachValue(vcard, names) { property, value ->
+            steps -= value.length.toLong() * cost
+            if (steps >= 0) values.getValue(property).add(Value(value))
+        }
+        return if (steps < 0) null else test.holds(properties) { it.matches(values.getValue(it.name)) }
+    }
+}
+
+/** A value, as each collation compares it. */
+class Value(
+    text: String,
+) {
+    private val folded = Collation.entries.associateWith { it.fold(text) }
+
+    operator fun get(collation: Collation): String = folded.getValue(collation)
 }
 
 /** How several conditions make one. */
@@ -26,15 +64,14 @@ enum class Test {
 
 /** A condition on a property. Where a contact has several of it, one that matches will do. */
 class PropertyFilter(
-    private val name: String,
+    val name: String,
     private val isAbsent: Boolean,
     private val test: Test,
-    private val matches: List<TextMatch>,
+    val texts: List<TextMatch>,
 ) {
-    fun matches(card: VCard): Boolean {
-        val texts = card.texts(name)
-        if (isAbsent) return texts.isEmpty()
-        return texts.isNotEmpty() && (matches.isEmpty() || test.holds(matches) { it.matches(texts) })
+    fun matches(values: List<Value>): Boolean {
+        if (isAbsent) return values.isEmpty()
+        return values.isNotEmpty() && (texts.isEmpty() || test.holds(texts) { it.matches(values) })
     }
 }
 
@@ -46,7 +83,9 @@ class TextMatch(
 ) {
     private val wanted = collation.fold(text)
 
-    fun matches(texts: List<String>): Boolean = texts.any { kind.matches(collation.fold(it), wanted) } != isNegated
+    val length get() = wanted.length
+
+    fun matches(values: List<Value>): Boolean = values.any { kind.matches(it[collation], wanted) } != isNegated
 }
 
 enum class MatchKind(
@@ -59,35 +98,34 @@ enum class MatchKind(
 }
 
 /**
- * Reads a filter.
+ * Reads a filter. Where there is none, everything matches.
  *
- * @throws DavException when it asks for something that this service does not know
+ * @throws DavException when it asks for something that this service does not know, or for more than a search by a person needs
  */
-fun filterIn(element: XmlElement): Filter {
-    val properties =
-        element.children.map { child ->
-            if (child.name != CardDav.PROP_FILTER) throw unsupportedFilter()
-            propertyFilterIn(child)
-        }
-    return Filter(testIn(element), properties)
+fun filterIn(element: XmlElement?): Filter {
+    if (element == null) return Filter(Test.ALL_OF, emptyList())
+    val filter = Filter(testIn(element), element.children.map { propertyFilterIn(it) })
+    if (filter.conditions > MAX_CONDITIONS) throw unsupportedFilter()
+    return filter
 }
 
 private fun propertyFilterIn(element: XmlElement): PropertyFilter {
     val name = element["name"]?.uppercase()
-    if (name == null || !isQueryable(name)) throw unsupportedFilter()
-    val known = setOf(CardDav.TEXT_MATCH, CardDav.IS_NOT_DEFINED)
-    if (element.children.any { it.name !in known }) throw unsupportedFilter()
+    if (element.name != CardDav.PROP_FILTER || name.isNullOrEmpty()) throw unsupportedFilter()
+    val isAbsent = element.children.singleOrNull()?.name == CardDav.IS_NOT_DEFINED
     return PropertyFilter(
         name = name,
-        isAbsent = element.child(CardDav.IS_NOT_DEFINED) != null,
+        isAbsent = isAbsent,
         test = testIn(element),
-        matches = element.children(CardDav.TEXT_MATCH).map { textMatchIn(it) },
+        texts = if (isAbsent) emptyList() else element.children.map { textMatchIn(it) },
     )
 }
 
-private fun textMatchIn(element: XmlElement) =
-    TextMatch(
-        text = element.text,
+private fun textMatchIn(element: XmlElement): TextMatch {
+    val text = element.text.trim()
+    if (element.name != CardDav.TEXT_MATCH || text.encodeToByteArray().size > MAX_TEXT) throw unsupportedFilter()
+    return TextMatch(
+        text = text,
         collation = collationOf(element["collation"]) ?: throw DavException(HttpStatusCode.Forbidden, CardDav.SUPPORTED_COLLATION),
         kind =
             when (element["match-type"]) {
@@ -99,6 +137,7 @@ private fun textMatchIn(element: XmlElement) =
             },
         isNegated = element["negate-condition"] == "yes",
     )
+}
 
 private fun testIn(element: XmlElement): Test =
     when (element["test"]) {

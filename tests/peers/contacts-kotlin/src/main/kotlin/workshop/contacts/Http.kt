@@ -17,13 +17,14 @@ fun Route.davPath(
     vararg methods: String,
     build: Route.() -> Unit,
 ) {
-    val allow = "OPTIONS, ${methods.joinToString()}"
+    val allow = "OPTIONS, ${methods.joinToString()}, PROPPATCH"
     path(path, allow) {
         on("OPTIONS") {
             call.response.header("DAV", "1, 3, addressbook")
             call.response.header(HttpHeaders.Allow, allow)
             call.respond(HttpStatusCode.NoContent)
         }
+        proppatch()
         build()
     }
 }

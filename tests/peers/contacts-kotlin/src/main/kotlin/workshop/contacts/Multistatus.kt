@@ -1,13 +1,25 @@
-// The answer about many resources at once (RFC 4918, section 13).
+// The answer about many resources at once (RFC 4918, section 13), sent while it is written.
 package workshop.contacts
 
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
+import io.ktor.server.response.respondOutputStream
 import workshop.service.ProblemException
 import javax.xml.namespace.QName
 
-suspend fun ApplicationCall.respondMultistatus(content: XmlWriter.() -> Unit) =
-    respondXml(HttpStatusCode.MultiStatus, Dav.MULTISTATUS, content)
+/**
+ * The answer may be as long as a book, and there is never more of it here than a part. What fails after its beginning breaks the
+ * connection: a client must not take half an answer for the whole.
+ */
+suspend fun ApplicationCall.respondMultistatus(
+    wanted: Wanted,
+    content: suspend XmlWriter.() -> Unit,
+) = respondOutputStream(XML, HttpStatusCode.MultiStatus) {
+    val writer = XmlWriter(this, wanted.namespaces)
+    writer.begin(Dav.MULTISTATUS)
+    writer.content()
+    writer.end()
+}
 
 /** A resource that is there. */
 fun <R> XmlWriter.found(
@@ -26,6 +38,19 @@ fun <R> XmlWriter.found(
     }
 }
 
+/** A resource whose properties cannot be changed by a client. */
+fun XmlWriter.protected(
+    href: String,
+    properties: List<QName>,
+) = element(Dav.RESPONSE) {
+    element(Dav.HREF, href)
+    element(Dav.PROPSTAT) {
+        element(Dav.PROP) { properties.forEach { element(it) } }
+        status(HttpStatusCode.Forbidden)
+        element(Dav.ERROR) { element(Dav.CANNOT_MODIFY_PROTECTED_PROPERTY) }
+    }
+}
+
 /** A resource that is not there, or no longer. */
 fun XmlWriter.notFound(href: String) =
     element(Dav.RESPONSE) {
@@ -33,7 +58,7 @@ fun XmlWriter.notFound(href: String) =
         status(HttpStatusCode.NotFound)
     }
 
-/** What was asked for has more results than the client wants. */
+/** What was asked for has more results than the client wants, or than are looked for in one request. */
 fun XmlWriter.cutOff(href: String) =
     element(Dav.RESPONSE) {
         element(Dav.HREF, href)
@@ -56,7 +81,7 @@ fun XmlElement.limit(
     limit: QName,
     results: QName,
 ): Int? {
-    val text = child(limit)?.child(results)?.text?.trim() ?: return null
+    val text = child(limit)?.let { it.child(results)?.text?.trim().orEmpty() } ?: return null
     return text.toIntOrNull()?.takeIf { it > 0 }
-        ?: throw ProblemException(HttpStatusCode.BadRequest, "nresults must be a whole number, and at least 1")
+        ?: throw ProblemException(HttpStatusCode.BadRequest, "nresults must be a whole number, 1 to 2147483647")
 }

@@ -8,6 +8,7 @@ object Dav {
     const val NAMESPACE = "DAV:"
 
     val ALLPROP = dav("allprop")
+    val CANNOT_MODIFY_PROTECTED_PROPERTY = dav("cannot-modify-protected-property")
     val COLLECTION = dav("collection")
     val CURRENT_USER_PRINCIPAL = dav("current-user-principal")
     val CURRENT_USER_PRIVILEGE_SET = dav("current-user-privilege-set")
@@ -29,6 +30,7 @@ object Dav {
     val PROP = dav("prop")
     val PROPFIND = dav("propfind")
     val PROPFIND_FINITE_DEPTH = dav("propfind-finite-depth")
+    val PROPERTYUPDATE = dav("propertyupdate")
     val PROPNAME = dav("propname")
     val PROPSTAT = dav("propstat")
     val REPORT = dav("report")
@@ -40,6 +42,7 @@ object Dav {
     val SYNC_COLLECTION = dav("sync-collection")
     val SYNC_LEVEL = dav("sync-level")
     val SYNC_TOKEN = dav("sync-token")
+    val SYNC_TRAVERSAL_SUPPORTED = dav("sync-traversal-supported")
     val VALID_SYNC_TOKEN = dav("valid-sync-token")
 
     /** Each one is an empty element of this name. */
@@ -67,6 +70,7 @@ object CardDav {
     val PROP_FILTER = cardDav("prop-filter")
     val SUPPORTED_ADDRESS_DATA = cardDav("supported-address-data")
     val SUPPORTED_COLLATION = cardDav("supported-collation")
+    val SUPPORTED_COLLATION_SET = cardDav("supported-collation-set")
     val SUPPORTED_FILTER = cardDav("supported-filter")
     val TEXT_MATCH = cardDav("text-match")
     val VALID_ADDRESS_DATA = cardDav("valid-address-data")

@@ -1,8 +1,10 @@
 // The properties of each kind of resource, and how their values are written.
 package workshop.contacts
 
+import io.ktor.http.HttpStatusCode
 import io.ktor.http.toHttpDate
 import io.ktor.util.date.GMTDate
+import workshop.service.ProblemException
 import javax.xml.namespace.QName
 
 /** The properties of a kind of resource. Those that are [costly] are told only to those who ask for them by name. */
@@ -43,12 +45,31 @@ sealed interface Wanted {
     ) : Wanted
 }
 
+/** The namespaces of the properties that are asked for. */
+val Wanted.namespaces: Set<String> get() = (this as? Wanted.Only)?.names.orEmpty().mapTo(mutableSetOf()) { it.namespaceURI }
+
+/** The most properties of a request, and how long their names may be together: an answer repeats them for each contact. */
+private const val MAX_PROPERTIES = 100
+private const val MAX_NAMES = 8192
+
+/** The properties whose names these elements have, each once. */
+fun namesOf(elements: List<XmlElement>): List<QName> {
+    val names = elements.map { it.name }.distinct()
+    if (names.size > MAX_PROPERTIES || names.sumOf { (it.namespaceURI + it.localPart).encodeToByteArray().size } > MAX_NAMES) {
+        throw ProblemException(
+            HttpStatusCode.BadRequest,
+            "a request must not ask for more than 100 properties, whose names have 8192 bytes together",
+        )
+    }
+    return names
+}
+
 /** What an element of a request says about that: `allprop`, `propname` or `prop`; null when it says nothing. */
 fun XmlElement.wanted(): Wanted? =
     when {
         child(Dav.ALLPROP) != null -> Wanted.All
         child(Dav.PROPNAME) != null -> Wanted.Names
-        else -> child(Dav.PROP)?.let { prop -> Wanted.Only(prop.children.map { it.name }.distinct()) }
+        else -> child(Dav.PROP)?.let { prop -> Wanted.Only(namesOf(prop.children)) }
     }
 
 val entryProperties =
@@ -99,6 +120,7 @@ val bookProperties =
             Dav.SYNC_TOKEN to { book -> text(book.token.toString()) },
             CalendarServer.GETCTAG to { book -> text(book.token.toString()) },
             CardDav.SUPPORTED_ADDRESS_DATA to { listOf("3.0", "4.0").forEach { addressDataType(it) } },
+            CardDav.SUPPORTED_COLLATION_SET to { COLLATIONS.forEach { element(CardDav.SUPPORTED_COLLATION, it) } },
             CardDav.MAX_RESOURCE_SIZE to { text(MAX_VCARD_BYTES.toString()) },
         ),
     )
@@ -118,7 +140,7 @@ private val contactValues: Map<QName, XmlWriter.(Contact) -> Unit> =
 val contactProperties = Properties(contactValues)
 
 /** In a report, a contact can also have its vCard. */
-val reportedProperties = Properties(contactValues, costly = mapOf(CardDav.ADDRESS_DATA to { contact -> text(contact.vcard.orEmpty()) }))
+val reportedProperties = Properties(contactValues, costly = mapOf(CardDav.ADDRESS_DATA to { contact -> addressData(contact.vcard.orEmpty()) }))
 
 /** As HTTP writes a moment. */
 val Contact.lastModified: String get() = GMTDate(changed.toEpochMilli()).toHttpDate()
@@ -127,6 +149,17 @@ val Contact.lastModified: String get() = GMTDate(changed.toEpochMilli()).toHttpD
 private val REPORTS = listOf(CardDav.ADDRESSBOOK_MULTIGET, CardDav.ADDRESSBOOK_QUERY, Dav.SYNC_COLLECTION)
 
 private fun XmlWriter.privileges() = Dav.PRIVILEGES.forEach { element(Dav.PRIVILEGE) { element(it) } }
+
+/** A contact comes in the version in which it was put, which is 3.0 unless it is said. */
+private fun XmlWriter.addressData(vcard: String) {
+    if (isVersion4(vcard)) {
+        attribute("content-type", "text/vcard")
+        attribute("version", "4.0")
+    }
+    text(vcard)
+}
+
+private val COLLATIONS = listOf("i;ascii-casemap", "i;unicode-casemap")
 
 private fun XmlWriter.addressDataType(version: String) =
     element(CardDav.ADDRESS_DATA_TYPE) {

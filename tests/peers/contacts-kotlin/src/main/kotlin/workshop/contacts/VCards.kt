@@ -1,11 +1,9 @@
 // Judges vCards before they are stored, and finds in them what a query asks for.
+//
+// By hand, and not with a library of vCards: this service keeps what it was given, byte for byte, and needs to know little of it.
+// Programs write the rest in their own ways, and a phone that is refused tries again for ever.
 package workshop.contacts
 
-import ezvcard.VCard
-import ezvcard.VCardVersion
-import ezvcard.io.text.VCardReader
-import ezvcard.property.StructuredName
-import ezvcard.property.Uid
 import io.ktor.http.HttpStatusCode
 import java.security.MessageDigest
 import java.util.HexFormat
@@ -18,60 +16,91 @@ class NewContact(
 )
 
 /**
- * One whole vCard, of a version that is supported, with a name and an id.
+ * Exactly one vCard, of a version that is supported, with a UID.
  *
  * @throws DavException for anything else
  */
 fun newContact(body: ByteArray): NewContact {
     val text = body.toText()?.takeIf { it.isOneVCard() } ?: throw invalid()
-    val card = VCardReader(text).use { reader -> reader.readNext()?.takeIf { reader.warnings.none { it.code == MALFORMED_LINE } } }
-    if (card == null || card.version !in VERSIONS || card.formattedName == null) throw invalid()
-    val uid = card.getProperties(Uid::class.java).singleOrNull()?.value
-    if (uid.isNullOrBlank() || uid.length > MAX_UID) throw invalid()
+    val version = text.values("VERSION").singleOrNull() ?: throw invalid()
+    if (version !in VERSIONS) throw DavException(HttpStatusCode.UnsupportedMediaType, CardDav.SUPPORTED_ADDRESS_DATA)
+    val uid = text.values("UID").singleOrNull()
+    if (uid.isNullOrBlank() || uid.codePointCount(0, uid.length) > MAX_UID) throw invalid()
     return NewContact(text, uid, etagOf(body))
 }
 
-/** A vCard that was stored. */
-fun parseVCard(text: String): VCard? = VCardReader(text).use { it.readNext() }
+/** Whether a vCard is of version 4.0. */
+fun isVersion4(vcard: String) = vcard.values("VERSION") == listOf("4.0")
 
-/** Whether a query can ask for a property of this name. */
-fun isQueryable(property: String) = property in TEXTS
+/** Hands over each value of the properties with these names, which are in capitals. */
+fun eachValue(
+    vcard: String,
+    properties: Set<String>,
+    take: (property: String, value: String) -> Unit,
+) {
+    val lines = vcard.lines().iterator()
+    var next = if (lines.hasNext()) lines.next() else return
+    while (true) {
+        val property = nameOf(next).uppercase().takeIf { it in properties }
+        val line = StringBuilder(if (property == null) "" else next)
+        var following: String? = null
+        while (lines.hasNext()) {
+            val more = lines.next()
+            if (more.isEmpty()) continue
+            if (more[0] != ' ' && more[0] != '\t') {
+                following = more
+                break
+            }
+            // It goes on where the line before it has ended.
+            if (property != null) line.append(more, 1, more.length)
+        }
+        if (property != null) valueIn(line.toString())?.let { take(property, unescaped(it)) }
+        next = following ?: return
+    }
+}
 
-/** The texts of a property that a query compares: one for each time that the vCard has it. */
-fun VCard.texts(property: String): List<String> = TEXTS.getValue(property)(this)
+private fun String.values(property: String): List<String> =
+    buildList { eachValue(this@values, setOf(property)) { _, value -> add(value) } }
 
-private val TEXTS: Map<String, (VCard) -> List<String>> =
-    mapOf(
-        "FN" to { card -> card.formattedNames.map { it.value } },
-        "N" to { card -> card.structuredNames.map { it.text() } },
-        "EMAIL" to { card -> card.emails.map { it.value } },
-        "TEL" to { card -> card.telephoneNumbers.map { it.text ?: it.uri.toString() } },
-        "UID" to { card -> listOfNotNull(card.uid?.value) },
-        "NICKNAME" to { card -> card.nicknames.map { it.values.joined() } },
-        "ORG" to { card -> card.organizations.map { it.values.joined() } },
-    )
+/** Its lines, whichever way they end, without the mark of the byte order that some programs begin with. */
+private fun String.lines() = removePrefix("\uFEFF").lineSequence()
 
-private fun StructuredName.text() = (listOf(family, given) + additionalNames + prefixes + suffixes).joined()
+/** The name at the beginning of a line, behind an optional group. */
+private fun nameOf(line: String): String {
+    val end = line.indexOfAny(charArrayOf(':', ';')).let { if (it < 0) line.length else it }
+    return line.substring(0, end).trim().substringAfterLast('.')
+}
 
-private fun List<String?>.joined() = filterNotNull().joinToString(";")
+/** A colon within quotes is a parameter's, unless the quotes do not pair: some programs write a lone one. */
+private fun valueIn(line: String): String? {
+    var quoted = false
+    line.forEachIndexed { index, char ->
+        if (char == '"') quoted = !quoted
+        if (char == ':' && !quoted) return line.substring(index + 1)
+    }
+    return line.indexOf(':').takeIf { it >= 0 }?.let { line.substring(it + 1) }
+}
 
-private val VERSIONS = setOf(VCardVersion.V3_0, VCardVersion.V4_0)
+/** `\n` is a line break, and a backslash before anything else protects that. */
+private fun unescaped(value: String): String {
+    if ('\\' !in value) return value
+    return ESCAPE.replace(value) { if (it.groupValues[1].lowercase() == "n") "\n" else Regex.escapeReplacement(it.groupValues[1]) }
+}
 
-/** What ez-vcard warns of a line by that it skips, since there is no colon in it. */
-private const val MALFORMED_LINE = 27
+private val ESCAPE = Regex("""\\(.?)""", RegexOption.DOT_MATCHES_ALL)
+
+private val VERSIONS = setOf("3.0", "4.0")
 
 /** As many characters as an index has room for. */
 private const val MAX_UID = 500
 
 private fun invalid() = DavException(HttpStatusCode.Forbidden, CardDav.VALID_ADDRESS_DATA)
 
-/** ez-vcard reads whatever it can, half of a vCard as well. What is stored has a beginning and an end, once. */
+/** It has a beginning and an end, once, and nothing that no text has. */
 private fun String.isOneVCard(): Boolean {
-    val lines = lineSequence().map { it.trimEnd() }.filter { it.isNotEmpty() }.toList()
-    return lines.size > 2 &&
-        lines.indices.filter { lines[it].equals("BEGIN:VCARD", ignoreCase = true) } == listOf(0) &&
-        lines.indices.filter { lines[it].equals("END:VCARD", ignoreCase = true) } == listOf(lines.lastIndex) &&
-        none { it.isNoText() }
+    val lines = lines().filter { it.isNotEmpty() }.toList()
+    fun are(name: String) = lines.indices.filter { nameOf(lines[it]).equals(name, true) && valueIn(lines[it])?.trim().equals("VCARD", true) }
+    return lines.size > 2 && are("BEGIN") == listOf(0) && are("END") == listOf(lines.lastIndex) && none { it.isNoText() }
 }
 
 /** What a vCard must not have, and what XML cannot carry in a report. */

@@ -27,6 +27,7 @@ class XmlElement(
 /** The root of a document. */
 fun parseXml(document: String): XmlElement =
     try {
+        refuseExcess(document)
         val reader = factory.createXMLStreamReader(StringReader(document))
         reader.requireUtf8()
         reader.toRoot()
@@ -51,6 +52,24 @@ private val factory =
 // ANCHOR_END: factory
 
 private const val MAX_DEPTH = 32
+
+/** The most elements: one for each path of a large book. */
+private const val MAX_ELEMENTS = 20_000
+
+/** The most attributes of an element, and the most prefixes that are declared: a parser compares each with all others. */
+private const val MAX_ATTRIBUTES = 100
+private const val MAX_PREFIXES = 100
+
+/** A `<` can be nowhere within a tag, so there is at most one tag between two of them. */
+private fun refuseExcess(document: String) {
+    val isCrowded = document.splitToSequence('<').any { tag -> tag.count { it == '=' } > MAX_ATTRIBUTES }
+    val prefixes = document.occurrencesOf("xmlns:")
+    if (isCrowded || prefixes > MAX_PREFIXES || document.occurrencesOf("<") > 2 * MAX_ELEMENTS) {
+        throw ProblemException(HttpStatusCode.BadRequest, "the body must not have more than 20000 elements, 100 prefixes, or 100 attributes of an element")
+    }
+}
+
+private fun String.occurrencesOf(text: String) = generateSequence(indexOf(text)) { indexOf(text, it + text.length) }.takeWhile { it >= 0 }.count()
 
 private fun malformed() = ProblemException(HttpStatusCode.BadRequest, "the body must be XML, without a DTD, and not nested deeply")
 

@@ -7,38 +7,41 @@ import io.ktor.http.withCharset
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.response.respondBytes
 import java.io.ByteArrayOutputStream
+import java.io.OutputStream
 import javax.xml.namespace.QName
 import javax.xml.stream.XMLOutputFactory
 
-/** A document with this root, as UTF-8. */
-fun xml(
-    root: QName,
-    content: XmlWriter.() -> Unit,
-): ByteArray {
-    val document = ByteArrayOutputStream()
-    XmlWriter(document).document(root, content)
-    return document.toByteArray()
-}
+val XML = ContentType.Application.Xml.withCharset(Charsets.UTF_8)
 
+/** A short document with this root. */
 suspend fun ApplicationCall.respondXml(
     status: HttpStatusCode,
     root: QName,
     content: XmlWriter.() -> Unit,
-) = respondBytes(xml(root, content), ContentType.Application.Xml.withCharset(Charsets.UTF_8), status)
+) {
+    val document = ByteArrayOutputStream()
+    val writer = XmlWriter(document)
+    writer.begin(root)
+    writer.content()
+    writer.end()
+    respondBytes(document.toByteArray(), XML, status)
+}
 
+/** Writes a document as UTF-8. Namespaces that a client has made up are declared once, at the root. */
 class XmlWriter(
-    document: ByteArrayOutputStream,
+    document: OutputStream,
+    namespaces: Collection<String> = emptyList(),
 ) {
     private val writer = factory.createXMLStreamWriter(document, "UTF-8")
+    private val prefixes = PREFIXES + namespaces.filter { it.isNotEmpty() && it !in PREFIXES }.mapIndexed { place, it -> it to "x$place" }
 
-    internal fun document(
-        root: QName,
-        content: XmlWriter.() -> Unit,
-    ) {
+    fun begin(root: QName) {
         writer.writeStartDocument("UTF-8", "1.0")
         start(root)
-        PREFIXES.forEach { (namespace, prefix) -> writer.writeNamespace(prefix, namespace) }
-        content()
+        prefixes.filterValues { it != "xml" }.forEach { (namespace, prefix) -> writer.writeNamespace(prefix, namespace) }
+    }
+
+    fun end() {
         writer.writeEndDocument()
         writer.close()
     }
@@ -64,34 +67,33 @@ class XmlWriter(
 
     /** A parser would read the line break of a vCard, CR LF, as LF. So a CR is written as a reference. */
     fun text(text: String) {
-        text.split('\r').forEachIndexed { index, part ->
-            if (index > 0) writer.writeEntityRef("#13")
-            writer.writeCharacters(part)
+        var start = 0
+        while (true) {
+            val end = text.indexOf('\r', start)
+            writer.writeCharacters(if (end < 0) text.substring(start) else text.substring(start, end))
+            if (end < 0) return
+            writer.writeEntityRef("#13")
+            start = end + 1
         }
     }
 
     private fun start(name: QName) {
         val namespace = name.namespaceURI
-        val prefix = PREFIXES[namespace]
-        when {
-            prefix != null -> {
-                writer.writeStartElement(prefix, name.localPart, namespace)
-            }
-
-            namespace.isEmpty() -> {
-                writer.writeStartElement(name.localPart)
-            }
-
-            // What a client has made up.
-            else -> {
-                writer.writeStartElement("X", name.localPart, namespace)
-                writer.writeNamespace("X", namespace)
-            }
+        if (namespace.isEmpty()) {
+            writer.writeStartElement(name.localPart)
+        } else {
+            writer.writeStartElement(prefixes.getValue(namespace), name.localPart, namespace)
         }
     }
 
     private companion object {
         val factory: XMLOutputFactory = XMLOutputFactory.newFactory()
-        val PREFIXES = mapOf(Dav.NAMESPACE to "D", CardDav.NAMESPACE to "C", CalendarServer.NAMESPACE to "CS")
+        val PREFIXES =
+            mapOf(
+                Dav.NAMESPACE to "D",
+                CardDav.NAMESPACE to "C",
+                CalendarServer.NAMESPACE to "CS",
+                "http://www.w3.org/XML/1998/namespace" to "xml",
+            )
     }
 }

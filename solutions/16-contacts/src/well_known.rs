@@ -1,0 +1,27 @@
+//! Where clients look first, by RFC 6764: `/.well-known/carddav`. Whoever knows the host alone is sent to the address book from there.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    http::{StatusCode, header::LOCATION},
+    response::IntoResponse,
+    routing::any,
+};
+
+use crate::service::Service;
+
+// ANCHOR: well-known
+/// The route, for every method and without a password: some clients come with a GET, others with a PROPFIND, and some with a slash
+/// at the end.
+pub fn routes() -> Router<Arc<Service>> {
+    Router::new()
+        .route("/.well-known/carddav", any(moved_to_the_entry))
+        .route("/.well-known/carddav/", any(moved_to_the_entry))
+}
+
+/// Answers 301: the entry is at `/`.
+async fn moved_to_the_entry() -> impl IntoResponse {
+    (StatusCode::MOVED_PERMANENTLY, [(LOCATION, "/")])
+}
+// ANCHOR_END: well-known

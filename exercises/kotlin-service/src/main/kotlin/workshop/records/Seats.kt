@@ -23,7 +23,7 @@ fun Route.withSeat(
     build: Route.() -> Unit,
 ) {
     val seated = createChild(Seated) as RoutingNode
-    seated.intercept(ApplicationCallPipeline.Plugins) {
+    seated.intercept(ApplicationCallPipeline.Call) {
         val name = call.peerName()
         if (!call.wantsThisVersion()) throw upgradeRequired()
         val peer = room.enter(name) ?: throw ProblemException(HttpStatusCode.Conflict, "another peer has this name")

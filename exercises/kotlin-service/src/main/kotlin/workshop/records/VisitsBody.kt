@@ -1,9 +1,11 @@
 // Reads the body of /visits: its media type, its size, its JSON, and then the ids in it.
 package workshop.records
 
+import io.ktor.http.BadContentTypeFormatException
 import io.ktor.http.ContentType
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
+import io.ktor.server.request.ApplicationRequest
 import io.ktor.server.request.contentLength
 import io.ktor.server.request.contentType
 import io.ktor.server.request.receiveChannel
@@ -23,7 +25,7 @@ import workshop.service.ProblemException
  * other JSON.
  */
 suspend fun ApplicationCall.receiveIds(): List<Int> {
-    if (!request.contentType().match(ContentType.Application.Json)) {
+    if (!request.isJson()) {
         throw ProblemException(HttpStatusCode.UnsupportedMediaType, "the body must be application/json")
     }
     val body =
@@ -40,6 +42,14 @@ suspend fun ApplicationCall.receiveIds(): List<Int> {
 private const val MAX_BYTES = 32_768
 private const val MAX_IDS = 1_000
 // ANCHOR_END: body
+
+/** What cannot be parsed as a media type is not this one. */
+private fun ApplicationRequest.isJson(): Boolean =
+    try {
+        contentType().match(ContentType.Application.Json)
+    } catch (_: BadContentTypeFormatException) {
+        false
+    }
 
 /** Null when there is more. A client that announces more is not listened to. */
 private suspend fun ApplicationCall.receiveAtMost(limit: Int): ByteArray? {

@@ -1,7 +1,6 @@
 // Turns what goes wrong into a problem document (RFC 9457).
 package workshop.service
 
-import io.ktor.http.BadContentTypeFormatException
 import io.ktor.http.ContentType
 import io.ktor.http.HttpStatusCode
 import io.ktor.http.URLDecodeException
@@ -43,7 +42,6 @@ fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem
     exception<IOException> { _, cause -> throw cause }
     exception<BadRequestException> { call, _ -> call.respondProblem(malformed()) }
     exception<URLDecodeException> { call, _ -> call.respondProblem(malformed()) }
-    exception<BadContentTypeFormatException> { call, _ -> call.respondProblem(malformed()) }
     exception<Throwable> { call, failure ->
         if (failure is ProblemException) {
             // Ktor takes `Upgrade` for its own business.

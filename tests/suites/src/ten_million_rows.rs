@@ -337,7 +337,7 @@ async fn stalled_exports_leave_the_other_half_of_the_pool(context: &Context) -> 
     let stalled = try_join_all((0..half).map(|_| begin(context))).await?;
 
     // As many as the other half has connections: on a busy machine opening them takes long enough.
-    let paths = paths((0..half).map(|id| i32::from(id) + 1));
+    let paths = paths((1..=half).map(i32::from));
     let reads = context.client.each(paths, has_status(200));
     let (one_more, reads) = tokio::join!(context.client.get(EXPORT), reads);
     let read = context.proxy.received() - before;

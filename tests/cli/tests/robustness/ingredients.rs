@@ -189,7 +189,6 @@ pub const OTHER_HEADERS: &[(&str, &[u8])] = &[
     ("Accept", b"application/json"),
     ("Accept", b"text/html, */*;q=0.1"),
     ("Accept-Encoding", b"gzip, br, zstd"),
-    ("Accept-Charset", b"utf-16"),
     ("Range", b"bytes=0-3"),
     ("If-None-Match", b"*"),
     ("If-Modified-Since", b"Sat, 01 Jan 2050 00:00:00 GMT"),

@@ -10,7 +10,6 @@ contract_tests! {
         a_wrong_key_answers_401,
         the_query_parameter_is_accepted_when_there_is_no_header,
         a_wrong_header_is_not_rescued_by_a_right_query,
-        the_query_parameter_counts_by_its_whole_name,
         the_key_is_judged_before_the_id,
         every_configured_key_is_accepted,
         health_and_ready_need_no_key,
@@ -74,16 +73,6 @@ async fn a_wrong_header_is_not_rescued_by_a_right_query(context: &Context) -> Te
     let path = in_the_query(a_right_key(context));
     let wrong = with_wrong_key(context);
     wrong.each([path], expect_unauthorized).await
-}
-
-async fn the_query_parameter_counts_by_its_whole_name(context: &Context) -> TestResult {
-    let (keyless, right) = (context.client.without_key(), a_right_key(context));
-    // In a form, each of these is a part of `api_key`.
-    let parts = ["api_key[0]", "api_key[]", "[api_key]", "api_key.x", "api_key:x"];
-    let alone = parts.map(|name| format!("/read/1?{name}={right}"));
-    keyless.each(alone, expect_unauthorized).await?;
-    let before_the_key = parts.map(|name| format!("/read/1?{name}=wrong&api_key={right}"));
-    keyless.each(before_the_key, has_status(200)).await
 }
 
 async fn the_key_is_judged_before_the_id(context: &Context) -> TestResult {

@@ -5,6 +5,7 @@ mod faulty;
 mod part;
 mod row;
 
+use serde_json::Value;
 use workshop_harness::contract::{Answer, Failure, Suite};
 use workshop_harness::outage::{PATIENCE, expect_no_database};
 
@@ -14,6 +15,24 @@ fn expect_an_answer_or_no_database(answer: &Answer) -> Result<&Answer, Failure> 
         200 => Ok(answer),
         _ => expect_no_database(answer),
     }
+}
+
+/// A refusal whose status the contract leaves to the framework: one of these, as a problem document of some detail.
+fn expect_a_refusal<'a>(answer: &'a Answer, statuses: &[u16]) -> Result<&'a Answer, Failure> {
+    let problem: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+    let detail = problem["detail"].as_str().unwrap_or("of any detail");
+    let status = answer.status();
+    if statuses.contains(&status) {
+        return answer.expect_problem(status, detail);
+    }
+    let either = statuses.iter().map(u16::to_string);
+    let either = either.collect::<Vec<_>>().join(" or ");
+    Err(answer.failure(format!("status {either}"), format!("status {status}")))
+}
+
+/// What a wrong method gets: one framework says that the path does not support it, the other that there is no such path.
+fn expect_no_such_method(answer: &Answer) -> Result<&Answer, Failure> {
+    expect_a_refusal(answer, &[404, 405])
 }
 
 /// Declares the suites' modules, and lists them by the names that `exercise.toml` knows.

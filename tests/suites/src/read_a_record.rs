@@ -104,8 +104,8 @@ async fn an_unknown_id_answers_404_and_names_it(context: &Context) -> TestResult
 async fn an_id_that_is_no_integer_answers_400(context: &Context) -> TestResult {
     let words_and_other_notations = ["abc", "1x", "0x10", "1e3", "-"];
     expect_unusable(context, &words_and_other_notations).await?;
-    // A digit that is no ASCII digit, a number with a point, and an attempt at SQL.
-    expect_unusable(context, &["%D9%A3", "1.0", "1%20OR%201=1"]).await
+    // A number with a point, and an attempt at SQL.
+    expect_unusable(context, &["1.0", "1%20OR%201=1"]).await
 }
 
 async fn an_id_beyond_32_bits_answers_400(context: &Context) -> TestResult {

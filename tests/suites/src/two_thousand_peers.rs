@@ -151,9 +151,7 @@ async fn the_key_and_the_name_are_judged_before_the_upgrade(context: &Context) -
     let no_name = "name must be 1 to 32 letters, digits, hyphens and underscores";
     sockets.each(paths, is_problem(400, no_name)).await?;
     let posted = sockets.post("/peers/dora").await?;
-    posted
-        .expect_status(405)?
-        .expect_header("Allow", "GET, HEAD")?;
+    crate::expect_no_such_method(&posted)?;
     for name in [&*"x".repeat(32), "A-b_9"] {
         Peer::enter(context, name).await?;
     }

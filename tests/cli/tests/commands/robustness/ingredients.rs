@@ -1,7 +1,7 @@
 //! What requests are spoilt with. None of it is random: the generator chooses.
 
-/// The keys of both services, as `API_KEYS` has them: one with a percent sign, and one that is not ASCII.
-pub const KEYS: [&str; 3] = ["valid_key", "100%", "schlüssel"];
+/// The keys of both services, as `API_KEYS` has them: one with a percent sign, and one with what a query encodes.
+pub const KEYS: [&str; 3] = ["valid_key", "100%", "key+/=&3"];
 
 /// Text that would do harm where it is taken for code, or that is easily read as something else.
 pub const HOSTILE: &[&[u8]] = &[
@@ -43,8 +43,6 @@ pub const HOSTILE: &[&[u8]] = &[
     b"5;jsessionid=1",
     b"5,6",
     b"[5]",
-    // An Arabic three, as it is.
-    b"\xd9\xa3",
     b"5|6",
     b"5^6",
     b"5\\6",
@@ -99,10 +97,7 @@ pub const NUMBERS: &[&[u8]] = &[
     b"1%20",
     b"+%201",
     b"1%09",
-    // The digits of other scripts: Arabic, fullwidth, Devanagari, mathematical bold, superscript; and a minus that is none.
-    b"%D9%A3",
-    b"%EF%BC%91",
-    b"%E0%A5%A7",
+    // What looks like a digit and is none: mathematical bold, superscript; and a minus that is none.
     b"%F0%9D%9F%8F",
     b"%C2%B2",
     b"%E2%88%921",
@@ -120,8 +115,6 @@ pub const WRONG_KEYS: &[&[u8]] = &[
     b"'OR'1'='1",
     b"valid_key';DROP TABLE records;--",
     b"valid_key%00",
-    b"\xff\xfe",
-    b"schl\xfcssel",
     b"null",
     b"Bearer valid_key",
     b"\"valid_key\"",
@@ -132,12 +125,10 @@ pub const KEYS_IN_A_QUERY: &[&[u8]] = &[
     b"api_key=valid_key",
     b"api_key=valid%5Fkey",
     b"api%5Fkey=valid_key",
-    b"api_key=100%",
     b"api_key=100%25",
     b"api_key=100%2525",
-    b"api_key=schl%C3%BCssel",
-    b"api_key=schl%FCssel",
-    b"api_key=valid_key%",
+    b"api_key=key%2B%2F%3D%263",
+    b"api_key=key+/=&3",
     b"api_key=valid_key%00",
     b"api_key=+valid_key",
     b"api_key=valid_key+",
@@ -145,18 +136,7 @@ pub const KEYS_IN_A_QUERY: &[&[u8]] = &[
     b"api_key=",
     b"api_key",
     b"=valid_key",
-    b"API_KEY=valid_key",
     b"api_key==valid_key",
-    b"api%zzkey=valid_key",
-    // Other names, though a form would take each for a part of `api_key`.
-    b"api_key[0]=valid_key",
-    b"api_key[]=valid_key",
-    b"api_key%5B0%5D=valid_key",
-    b"[api_key]=valid_key",
-    b"api_key.x=valid_key",
-    b"api_key.x=wrong",
-    b"api_key:x=valid_key",
-    b"api_key:x=wrong",
 ];
 
 /// The parts of a query that nobody asks for, or that are hardly parts.
@@ -165,16 +145,9 @@ pub const OTHER_QUERY: &[&[u8]] = &[
     b"=",
     b"&",
     b"sort=value",
-    b"after",
-    b"limit",
-    b"After=5",
-    b"LIMIT=1",
     b"after=5;limit=2",
     b"%61fter=7",
     b"after%3D7",
-    b"after=%",
-    b"%=%",
-    b"%zz=1",
     b"x=%00",
     b"x=%ff",
     b"x='%20OR%201=1",
@@ -182,17 +155,6 @@ pub const OTHER_QUERY: &[&[u8]] = &[
     b"?after=3",
     b"/after=3",
     b"x=\xc3\xa4",
-    b"after.x=5",
-    b"after.x=abc",
-    b"after[0]=5",
-    b"after[]=abc",
-    b"[after]=5",
-    b"after:x=abc",
-    b".after=5",
-    b"after.=abc",
-    b"limit.x=1",
-    b"limit[0]=abc",
-    b"limit:x=1",
 ];
 
 /// Values of `Content-Type`.
@@ -224,11 +186,9 @@ pub const CONTENT_TYPES: &[&[u8]] = &[
 
 /// Headers that change nothing, however much they ask for.
 pub const OTHER_HEADERS: &[(&str, &[u8])] = &[
-    ("Accept", b"text/html"),
-    ("Accept", b"application/xml;q=1, */*;q=0"),
-    ("Accept", b";;;,,"),
+    ("Accept", b"application/json"),
+    ("Accept", b"text/html, */*;q=0.1"),
     ("Accept-Encoding", b"gzip, br, zstd"),
-    ("Accept-Charset", b"utf-16"),
     ("Range", b"bytes=0-3"),
     ("If-None-Match", b"*"),
     ("If-Modified-Since", b"Sat, 01 Jan 2050 00:00:00 GMT"),
@@ -287,9 +247,6 @@ pub const BODIES: &[&[u8]] = &[
     b"{\"Ids\":[1]}",
     b"{\"id\":[1]}",
     b"{\"\\u0069ds\":[1]}",
-    b"{\"ids\":[1],\"ids\":[2]}",
-    b"{\"ids\":[1],\"ids\":[1]}",
-    b"{\"ids\":[1],\"\\u0069ds\":[2]}",
     b"{\"other\":[1],\"other\":[2],\"ids\":[3]}",
     b"{\"ids\":[1],\"visited\":false}",
     b"{\"ids\":[1],\"more\":{\"ids\":[2]}}",
@@ -308,26 +265,18 @@ pub const BODIES: &[&[u8]] = &[
     b"{\"ids\":[1]} x",
     b"{\"ids\":[1]}\x00",
     b"{\"ids\":[1]}\n\n",
-    b"\xef\xbb\xbf{\"ids\":[1]}",
     b"\xff\xfe{\x00}\x00",
     b"\x00\x00\x00{",
     b"{\"ids\":[1],\"x\":\"\x00\"}",
     b"{\"ids\":[1],\"x\":\"\\u0000\"}",
     b"{\"ids\":[1],\"x\":\"\xff\"}",
     b"{\"ids\":[1],\"x\":\"\xed\xa0\x80\"}",
-    b"{\"ids\":[1],\"x\":\"\\ud800\"}",
-    b"{\"ids\":[1],\"x\":\"\\udc00\\ud800\"}",
     b"{\"ids\":[1],\"x\":\"\\ud83d\\ude00\"}",
-    b"{\"ids\":[1],\"\\ud800\":1}",
-    b"{\"x\":\"\\ud800\",\"ids\":[1]}",
     b"{\"x\":\"\\ud800\",\"ids\":\"no\"}",
     b"{\"ids\":\"\\ud800\"}",
     b"{\"ids\":[1],\"x\":\"\\x41\"}",
     b"{\"ids\":[1],\"x\":\"a\nb\"}",
     b"{\"ids\":[1],\"x\":\"\x7f\"}",
-    b"{\"ids\":[1],\"x\":1e999}",
-    b"{\"ids\":[1],\"x\":-1e999}",
-    b"{\"x\":1e999,\"ids\":[1]}",
     b"{\"ids\":[1e999]}",
     b"{\"ids\":[1],\"x\":1e-999}",
     b"{\"ids\":[1],\"x\":123456789012345678901234567890}",
@@ -359,7 +308,6 @@ pub const BODIES: &[&[u8]] = &[
 /// Numbers as they may stand in a list of JSON, and things that may not.
 pub const JSON_NUMBERS: &[&str] = &[
     "0",
-    "-0",
     "00",
     "01",
     "-1",

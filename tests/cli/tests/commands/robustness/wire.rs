@@ -31,6 +31,13 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Whether the client is told that it has made a mistake.
+    pub fn is_refusal(&self) -> bool {
+        (400..500).contains(&self.status)
+    }
+}
+
 /// A connection that is kept as long as the service keeps it.
 pub struct Connection {
     address: SocketAddr,

@@ -1,22 +1,28 @@
 // Starts the service, says what it is made of, and stops it.
 package workshop.records
 
+import io.ktor.serialization.kotlinx.json.json
 import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.ApplicationStopPreparing
 import io.ktor.server.application.install
+import io.ktor.server.auth.Authentication
+import io.ktor.server.auth.authenticate
+import io.ktor.server.plugins.autohead.AutoHeadResponse
+import io.ktor.server.plugins.callid.CallId
+import io.ktor.server.plugins.contentnegotiation.ContentNegotiation
+import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.routing.routing
-import workshop.service.RequestIds
+import io.ktor.server.websocket.WebSockets
+import kotlinx.serialization.json.Json
 import workshop.service.RequestLog
 import workshop.service.Schema
 import workshop.service.drainOnStop
-import workshop.service.health
 import workshop.service.listen
 import workshop.service.logFrom
 import workshop.service.migrationDataSource
 import workshop.service.problems
 import workshop.service.readSettings
-import workshop.service.ready
 import workshop.service.refuse
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
@@ -46,7 +52,6 @@ fun serve(qrCodes: QrCodes) {
         settings.address,
         settings.port,
         configure = {
-            acceptUnusualRequests()
             // For clients that take nothing: late enough for one that reads on to learn why its export has ended.
             responseWriteTimeoutSeconds = settings.exportLimits.clientTimeout.inWholeSeconds.toInt() + 60
         },
@@ -72,22 +77,27 @@ fun Application.service(
     prices: Prices? = null,
     room: Room = Room(PeerSettings(queue = 256, pingPeriod = 20.seconds)),
 ) {
-    install(RequestIds)
+    install(CallId) { requestIds() }
     install(RequestLog)
-    problems(ApplicationCall::problemOf)
-    requests()
-    webSockets(room)
+    install(StatusPages) { problems(ApplicationCall::problemOf) }
+    // Ktor's own settings would write members that have their default.
+    install(ContentNegotiation) { json(Json) }
+    install(AutoHeadResponse)
+    install(WebSockets) { limits(room) }
+    install(Authentication) { apiKeys(apiKeys) }
     routing {
         health()
-        ready(records::ping, schemaIsUpToDate)
-        read(records, apiKeys)
-        records(records, apiKeys)
-        export(records, exportLimits, apiKeys)
-        visit(records, apiKeys)
-        visits(records, apiKeys)
+        ready(records, schemaIsUpToDate)
         qrCode(qrCodes)
-        prices?.let { price(records, it, apiKeys) }
-        peers(room, apiKeys)
+        authenticate(KEY_IN_HEADER, KEY_IN_QUERY) {
+            read(records)
+            records(records)
+            export(records, exportLimits)
+            visit(records)
+            visits(records)
+            prices?.let { price(records, it) }
+            peers(room)
+        }
     }
 }
 // ANCHOR_END: main

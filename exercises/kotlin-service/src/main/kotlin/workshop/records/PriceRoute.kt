@@ -1,31 +1,25 @@
 // Answers one record by its id, with its price.
 package workshop.records
 
+import io.ktor.server.response.respond
 import io.ktor.server.routing.Route
+import io.ktor.server.routing.get
 import kotlinx.coroutines.async
 import kotlinx.coroutines.coroutineScope
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.Serializable
-import workshop.service.getOrHead
-import workshop.service.readOnlyPath
-import workshop.service.respondJson
 
 // ANCHOR: price
 
-/** `/price/{id}`: the record with this id and its price in cents. A request needs one of the [apiKeys]. */
+/** The record with this id and its price in cents. */
 fun Route.price(
     records: RecordRepository,
     prices: Prices,
-    apiKeys: List<String>,
 ) {
-    readOnlyPath("/price/{id}") {
-        requireApiKey(apiKeys) {
-            getOrHead {
-                val id = call.recordId()
-                val priced = withTimeoutOrNull(prices.deadline) { pricedRecord(id, records, prices) }
-                call.respondJson(priced ?: throw PriceUnavailable.late())
-            }
-        }
+    get("/price/{id}") {
+        val id = call.recordId()
+        val priced = withTimeoutOrNull(prices.deadline) { pricedRecord(id, records, prices) }
+        call.respond(priced ?: throw PriceUnavailable.late())
     }
 }
 

@@ -2,31 +2,24 @@
 package workshop.records
 
 import io.ktor.http.HttpStatusCode
+import io.ktor.http.Parameters
+import io.ktor.server.response.respond
 import io.ktor.server.routing.Route
+import io.ktor.server.routing.get
 import kotlinx.serialization.Serializable
 import workshop.service.ProblemException
-import workshop.service.getOrHead
-import workshop.service.readOnlyPath
-import workshop.service.respondJson
 
 // ANCHOR: records
 
-/** `/records`: up to `limit` records whose ids come after `after`. A request needs one of the [apiKeys]. */
-fun Route.records(
-    records: RecordRepository,
-    apiKeys: List<String>,
-) {
-    readOnlyPath("/records") {
-        requireApiKey(apiKeys) {
-            getOrHead {
-                val after = parseAfter(call.request.queryParameter("after"))
-                val limit = parseLimit(call.request.queryParameter("limit"))
-                // One more than asked for tells whether there is a next page.
-                val found = records.page(after, limit + 1)
-                val page = found.take(limit)
-                call.respondJson(Page(page, next = if (found.size > limit) page.last().id else null))
-            }
-        }
+/** Up to `limit` records whose ids come after `after`. */
+fun Route.records(records: RecordRepository) {
+    get("/records") {
+        val after = call.queryParameters.after()
+        val limit = call.queryParameters.limit()
+        // One more than asked for tells whether there is a next page.
+        val found = records.page(after, limit + 1)
+        val page = found.take(limit)
+        call.respond(Page(page, next = if (found.size > limit) page.last().id else null))
     }
 }
 
@@ -37,15 +30,14 @@ private data class Page(
     val next: Int? = null,
 )
 
-private fun parseAfter(text: String?): Int {
-    if (text == null) return 0
-    return parseInt32(text)
-        ?: throw ProblemException(HttpStatusCode.BadRequest, "after must be a 32-bit integer")
+private fun Parameters.after(): Int {
+    val text = this["after"] ?: return 0
+    return text.toIntOrNull() ?: throw ProblemException(HttpStatusCode.BadRequest, "after must be a 32-bit integer")
 }
 
-private fun parseLimit(text: String?): Int {
-    if (text == null) return DEFAULT_LIMIT
-    return parseInt32(text)?.takeIf { it in 1..MAX_LIMIT }
+private fun Parameters.limit(): Int {
+    val text = this["limit"] ?: return DEFAULT_LIMIT
+    return text.toIntOrNull()?.takeIf { it in 1..MAX_LIMIT }
         ?: throw ProblemException(HttpStatusCode.BadRequest, "limit must be a whole number from 1 to $MAX_LIMIT")
 }
 

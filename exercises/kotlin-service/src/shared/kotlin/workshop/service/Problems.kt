@@ -3,6 +3,7 @@ package workshop.service
 
 import io.ktor.http.ContentType
 import io.ktor.http.HttpStatusCode
+import io.ktor.http.URLDecodeException
 import io.ktor.server.application.Application
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.install
@@ -34,33 +35,41 @@ data class Problem(
     val detail: String,
 )
 
-/**
- * Answers each failure with what [problemOf] makes of it. Where a service has failures that no problem document describes,
- * [others] answers them.
- */
+/** Answers each failure with what [problemOf] makes of it, and Ktor's own refusals as problems, too. */
+fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem) {
+    // The client has left: there is nobody to answer.
+    exception<CancellationException> { _, cause -> throw cause }
+    exception<IOException> { _, cause -> throw cause }
+    exception<BadRequestException> { call, _ -> call.respondProblem(malformed()) }
+    exception<URLDecodeException> { call, _ -> call.respondProblem(malformed()) }
+    exception<Throwable> { call, failure ->
+        if (failure is ProblemException) {
+            // Ktor takes `Upgrade` for its own business.
+            failure.headers.forEach { (name, value) -> call.response.headers.append(name, value, safeOnly = false) }
+        }
+        call.respondProblem(call.problemOf(failure))
+    }
+    status(HttpStatusCode.NotFound) { call, status ->
+        call.respondProblem(problem(status, "there is nothing at this path"))
+    }
+    status(HttpStatusCode.MethodNotAllowed) { call, status ->
+        call.respondProblem(problem(status, "this path does not support that method"))
+    }
+    status(HttpStatusCode.NotAcceptable) { call, status ->
+        call.respondProblem(problem(status, "the answer is JSON, which Accept does not allow"))
+    }
+}
+
+private fun malformed() = problem(HttpStatusCode.BadRequest, "the request is malformed")
+
+/** The same, installed. Where a service has failures that no problem document describes, [others] answers them. */
 fun Application.problems(
     problemOf: ApplicationCall.(Throwable) -> Problem,
     others: StatusPagesConfig.() -> Unit = {},
 ) {
     install(StatusPages) {
         others()
-        // The client has left: there is nobody to answer.
-        exception<CancellationException> { _, cause -> throw cause }
-        exception<IOException> { _, cause -> throw cause }
-        exception<BadRequestException> { call, _ ->
-            call.respondProblem(problem(HttpStatusCode.BadRequest, "the request is malformed"))
-        }
-        exception<Throwable> { call, failure ->
-            if (failure is ProblemException) {
-                // Ktor takes `Upgrade` for its own business.
-                failure.headers.forEach { (name, value) -> call.response.headers.append(name, value, safeOnly = false) }
-            }
-            call.respondProblem(call.problemOf(failure))
-        }
-        // Ktor's own answer when no route matches.
-        status(HttpStatusCode.NotFound) { call, status ->
-            call.respondProblem(problem(status, "there is nothing at this path"))
-        }
+        problems(problemOf)
     }
 }
 

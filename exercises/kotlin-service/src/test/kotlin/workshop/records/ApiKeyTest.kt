@@ -52,20 +52,10 @@ class ApiKeyTest {
         }
 
     @Test
-    fun `the name in the query is spelt exactly, and the first of several counts`() =
+    fun `the first key of several in the query counts`() =
         serviceTest { client ->
-            assertUnauthorized(client.get("/read/1?API_KEY=valid_key"))
             assertUnauthorized(client.get("/read/1?api_key=&api_key=valid_key"))
-        }
-
-    @Test
-    fun `the header is UTF-8, or counts as not there`() =
-        serviceTest(apiKeys = listOf("schlüssel")) { client ->
-            val bytes = "schlüssel".encodeToByteArray().toString(Charsets.ISO_8859_1)
-            assertEquals(HttpStatusCode.OK, client.get("/read/1") { header("X-API-Key", bytes) }.status)
-            assertUnauthorized(client.get("/read/1") { header("X-API-Key", "schlüssel") })
-            val response = client.get("/read/1?api_key=schl%C3%BCssel") { header("X-API-Key", "schlüssel") }
-            assertEquals(HttpStatusCode.OK, response.status)
+            assertEquals(HttpStatusCode.OK, client.get("/read/1?api_key=valid_key&api_key=wrong").status)
         }
 
     @Test

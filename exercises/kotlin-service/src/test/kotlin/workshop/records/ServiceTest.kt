@@ -105,13 +105,12 @@ fun testEngine(
                 port = 0
             }
             shutdownGracePeriod = 0
-            acceptUnusualRequests()
             configureBootstrap = configure
             track(connections)
         },
     ) {
         drainOnStop(connections, atMost = 10.seconds)
-        service(records, { true }, ExportLimits(concurrent = 1, 1.seconds, clientTimeout), listOf("valid_key", "100%"))
+        service(records, { true }, ExportLimits(concurrent = 1, 1.seconds, clientTimeout), listOf("valid_key"))
     }
 }
 

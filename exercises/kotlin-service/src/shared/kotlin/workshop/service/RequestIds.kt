@@ -1,0 +1,30 @@
+// The ids of requests: which are taken over, and how new ones are made.
+package workshop.service
+
+import io.ktor.server.application.createApplicationPlugin
+import io.ktor.server.application.hooks.CallSetup
+import io.ktor.server.response.header
+import java.util.HexFormat
+import java.util.concurrent.ThreadLocalRandom
+
+// ANCHOR: request-id
+
+/** What a client sends ends up in the log: only an id that cannot be mistaken for anything else is adopted. */
+fun isUsableRequestId(id: String) =
+    id.length in 1..64 && id.all { it in 'a'..'z' || it in 'A'..'Z' || it in '0'..'9' || it == '-' || it == '_' }
+
+/** 128 random bits, as in a UUID. They need not be secret, and those of `UUID.randomUUID` are: that takes a lock. */
+fun newRequestId(): String =
+    ThreadLocalRandom.current().run { HEX.toHexDigits(nextLong()) + HEX.toHexDigits(nextLong()) }
+
+private val HEX = HexFormat.of()
+// ANCHOR_END: request-id
+
+/** Adopts the id that the request brings, or gives it one, in a service that does without Ktor's CallId: the address book. */
+val RequestIds =
+    createApplicationPlugin("RequestIds") {
+        on(CallSetup) { call ->
+            val id = call.request.headers[REQUEST_ID_HEADER]?.takeIf(::isUsableRequestId) ?: newRequestId()
+            call.response.header(REQUEST_ID_HEADER, id)
+        }
+    }

@@ -1,0 +1,48 @@
+// The log of requests, and the id that leads from an answer to its lines.
+package workshop.service
+
+import io.ktor.server.application.ApplicationCall
+import io.ktor.server.application.createApplicationPlugin
+import io.ktor.server.application.hooks.CallSetup
+import io.ktor.server.application.hooks.ResponseSent
+import io.ktor.server.request.path
+import io.ktor.util.AttributeKey
+import org.slf4j.LoggerFactory
+import kotlin.time.DurationUnit
+import kotlin.time.TimeMark
+import kotlin.time.TimeSource.Monotonic.markNow
+
+/** The header that carries the id of a request. */
+const val REQUEST_ID_HEADER = "X-Request-Id"
+
+/** The id that the answer carries. */
+val ApplicationCall.requestId: String? get() = response.headers[REQUEST_ID_HEADER]
+
+// ANCHOR: request-log
+
+/**
+ * Logs every request. Without its query, which may hold a key.
+ *
+ * By hand, since Ktor's CallLogging writes a sentence. Here each part is a member of the JSON object, and a number stays one.
+ */
+val RequestLog =
+    createApplicationPlugin("RequestLog") {
+        val log = LoggerFactory.getLogger("workshop.service.requests")
+        // Otherwise a request that is not logged would pay for it.
+        if (log.isInfoEnabled) {
+            on(CallSetup) { call -> call.attributes.put(STARTED_AT, markNow()) }
+            on(ResponseSent) { call ->
+                log
+                    .atInfo()
+                    .addKeyValue("request_id", call.requestId)
+                    .addKeyValue("method", call.request.local.method.value)
+                    .addKeyValue("path", call.request.path())
+                    .addKeyValue("status", call.response.status()?.value)
+                    .addKeyValue("milliseconds", call.attributes[STARTED_AT].elapsedNow().toDouble(DurationUnit.MILLISECONDS))
+                    .log("answered")
+            }
+        }
+    }
+
+private val STARTED_AT = AttributeKey<TimeMark>("started at")
+// ANCHOR_END: request-log

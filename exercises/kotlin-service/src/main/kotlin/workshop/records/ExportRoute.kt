@@ -2,9 +2,11 @@
 package workshop.records
 
 import io.ktor.http.ContentType
+import io.ktor.http.HttpMethod
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.install
 import io.ktor.server.http.HttpRequestLifecycle
+import io.ktor.server.request.httpMethod
 import io.ktor.server.response.respondBytesWriter
 import io.ktor.server.routing.Route
 import io.ktor.server.routing.RoutingCall
@@ -72,7 +74,7 @@ private suspend fun RoutingCall.respondLines(
         }
     }
     // The answer to a HEAD has no body that would read them.
-    batches.cancel()
+    if (request.httpMethod == HttpMethod.Head) batches.cancel()
 }
 
 /** Writes chunk by chunk, the next one when the client has taken the one before. So there are never many in memory. */

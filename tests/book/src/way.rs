@@ -182,7 +182,7 @@ impl<'a> Way<'a> {
         let here = here.or_else(|| ahead.find_map(|one| self.exercise(one)));
         let before = || {
             let pages = self.site.pages.iter().filter(of_part);
-            pages.filter_map(|one| self.exercise(one)).last()
+            pages.filter_map(|one| self.exercise(one)).next_back()
         };
         here.or_else(before)
             .is_some_and(|exercise| !exercise.is_core())

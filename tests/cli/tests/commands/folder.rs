@@ -1,6 +1,6 @@
 //! A temporary folder that counts as a checkout, and the tool run in it as people run it.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::expect_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! A checkout of its own for each test, with its own server, cleaned up whatever happens.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::expect_used)]
 
 use std::process::Command;
 use std::time::Duration;

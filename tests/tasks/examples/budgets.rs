@@ -166,17 +166,14 @@ async fn main() -> anyhow::Result<()> {
 
 /// A checkout of its own, in which nothing is built.
 struct Checkout {
-    folder: tempfile::TempDir,
+    folder: scratch::Folder,
     root: PathBuf,
 }
 
 impl Checkout {
     async fn of(workspace: &Workspace) -> anyhow::Result<Checkout> {
-        fs::create_dir_all(workspace.unfinished())?;
         // Not where temporary files are: they may be in memory themselves.
-        let folder = tempfile::Builder::new()
-            .prefix(&scratch::owned("budgets"))
-            .tempdir_in(workspace.unfinished())?;
+        let folder = scratch::folder_in_checkout(workspace, "budgets")?;
         let root = folder.path().join("course");
         let cloned = Command::new("git")
             .args(["clone", "--quiet"])

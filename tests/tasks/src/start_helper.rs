@@ -181,6 +181,7 @@ mod tests {
                     stop: Duration::from_secs(5),
                 },
                 on: None,
+                member: "a script".to_owned(),
             },
             settings: Settings::new("postgres://nobody@127.0.0.1:1/none"),
             path: "/ready".to_owned(),

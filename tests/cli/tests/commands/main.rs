@@ -11,6 +11,7 @@ mod contacts_worst;
 mod database;
 mod drill;
 mod endurance;
+mod environment;
 mod folder;
 mod full_disk;
 mod home;

@@ -322,7 +322,7 @@ async fn what_a_run_left_outside_of_the_schemas_is_not_there_for_the_next() {
     let ended = RunDatabase::create(&server).await.unwrap();
     let mut connection = ended.connect().await.unwrap();
     let changes = format!(
-        "SELECT lo_create(0); CREATE PUBLICATION everything; ALTER DATABASE {} SET TimeZone = 'Asia/Tokyo'",
+        "SELECT lo_create(0); CREATE PUBLICATION everything; ALTER DATABASE {} SET statement_timeout = 60001",
         ended.name()
     );
     sqlx::raw_sql(sqlx::AssertSqlSafe(changes))
@@ -334,7 +334,7 @@ async fn what_a_run_left_outside_of_the_schemas_is_not_there_for_the_next() {
         let next = RunDatabase::create(&server).await.unwrap();
         let mut connection = next.connect().await.unwrap();
         let found: (bool, bool, i64) = sqlx::query_as(
-            "SELECT current_setting('TimeZone') = 'Asia/Tokyo', EXISTS (SELECT FROM pg_publication),
+            "SELECT current_setting('statement_timeout') = '60001ms', EXISTS (SELECT FROM pg_publication),
                     (SELECT count(*) FROM pg_largeobject_metadata)",
         )
         .fetch_one(&mut connection)
@@ -342,7 +342,10 @@ async fn what_a_run_left_outside_of_the_schemas_is_not_there_for_the_next() {
         .unwrap();
         assert_eq!(found, (false, false, 0), "{left}");
         // This alone leaves nothing to see in the database itself.
-        let changes = format!("ALTER DATABASE {} SET TimeZone = 'Asia/Tokyo'", next.name());
+        let changes = format!(
+            "ALTER DATABASE {} SET statement_timeout = 60001",
+            next.name()
+        );
         sqlx::raw_sql(sqlx::AssertSqlSafe(changes))
             .execute(&mut connection)
             .await

@@ -410,7 +410,7 @@ fn the_book_shows_panes_a_plan_difference_and_notes() {
     );
     let page = checkout.html("exercises/03-read-a-record.html");
     assert!(
-        page.contains("About 35 minutes: 1 reading, 25 doing, 9 reviewing."),
+        page.contains("About 35 minutes: 1 reading, 25 doing (an estimate), 9 reviewing."),
         "minutes in {page}"
     );
     assert!(

@@ -587,6 +587,11 @@ fn giving_up_tells_the_mistake_and_how_many_lines_it_has() {
 #[test]
 fn a_hunt_is_built_by_itself_from_what_is_in_its_folder() {
     let course = Course::new();
+    // It's compiled as the reference is, which is a member.
+    course.write(
+        "Cargo.toml",
+        &format!("[workspace]\nresolver = \"3\"\nmembers = [\"{SOLUTION}\"]\n"),
+    );
     course.passes(&["hunt", "exercise-3"]);
     course.write(
         &format!("{HUNT}/src/main.rs"),

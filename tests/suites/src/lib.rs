@@ -17,11 +17,17 @@ fn expect_an_answer_or_no_database(answer: &Answer) -> Result<&Answer, Failure> 
     }
 }
 
+/// What the contract says of a 500 alone: it is no detail of a refusal.
+const UNEXPECTED: &str = "an unexpected error occurred";
+
 /// A refusal whose status the contract leaves to the framework: one of these, as a problem document of some detail.
 fn expect_a_refusal<'a>(answer: &'a Answer, statuses: &[u16]) -> Result<&'a Answer, Failure> {
     let problem: Value = serde_json::from_slice(answer.body()).unwrap_or_default();
     let detail = problem["detail"].as_str().unwrap_or("of any detail");
     let status = answer.status();
+    if statuses.contains(&status) && detail == UNEXPECTED {
+        return Err(answer.failure("a detail that says what the client did", UNEXPECTED));
+    }
     if statuses.contains(&status) {
         return answer.expect_problem(status, detail);
     }

@@ -42,7 +42,6 @@ error no-await 03-read-a-record 's/\.fetch_optional\(pool\.inner\(\)\)/.fetch_op
 error unsigned 03-read-a-record 's/id: i32/id: u32/' record.rs 6
 error choice 04-api-key '/^            \.into\(\)$/d' api_key.rs 7
 error conflicting 05-fail-the-same-way 's/Query\(#\[source\]/Query(#[from]/' error.rs 8
-error moved 05-fail-the-same-way '/mount\(.*methods::/d; s/^( *)\.mount\(.*routes\)$/&\n\1.mount("\/", methods::not_allowed(\&routes))/' main.rs 12
 error transaction 06-change-things 's/fetch_all\(&mut \*transaction\)/fetch_all(\&mut transaction)/' visits.rs 7
 error borrowed 06-change-things 's/&mut \*transaction/\&mut *connection/' visits.rs 11
 error finished 06-change-things '/return Ok\(missing\);/d' visits.rs 11

@@ -91,4 +91,4 @@ async fn a_key_in_the_query_counts_by_its_whole_name() {
     assert_eq!(with_part.status(), Status::Unauthorized);
 }
 
-// Write a test here: a POST to /health is told the right methods.
+// Write a test here: a read without a database is told that the database does not answer.

@@ -7,7 +7,6 @@ mod database;
 mod error;
 mod health;
 mod logging;
-mod methods;
 mod migrations;
 mod object;
 mod problem;
@@ -40,21 +39,22 @@ async fn main() -> ExitCode {
 
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
-    let routes = routes![
-        health::health,
-        ready::ready,
-        read::read,
-        visit::visit,
-        visits::visits,
-    ];
     let schema = Schema::default();
     rocket::custom(settings.rocket())
         .attach(schema.migrate_on_liftoff(settings))
         .manage(schema)
         .manage(Database::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))
-        .mount("/", methods::not_allowed(&routes))
-        .mount("/", routes)
+        .mount(
+            "/",
+            routes![
+                health::health,
+                ready::ready,
+                read::read,
+                visit::visit,
+                visits::visits,
+            ],
+        )
         .register(
             "/",
             catchers![

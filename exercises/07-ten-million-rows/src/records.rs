@@ -3,7 +3,7 @@
 use rocket::{FromForm, State, get, serde::json::Json};
 use serde::Serialize;
 
-use crate::{api_key::ApiKey, database::Database, error::Error, query::Query, record::Record};
+use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
 
 // ANCHOR: page
 /// One page. `next` is the `after` of the page that follows, if there is one.
@@ -28,13 +28,13 @@ pub struct PageQuery {
 
 // ANCHOR: records
 /// Answers the records with the smallest ids after `after`, at most `limit` of them.
-#[get("/records")]
+#[get("/records?<page..>")]
 pub async fn records(
     _key: ApiKey,
-    query: Query<PageQuery>,
+    page: PageQuery,
     database: &State<Database>,
 ) -> Result<Json<Page>, Error> {
-    let Query(PageQuery { after, limit }) = query;
+    let PageQuery { after, limit } = page;
 
     let records: Vec<Record> = database
         .run(async |connection| {

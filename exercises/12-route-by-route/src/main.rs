@@ -5,7 +5,6 @@ mod causes;
 mod error;
 mod health;
 mod logging;
-mod methods;
 mod problem;
 mod qr;
 mod qrcode;
@@ -36,11 +35,9 @@ async fn main() -> ExitCode {
 
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
-    let routes = routes![health::health, qrcode::qrcode];
     rocket::custom(settings.rocket())
         .attach(RequestLog)
-        .mount("/", methods::not_allowed(&routes))
-        .mount("/", routes)
+        .mount("/", routes![health::health, qrcode::qrcode])
         .register(
             "/",
             catchers![

@@ -9,14 +9,12 @@ mod export;
 mod health;
 mod health_check;
 mod logging;
-mod methods;
 mod migrations;
 mod object;
 mod pool;
 mod price;
 mod prices;
 mod problem;
-mod query;
 mod rate_limit;
 mod read;
 mod ready;
@@ -56,16 +54,6 @@ async fn main() -> ExitCode {
 
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
-    let routes = routes![
-        health::health,
-        ready::ready,
-        read::read,
-        records::records,
-        export::export,
-        export::export_head,
-        visit::visit,
-        visits::visits,
-    ];
     let schema = Schema::default();
     let service = rocket::custom(settings.rocket())
         .attach(RequestLog)
@@ -74,8 +62,18 @@ fn service(settings: &Settings) -> Rocket<Build> {
         .manage(Database::new(settings))
         .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))
-        .mount("/", methods::not_allowed(&routes))
-        .mount("/", routes)
+        .mount(
+            "/",
+            routes![
+                health::health,
+                ready::ready,
+                read::read,
+                records::records,
+                export::export,
+                visit::visit,
+                visits::visits,
+            ],
+        )
         .register(
             "/",
             catchers![
@@ -93,10 +91,6 @@ fn service(settings: &Settings) -> Rocket<Build> {
 
 /// The routes that need another service. Where there is none, there is nothing at their paths.
 fn with_prices(service: Rocket<Build>, prices: Prices) -> Rocket<Build> {
-    let routes = routes![price::price];
-    service
-        .manage(prices)
-        .mount("/", methods::not_allowed(&routes))
-        .mount("/", routes)
+    service.manage(prices).mount("/", routes![price::price])
 }
 // ANCHOR_END: main

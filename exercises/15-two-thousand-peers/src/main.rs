@@ -11,7 +11,6 @@ mod health;
 mod health_check;
 mod logging;
 mod message;
-mod methods;
 mod migrations;
 mod object;
 mod peers;
@@ -19,7 +18,6 @@ mod pool;
 mod price;
 mod prices;
 mod problem;
-mod query;
 mod rate_limit;
 mod read;
 mod ready;
@@ -60,17 +58,6 @@ async fn main() -> ExitCode {
 
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
-    let routes = routes![
-        health::health,
-        ready::ready,
-        read::read,
-        records::records,
-        export::export,
-        export::export_head,
-        visit::visit,
-        visits::visits,
-        peers::peers,
-    ];
     let schema = Schema::default();
     let service = rocket::custom(settings.rocket())
         .attach(RequestLog)
@@ -80,8 +67,19 @@ fn service(settings: &Settings) -> Rocket<Build> {
         .manage(Exports::new(settings))
         .manage(Room::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))
-        .mount("/", methods::not_allowed(&routes))
-        .mount("/", routes)
+        .mount(
+            "/",
+            routes![
+                health::health,
+                ready::ready,
+                read::read,
+                records::records,
+                export::export,
+                visit::visit,
+                visits::visits,
+                peers::peers,
+            ],
+        )
         .register(
             "/",
             catchers![
@@ -99,10 +97,6 @@ fn service(settings: &Settings) -> Rocket<Build> {
 
 /// The routes that need another service. Where there is none, there is nothing at their paths.
 fn with_prices(service: Rocket<Build>, prices: Prices) -> Rocket<Build> {
-    let routes = routes![price::price];
-    service
-        .manage(prices)
-        .mount("/", methods::not_allowed(&routes))
-        .mount("/", routes)
+    service.manage(prices).mount("/", routes![price::price])
 }
 // ANCHOR_END: main

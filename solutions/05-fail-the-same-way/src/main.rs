@@ -7,7 +7,6 @@ mod database;
 mod error;
 mod health;
 mod logging;
-mod methods;
 mod problem;
 mod read;
 mod ready;
@@ -36,12 +35,10 @@ async fn main() -> ExitCode {
 
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
-    let routes = routes![health::health, ready::ready, read::read];
     rocket::custom(settings.rocket())
         .manage(Database::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))
-        .mount("/", methods::not_allowed(&routes))
-        .mount("/", routes)
+        .mount("/", routes![health::health, ready::ready, read::read])
         .register(
             "/",
             catchers![

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use rocket::{
     State,
     futures::{Stream, TryStreamExt},
-    get, head,
+    get,
     http::ContentType,
     response::stream::ByteStream,
     serde::json::serde_json,
@@ -103,17 +103,6 @@ pub async fn export(
         }
     };
     Ok((nd_json(), lines))
-}
-
-/// Answers the headers of an export, and 503 when the database does not answer. Without this route,
-/// Rocket would answer a HEAD with `export`: a permit, a connection and rows for nothing.
-#[head("/records/export")]
-pub async fn export_head(
-    _key: ApiKey,
-    database: &State<Database>,
-) -> Result<(ContentType, ()), Error> {
-    database.ping().await?;
-    Ok((nd_json(), ()))
 }
 
 fn nd_json() -> ContentType {

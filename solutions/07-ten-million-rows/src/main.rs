@@ -8,11 +8,9 @@ mod error;
 mod export;
 mod health;
 mod logging;
-mod methods;
 mod migrations;
 mod object;
 mod problem;
-mod query;
 mod read;
 mod ready;
 mod record;
@@ -45,16 +43,6 @@ async fn main() -> ExitCode {
 
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
-    let routes = routes![
-        health::health,
-        ready::ready,
-        read::read,
-        records::records,
-        export::export,
-        export::export_head,
-        visit::visit,
-        visits::visits,
-    ];
     let schema = Schema::default();
     rocket::custom(settings.rocket())
         .attach(schema.migrate_on_liftoff(settings))
@@ -62,8 +50,18 @@ fn service(settings: &Settings) -> Rocket<Build> {
         .manage(Database::new(settings))
         .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))
-        .mount("/", methods::not_allowed(&routes))
-        .mount("/", routes)
+        .mount(
+            "/",
+            routes![
+                health::health,
+                ready::ready,
+                read::read,
+                records::records,
+                export::export,
+                visit::visit,
+                visits::visits,
+            ],
+        )
         .register(
             "/",
             catchers![

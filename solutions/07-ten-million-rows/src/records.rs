@@ -3,7 +3,7 @@
 use rocket::{FromForm, State, form, get, serde::json::Json};
 use serde::Serialize;
 
-use crate::{api_key::ApiKey, database::Database, error::Error, query::Query, record::Record};
+use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
 
 // ANCHOR: page
 /// One page. `next` is the `after` of the page that follows, if there is one.
@@ -45,13 +45,13 @@ impl From<form::Errors<'_>> for Error {
 ///
 /// The page starts at a key, not at a count of rows to skip: the index leads straight to it, however
 /// far back it is, and rows that come or go before it do not shift it.
-#[get("/records")]
+#[get("/records?<page..>")]
 pub async fn records(
     _key: ApiKey,
-    query: form::Result<'_, Query<PageQuery>>,
+    page: form::Result<'_, PageQuery>,
     database: &State<Database>,
 ) -> Result<Json<Page>, Error> {
-    let Query(PageQuery { after, limit }) = query?;
+    let PageQuery { after, limit } = page?;
 
     // One more than asked for, to know whether there is a next page.
     let mut records: Vec<Record> = database

@@ -9,12 +9,10 @@ mod export;
 mod health;
 mod health_check;
 mod logging;
-mod methods;
 mod migrations;
 mod object;
 mod pool;
 mod problem;
-mod query;
 mod rate_limit;
 mod read;
 mod ready;
@@ -54,16 +52,6 @@ async fn main() -> ExitCode {
 
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
-    let routes = routes![
-        health::health,
-        ready::ready,
-        read::read,
-        records::records,
-        export::export,
-        export::export_head,
-        visit::visit,
-        visits::visits,
-    ];
     let schema = Schema::default();
     rocket::custom(settings.rocket())
         .attach(RequestLog)
@@ -72,8 +60,18 @@ fn service(settings: &Settings) -> Rocket<Build> {
         .manage(Database::new(settings))
         .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))
-        .mount("/", methods::not_allowed(&routes))
-        .mount("/", routes)
+        .mount(
+            "/",
+            routes![
+                health::health,
+                ready::ready,
+                read::read,
+                records::records,
+                export::export,
+                visit::visit,
+                visits::visits,
+            ],
+        )
         .register(
             "/",
             catchers![

@@ -101,12 +101,11 @@ async fn a_key_in_the_query_counts_by_its_whole_name() {
 }
 
 #[rocket::async_test]
-async fn a_wrong_method_is_told_the_right_ones() {
+async fn a_read_without_a_database_is_told_so() {
     let client = client().await;
-    let answer = client.post("/health").dispatch().await;
-    assert_eq!(answer.headers().get_one("Allow"), Some("GET, HEAD"));
-    let detail = "this path does not support that method";
-    assert_problem(answer, Status::MethodNotAllowed, detail).await;
+    let answer = client.get("/read/1").header(key()).dispatch().await;
+    let detail = "the database does not answer";
+    assert_problem(answer, Status::ServiceUnavailable, detail).await;
 }
 
 #[rocket::async_test]

@@ -53,7 +53,9 @@ impl Copy {
         patch: Option<&str>,
     ) -> anyhow::Result<Copy> {
         let applied = |tree: &mut Tree| patch.map_or(Ok(()), |patch| patches::apply(tree, patch));
-        Copy::changed(workspace, source, name, Some(member), applied).await
+        let mut copy = Copy::changed(workspace, source, name, Some(member), applied).await?;
+        copy.krate.is_planted = patch.is_some();
+        Ok(copy)
     }
 
     async fn changed(

@@ -11,6 +11,8 @@ use super::launch::{BuildError, CompilerError};
 pub(super) struct CompilerOutput {
     pub(super) made: Vec<PathBuf>,
     pub(super) errors: Vec<CompilerError>,
+    /// Whether its words are only kept.
+    pub(super) is_quiet: bool,
 }
 
 impl CompilerOutput {
@@ -42,7 +44,8 @@ impl CompilerOutput {
     }
 
     fn take_message(&mut self, message: &Value) {
-        if let Some(rendered) = message["rendered"].as_str() {
+        let rendered = message["rendered"].as_str();
+        if let Some(rendered) = rendered.filter(|_| !self.is_quiet) {
             eprint!("{rendered}");
         }
         let (level, said) = (text(&message["level"]), text(&message["message"]));

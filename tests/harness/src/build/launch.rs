@@ -131,6 +131,8 @@ pub struct Crate {
     pub package: String,
     /// The member whose place its sources take, if they do: they are compiled as that member is.
     pub in_place_of: Option<String>,
+    /// Whether the compiler's words are only kept, not shown: a planted mistake is no news to anybody.
+    pub is_planted: bool,
 }
 
 impl Crate {
@@ -140,6 +142,7 @@ impl Crate {
             folder,
             package: package.into(),
             in_place_of: None,
+            is_planted: false,
         }
     }
 

@@ -44,7 +44,10 @@ pub(super) async fn compile(
     let calls = recorded(workspace, member, cargo).await?;
     let target = workspace.cargo_target().join("in-place");
     let place = target.join(krate.folder.file_name().unwrap_or_default());
-    let mut told = CompilerOutput::default();
+    let mut told = CompilerOutput {
+        is_quiet: krate.is_planted,
+        ..CompilerOutput::default()
+    };
     let mut succeeded = true;
     for call in calls.iter() {
         let command = call.with_sources(workspace, &krate.folder, &place)?;

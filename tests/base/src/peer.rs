@@ -18,7 +18,8 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 7] = files![
+const FILES: [(&str, &str); 8] = files![
+    "axum",
     "contacts-kotlin",
     "contacts-python",
     "node",

@@ -98,7 +98,7 @@ pub enum Command {
         /// The folder that holds a folder per person, each with that person's results
         folder: std::path::PathBuf,
     },
-    /// Compare the measuring with itself: no difference must be shown as none, a planted one must be found
+    /// Compare the measuring with itself: no difference must be shown as none, a planted one in its size
     Calibrate(CalibrateArgs),
     /// Build a local PostgreSQL image from the binaries on this machine; or the image of a service, and try it out
     Image {
@@ -323,7 +323,7 @@ pub struct EnduranceArgs {
 pub struct CalibrateArgs {
     #[command(flatten)]
     pub result: ResultArgs,
-    /// Calibrate so often, and say how often both claims held
+    /// Calibrate so often, and say how often each claim held
     #[arg(long, default_value_t = 1)]
     pub times: usize,
     /// Compare a duet with runs one after the other instead

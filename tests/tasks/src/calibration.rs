@@ -1,9 +1,8 @@
-//! The measuring compared with itself: two runs of one binary must show no difference, a planted one must be found.
+//! The measuring compared with itself: two runs of one binary must show no difference, and the interval of a planted one must
+//! contain what was planted.
 //!
-//! Two duets decide: the reference against itself, and against a copy of it that does some more work in every read
-//! (`tests/variants/slowdown.patch`), a share of what the first duet says that a read costs.
-
-use anyhow::Context;
+//! Four duets decide: the reference against itself, and against itself with more requests that are not counted (`plant` in
+//! `rows.toml`). So what is planted is of the kind that is measured, and its size is known.
 
 use workshop_base::target::Target;
 use workshop_measure::protocol::duet;
@@ -15,18 +14,11 @@ use workshop_measure::protocol::subject::Subject;
 use workshop_results::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, Verdict};
 use workshop_results::metrics::from_blocks;
 use workshop_results::shown::{Cell, Column, Table};
-use workshop_results::statistics::geometric_mean;
 
 /// The exercise whose reference is measured.
 const EXERCISE: u8 = 3;
-/// What is added to the CPU time of a read, as a share of it.
-const PLANTED: f64 = 0.05;
-/// The variable that tells the copy how much more to do.
-const WORK_NS: &str = "WORKSHOP_WORK_NS";
-/// The sides.
+/// The side that the others are compared with.
 const REFERENCE: &str = "reference";
-const AGAIN: &str = "again";
-const SLOWED: &str = "slowed";
 
 /// The services of a calibration, built once for any number of them.
 pub struct Calibration<'a> {
@@ -39,16 +31,37 @@ pub struct Calibration<'a> {
 pub struct Calibrated {
     /// The whole, as it is written down.
     pub result: ResultFile,
-    /// The comparisons that must show no difference and the planted one.
-    pub decides: [Comparison; 2],
+    /// The claims, that of no difference first.
+    pub claims: Vec<Claim>,
 }
 
-/// Which of the claims hold.
-pub fn held([same, planted]: &[Comparison; 2]) -> [bool; 2] {
-    [
-        same.verdict == Verdict::NoDifferenceShown,
-        planted.verdict == Verdict::More,
-    ]
+/// What must have been found of one side, compared with the reference.
+pub struct Claim {
+    /// The share of the requests that was planted; 0 where none were.
+    pub planted: f64,
+    /// What was found.
+    pub found: Comparison,
+}
+
+impl Claim {
+    /// Whether what was found is what was planted.
+    pub fn holds(&self) -> bool {
+        if self.planted == 0.0 {
+            return self.found.verdict == Verdict::NoDifferenceShown;
+        }
+        let interval = self.found.low.zip(self.found.high);
+        let is_valid = self.found.verdict != Verdict::Invalid;
+        is_valid && interval.is_some_and(|(low, high)| (low..=high).contains(&(1.0 + self.planted)))
+    }
+
+    /// What is claimed, in words.
+    pub fn in_words(&self) -> String {
+        if self.planted == 0.0 {
+            return "the reference compared with itself shows no difference".to_owned();
+        }
+        let percent = self.planted * 100.0;
+        format!("the interval contains the {percent:.0} % that are planted")
+    }
 }
 
 impl<'a> Calibration<'a> {
@@ -71,104 +84,71 @@ impl<'a> Calibration<'a> {
 
     /// Calibrates once.
     pub async fn run(&self) -> anyhow::Result<Calibrated> {
-        let (plan, subjects) = (
-            Plan::of(CALIBRATION, Mode::Standard)?,
-            self.subjects.clone(),
-        );
-        let mut experiment = Experiment::of(self.lab, &self.asked, subjects, plan);
+        let plan = Plan::of(CALIBRATION, Mode::Standard)?;
+        let mut experiment = Experiment::of(self.lab, &self.asked, self.subjects.clone(), plan);
         let path = experiment.session.records();
         experiment.show_load(&path);
         experiment.same_work().await?;
-        let [same, planted] = [AGAIN, SLOWED].map(|side| (side.to_owned(), REFERENCE.to_owned()));
-        let rate = experiment.duets(&[same], &path).await?;
-        // At another rate a read would cost something else, and the same work would be another share of it.
-        experiment.session.duet_rate = rate;
-        let cost = experiment.metrics.first();
-        let cost = cost.and_then(|metric| metric.value(REFERENCE));
-        let cost_us = cost.context("the reference could not be measured")?.value;
-        plant(&mut experiment.subjects, cost_us * PLANTED);
-        experiment.duets(&[planted], &path).await?;
-        experiment.notes.push(format!(
-            "planted: {:.2} µs of work in every read, {:.0} % of the {cost_us:.1} µs of CPU time that it costs",
-            cost_us * PLANTED,
-            PLANTED * 100.0
-        ));
+        experiment.duets(&pairs(&self.subjects), &path).await?;
         let mut result = experiment.finish().await?;
         CALIBRATION.clone_into(&mut result.target);
-        let decides = [AGAIN, SLOWED].map(|side| decides(&result.metrics, side));
-        let mut found = Calibrated { result, decides };
-        let table = claims(&found);
-        found.result.tables.push(table);
-        Ok(found)
+        let others = self.subjects.iter().filter(|side| side.id() != REFERENCE);
+        let claims = others.map(|side| claim(&result.metrics, side));
+        let claims: Vec<Claim> = claims.collect();
+        result.tables.push(table(&claims));
+        Ok(Calibrated { result, claims })
     }
 
-    /// Compares a duet with turns: the ratio of the slowed copy, whose work is a larger share here, to the reference must be
-    /// the same whether both run at once or one after the other.
+    /// Compares a duet with turns: the ratio of the side with this share more requests to the reference must be the same
+    /// whether both run at once or one after the other.
     pub async fn turns(&self, share: f64) -> anyhow::Result<[Comparison; 2]> {
         let plan = Plan {
             duets: 20,
             ..Plan::of(CALIBRATION, Mode::Standard)?
         };
         let mut subjects = self.subjects.clone();
-        subjects.retain(|subject| subject.id() != AGAIN);
+        subjects.retain(|subject| subject.id() == REFERENCE || subject.row.plant == share);
+        let [_, other] = subjects.as_slice() else {
+            anyhow::bail!("rows.toml has no side with {share} more requests");
+        };
         let mut experiment = Experiment::of(self.lab, &self.asked, subjects.clone(), plan);
         let path = experiment.session.records();
         let session = &mut experiment.session;
-        let alone = duet::play(session, &subjects[..1], &path, 1).await?;
-        let costs = alone
-            .records
-            .iter()
-            .map(|record| record.values.get(duet::CPU).copied());
-        let cost_us = geometric_mean(&costs.flatten().collect::<Vec<_>>());
-        let cost_us = cost_us.context("the reference could not be measured")?;
-        plant(&mut subjects, cost_us * share);
         let at_once = duet::play(session, &subjects, &path, 1).await?;
+        // At another rate a read would cost something else.
+        session.duet_rate = at_once.rate;
         let in_turns = duet::in_turns(session, &subjects, &path).await?;
         let mut cpu = metrics::closed("load")?;
         cpu.retain(|known| known.key == duet::CPU);
         let judged = [at_once.records, in_turns].map(|records| {
             let (ids, pairs) = (ids(&subjects), pairs(&subjects));
             let metrics = from_blocks(&cpu, &records, &ids, &pairs, needed(20));
-            decides(&metrics, SLOWED)
+            claim(&metrics, other).found
         });
         Ok(judged)
     }
 }
 
 /// What was found of a side's CPU time per request.
-fn decides(metrics: &[Metric], side: &str) -> Comparison {
+fn claim(metrics: &[Metric], side: &Subject) -> Claim {
     let judged = metrics.iter().find(|metric| metric.key == duet::CPU);
-    let pair = judged.and_then(|metric| metric.comparison(side, REFERENCE));
-    pair.cloned()
-        .unwrap_or_else(|| Comparison::invalid(side, REFERENCE, "it was not measured"))
-}
-
-fn plant(subjects: &mut [Subject], microseconds: f64) {
-    let nanoseconds = format!("{:.0}", microseconds * 1e3);
-    for slowed in subjects.iter_mut().filter(|subject| subject.id() == SLOWED) {
-        slowed
-            .launch
-            .env
-            .push((WORK_NS.to_owned(), nanoseconds.clone()));
+    let pair = judged.and_then(|metric| metric.comparison(side.id(), REFERENCE));
+    let missing = || Comparison::invalid(side.id(), REFERENCE, "it was not measured");
+    Claim {
+        planted: side.row.plant,
+        found: pair.cloned().unwrap_or_else(missing),
     }
 }
 
 /// What is claimed, and whether it holds.
-fn claims(found: &Calibrated) -> Table {
+fn table(claims: &[Claim]) -> Table {
     let columns = Column::list(["Ratio of CPU per request", "Holds"]);
     let mut table = Table::new("claims", "What is claimed", columns);
     table.corner = "Claim".to_owned();
-    let claims = [
-        "the reference compared with itself shows no difference".to_owned(),
-        format!("{:.0} % more CPU per request is found", PLANTED * 100.0),
-    ];
-    for ((claim, decides), held) in claims
-        .into_iter()
-        .zip(&found.decides)
-        .zip(held(&found.decides))
-    {
-        let holds = if held { "yes" } else { "no" };
-        table.row(claim, vec![Some(decides).into(), Cell::text(holds)]);
+    for claim in claims {
+        let holds = if claim.holds() { "yes" } else { "no" };
+        let found = Some(&claim.found).into();
+        table.row(claim.in_words(), vec![found, Cell::text(holds)]);
     }
     table
 }
@@ -177,21 +157,28 @@ fn claims(found: &Calibrated) -> Table {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_claims_need_no_difference_here_and_more_cpu_there() {
-        let comparison = |verdict| Comparison {
+    fn claim(planted: f64, verdict: Verdict, low: f64, high: f64) -> Claim {
+        let found = Comparison {
             verdict,
+            low: Some(low),
+            high: Some(high),
             ..Comparison::invalid("a", "b", "")
         };
-        let judged = |same, slowed| held(&[comparison(same), comparison(slowed)]);
-        assert_eq!(
-            judged(Verdict::NoDifferenceShown, Verdict::More),
-            [true, true]
-        );
-        assert_eq!(
-            judged(Verdict::Less, Verdict::NoDifferenceShown),
-            [false, false]
-        );
-        assert_eq!(judged(Verdict::Invalid, Verdict::Invalid), [false, false]);
+        Claim { planted, found }
+    }
+
+    #[test]
+    fn the_reference_and_itself_must_show_no_difference() {
+        assert!(claim(0.0, Verdict::NoDifferenceShown, 0.99, 1.01).holds());
+        assert!(!claim(0.0, Verdict::Less, 0.9, 0.95).holds());
+        assert!(!claim(0.0, Verdict::Invalid, 0.99, 1.01).holds());
+    }
+
+    #[test]
+    fn a_planted_difference_that_is_found_too_large_or_too_small_is_not_found() {
+        assert!(claim(0.05, Verdict::More, 1.04, 1.06).holds());
+        assert!(!claim(0.05, Verdict::More, 1.17, 1.20).holds());
+        assert!(!claim(0.05, Verdict::NoDifferenceShown, 0.99, 1.04).holds());
+        assert!(!claim(0.05, Verdict::Invalid, 1.04, 1.06).holds());
     }
 }

@@ -269,7 +269,8 @@ mod tests {
         let mut line = guard.stdin.take().context("an input")?;
         std::io::Write::write_all(&mut line, b"WORD=two words\n\n")?;
         let said = folder.path().join("said");
-        while !std::fs::read_to_string(&said).is_ok_and(|said| said == "two words\n") {
+        let has_said = || std::fs::read_to_string(&said).is_ok_and(|said| said == "two words\n");
+        while !(has_said() && pid_file.exists()) {
             assert!(guard.try_wait()?.is_none());
             std::thread::sleep(std::time::Duration::from_millis(10));
         }

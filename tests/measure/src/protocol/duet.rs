@@ -75,10 +75,10 @@ pub async fn play(
             started[place] = Some(fresh);
         }
         let started: Vec<Started> = started.into_iter().flatten().collect();
-        together(session, &started, path, played.rate, SETTLING).await?;
+        together(session, sides, &started, path, played.rate, SETTLING).await?;
         for _ in 0..per_sitting(sides).min(blocks - block) {
             let before = Moment::now();
-            let observed = together(session, &started, path, played.rate, BLOCK).await?;
+            let observed = together(session, sides, &started, path, played.rate, BLOCK).await?;
             session.neighbors.since(before);
             for (side, observed) in sides.iter().zip(observed) {
                 let place = played.records.len() + 1;
@@ -120,9 +120,11 @@ fn per_sitting(sides: &[Subject]) -> usize {
     }
 }
 
-/// One block: the same rate for all of them, and what each spends on it. Whose generator starts first is chance.
+/// One block: the same rate for all of them, and what each spends on it. Whose generator starts first is chance. A side for which
+/// more requests are planted gets these as well, and what it spends is divided by the number of the others: as if a request cost more.
 async fn together(
     session: &Session<'_>,
+    sides: &[Subject],
     started: &[Started],
     path: &str,
     rate: f64,
@@ -135,16 +137,18 @@ async fn together(
     };
     let before: Vec<Option<Duration>> = spent().collect();
     let loads = shuffled(started.len()).into_iter().map(async |place| {
-        let order = session.order(path, &started[place].service, length, Load::Open(rate));
+        let load = Load::Open(rate * (1.0 + sides[place].row.plant));
+        let order = session.order(path, &started[place].service, length, load);
         let run = session.oha.run(&order).await?;
         anyhow::Ok((place, run.gate(&order), run))
     });
     let mut runs = try_join_all(loads).await?;
     runs.sort_by_key(|(place, ..)| *place);
     let each = runs.into_iter().zip(before.into_iter().zip(spent()));
-    let observed = each.map(|((_, gate, run), (before, after))| {
+    let observed = each.map(|((place, gate, run), (before, after))| {
         let mut observed = Observed::default();
         let cpu = run.per_request_us(since(before, after));
+        let cpu = cpu.map(|cpu| cpu * (1.0 + sides[place].row.plant));
         observed.gated(gate, [(CPU, cpu)]);
         observed
     });

@@ -50,6 +50,7 @@ pub struct Row {
     pub against: Option<Vec<String>>,
     pub tier: Option<u8>,
     pub slow: bool,
+    pub plant: f64,
 }
 
 /// The rows of a task in a mode, with or without the services beside the port.

@@ -28,6 +28,7 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: main
+// ANCHOR: entry
 fun main(arguments: Array<String>) {
     if (arguments.firstOrNull() == "health") {
         healthComplaint(readSettings(Settings::from))?.let { refuse(listOf(it)) }
@@ -35,6 +36,7 @@ fun main(arguments: Array<String>) {
         serve(ZxingQrCodes())
     }
 }
+// ANCHOR_END: entry
 
 /** Runs the service until it is told to stop, with [qrCodes] to draw its QR codes. */
 fun serve(qrCodes: QrCodes) {

@@ -18,7 +18,7 @@ import kotlinx.serialization.json.Json
 import org.slf4j.LoggerFactory
 import kotlin.time.Duration.Companion.seconds
 
-// ANCHOR: problems
+// ANCHOR: problem
 
 /** Thrown by a route to answer [status] with [detail], a sentence for the client. Has no stack trace: it is no surprise. */
 class ProblemException(
@@ -34,6 +34,7 @@ data class Problem(
     val status: Int,
     val detail: String,
 )
+// ANCHOR_END: problem
 
 /** Answers each failure with what [problemOf] makes of it, and Ktor's own refusals as problems, too. */
 fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem) {
@@ -73,6 +74,8 @@ fun Application.problems(
     }
 }
 
+// ANCHOR: usual-problem
+
 /** What the client is told of a [failure] that any service may have. What it cannot know is logged, and not told. */
 fun ApplicationCall.usualProblemOf(failure: Throwable): Problem =
     when (failure) {
@@ -95,6 +98,7 @@ fun ApplicationCall.usualProblemOf(failure: Throwable): Problem =
             problem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
         }
     }
+// ANCHOR_END: usual-problem
 
 /** Logs a [failure] that others share, with the id of the request. */
 fun ApplicationCall.logOutage(failure: Throwable) {
@@ -120,4 +124,3 @@ fun problem(
 private suspend fun ApplicationCall.respondProblem(problem: Problem) {
     respondText(Json.encodeToString(problem), ContentType.Application.ProblemJson, HttpStatusCode.fromValue(problem.status))
 }
-// ANCHOR_END: problems

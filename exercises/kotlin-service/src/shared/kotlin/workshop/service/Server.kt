@@ -15,8 +15,6 @@ import java.io.IOException
 import java.nio.channels.UnresolvedAddressException
 import kotlin.system.exitProcess
 
-// ANCHOR: server
-
 /**
  * Listens on [address] and [port] until it is told to stop, and calls [stopped] then. The [service] is given its connections,
  * for [drainOnStop].
@@ -61,6 +59,8 @@ fun listen(
     }
 }
 
+// ANCHOR: refuse
+
 /** What [from] reads in the environment. A wrong variable ends the program. */
 fun <T> readSettings(from: (Map<String, String>) -> T): T =
     try {
@@ -74,7 +74,7 @@ fun refuse(complaints: List<String>): Nothing {
     complaints.forEach(System.err::println)
     exitProcess(1)
 }
-// ANCHOR_END: server
+// ANCHOR_END: refuse
 
 private val log = LoggerFactory.getLogger("workshop.service.start")
 

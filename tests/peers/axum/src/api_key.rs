@@ -1,0 +1,67 @@
+//! The API key: which keys count, and the extractor that lets a request pass with one.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{FromRef, FromRequestParts, Query},
+    http::request::Parts,
+};
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::{
+    error::Error,
+    extract::{Parameters, first},
+};
+
+/// The keys that count. No `Debug`: they are secrets.
+#[derive(Clone)]
+pub struct ApiKeys(Arc<[String]>);
+
+impl ApiKeys {
+    /// These keys count, and no others.
+    pub fn new(keys: &[String]) -> ApiKeys {
+        ApiKeys(keys.into())
+    }
+
+    /// Whether this is one of the keys. It is compared with all of them, to the last byte, so the
+    /// time that this takes does not tell how close a guess is.
+    fn accept(&self, key: &[u8]) -> bool {
+        self.0
+            .iter()
+            .map(|accepted| accepted.as_bytes().ct_eq(key))
+            .fold(Choice::from(0), |found, equal| found | equal)
+            .into()
+    }
+}
+
+// ANCHOR: guard
+/// The proof that a request has brought a key that counts: a handler that takes one runs only then.
+pub struct ApiKey(());
+
+impl<S: Send + Sync> FromRequestParts<S> for ApiKey
+where
+    ApiKeys: FromRef<S>,
+{
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<ApiKey, Error> {
+        let keys = ApiKeys::from_ref(state);
+        // The query counts only where there is no header.
+        let accepted = match parts.headers.get("X-API-Key") {
+            Some(header) => keys.accept(header.as_bytes()),
+            None => in_query(parts).is_some_and(|key| keys.accept(key.as_bytes())),
+        };
+        if accepted {
+            Ok(ApiKey(()))
+        } else {
+            Err(Error::Unauthorized)
+        }
+    }
+}
+
+/// The value of `?api_key=…`, decoded.
+fn in_query(parts: &Parts) -> Option<String> {
+    let Query(parameters) = Query::<Parameters>::try_from_uri(&parts.uri).ok()?;
+    first(&parameters, "api_key").map(str::to_owned)
+}
+// ANCHOR_END: guard

@@ -1,0 +1,92 @@
+//! The database: the connections that all requests share, and how long a request may wait for them.
+
+use std::time::Duration;
+
+use sqlx::{
+    ConnectOptions, PgConnection, PgPool, Postgres, pool::PoolConnection, postgres::PgPoolOptions,
+};
+use tokio::time::timeout;
+
+use crate::{error::Error, settings::Settings};
+
+/// A pool of connections, and a time limit for what is done on each.
+#[derive(Clone)]
+pub struct Database {
+    pool: PgPool,
+    limit: Duration,
+}
+
+impl Database {
+    /// Opens nothing yet: each connection is opened when a request first needs it, so the service
+    /// starts without a database.
+    pub fn new(settings: &Settings) -> Database {
+        let limit = settings.database_timeout;
+        // The database gives up when we do. Otherwise it would go on with queries that nobody waits
+        // for, on connections that the pool no longer counts.
+        let statement_timeout = limit.as_millis();
+        let options = settings
+            .database
+            .clone()
+            .options([("statement_timeout", statement_timeout)])
+            // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
+            .disable_statement_logging();
+        // Before the pool lends a connection it asks the database whether it is still good, and again
+        // when it comes back. Each costs a round trip; `test_before_acquire` is the first.
+        let pool = PgPoolOptions::new()
+            .max_connections(settings.database_pool_size.get())
+            .acquire_timeout(limit)
+            .connect_lazy_with(options);
+        Database { pool, limit }
+    }
+
+    /// Lends a connection to `work`, and takes it back.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, `work` takes longer than the time limit, or
+    /// `work` fails.
+    pub async fn run<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
+    ) -> Result<T, Error> {
+        let mut connection = self.pool.acquire().await?;
+        match timeout(self.limit, work(&mut connection)).await {
+            Ok(result) => Ok(result?),
+            Err(_elapsed) => {
+                // The answer may still come. The next request must not take it for its own.
+                connection.close_on_drop();
+                Err(self.no_answer())
+            }
+        }
+    }
+
+    /// Asks the database anything, to see whether it answers.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+            .await?;
+        Ok(())
+    }
+
+    /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
+    /// not used again: the pool would first read all rows that are left, and nobody wants them.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, or the database does not answer.
+    pub async fn connection_for_many_rows(&self) -> Result<PoolConnection<Postgres>, Error> {
+        let mut connection = self.pool.acquire().await?;
+        connection.close_on_drop();
+        let no_limit = sqlx::query("SET statement_timeout = 0").execute(&mut *connection);
+        match timeout(self.limit, no_limit).await {
+            Ok(result) => result?,
+            Err(_elapsed) => return Err(self.no_answer()),
+        };
+        Ok(connection)
+    }
+
+    fn no_answer(&self) -> Error {
+        let limit = self.limit.as_millis();
+        Error::Unavailable(format!("no answer within {limit} ms").into())
+    }
+}

@@ -1,0 +1,184 @@
+//! What a request can fail with: what the client is told of it, and what the log.
+
+use std::{
+    error::Error as _,
+    iter,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    extract::rejection::JsonRejection,
+    http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE},
+    response::{IntoResponse, Response},
+};
+use sqlx::error::BoxDynError;
+use thiserror::Error;
+use tracing::{error, warn};
+
+use crate::{problem::Problem, rate_limit::RateLimit, settings::MAX_BODY_BYTES, visits::MAX_IDS};
+
+/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// There is no key, or a wrong one.
+    #[error("a valid API key is required, in the header X-API-Key or the query parameter api_key")]
+    Unauthorized,
+    /// The client has sent something that cannot be used.
+    #[error("{0}")]
+    BadRequest(&'static str),
+    /// The body of the request is not said to be JSON.
+    #[error("the body must be application/json")]
+    UnsupportedMediaType,
+    /// The body of the request is larger than the service reads.
+    #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
+    BodyTooLarge,
+    /// The body of the request is JSON, and means nothing here.
+    #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
+    UnusableBody,
+    /// The request has not arrived in time.
+    #[error("the request did not arrive in time")]
+    RequestTooSlow,
+    /// The client takes no more of the export.
+    #[error("the client did not take the export in time")]
+    ClientTooSlow,
+    /// What the client asks for is not there.
+    #[error("{0}")]
+    NotFound(String),
+    /// The path is there, for other methods.
+    #[error("this path does not support that method")]
+    MethodNotAllowed,
+    /// As many exports run as may run at the same time.
+    #[error("too many exports are running")]
+    TooManyExports,
+    /// The database cannot be reached, refuses the login, or takes too long.
+    #[error("the database does not answer")]
+    Unavailable(#[source] BoxDynError),
+    /// The database rejects the query: the bug is in this service.
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
+    /// A record cannot be written as JSON: the bug is in this service.
+    #[error("cannot write JSON")]
+    Json(#[from] serde_json::Error),
+    /// A handler has panicked: the bug is in this service.
+    #[error("a handler has panicked")]
+    Panicked,
+}
+
+impl Error {
+    /// What the client is told. What the error holds of the database is not part of it: a client
+    /// has no business with SQL, hosts or users.
+    pub fn problem(&self) -> Problem {
+        let status = match self {
+            Error::Unauthorized => StatusCode::UNAUTHORIZED,
+            Error::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Error::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Error::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Error::UnusableBody => StatusCode::UNPROCESSABLE_ENTITY,
+            Error::RequestTooSlow | Error::ClientTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Error::NotFound(_) => StatusCode::NOT_FOUND,
+            Error::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Error::TooManyExports | Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Error::Query(_) | Error::Json(_) | Error::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        if status == StatusCode::INTERNAL_SERVER_ERROR {
+            return Problem::new(status, "an unexpected error occurred");
+        }
+        Problem::new(status, self.to_string())
+    }
+
+    /// Logs what the operator has to know. The client has been told all there is of the rest.
+    pub fn log(&self, request_id: &str) {
+        match self {
+            Error::Query(_) | Error::Json(_) | Error::Panicked => {
+                error!(request_id, "{}", self.with_causes());
+            }
+            Error::Unavailable(_) | Error::TooManyExports => {
+                if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
+                    warn!(request_id, suppressed, "{}", self.with_causes());
+                }
+            }
+            Error::Unauthorized
+            | Error::BadRequest(_)
+            | Error::UnsupportedMediaType
+            | Error::BodyTooLarge
+            | Error::UnusableBody
+            | Error::RequestTooSlow
+            | Error::ClientTooSlow
+            | Error::NotFound(_)
+            | Error::MethodNotAllowed => {}
+        }
+    }
+
+    /// The error and what has caused it, in one line.
+    pub fn with_causes(&self) -> String {
+        let mut line = self.to_string();
+        for cause in iter::successors(self.source(), |&cause| cause.source()) {
+            let cause = cause.to_string();
+            // Many errors of sqlx end with the text of their cause already.
+            if !line.ends_with(&cause) {
+                line = format!("{line}: {cause}");
+            }
+        }
+        line
+    }
+}
+
+/// Every request of an outage fails for the same reason, so one line per second tells enough.
+static OUTAGES: RateLimit = RateLimit::new(Duration::from_secs(1));
+
+// ANCHOR: into-response
+/// Makes an `Error` something that a handler can return. It goes along with the answer: the layer
+/// that knows the request's id logs it, see `request_log.rs`.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let mut response = self.problem().into_response();
+        if let Error::Unauthorized = self {
+            let challenge = HeaderValue::from_static("ApiKey");
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        response.extensions_mut().insert(Arc::new(self));
+        response
+    }
+}
+// ANCHOR_END: into-response
+
+/// Tells why a body could not be read as JSON of the right form.
+impl From<JsonRejection> for Error {
+    fn from(rejection: JsonRejection) -> Error {
+        match rejection {
+            JsonRejection::MissingJsonContentType(_) => Error::UnsupportedMediaType,
+            JsonRejection::JsonDataError(_) => Error::UnusableBody,
+            rejection if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Error::BodyTooLarge,
+            _ => Error::BadRequest("the body must be JSON"),
+        }
+    }
+}
+
+/// Tells an outage from a query that is wrong. Thanks to this, `?` does the rest.
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Error {
+        if is_outage(&error) {
+            Error::Unavailable(error.into())
+        } else {
+            Error::Query(error)
+        }
+    }
+}
+
+/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
+fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        sqlx::Error::Database(error) => match error.code().as_deref() {
+            // Too many connections, database closed to connections, query took too long.
+            Some("53300" | "55000" | "57014") => true,
+            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
+                .iter()
+                .any(|class| code.starts_with(class)),
+            None => false,
+        },
+        _ => false,
+    }
+}

@@ -1,0 +1,175 @@
+//! `GET /records/export`: all records, a line each, while the database still reads them.
+
+use std::{convert::Infallible, sync::Arc, time::Duration};
+
+use axum::{body::Body, extract::State, http::header::CONTENT_TYPE, response::IntoResponse};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
+use serde::Serialize;
+use sqlx::{Postgres, pool::PoolConnection};
+use tokio::{
+    spawn,
+    sync::{
+        OwnedSemaphorePermit, Semaphore,
+        mpsc::{self, Receiver, Sender, error::SendTimeoutError},
+    },
+    time::timeout,
+};
+use tracing::warn;
+
+use crate::{
+    api_key::ApiKey, database::Database, error::Error, records::Record, settings::Settings,
+};
+
+/// The bytes that are sent at once.
+const CHUNK: usize = 64 * 1024;
+
+/// How many exports may run, and how long one waits: each keeps a connection until it ends.
+#[derive(Clone)]
+pub struct Exports {
+    permits: Arc<Semaphore>,
+    database_timeout: Duration,
+    client_timeout: Duration,
+}
+
+impl Exports {
+    /// Half of the connections, so that the other half goes on reading.
+    pub fn new(settings: &Settings) -> Exports {
+        let permits = (settings.database_pool_size.get() / 2).max(1);
+        Exports {
+            permits: Arc::new(Semaphore::new(permits as usize)),
+            database_timeout: settings.database_timeout,
+            client_timeout: settings.export_timeout,
+        }
+    }
+
+    /// The permission to export, until it is dropped.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        match timeout(self.database_timeout, permit).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(Error::TooManyExports),
+        }
+    }
+
+    /// The client of one export, and what has been handed over to it and not yet sent.
+    fn client(&self) -> (Client, Receiver<Result<Vec<u8>, Error>>) {
+        let (chunks, handed_over) = mpsc::channel(1);
+        let timeout = self.client_timeout;
+        (Client { chunks, timeout }, handed_over)
+    }
+}
+
+/// Answers all records, ordered by id; 503 when the database does not answer, or too many exports
+/// run already.
+///
+/// The rows are read in a task of their own. It waits while the client is slow, so there are never
+/// more than a few chunks in memory; it gives up when the client takes none for too long. When the
+/// client goes, hyper drops the body, and with it `chunks`: the task ends, and so does its query.
+pub async fn export(
+    _key: ApiKey,
+    State(exports): State<Exports>,
+    State(database): State<Database>,
+) -> Result<impl IntoResponse, Error> {
+    let permit = exports.permit().await?;
+    let connection = database.connection_for_many_rows().await?;
+    let (client, mut chunks) = exports.client();
+    let database_timeout = exports.database_timeout;
+    spawn(async move {
+        let result = read(connection, &client, database_timeout).await;
+        drop(permit);
+        if let Err(error) = result {
+            client.tell(error).await;
+        }
+    });
+
+    // Until the first rows are here, an error still has a status of its own.
+    let first = chunks.recv().await.transpose()?;
+    let rest = stream::unfold(chunks, async |mut chunks| {
+        let chunk = chunks.recv().await?;
+        Some((chunk.unwrap_or_else(|error| last_line(&error)), chunks))
+    });
+    let lines = stream::iter(first).chain(rest).map(Ok::<_, Infallible>);
+    let nd_json = [(CONTENT_TYPE, "application/x-ndjson")];
+    Ok((nd_json, Body::from_stream(lines)))
+}
+
+/// The end of an export that has failed. The status has long been sent: a line is all that is left
+/// to say it with.
+fn last_line(error: &Error) -> Vec<u8> {
+    warn!("an export has ended early: {}", error.with_causes());
+    let mut line = Vec::new();
+    match add_line(&mut line, &error.problem()) {
+        Ok(()) => line,
+        Err(_cannot_be_written) => Vec::new(),
+    }
+}
+
+/// The client, as the reading task sees it.
+struct Client {
+    chunks: Sender<Result<Vec<u8>, Error>>,
+    timeout: Duration,
+}
+
+impl Client {
+    /// Hands over some lines, once those before them are on their way. False when the client has
+    /// gone.
+    ///
+    /// # Errors
+    /// The client has taken nothing for too long.
+    async fn takes(&self, lines: Vec<u8>) -> Result<bool, Error> {
+        match self.chunks.send_timeout(Ok(lines), self.timeout).await {
+            Ok(()) => Ok(true),
+            Err(SendTimeoutError::Closed(_)) => Ok(false),
+            Err(SendTimeoutError::Timeout(_)) => Err(Error::ClientTooSlow),
+        }
+    }
+
+    /// Says why the export ends here, whenever the client is ready to hear it.
+    async fn tell(&self, error: Error) {
+        // This fails when the client has gone: then there is nobody to tell.
+        let _ = self.chunks.send(Err(error)).await;
+    }
+}
+
+/// Reads all records and hands them over, until the client has all or has gone.
+///
+/// # Errors
+/// The database does not give the next rows in time, or the client does not take them in time.
+async fn read(
+    mut connection: PoolConnection<Postgres>,
+    client: &Client,
+    database_timeout: Duration,
+) -> Result<(), Error> {
+    let mut records =
+        sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records ORDER BY id")
+            .fetch(&mut *connection);
+    loop {
+        let Ok(lines) = timeout(database_timeout, next_lines(&mut records)).await else {
+            return Err(Error::Unavailable("the next rows do not come".into()));
+        };
+        let lines = lines?;
+        if lines.is_empty() || !client.takes(lines).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// The lines of the next records, enough of them to be worth sending; none when all have been read.
+async fn next_lines(
+    records: &mut (impl Stream<Item = sqlx::Result<Record>> + Unpin),
+) -> Result<Vec<u8>, Error> {
+    let mut lines = Vec::with_capacity(CHUNK);
+    while lines.len() < CHUNK
+        && let Some(record) = records.try_next().await?
+    {
+        add_line(&mut lines, &record)?;
+    }
+    Ok(lines)
+}
+
+/// Adds a line: JSON, which has no line break in it, and the line break after it.
+fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *lines, value)?;
+    lines.push(b'\n');
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! What handlers take out of a request. Where axum's own extractors reject in plain text, these reject with a problem.
+
+use std::{fmt, marker::PhantomData};
+
+use axum::{
+    Json,
+    extract::{FromRequest, FromRequestParts, Path, Query, Request},
+    http::request::Parts,
+};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use crate::error::Error;
+
+/// The parameters of a query, decoded, in their order.
+pub type Parameters = Vec<(String, String)>;
+
+/// The first parameter of this name: that is the one that counts.
+pub fn first<'a>(parameters: &'a Parameters, name: &str) -> Option<&'a str> {
+    let mut parameters = parameters.iter();
+    let (_, value) = parameters.find(|(found, _)| found == name)?;
+    Some(value)
+}
+
+// ANCHOR: id
+/// The `{id}` of the path.
+pub struct Id(pub i32);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Id, Error> {
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(id)) => Ok(Id(id)),
+            Err(_rejection) => Err(Error::BadRequest("id must be a 32-bit integer")),
+        }
+    }
+}
+// ANCHOR_END: id
+
+/// The page that a client asks for: the id before its first record, and the most records on it.
+pub struct PageQuery {
+    pub after: i32,
+    pub limit: u16,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PageQuery {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<PageQuery, Error> {
+        let Query(parameters) = Query::<Parameters>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| Error::BadRequest("the query is malformed"))?;
+        let after = first(&parameters, "after").map_or(Ok(0), str::parse);
+        let limit = first(&parameters, "limit").map_or(Ok(100), str::parse);
+        let (Ok(after), limit) = (after, limit.ok().filter(|limit| (1..=1000).contains(limit)))
+        else {
+            return Err(Error::BadRequest("after must be a 32-bit integer"));
+        };
+        let Some(limit) = limit else {
+            let detail = "limit must be a whole number from 1 to 1000";
+            return Err(Error::BadRequest(detail));
+        };
+        Ok(PageQuery { after, limit })
+    }
+}
+
+/// A body that is a JSON object.
+pub struct JsonObject<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
+    type Rejection = Error;
+
+    async fn from_request(request: Request, state: &S) -> Result<JsonObject<T>, Error> {
+        let Json(object) = Json::from_request(request, state).await?;
+        Ok(object)
+    }
+}
+
+/// By itself serde takes a list for a struct as well, its first element for the first field.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonObject<T>, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = JsonObject<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<JsonObject<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members)).map(JsonObject)
+    }
+}

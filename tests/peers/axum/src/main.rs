@@ -1,0 +1,99 @@
+//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+
+mod api_key;
+mod database;
+mod error;
+mod export;
+mod extract;
+mod health_check;
+mod logging;
+mod migrations;
+mod operation;
+mod problem;
+mod rate_limit;
+mod records;
+mod request_log;
+mod settings;
+mod start;
+mod tasks;
+mod visits;
+
+use std::{env, process::ExitCode};
+
+use axum::{
+    BoxError, Router,
+    error_handling::HandleErrorLayer,
+    extract::{DefaultBodyLimit, FromRef},
+    middleware,
+    routing::{get, post},
+};
+use tower::{ServiceBuilder, timeout::TimeoutLayer};
+use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+
+use crate::{
+    api_key::ApiKeys,
+    database::Database,
+    error::Error,
+    export::Exports,
+    migrations::Schema,
+    settings::{MAX_BODY_BYTES, Settings},
+};
+
+/// What the handlers share. Each takes the part that it needs, `State<Database>` for example.
+#[derive(Clone, FromRef)]
+struct Service {
+    keys: ApiKeys,
+    database: Database,
+    exports: Exports,
+    schema: Schema,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(error) => return start::refuse(&error),
+    };
+    if env::args().nth(1).as_deref() == Some("health") {
+        return health_check::run(&settings);
+    }
+    logging::start(settings.log_level);
+    start::serve(&settings, || {
+        let service = Service {
+            keys: ApiKeys::new(&settings.api_keys),
+            database: Database::new(&settings),
+            exports: Exports::new(&settings),
+            schema: Schema::migrate_in_background(&settings),
+        };
+        routes(&settings).with_state(service)
+    })
+    .await
+}
+
+// ANCHOR: routes
+fn routes(settings: &Settings) -> Router<Service> {
+    // From the outside in: what is first sees a request first, and its answer last.
+    let layers = ServiceBuilder::new()
+        .map_request(request_log::forget_an_unusable_id)
+        .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
+        .layer(PropagateRequestIdLayer::x_request_id())
+        .layer(middleware::from_fn(request_log::log))
+        .layer(middleware::from_fn(tasks::answer_in_a_task))
+        .layer(HandleErrorLayer::new(async |_elapsed: BoxError| {
+            Error::RequestTooSlow
+        }))
+        .layer(TimeoutLayer::new(settings.request_timeout()))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
+    Router::new()
+        .route("/health", get(operation::health))
+        .route("/ready", get(operation::ready))
+        .route("/read/{id}", get(records::read))
+        .route("/records", get(records::page))
+        .route("/records/export", get(export::export))
+        .route("/records/{id}/visit", post(visits::visit))
+        .route("/visits", post(visits::visit_all))
+        .fallback(async || Error::NotFound("there is nothing at this path".into()))
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .layer(layers)
+}
+// ANCHOR_END: routes

@@ -1,0 +1,29 @@
+//! What the platform asks: whether the process is alive, and whether it can do its work.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+
+use crate::{database::Database, error::Error, migrations::Schema};
+
+/// The body of both answers.
+#[derive(Serialize)]
+pub struct Status {
+    status: &'static str,
+}
+
+/// `GET /health`: 200, always. It asks nobody else, so no outage makes it lie.
+pub async fn health() -> Json<Status> {
+    Json(Status { status: "ok" })
+}
+
+/// `GET /ready`: 200 when the migrations have run and the database answers in time, else 503.
+pub async fn ready(
+    State(schema): State<Schema>,
+    State(database): State<Database>,
+) -> Result<Json<Status>, Error> {
+    if !schema.is_up_to_date() {
+        return Err(Error::Unavailable("the migrations have not run".into()));
+    }
+    database.ping().await?;
+    Ok(Json(Status { status: "ready" }))
+}

@@ -1,0 +1,85 @@
+//! The records: one by its id, and all of them page by page.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use sqlx::FromRow;
+
+use crate::{
+    api_key::ApiKey,
+    database::Database,
+    error::Error,
+    extract::{Id, PageQuery},
+};
+
+/// One record. Its fields are named like the columns they come from and the members they become.
+#[derive(FromRow, Serialize)]
+pub struct Record {
+    id: i32,
+    value: String,
+    odd: bool,
+    divisible_by_3: bool,
+    visited: bool,
+}
+
+// ANCHOR: read
+/// `GET /read/{id}`: the record, or 400 when the id is no 32-bit integer, 404 when no record has it,
+/// 503 when the database does not answer. Without a key that counts it does not run.
+pub async fn read(
+    _key: ApiKey,
+    Id(id): Id,
+    State(database): State<Database>,
+) -> Result<Json<Record>, Error> {
+    let record: Option<Record> = database
+        .run(async |connection| {
+            sqlx::query_as(
+                "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
+            )
+            .bind(id)
+            .fetch_optional(connection)
+            .await
+        })
+        .await?;
+
+    match record {
+        Some(record) => Ok(Json(record)),
+        None => Err(Error::NotFound(format!("there is no record with id {id}"))),
+    }
+}
+// ANCHOR_END: read
+
+/// One page. `next` is the `after` of the page that follows, if there is one.
+#[derive(Serialize)]
+pub struct Page {
+    records: Vec<Record>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i32>,
+}
+
+/// `GET /records`: the records with the smallest ids after `after`, at most `limit` of them.
+pub async fn page(
+    _key: ApiKey,
+    PageQuery { after, limit }: PageQuery,
+    State(database): State<Database>,
+) -> Result<Json<Page>, Error> {
+    // One more than asked for, to know whether there is a next page.
+    let mut records: Vec<Record> = database
+        .run(async |connection| {
+            sqlx::query_as(
+                "SELECT id, value, odd, divisible_by_3, visited FROM records \
+                 WHERE id > $1 ORDER BY id LIMIT $2",
+            )
+            .bind(after)
+            .bind(i64::from(limit) + 1)
+            .fetch_all(connection)
+            .await
+        })
+        .await?;
+
+    let limit = usize::from(limit);
+    let mut next = None;
+    if records.len() > limit {
+        records.truncate(limit);
+        next = records.last().map(|record| record.id);
+    }
+    Ok(Json(Page { records, next }))
+}

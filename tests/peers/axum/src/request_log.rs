@@ -1,0 +1,50 @@
+//! The request log: one line per request with `LOG_LEVEL=info`, and one per failure that an operator has to know of. Each has the
+//! id of its request, so that a user's report leads to the line that explains it.
+
+use std::{sync::Arc, time::Instant};
+
+use axum::{extract::Request, middleware::Next, response::Response};
+use tower_http::request_id::RequestId;
+use tracing::info;
+
+use crate::error::Error;
+
+/// What a client sends ends up in the log: an id that could be mistaken for anything else is
+/// forgotten, and tower-http makes one instead.
+pub fn forget_an_unusable_id(mut request: Request) -> Request {
+    let brought = request.headers().get("x-request-id");
+    if brought.is_some_and(|id| !is_usable(id.as_bytes())) {
+        request.headers_mut().remove("x-request-id");
+    }
+    request
+}
+
+fn is_usable(id: &[u8]) -> bool {
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=64).contains(&id.len()) && id.iter().all(allowed)
+}
+
+/// Logs a request when it has its answer.
+pub async fn log(request: Request, next: Next) -> Response {
+    let id = request.extensions().get::<RequestId>().cloned();
+    let id = id.as_ref().and_then(|id| id.header_value().to_str().ok());
+    let request_id = id.unwrap_or_default();
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned(); // without the query, which may hold a key
+    let started_at = Instant::now();
+
+    let response = next.run(request).await;
+
+    if let Some(error) = response.extensions().get::<Arc<Error>>() {
+        error.log(request_id);
+    }
+    info!(
+        request_id,
+        %method,
+        path,
+        status = response.status().as_u16(),
+        milliseconds = started_at.elapsed().as_secs_f64() * 1000.0,
+        "answered"
+    );
+    response
+}

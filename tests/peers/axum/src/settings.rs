@@ -1,0 +1,166 @@
+//! The settings of the service, read from environment variables once, at the start.
+
+use std::{
+    env::{self, VarError},
+    net::IpAddr,
+    num::NonZeroU32,
+    str::FromStr,
+    time::Duration,
+};
+
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use thiserror::Error;
+use tracing::level_filters::LevelFilter;
+
+/// The largest body that is read as JSON, in bytes.
+pub const MAX_BODY_BYTES: usize = 32 * 1024;
+
+/// The longest that a client may take to send its request.
+const SENDING: Duration = Duration::from_secs(10);
+
+const POSTGRES_URL: &str = "postgres://user:password@host:port/database, without an sslmode that asks for TLS \
+                            (special characters in the password are percent-encoded)";
+const MILLISECONDS: &str = "a whole number of milliseconds, 250 to 3600000";
+
+/// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
+/// some of it is secret.
+pub struct Settings {
+    /// The address to listen on.
+    pub address: IpAddr,
+    /// The port to listen on.
+    pub port: u16,
+    /// The keys that count.
+    pub api_keys: Vec<String>,
+    /// Where PostgreSQL is, and with which user and password to go there.
+    pub database: PgConnectOptions,
+    /// The most connections that are open at the same time.
+    pub database_pool_size: NonZeroU32,
+    /// The longest that a request waits for a connection, and for an answer on it.
+    pub database_timeout: Duration,
+    /// The longest that an attempt to migrate may take.
+    pub migration_timeout: Duration,
+    /// The longest that an export waits for its client.
+    pub export_timeout: Duration,
+    /// What the service logs, `info` being each request.
+    pub log_level: LevelFilter,
+}
+
+impl Settings {
+    /// Reads the settings. What the environment does not say has the default that is here.
+    ///
+    /// # Errors
+    /// A variable has no value and no default, or its value cannot be used.
+    pub fn from_environment() -> Result<Settings, SettingsError> {
+        Ok(Settings {
+            address: setting(
+                "ADDRESS",
+                "127.0.0.1",
+                "an IP address, such as 0.0.0.0",
+                parsed,
+            )?,
+            port: setting("PORT", "8080", "a port number, 0 to 65535", parsed)?,
+            api_keys: secret("API_KEYS", "keys, separated by single commas", keys)?,
+            database: secret("DATABASE_URL", POSTGRES_URL, postgres_url)?,
+            database_pool_size: setting("DATABASE_POOL_SIZE", "10", "1 or more", parsed)?,
+            database_timeout: setting("DATABASE_TIMEOUT_MS", "1000", MILLISECONDS, milliseconds)?,
+            migration_timeout: setting(
+                "MIGRATION_TIMEOUT_MS",
+                "600000",
+                MILLISECONDS,
+                milliseconds,
+            )?,
+            export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", MILLISECONDS, milliseconds)?,
+            log_level: setting(
+                "LOG_LEVEL",
+                "warn",
+                "error, warn, info, debug or trace",
+                parsed,
+            )?,
+        })
+    }
+
+    /// The longest that a request may take until its answer begins: it is sent, and waits for the
+    /// database. An export waits for its turn as well, and for its first rows.
+    pub fn request_timeout(&self) -> Duration {
+        SENDING + 4 * self.database_timeout
+    }
+}
+
+/// Why a variable cannot be used, in one sentence for the person who set it.
+#[derive(Debug, Error)]
+#[error("{variable} {trouble}; set it to {expected}")]
+pub struct SettingsError {
+    variable: &'static str,
+    trouble: String,
+    expected: &'static str,
+}
+
+/// The value of a variable, or else a default.
+fn setting<T>(
+    variable: &'static str,
+    default: &str,
+    expected: &'static str,
+    read: fn(&str) -> Option<T>,
+) -> Result<T, SettingsError> {
+    let value = match env::var_os(variable) {
+        Some(value) => value.to_string_lossy().into_owned(),
+        None => default.to_owned(),
+    };
+    read(&value).ok_or_else(|| SettingsError {
+        variable,
+        trouble: format!("is {value:?}, which cannot be used"),
+        expected,
+    })
+}
+
+/// The value of a variable that has no default and is not repeated: what is said here ends up in logs.
+fn secret<T>(
+    variable: &'static str,
+    expected: &'static str,
+    read: fn(&str) -> Option<T>,
+) -> Result<T, SettingsError> {
+    let value = env::var(variable);
+    let trouble = match &value {
+        Err(VarError::NotPresent) => "is not set",
+        _ => "cannot be used",
+    };
+    let value = value.ok().and_then(|value| read(&value));
+    value.ok_or_else(|| SettingsError {
+        variable,
+        trouble: trouble.to_owned(),
+        expected,
+    })
+}
+
+fn parsed<T: FromStr>(value: &str) -> Option<T> {
+    value.parse().ok()
+}
+
+/// A shorter time limit would end what is merely slow, a longer one is none.
+fn milliseconds(value: &str) -> Option<Duration> {
+    let milliseconds = value.parse().ok();
+    milliseconds
+        .filter(|milliseconds| (250..=3_600_000).contains(milliseconds))
+        .map(Duration::from_millis)
+}
+
+/// Keys between commas. An empty one is refused: an empty header would be a valid key.
+fn keys(value: &str) -> Option<Vec<String>> {
+    let keys = value.split(',').map(|key| key.trim().to_owned());
+    let keys: Vec<String> = keys.collect();
+    let usable = keys.iter().all(|key| !key.is_empty());
+    usable.then_some(keys)
+}
+
+/// A `postgres://` URL. What sqlx would only notice at the first connection is refused here: this
+/// program is built without TLS.
+fn postgres_url(value: &str) -> Option<PgConnectOptions> {
+    if !value.starts_with("postgres://") && !value.starts_with("postgresql://") {
+        return None;
+    }
+    let database: PgConnectOptions = value.parse().ok()?;
+    match database.get_ssl_mode() {
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Some(database),
+        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => None,
+    }
+}

@@ -1,0 +1,109 @@
+//! Visits: marks records as visited, one by its id, or many at once.
+
+use axum::{Json, extract::State};
+use serde::{Deserialize, Serialize};
+use sqlx::{Connection, PgConnection};
+
+use crate::{
+    api_key::ApiKey,
+    database::Database,
+    error::Error,
+    extract::{Id, JsonObject},
+    records::Record,
+};
+
+/// The most ids in one request.
+pub const MAX_IDS: usize = 1000;
+
+/// `POST /records/{id}/visit`: the record, visited now, and the same when it was so already.
+pub async fn visit(
+    _key: ApiKey,
+    Id(id): Id,
+    State(database): State<Database>,
+) -> Result<Json<Record>, Error> {
+    let record: Option<Record> = database
+        .run(async |connection| {
+            sqlx::query_as(
+                "UPDATE records SET visited = true WHERE id = $1 \
+                 RETURNING id, value, odd, divisible_by_3, visited",
+            )
+            .bind(id)
+            .fetch_optional(connection)
+            .await
+        })
+        .await?;
+
+    match record {
+        Some(record) => Ok(Json(record)),
+        None => Err(Error::NotFound(format!("there is no record with id {id}"))),
+    }
+}
+
+/// The body of the request.
+#[derive(Deserialize)]
+pub struct Visits {
+    ids: Vec<i32>,
+}
+
+/// The body of the answer: how many different records the request names.
+#[derive(Serialize)]
+pub struct Visited {
+    visited: usize,
+}
+
+/// `POST /visits`: marks the records with these ids, and answers how many they are. Nothing is
+/// changed when one of them does not exist (404) or the body cannot be used (400, 413, 415, 422).
+pub async fn visit_all(
+    _key: ApiKey,
+    State(database): State<Database>,
+    JsonObject(Visits { mut ids }): JsonObject<Visits>,
+) -> Result<Json<Visited>, Error> {
+    if ids.len() > MAX_IDS {
+        return Err(Error::UnusableBody);
+    }
+    ids.sort_unstable();
+    ids.dedup();
+
+    let missing = database
+        .run(async |connection| mark(connection, &ids).await)
+        .await?;
+
+    if missing.is_empty() {
+        Ok(Json(Visited { visited: ids.len() }))
+    } else {
+        let missing: Vec<String> = missing.iter().map(i32::to_string).collect();
+        let missing = missing.join(", ");
+        let detail = format!("there are no records with the ids {missing}");
+        Err(Error::NotFound(detail))
+    }
+}
+
+/// Marks all of these records, and answers an empty list; or none of them, and answers the ids that
+/// no record has. The ids are in ascending order, each once.
+///
+/// The records are locked first, in ascending order: locking in id order cannot deadlock.
+async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
+    let mut transaction = connection.begin().await?;
+
+    let found: Vec<i32> =
+        sqlx::query_scalar("SELECT id FROM records WHERE id = ANY($1) ORDER BY id FOR UPDATE")
+            .bind(ids)
+            .fetch_all(&mut *transaction)
+            .await?;
+    let missing: Vec<i32> = ids
+        .iter()
+        .copied()
+        .filter(|id| found.binary_search(id).is_err())
+        .collect();
+    if !missing.is_empty() {
+        transaction.rollback().await?;
+        return Ok(missing);
+    }
+
+    sqlx::query("UPDATE records SET visited = true WHERE id = ANY($1) AND NOT visited")
+        .bind(ids)
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(missing)
+}

@@ -37,7 +37,9 @@ impl Error {
             Error::Unavailable(_) => {
                 Problem::new(Status::ServiceUnavailable, "QR codes cannot be made now")
             }
-            told => Problem::new(Status::BadRequest, told.to_string()),
+            Error::Malformed | Error::NoText | Error::TextTooLong(_) => {
+                Problem::new(Status::BadRequest, self.to_string())
+            }
         }
     }
 }
@@ -45,8 +47,12 @@ impl Error {
 /// Makes an `Error` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        if let Error::Unavailable(_) = self {
-            error!(request_id = %RequestId::of(request), "{}", with_causes(&self));
+        match self {
+            Error::Unavailable(_) => {
+                error!(request_id = %RequestId::of(request), "{}", with_causes(&self));
+            }
+            // The client has been told all there is.
+            Error::Malformed | Error::NoText | Error::TextTooLong(_) => {}
         }
         self.problem().respond_to(request)
     }

@@ -115,7 +115,7 @@ pub enum Command {
     },
     /// Do what a day in the room does on this machine, timed
     Rehearse {
-        /// one-day, two-days, three-days or under-load; see the page For instructors
+        /// The plan, by its name in book/instructors/plans.toml; see the page For instructors
         #[arg(long, default_value = "one-day")]
         plan: String,
         /// Only these: exercise-N …

@@ -179,10 +179,10 @@ editors: tool
 starter-patch target: tool
     {{ workshop }} starter-patch {{ quote(target) }}
 
-# How long the loop of edit and check takes, compared with its limits
+# How long the loop of edit and check takes, compared with its limits (--from-nothing: tour and test in an empty clone)
 [group('authors')]
-bench-loop: tool
-    {{ workshop }} bench-loop
+bench-loop *options: tool
+    {{ workshop }} bench-loop {{ options }}
 
 [private]
 tool:

@@ -167,7 +167,11 @@ pub enum Command {
     /// What is wrong in the book, with file and line
     BookCheck,
     /// How long the loop of edit and check takes, compared with its limits
-    BenchLoop,
+    BenchLoop {
+        /// How long the tour and the test command take in an empty clone instead
+        #[arg(long)]
+        from_nothing: bool,
+    },
     /// Write the run configurations of IntelliJ IDEA, RustRover and VS Code
     Editors,
     /// Write the patch that makes the starter out of the reference, after a change in the starter

@@ -190,7 +190,7 @@ fn book_build(workspace: &Workspace) -> anyhow::Result<Duration> {
 }
 
 /// Prints what something took beside its limit, and gives whether it is within.
-fn within(what: &str, took: Duration, limit: Duration) -> bool {
+pub(super) fn within(what: &str, took: Duration, limit: Duration) -> bool {
     let (took_s, limit_s) = (took.as_secs_f64(), limit.as_secs_f64());
     let what = format!("{what}: {took_s:.2} s, limit {limit_s:.2} s");
     finding(&what, took <= limit)

@@ -12,6 +12,7 @@ mod clean;
 mod cold_start;
 mod editors;
 mod endurance;
+mod from_nothing;
 mod hint;
 mod hunt;
 mod image;
@@ -120,7 +121,10 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
             Ok(Outcome::Passed)
         }
         Command::Editors => editors::run(workspace),
-        Command::BenchLoop => bench_loop::run(workspace).await,
+        Command::BenchLoop { from_nothing: true } => from_nothing::run(workspace),
+        Command::BenchLoop {
+            from_nothing: false,
+        } => bench_loop::run(workspace).await,
         Command::Seed { data_set, again } => seed::run(workspace, data_set, again).await,
         Command::Image { target: None, .. } => image::run(workspace).await,
         Command::Image {

@@ -11,6 +11,7 @@ mod faults;
 mod harm;
 pub mod multistatus;
 mod reading;
+mod replays;
 mod reports;
 mod syncing;
 pub mod worst;
@@ -22,6 +23,7 @@ use discovery::*;
 use faults::*;
 use harm::*;
 use reading::*;
+use replays::*;
 use reports::*;
 use syncing::*;
 use worst::{no_request_costs_more_than_it_may, who_computes_silences_nobody};
@@ -70,6 +72,7 @@ contract_tests! {
         a_token_that_was_never_given_is_refused,
         a_change_that_is_committed_late_is_not_missed,
         a_client_that_syncs_all_the_time_misses_nothing,
+        what_known_clients_send_is_understood,
         no_request_costs_more_than_it_may,
         who_computes_silences_nobody,
     ],

@@ -6,11 +6,13 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use std::time::Duration;
 
 use tokio::process::Command;
 use tokio::sync::OnceCell;
 use workshop_base::peer;
 use workshop_base::target::Target;
+use workshop_base::wait::within;
 use workshop_base::workspace::Workspace;
 
 use super::site::Site;
@@ -99,10 +101,14 @@ async fn stay_in_step(target: Target) {
     phone.sync().await;
     tablet.sync().await;
     site.restore().await;
-    for device in [&phone, &tablet] {
+    for device in [&tablet, &phone] {
         device.sync().await;
-        device.expect("after the backup", &expected);
     }
+    tablet.expect("after the backup", &expected);
+    // What vdirsyncer has uploaded itself, it compares with the contact from before its upload (class Update in its sync/__init__.py).
+    // That's the contact that the backup has, so the phone sees no change and keeps its own.
+    expected.extend(LOST.map(|number| (number, card(number, "lost"))));
+    phone.expect("after the backup", &expected);
     site.stop().await;
 }
 
@@ -172,9 +178,10 @@ impl Device {
     async fn sync_while_killed(&self, site: &mut Site, after: i64) {
         let until = site.changes().await + after;
         let kill = async {
-            while site.changes().await < until {
-                tokio::task::yield_now().await;
-            }
+            let enough = async || (site.changes().await >= until).then_some(());
+            within(Duration::from_secs(120), enough)
+                .await
+                .expect("changes that arrive");
             site.kill_and_start().await;
         };
         tokio::join!(self.sync(), kill);

@@ -22,12 +22,12 @@ pub(super) const ADD_PRIMARY_KEY: &str =
 /// Inserts the rows from id `$1` to id `$2`.
 pub(super) const ROWS: &str = include_str!("../../../../datasets/records/rows.sql");
 
-/// Adds records of 4 KiB each, 16 MiB in all: more than sockets and buffers hold between a database and a client. Stored they are
-/// small, since PostgreSQL compresses them.
+/// Adds records of 4 KiB each, 32 MiB in all: more than sockets and buffers hold between a database and a client, and than a service
+/// keeps in batches of 1 000 rows. Stored they are small, since PostgreSQL compresses them.
 pub const MANY_RECORDS: &str = "\
     INSERT INTO records (id, value, odd, divisible_by_3) \
     SELECT id, repeat(md5(id::text), 128), id % 2 = 1, id % 3 = 0 \
-    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 4096 FROM records)) AS id";
+    FROM generate_series((SELECT max(id) + 1 FROM records), (SELECT max(id) + 8192 FROM records)) AS id";
 
 /// Asks for the fingerprint.
 const FINGERPRINT: &str = include_str!("../../../../datasets/records/fingerprint.sql");

@@ -1,6 +1,7 @@
 //! Runs other programs to their end: one that is given up ends with those that it has started, and one that fails is an error for
-//! people.
+//! people. And cargo, as this tool calls it.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Output, Stdio};
@@ -140,6 +141,24 @@ impl Drop for Program {
             let _ = killpg(Pid::from_raw(id.cast_signed()), self.signal);
         }
     }
+}
+
+/// Cargo, the one that runs this tool if there is one.
+pub fn cargo_command() -> Command {
+    cargo_at(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// A cargo, without the variables that an outer `cargo run` sets for the package it runs: they are not this build's.
+pub fn cargo_at(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let mut outer = ["PKG", "MANIFEST", "BIN", "CRATE"].into_iter();
+        if outer.any(|outer| text.starts_with(&format!("CARGO_{outer}_"))) {
+            command.env_remove(&name);
+        }
+    }
+    command
 }
 
 #[cfg(test)]

@@ -1,14 +1,10 @@
 //! The provider `docker`: one named container per checkout, by testcontainers, kept and reused by every command.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use testcontainers::bollard::models::PortBinding;
-use testcontainers::core::ContainerPort;
-use testcontainers::core::client::ClientError;
-use testcontainers::runners::AsyncRunner;
-use testcontainers::{GenericImage, ImageExt, ReuseDirective, TestcontainersError};
 
 use crate::connection::{Address, START_LIMIT, USER};
 use crate::engine::{self, OFFICIAL, docker, look};
@@ -16,8 +12,10 @@ use crate::identity::{self, checkout_id, short_hash};
 use crate::server::{Files, Server};
 use crate::settings::{Provider, Settings};
 use crate::{configuration, connection};
+use workshop_base::container::{Answer, PROGRAM, Wanted};
 use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::process::memory_limit;
+use workshop_base::program::{self, cargo_command};
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, wait};
 
@@ -28,7 +26,7 @@ const LABEL: &str = "workshop.checkout";
 const STATEMENTS: &str = "workshop.statements";
 
 /// The server's port inside the container.
-const PORT: ContainerPort = ContainerPort::Tcp(5432);
+const PORT: u16 = 5432;
 
 /// Counts how the container is made; another number makes another container.
 const FORM: &str = "3";
@@ -122,50 +120,72 @@ async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<(String, Ad
         let settings = settings(counts_statements(image).await?);
         command.extend(settings.flat_map(|setting| ["-c".to_owned(), setting]));
     }
-    // On this machine only its users may reach the server; a remote engine must publish to us.
-    let local = is_local().await;
-    // No ready conditions: the server itself is asked.
-    let (repository, tag) = split_image(image);
-    let container = GenericImage::new(repository, tag)
-        .with_exposed_port(PORT)
-        .with_container_name(&name)
-        .with_label(LABEL, &checkout)
-        .with_env_var("POSTGRES_USER", USER)
-        .with_env_var("POSTGRES_PASSWORD", &password)
-        .with_env_var("POSTGRES_DB", "postgres")
-        .with_env_var("POSTGRES_INITDB_ARGS", "--encoding=UTF8 --locale=C")
-        .with_cmd(command)
-        .with_shm_size(SHARED_MEMORY)
-        .with_startup_timeout(START_LIMIT)
-        .with_reuse(ReuseDirective::Always)
-        .with_host_config_modifier(move |host| {
-            let binding = PortBinding {
-                host_ip: local.then(|| "127.0.0.1".to_owned()),
-                host_port: Some(String::new()),
-            };
-            let bindings = HashMap::from([(PORT.to_string(), Some(vec![binding]))]);
-            host.publish_all_ports = Some(false);
-            host.port_bindings = Some(bindings);
-        })
-        .start()
-        .await
-        .map_err(|error| no_container(image, error))?;
-    let port = container.get_host_port_ipv4(PORT).await?;
-    let host = if local {
-        "127.0.0.1".to_owned()
-    } else {
-        container.get_host().await?.to_string()
+    let variables = [
+        ("POSTGRES_USER", USER),
+        ("POSTGRES_PASSWORD", &password),
+        ("POSTGRES_DB", "postgres"),
+        ("POSTGRES_INITDB_ARGS", "--encoding=UTF8 --locale=C"),
+    ];
+    let wanted = Wanted {
+        image: image.to_owned(),
+        name,
+        labels: BTreeMap::from([(LABEL.to_owned(), checkout)]),
+        variables: variables
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        command,
+        port: PORT,
+        shared_memory: SHARED_MEMORY,
+        // On this machine only its users may reach the server; a remote engine must publish to us.
+        only_local: is_local().await,
+        patience: START_LIMIT,
     };
-    let address = Address::ours(&host, port, &password)?;
-    Ok((container.id().to_owned(), address))
+    match by_testcontainers(workspace, &wanted).await? {
+        Answer::Runs { id, host, port } => Ok((id, Address::ours(&host, port, &password)?)),
+        Answer::NoImage(why) => Err(no_image(image, &why).into()),
+    }
 }
 
-/// `registry:5000/postgres:18.1` is `registry:5000/postgres` and `18.1`; a digest stays whole.
-fn split_image(image: &str) -> (&str, &str) {
-    match image.rsplit_once(':') {
-        Some((name, tag)) if !tag.contains('/') => (name, tag),
-        _ => (image, "latest"),
+/// Asks the program that knows testcontainers, which is built first where it is not there yet.
+async fn by_testcontainers(workspace: &Workspace, wanted: &Wanted) -> anyhow::Result<Answer> {
+    let command = Command::new(built(workspace).await?);
+    let output = program::run(command, &serde_json::to_string(wanted)?).await?;
+    let image = &wanted.image;
+    let trouble = Trouble::new(format!(
+        "the Docker engine cannot start a container from {image}"
+    ))
+    .expected("a container that runs")
+    .next("docker info says more; just image builds an image from the PostgreSQL on this machine");
+    let answer = program::printed(&output, trouble)?;
+    serde_json::from_str(&answer).with_context(|| format!("{PROGRAM} says: {answer}"))
+}
+
+/// The program beside the tool; `justw` builds it anew with the tool, once it is there.
+async fn built(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let tool = std::env::current_exe().context("the tool cannot see where it lies")?;
+    let folder = tool
+        .ancestors()
+        .skip(1)
+        // A test program lies one deeper.
+        .find(|folder| !folder.ends_with("deps"))
+        .context("the tool lies nowhere")?;
+    let program = folder.join(PROGRAM);
+    if !program.exists() {
+        eprintln!("compiling {PROGRAM}, which asks the Docker engine, once");
+        let mut cargo = cargo_command();
+        cargo
+            .args(["build", "--workspace", "--bin", PROGRAM, "--target-dir"])
+            .arg(workspace.cargo_target())
+            .current_dir(workspace.root())
+            .stdin(Stdio::null());
+        if !program::start(cargo)?.ended().await?.success() {
+            return Trouble::new(format!("cargo could not build {PROGRAM}"))
+                .expected("a program; see cargo's messages above")
+                .next("just doctor; without Docker: WORKSHOP_POSTGRES=embedded")
+                .err();
+        }
     }
+    Ok(program)
 }
 
 /// False for an image of `just image` whose server has no `pg_stat_statements`; all others have it.
@@ -177,12 +197,7 @@ async fn counts_statements(image: &str) -> anyhow::Result<bool> {
         != Some("false"))
 }
 
-fn no_container(image: &str, error: TestcontainersError) -> anyhow::Error {
-    let TestcontainersError::Client(ClientError::PullImage { err, .. }) = error else {
-        let what = format!("the Docker engine cannot start a container from {image}");
-        return anyhow::Error::new(error).context(what);
-    };
-    let why = err.to_string();
+fn no_image(image: &str, why: &str) -> Trouble {
     let why = why.lines().next().unwrap_or_default();
     Trouble::new(format!(
         "the image {image} is not here and cannot be pulled: {why}"
@@ -191,7 +206,6 @@ fn no_container(image: &str, error: TestcontainersError) -> anyhow::Error {
         "{image} on this machine, or a registry that has it"
     ))
     .next("just image builds an image from the PostgreSQL on this machine; then try again")
-    .into()
 }
 
 /// Why the server in the container is gone: the end of its log.
@@ -230,23 +244,4 @@ async fn is_local() -> bool {
     gateways
         .lines()
         .all(|gateway| std::net::TcpListener::bind((gateway, 0)).is_ok())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_image_name_is_split_at_its_tag_and_not_at_a_port() {
-        assert_eq!(split_image("postgres:18.1"), ("postgres", "18.1"));
-        assert_eq!(split_image("postgres"), ("postgres", "latest"));
-        assert_eq!(
-            split_image("registry:5000/postgres"),
-            ("registry:5000/postgres", "latest")
-        );
-        assert_eq!(
-            split_image("registry:5000/postgres:18"),
-            ("registry:5000/postgres", "18")
-        );
-    }
 }

@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use anyhow::Context;
 use published::{Published, Row};
+use workshop_base::program::cargo_command;
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::cargo_command;
 use workshop_measure::protocol::block;
 use workshop_measure::protocol::experiment::{Asked, Experiment};
 use workshop_measure::protocol::lab::Lab;

@@ -14,11 +14,12 @@ use anyhow::Context;
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
+use workshop_base::program::cargo_command;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::{Workspace, repository_option};
 use workshop_base::{files, probe, program, scratch};
 use workshop_book::render::render;
-use workshop_harness::build::{cargo_command, jdk, maven};
+use workshop_harness::build::{jdk, maven};
 
 /// The list of what belongs to a kit.
 const LIST: &str = "kit.txt";

@@ -8,11 +8,11 @@ use crate::gate::{self, Gate, Judgment, Tally};
 use crate::mistakes::Mistake;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::outcome::Outcome;
-use workshop_base::program;
+use workshop_base::program::{self, cargo_command};
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{self, Profile, cargo_command};
+use workshop_harness::build::{self, Profile};
 use workshop_postgres::Server;
 
 /// How many parts there are.

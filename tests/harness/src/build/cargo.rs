@@ -1,13 +1,12 @@
 //! Crates built by cargo: what the compiler says is passed on, its errors and what was built are kept.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use workshop_base::outcome::Trouble;
-use workshop_base::program;
+use workshop_base::program::{self, cargo_command};
 use workshop_base::target::Language;
 use workshop_base::terminal;
 use workshop_base::workspace::Workspace;
@@ -150,24 +149,6 @@ fn command(
         let shipped = krate.folder.join(RELEASE_PROFILE);
         if shipped.is_file() {
             command.arg("--config").arg(shipped);
-        }
-    }
-    command
-}
-
-/// Cargo, the one that runs this tool if there is one.
-pub fn cargo_command() -> Command {
-    cargo_at(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-}
-
-/// A cargo, without the variables that an outer `cargo run` sets for the package it runs: they are not this build's.
-pub fn cargo_at(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new(program);
-    for (name, _) in std::env::vars_os() {
-        let text = name.to_string_lossy();
-        let mut outer = ["PKG", "MANIFEST", "BIN", "CRATE"].into_iter();
-        if outer.any(|outer| text.starts_with(&format!("CARGO_{outer}_"))) {
-            command.env_remove(&name);
         }
     }
     command

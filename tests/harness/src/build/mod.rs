@@ -26,7 +26,7 @@ use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 
-pub use cargo::{cargo, cargo_command, tests};
+pub use cargo::{cargo, tests};
 pub use launch::*;
 
 /// Builds a target, printing what the compiler prints.

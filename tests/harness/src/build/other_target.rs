@@ -11,6 +11,7 @@ use workshop_base::environment;
 use workshop_base::fix::{Fix, System};
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, QUICK, on_path};
+use workshop_base::program::{cargo_at, cargo_command};
 use workshop_base::workspace::Workspace;
 
 use super::cargo;
@@ -103,7 +104,7 @@ impl Compiler {
 
     fn cargo(&self) -> Command {
         let mut cargo = if self.builds_the_library {
-            let mut cargo = cargo::cargo_at(DISTRIBUTION_CARGO);
+            let mut cargo = cargo_at(DISTRIBUTION_CARGO);
             cargo
                 .env("RUSTC", DISTRIBUTION_RUSTC)
                 // To build the standard library is no stable option of cargo's yet.
@@ -112,7 +113,7 @@ impl Compiler {
                 .env_remove("LD_LIBRARY_PATH");
             cargo
         } else {
-            cargo::cargo_command()
+            cargo_command()
         };
         environment::for_other_target(&mut cargo);
         if let Some(linker) = self.linker {

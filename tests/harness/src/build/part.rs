@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use workshop_base::calls::Calls;
+use workshop_base::program::cargo_command;
 use workshop_base::workspace::Workspace;
 
 use super::launch::{BuildError, Crate, Profile};
@@ -18,7 +19,7 @@ pub async fn build(
     match calls {
         Calls::Program => Ok(cargo::cargo(workspace, krate, profile).await?.artifact),
         Calls::Library => {
-            let cargo = cargo::cargo_command();
+            let cargo = cargo_command();
             cargo::made_by(cargo, workspace, krate, profile, &["--lib"]).await
         }
         Calls::Module => wasm::build(workspace, krate).await,

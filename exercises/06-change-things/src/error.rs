@@ -50,7 +50,12 @@ impl Error {
         let detail = match self {
             Error::Unavailable(_) => "the database does not answer".into(),
             Error::Query(_) => "an unexpected error occurred".into(),
-            told => told.to_string(),
+            // Their own text is for the client.
+            Error::BadRequest(_)
+            | Error::UnsupportedMediaType
+            | Error::BodyTooLarge
+            | Error::UnusableBody
+            | Error::NotFound(_) => self.to_string(),
         };
         Problem::new(status, detail)
     }

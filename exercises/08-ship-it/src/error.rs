@@ -2,6 +2,8 @@
 
 use std::{
     io::ErrorKind,
+    mem::{Discriminant, discriminant},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -73,14 +75,22 @@ impl Error {
         let detail = match self {
             Error::Unavailable(_) => "the database does not answer".into(),
             Error::Query(_) | Error::Json(_) => "an unexpected error occurred".into(),
-            told => told.to_string(),
+            // Their own text is for the client.
+            Error::BadRequest(_)
+            | Error::UnsupportedMediaType
+            | Error::BodyTooLarge
+            | Error::UnusableBody
+            | Error::TooManyExports
+            | Error::ClientTooSlow
+            | Error::NotFound(_) => self.to_string(),
         };
         Problem::new(status, detail)
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second tells enough.
-static OUTAGES: RateLimit = RateLimit::new(Duration::from_secs(1));
+/// Every request of an outage fails for the same reason, so one line per second and reason tells enough.
+static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
+    LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
 /// Makes an `Error` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Error {
@@ -88,12 +98,17 @@ impl<'r> Responder<'r, 'static> for Error {
         match self {
             Error::Query(_) | Error::Json(_) => error!("{}", with_causes(&self)),
             Error::Unavailable(_) | Error::TooManyExports => {
-                if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
+                if let Some(suppressed) = WARNINGS.admit(discriminant(&self), Instant::now()) {
                     warn!(suppressed, "{}", with_causes(&self));
                 }
             }
             // The client has been told all there is.
-            _ => {}
+            Error::BadRequest(_)
+            | Error::UnsupportedMediaType
+            | Error::BodyTooLarge
+            | Error::UnusableBody
+            | Error::ClientTooSlow
+            | Error::NotFound(_) => {}
         }
         self.problem().respond_to(request)
     }

@@ -4,6 +4,8 @@ use std::{
     error::Error as _,
     io::ErrorKind,
     iter::successors,
+    mem::{Discriminant, discriminant},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -97,14 +99,26 @@ impl Error {
             Error::Unavailable(_) => "the database does not answer".into(),
             Error::NoPrice(_) => "the price service gave no usable answer".into(),
             Error::Query(_) | Error::Json(_) => "an unexpected error occurred".into(),
-            told => told.to_string(),
+            // Their own text is for the client.
+            Error::BadRequest(_)
+            | Error::UnsupportedMediaType
+            | Error::BodyTooLarge
+            | Error::UnusableBody
+            | Error::TooManyExports
+            | Error::ClientTooSlow
+            | Error::NotFound(_)
+            | Error::NameInUse
+            | Error::UpgradeRequired
+            | Error::TooManyCalls
+            | Error::PriceTooLate => self.to_string(),
         };
         Problem::new(status, detail)
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second tells enough.
-static OUTAGES: RateLimit = RateLimit::new(Duration::from_secs(1));
+/// Every request of an outage fails for the same reason, so one line per second and reason tells enough.
+static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
+    LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
 /// Makes an `Error` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Error {
@@ -117,12 +131,19 @@ impl<'r> Responder<'r, 'static> for Error {
             | Error::TooManyCalls
             | Error::PriceTooLate
             | Error::NoPrice(_) => {
-                if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
+                if let Some(suppressed) = WARNINGS.admit(discriminant(&self), Instant::now()) {
                     warn!(%request_id, suppressed, "{}", with_causes(&self));
                 }
             }
             // The client has been told all there is.
-            _ => {}
+            Error::BadRequest(_)
+            | Error::UnsupportedMediaType
+            | Error::BodyTooLarge
+            | Error::UnusableBody
+            | Error::ClientTooSlow
+            | Error::NotFound(_)
+            | Error::NameInUse
+            | Error::UpgradeRequired => {}
         }
         let mut response = self.problem().respond_to(request)?;
         if let Error::UpgradeRequired = self {

@@ -66,7 +66,14 @@ impl Error {
         let detail = match self {
             Error::Unavailable(_) => "the database does not answer".into(),
             Error::Query(_) | Error::Json(_) => "an unexpected error occurred".into(),
-            told => told.to_string(),
+            // Their own text is for the client.
+            Error::BadRequest(_)
+            | Error::UnsupportedMediaType
+            | Error::BodyTooLarge
+            | Error::UnusableBody
+            | Error::TooManyExports
+            | Error::ClientTooSlow
+            | Error::NotFound(_) => self.to_string(),
         };
         Problem::new(status, detail)
     }

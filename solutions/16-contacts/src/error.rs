@@ -1,6 +1,10 @@
 //! What a request can fail with, and what the client is told of it.
 
-use std::time::{Duration, Instant};
+use std::{
+    mem::{Discriminant, discriminant},
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use axum::{
     http::{
@@ -89,19 +93,31 @@ impl Error {
     /// Logs what the operator has to know. The client has been told all there is of the rest.
     pub fn log(&self) {
         match self {
-            Error::Query(_) | Error::Full(_) => error!("{}", with_causes(self)),
-            Error::Unavailable(_) => {
-                if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
+            Error::Query(_) => error!("{}", with_causes(self)),
+            Error::Unavailable(_) | Error::Full(_) => {
+                if let Some(suppressed) = WARNINGS.admit(discriminant(self), Instant::now()) {
                     warn!(suppressed, "{}", with_causes(self));
                 }
             }
-            _ => {}
+            Error::Unauthorized
+            | Error::Forbidden
+            | Error::BadRequest(_)
+            | Error::NotFound(_)
+            | Error::MethodNotAllowed(_)
+            | Error::ClientTooSlow
+            | Error::ClientGone
+            | Error::ConditionFailed
+            | Error::BodyTooLarge(_)
+            | Error::UnsupportedMediaType(_)
+            | Error::Dav(_)
+            | Error::Panicked => {}
         }
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second tells enough.
-static OUTAGES: RateLimit = RateLimit::new(Duration::from_secs(1));
+/// Every request of an outage fails for the same reason, so one line per second and reason tells enough.
+static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
+    LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
 /// Makes an `Error` something that a handler can return. What it holds of the database is not part of the answer: a client has
 /// no business with SQL, hosts or users.
@@ -111,7 +127,19 @@ impl IntoResponse for Error {
         let detail = match &self {
             Error::Dav(error) => return error.to_response(),
             Error::Panicked | Error::Query(_) => "an unexpected error occurred".to_owned(),
-            told => told.to_string(),
+            // Their own text is for the client.
+            Error::Unauthorized
+            | Error::Forbidden
+            | Error::BadRequest(_)
+            | Error::NotFound(_)
+            | Error::MethodNotAllowed(_)
+            | Error::ClientTooSlow
+            | Error::ClientGone
+            | Error::ConditionFailed
+            | Error::BodyTooLarge(_)
+            | Error::UnsupportedMediaType(_)
+            | Error::Full(_)
+            | Error::Unavailable(_) => self.to_string(),
         };
         let mut response = Problem::new(self.status(), detail).into_response();
         let headers = response.headers_mut();

@@ -3,7 +3,8 @@
 use std::{
     error::Error as _,
     iter,
-    sync::Arc,
+    mem::{Discriminant, discriminant},
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
@@ -94,7 +95,7 @@ impl Error {
                 error!(request_id, "{}", self.with_causes());
             }
             Error::Unavailable(_) | Error::TooManyExports => {
-                if let Some(suppressed) = OUTAGES.admit(Instant::now()) {
+                if let Some(suppressed) = WARNINGS.admit(discriminant(self), Instant::now()) {
                     warn!(request_id, suppressed, "{}", self.with_causes());
                 }
             }
@@ -124,8 +125,9 @@ impl Error {
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second tells enough.
-static OUTAGES: RateLimit = RateLimit::new(Duration::from_secs(1));
+/// Every request of an outage fails for the same reason, so one line per second and reason tells enough.
+static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
+    LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
 // ANCHOR: into-response
 /// Makes an `Error` something that a handler can return. It goes along with the answer: the layer

@@ -1,37 +1,38 @@
 //! A limit for a line of the log that each request of an outage would repeat.
 
 use std::{
+    collections::HashMap,
+    hash::Hash,
     mem,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
-/// Admits one event per period, and counts those in between.
-pub struct RateLimit {
+/// Admits one event per period for each cause, and counts those in between.
+pub struct RateLimit<C> {
     period: Duration,
-    events: Mutex<Events>,
+    events: Mutex<HashMap<C, Events>>,
 }
 
+#[derive(Default)]
 struct Events {
     admitted: Option<Instant>,
     suppressed: u64,
 }
 
-impl RateLimit {
-    /// One event per `period`.
-    pub const fn new(period: Duration) -> RateLimit {
+impl<C: Eq + Hash> RateLimit<C> {
+    /// One event per `period` and cause.
+    pub fn new(period: Duration) -> RateLimit<C> {
         RateLimit {
             period,
-            events: Mutex::new(Events {
-                admitted: None,
-                suppressed: 0,
-            }),
+            events: Mutex::default(),
         }
     }
 
-    /// `Some` if this event is admitted: how many were suppressed since the last one.
-    pub fn admit(&self, now: Instant) -> Option<u64> {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+    /// `Some` if this event is admitted: how many of its cause were suppressed since the last one.
+    pub fn admit(&self, cause: C, now: Instant) -> Option<u64> {
+        let mut causes = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let events = causes.entry(cause).or_default();
         if events
             .admitted
             .is_some_and(|admitted| now.duration_since(admitted) < self.period)

@@ -16,8 +16,7 @@ import workshop.service.usualProblemOf
 internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
     when (failure) {
         is PriceUnavailable -> {
-            logOutage(failure)
-            problem(failure.status, failure.detail)
+            problem(failure.status, failure.detail).also { logOutage(failure, it) }
         }
 
         is QrCodesUnavailable -> {

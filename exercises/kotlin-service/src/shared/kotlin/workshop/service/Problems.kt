@@ -80,13 +80,13 @@ fun Application.problems(
 fun ApplicationCall.usualProblemOf(failure: Throwable): Problem =
     when (failure) {
         is ProblemException -> {
-            if (failure.status == HttpStatusCode.ServiceUnavailable) logOutage(failure)
-            problem(failure.status, failure.detail)
+            val told = problem(failure.status, failure.detail)
+            if (failure.status == HttpStatusCode.ServiceUnavailable) logOutage(failure, told)
+            told
         }
 
         is DatabaseUnavailable -> {
-            logOutage(failure)
-            problem(HttpStatusCode.ServiceUnavailable, "the database does not answer")
+            problem(HttpStatusCode.ServiceUnavailable, "the database does not answer").also { logOutage(failure, it) }
         }
 
         else -> {
@@ -100,9 +100,12 @@ fun ApplicationCall.usualProblemOf(failure: Throwable): Problem =
     }
 // ANCHOR_END: usual-problem
 
-/** Logs a [failure] that others share, with the id of the request. */
-fun ApplicationCall.logOutage(failure: Throwable) {
-    val suppressed = outages.admit() ?: return
+/** Logs a [failure] that others share, with the id of the request. Those that are [told] the same have the same cause. */
+fun ApplicationCall.logOutage(
+    failure: Throwable,
+    told: Problem,
+) {
+    val suppressed = outages.admit(cause = told.detail) ?: return
     log
         .atWarn()
         .addKeyValue("request_id", requestId)
@@ -110,7 +113,7 @@ fun ApplicationCall.logOutage(failure: Throwable) {
         .log(generateSequence(failure) { it.cause }.mapNotNull { it.message }.joinToString(": "))
 }
 
-/** Every request of an outage fails for the same reason, so one line per second tells enough. */
+/** Every request of an outage fails for the same reason, so one line per second and reason tells enough. */
 private val outages = RateLimit(1.seconds)
 
 private val log = LoggerFactory.getLogger("workshop.service.problems")

@@ -13,13 +13,21 @@ class RateLimitTest {
     fun `one event per period is admitted with the number of the others`() {
         val time = TestTimeSource()
         val limit = RateLimit(1.seconds, time)
-        assertEquals(0, limit.admit())
-        assertNull(limit.admit())
+        assertEquals(0, limit.admit("outage"))
+        assertNull(limit.admit("outage"))
         time += 999.milliseconds
-        assertNull(limit.admit())
+        assertNull(limit.admit("outage"))
         time += 1.milliseconds
-        assertEquals(2, limit.admit())
+        assertEquals(2, limit.admit("outage"))
         time += 1.seconds
-        assertEquals(0, limit.admit())
+        assertEquals(0, limit.admit("outage"))
+    }
+
+    @Test
+    fun `one cause does not hide another`() {
+        val limit = RateLimit(1.seconds, TestTimeSource())
+        assertEquals(0, limit.admit("prices"))
+        assertEquals(0, limit.admit("outage"))
+        assertNull(limit.admit("prices"))
     }
 }

@@ -30,8 +30,7 @@ private fun XmlWriter.failed(failure: DavException) {
 fun ApplicationCall.problemOf(failure: Throwable): Problem =
     when (failure) {
         is DatabaseFull -> {
-            logOutage(failure)
-            problem(HttpStatusCode.InsufficientStorage, "the database has no room for this")
+            problem(HttpStatusCode.InsufficientStorage, "the database has no room for this").also { logOutage(failure, it) }
         }
 
         else -> {

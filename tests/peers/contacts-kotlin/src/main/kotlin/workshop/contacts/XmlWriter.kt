@@ -32,7 +32,8 @@ class XmlWriter(
     document: OutputStream,
     namespaces: Collection<String> = emptyList(),
 ) {
-    private val writer = factory.createXMLStreamWriter(document, "UTF-8")
+    // To a stream, the JDK's writer would hand over each byte by itself.
+    private val writer = factory.createXMLStreamWriter(document.bufferedWriter())
     private val prefixes = PREFIXES + namespaces.filter { it.isNotEmpty() && it !in PREFIXES }.mapIndexed { place, it -> it to "x$place" }
 
     fun begin(root: QName) {

@@ -77,7 +77,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         5,
         "the same work, measured on both (a quick run, for orientation)",
     );
-    bring_tools(workspace).await?;
+    bring_oha(workspace).await?;
     let args = MeasureArgs {
         long: None,
         target: Some(reference),
@@ -121,14 +121,14 @@ fn step(number: usize, what: &str) {
     println!("\n{}", paint(Style::Strong, format!("[{number}/6] {what}")));
 }
 
-/// Waits for the tools that `justw` has been compiling since the tour began, or brings them now.
-async fn bring_tools(workspace: &Workspace) -> anyhow::Result<()> {
+/// Waits for what measures reads, which `justw` has been compiling since the tour began, or brings it now.
+async fn bring_oha(workspace: &Workspace) -> anyhow::Result<()> {
     let mut justw = Command::new(workspace.root().join("justw"));
-    justw.args(["--bring", "oha", "hyperfine"]);
+    justw.args(["--bring", "oha"]);
     if program::start(justw)?.ended().await?.success() {
         return Ok(());
     }
-    Trouble::new("the tools that measure could not be brought")
+    Trouble::new("oha, which measures, could not be brought")
         .next("./justw --bring oha; the messages above say why")
         .err()
 }

@@ -6,13 +6,17 @@
     reason = "delete these lines once database.rs lends from this pool"
 )]
 
-use std::time::Duration;
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use deadpool::managed::{self, Metrics, Object, PoolError, RecycleResult};
 use rocket::tokio::time::sleep;
 use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
+use tracing::warn;
 
-use crate::error::Error;
+use crate::{error::Error, rate_limit::RateLimit};
 
 /// A connection that was lent so short a time ago is lent again without a question.
 const FRESH: Duration = Duration::from_millis(500);
@@ -46,13 +50,22 @@ impl managed::Manager for Connections {
 // ANCHOR_END: manager
 
 // ANCHOR: open
-/// Opens a connection. A server that is being restarted refuses for a moment, so this tries again until the request gives up.
+/// All requests of an outage try again and again, so one line per second tells enough.
+static REFUSALS: LazyLock<RateLimit<()>> = LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
+
+/// Opens a connection. A server that is being restarted refuses for a moment, so this tries again until the request gives up. The
+/// request then knows only how long it has waited; the reason is logged here.
 async fn open(options: &PgConnectOptions) -> sqlx::Result<PgConnection> {
     const PAUSE: Duration = Duration::from_millis(50);
 
     loop {
         match options.connect().await {
-            Err(error) if may_pass(&error) => sleep(PAUSE).await,
+            Err(error) if may_pass(&error) => {
+                if let Some(suppressed) = REFUSALS.admit((), Instant::now()) {
+                    warn!(suppressed, "no connection, trying again: {error}");
+                }
+                sleep(PAUSE).await;
+            }
             opened => return opened,
         }
     }

@@ -147,7 +147,9 @@ impl<'r> Responder<'r, 'static> for Error {
         }
         let mut response = self.problem().respond_to(request)?;
         if let Error::UpgradeRequired = self {
+            response.set_raw_header("Connection", "upgrade");
             response.set_raw_header("Upgrade", "websocket");
+            response.set_raw_header("Sec-WebSocket-Version", "13");
         }
         Ok(response)
     }

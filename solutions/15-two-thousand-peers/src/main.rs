@@ -78,6 +78,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
                 visit::visit,
                 visits::visits,
                 peers::peers,
+                peers::peers_head,
             ],
         )
         .register(

@@ -1,6 +1,6 @@
 //! `GET /peers/<name>`: lets a peer into the room, over a WebSocket.
 
-use rocket::{Shutdown, State, get};
+use rocket::{Shutdown, State, get, head};
 use rocket_ws::{Channel, Config, WebSocket};
 
 use crate::{
@@ -35,6 +35,12 @@ pub fn peers<'r>(
         }) as _
     };
     Ok(socket.config(limits()).channel(conversation))
+}
+
+/// A WebSocket begins with a GET. Without this route Rocket would answer a HEAD like one.
+#[head("/peers/<_>")]
+pub fn peers_head(_key: ApiKey) -> Error {
+    Error::UpgradeRequired
 }
 
 fn is_name(name: &str) -> bool {

@@ -226,7 +226,7 @@ impl From<figment::Error> for SettingsError {
         let variable = error.path.join("_").to_uppercase();
         let trouble = match env::var(&variable) {
             // These hold secrets, and what is said here ends up in logs.
-            _ if ["API_KEYS", "DATABASE_URL"].contains(&variable.as_str()) => {
+            _ if ["API_KEYS", "DATABASE_URL", "UPSTREAM_URL"].contains(&variable.as_str()) => {
                 "cannot be used".into()
             }
             Ok(value) => format!("is {value:?}, which cannot be used"),

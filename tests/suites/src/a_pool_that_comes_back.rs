@@ -23,6 +23,7 @@ contract_tests! {
         connections_that_were_closed_while_idle_cost_no_request,
         reads_wait_for_a_database_that_is_being_restarted,
         a_late_answer_reaches_nobody_else,
+        the_log_says_why_there_is_no_connection,
     ],
     silences: [
         the_whole_pool_is_back_after_the_last_silence,
@@ -136,6 +137,24 @@ async fn read_in_a_restart(context: &Context, ids: &[i32]) -> Result<Answers, Te
     };
     let (answers, ()) = tokio::join!(read(context, ids), comes_back);
     Ok(answers)
+}
+
+/// An operator has to know whether the database is down or its name is wrong, and no client is told.
+async fn the_log_says_why_there_is_no_connection(context: &Context) -> TestResult {
+    context.proxy.cut().await;
+    let answer = context.client.get("/read/1").await;
+    let says_why = |logged: &anyhow::Result<String>| {
+        logged.as_ref().is_ok_and(|logged| logged.contains("refused"))
+    };
+    let logged = wait::last_within(RECOVERY_LIMIT, async || context.logged(), says_why).await;
+    context.proxy.restore().await;
+    expect_no_database(&answer?)?;
+    expect(
+        says_why(&logged),
+        "a line of the log that says that the connection was refused",
+        "none",
+    )?;
+    Ok(())
 }
 
 async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {

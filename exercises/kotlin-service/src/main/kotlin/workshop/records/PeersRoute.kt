@@ -49,6 +49,8 @@ fun upgradeRequired() =
     ProblemException(
         HttpStatusCode.UpgradeRequired,
         "this path needs a WebSocket of version 13",
+        HttpHeaders.Connection to "upgrade",
         HttpHeaders.Upgrade to "websocket",
+        HttpHeaders.SecWebSocketVersion to "13",
     )
 // ANCHOR_END: peers

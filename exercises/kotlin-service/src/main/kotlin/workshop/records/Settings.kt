@@ -111,6 +111,7 @@ private fun EnvironmentReader.peers(): PeerSettings {
 /** Without a slash at its end: paths begin with one. */
 private fun EnvironmentReader.httpUrl(name: String): String? {
     val text = this[name] ?: return null
-    if (!PLAIN_URL.matches(text)) complaints += "$name must be of the shape http://host:port, but is \"$text\"."
+    // A mistyped URL may hold a password, so the sentence does not repeat it.
+    if (!PLAIN_URL.matches(text)) complaints += "$name must be of the shape http://host:port."
     return text.trimEnd('/')
 }

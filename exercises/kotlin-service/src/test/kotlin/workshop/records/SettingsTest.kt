@@ -74,10 +74,10 @@ class SettingsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = ["", "prices:8081", "https://prices", "http://", "http://prices/?a=b"])
+    @ValueSource(strings = ["", "prices:8081", "https://prices", "https://user:s3cret@prices", "http://", "http://prices/?a=b"])
     fun `a service of prices needs a plain HTTP URL`(url: String) {
         val invalid = assertThrows(InvalidSettings::class.java) { Settings.from(required + ("UPSTREAM_URL" to url)) }
-        assertEquals(listOf("UPSTREAM_URL must be of the shape http://host:port, but is \"$url\"."), invalid.complaints)
+        assertEquals(listOf("UPSTREAM_URL must be of the shape http://host:port."), invalid.complaints)
     }
 
     @ParameterizedTest

@@ -111,6 +111,7 @@ impl Checkout {
             .args(arguments)
             .current_dir(self.folder.path())
             .env_remove("CARGO_TARGET_DIR")
+            .env_remove("WORKSHOP_POSTGRES")
             .env("FAKE", self.path("fake"))
             .env("JAVA_HOME", self.path("fake/jdk"))
             .stdout(Stdio::null())

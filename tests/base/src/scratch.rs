@@ -109,8 +109,8 @@ pub fn sweep_checkout(workspace: &Workspace) -> Vec<PathBuf> {
         });
     // Copies of crates have fixed names, so that cargo knows them again; a build of one holds its lock file.
     let copies = entries(&below("copies")).filter(|path| {
-        let lock = Lock::try_take(&path.with_added_extension("lock"));
-        path.is_dir() && matches!(lock, Ok(Some(_))) && files::remove(path).is_ok()
+        let lock = || Lock::try_take(&path.with_added_extension("lock"));
+        path.is_dir() && matches!(lock(), Ok(Some(_))) && files::remove(path).is_ok()
     });
     left.chain(copies).collect()
 }
@@ -196,6 +196,7 @@ mod tests {
         let _turn = Lock::try_take(&copies.join("in-use.lock"))?;
         assert_eq!(sweep_checkout(&workspace), [copies.join("left-behind")]);
         assert!(copies.join("in-use").exists());
+        assert!(!copies.join("in-use.lock.lock").exists());
         Ok(())
     }
 

@@ -10,7 +10,8 @@ case "${CARGO_PKG_NAME:-} $*" in
             last=$word
         done
         {
-            env | sed -n 's/^CARGO_/env CARGO_/p'
+            # A compiler of the distribution builds for WebAssembly with options that only RUSTC_BOOTSTRAP opens.
+            env | sed -n -e 's/^CARGO_/env &/p' -e 's/^RUSTC_BOOTSTRAP=/env &/p'
             for word; do printf 'arg %s\n' "$word"; done
         } >"$WORKSHOP_RECORD_TO/$name"
         exit 1

@@ -5,6 +5,7 @@
 package workshop.records
 
 import io.ktor.http.HttpHeaders
+import io.ktor.http.HttpMethod
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.ApplicationCallPipeline
@@ -25,7 +26,7 @@ fun Route.withSeat(
     val seated = createChild(Seated) as RoutingNode
     seated.intercept(ApplicationCallPipeline.Call) {
         val name = call.peerName()
-        if (!call.wantsThisVersion()) throw upgradeRequired()
+        if (!call.wantsToUpgrade()) throw upgradeRequired()
         val peer = room.enter(name) ?: throw ProblemException(HttpStatusCode.Conflict, "another peer has this name")
         try {
             call.attributes.put(PEER, peer)
@@ -52,9 +53,11 @@ fun ApplicationCall.peerName(): String =
 
 private val NAME = Regex("[A-Za-z0-9_-]{1,32}")
 
-/** Ktor upgrades without these, too. */
-private fun ApplicationCall.wantsThisVersion(): Boolean =
-    request.headers[HttpHeaders.SecWebSocketVersion] == "13" && HttpHeaders.SecWebSocketKey in request.headers
+/** Ktor upgrades without these headers, too, and AutoHeadResponse hands it a HEAD as a GET. */
+private fun ApplicationCall.wantsToUpgrade(): Boolean =
+    request.local.method == HttpMethod.Get &&
+        request.headers[HttpHeaders.SecWebSocketVersion] == "13" &&
+        HttpHeaders.SecWebSocketKey in request.headers
 
 /** Adds nothing to the path: it only sets these routes apart from the others. */
 private object Seated : RouteSelector() {

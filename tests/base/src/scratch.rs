@@ -108,9 +108,10 @@ pub fn sweep_checkout(workspace: &Workspace) -> Vec<PathBuf> {
             owner.is_some_and(has_ended) && remove_unless_held(path)
         });
     // Copies of crates have fixed names, so that cargo knows them again; a build of one holds its lock file.
-    let copies = entries(&below("copies")).filter(|path| {
-        let lock = || Lock::try_take(&path.with_added_extension("lock"));
-        path.is_dir() && matches!(lock(), Ok(Some(_))) && files::remove(path).is_ok()
+    let copies = entries(&below("copies")).filter(|path| path.is_dir());
+    let copies = copies.filter(|path| {
+        let lock = Lock::try_take(&path.with_added_extension("lock"));
+        matches!(lock, Ok(Some(_))) && files::remove(path).is_ok()
     });
     left.chain(copies).collect()
 }

@@ -53,7 +53,6 @@ impl Error {
             // Their own text is for the client.
             Error::BadRequest(_)
             | Error::UnsupportedMediaType
-            | Error::BodyTooLarge
             | Error::UnusableBody
             | Error::NotFound(_) => self.to_string(),
         };

@@ -25,6 +25,12 @@ fun requireUpgrade(request: HttpRequest) {
             headers.getFirst("Sec-WebSocket-Version") == "13" &&
             headers.getFirst("Sec-WebSocket-Key")?.matches(KEY) == true
     if (!isUpgrade) {
-        throw ProblemException(HttpStatus.UPGRADE_REQUIRED, "this path needs a WebSocket of version 13", "Upgrade" to "websocket")
+        throw ProblemException(
+            HttpStatus.UPGRADE_REQUIRED,
+            "this path needs a WebSocket of version 13",
+            "Connection" to "upgrade",
+            "Upgrade" to "websocket",
+            "Sec-WebSocket-Version" to "13",
+        )
     }
 }

@@ -45,6 +45,8 @@ pub enum Kind {
     /// A crate: the service, or what the Kotlin service calls.
     #[default]
     Crate,
+    /// A crate of the learner's own, in a folder that holds no code at first.
+    Own,
     /// A form to fill in.
     Form,
     /// A crate of small programs, each with its tests beside it, which are solved one after the other.
@@ -124,7 +126,12 @@ impl Exercise {
 
     /// True when the exercise is a crate that is a service, or that a service calls.
     pub fn is_crate(&self) -> bool {
-        self.kind == Kind::Crate
+        matches!(self.kind, Kind::Crate | Kind::Own)
+    }
+
+    /// True when the learner's crate begins as an empty folder, and is a workspace of its own.
+    pub fn is_own(&self) -> bool {
+        self.kind == Kind::Own
     }
 
     /// True when the learner writes Rust.

@@ -17,16 +17,15 @@ pub type Tree = BTreeMap<PathBuf, Vec<u8>>;
 /// The end of the names of files that are being written. The process id before it tells whether somebody still writes them.
 const UNFINISHED: &str = "-.workshop-unfinished";
 
-/// Reads every file below `folder`; one that does not exist has none. Left out are Cargo's `target` folder, files that were
-/// being written when the tool died, and links that lead nowhere (some editors lock files with such links).
+/// Reads every file below `folder`; one that does not exist has none. Left out are Cargo's `target` folders, git's
+/// own, files that were being written when the tool died, and links that lead nowhere (some editors lock files with such links).
 pub fn read_tree(folder: &Path) -> anyhow::Result<Tree> {
     let mut tree = Tree::new();
     if !folder.exists() {
         return Ok(tree);
     }
-    let built = folder.join("target");
     let entries = WalkDir::new(folder).into_iter();
-    for entry in entries.filter_entry(|entry| entry.path() != built) {
+    for entry in entries.filter_entry(|entry| !is_made(folder, entry.path())) {
         let path = match entry {
             Ok(entry) => entry.into_path(),
             // Editors make and remove files of their own all the time.
@@ -41,6 +40,13 @@ pub fn read_tree(folder: &Path) -> anyhow::Result<Tree> {
         }
     }
     Ok(tree)
+}
+
+/// True for what nobody has written: Cargo's `target`, beside any manifest below `folder`, and what git keeps.
+fn is_made(folder: &Path, path: &Path) -> bool {
+    let is_targets = path.ends_with("target")
+        && (path.parent() == Some(folder) || path.join("CACHEDIR.TAG").is_file());
+    is_targets || path.ends_with(".git")
 }
 
 fn listing(folder: &Path) -> String {
@@ -455,6 +461,10 @@ mod tests {
         fs::write(folder.path().join("target/debug/binary"), "")?;
         fs::create_dir_all(folder.path().join("src/target"))?;
         fs::write(folder.path().join("src/target/mod.rs"), "")?;
+        for made in ["reports/target/CACHEDIR.TAG", ".git/HEAD"] {
+            fs::create_dir_all(folder.path().join(made).parent().unwrap_or(folder.path()))?;
+            fs::write(folder.path().join(made), "")?;
+        }
         let tree = read_tree(folder.path())?;
         assert_eq!(
             tree.into_keys().collect::<Vec<_>>(),

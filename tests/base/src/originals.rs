@@ -24,6 +24,9 @@ pub const CARRIED: &str = "carried.toml";
 /// Files that are beside the starter only; the tool never writes them.
 const STARTER_ONLY: &str = "hints.md";
 
+/// What a folder holds in which a learner makes a crate of their own: copies of what lies beside the reference.
+const GIVEN_WITHOUT_CODE: [&str; 2] = ["README.md", "openapi.yaml"];
+
 /// The reference as it looks in the learner's folder: under the learner's package name.
 pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
     Ok(under_name(
@@ -63,9 +66,22 @@ pub fn under_name(mut tree: Tree, from: &str, to: &str) -> Tree {
     tree
 }
 
-/// The starter: the reference, with the patch applied.
+/// The starter: the reference, with the patch applied; of a crate that learners make themselves, what is given without code.
 pub fn starter(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
+    if exercise.is_own() {
+        return Ok(without_code(reference_files(workspace, exercise)?));
+    }
     starter_from(workspace, exercise, reference(workspace, exercise)?)
+}
+
+/// What of a reference is given to learners who make the crate themselves.
+pub fn without_code(mut reference: Tree) -> Tree {
+    reference.retain(|path, _| {
+        GIVEN_WITHOUT_CODE
+            .iter()
+            .any(|given| path == Path::new(given))
+    });
+    reference
 }
 
 /// The starter that the patch makes of this state of the reference.
@@ -126,7 +142,9 @@ pub fn patch_faults(workspace: &Workspace, exercise: &Exercise) -> anyhow::Resul
     let made =
         starter(workspace, exercise).context("the starter cannot be made from the reference")?;
     let there = in_place(workspace, exercise)?;
-    let (name, differing) = (exercise.name(), files::differing(&made, &there));
+    let (name, mut differing) = (exercise.name(), files::differing(&made, &there));
+    // Whoever makes a crate of their own has files there that no reference knows.
+    differing.retain(|path| !exercise.is_own() || made.contains_key(path));
     let told = differing.iter().map(|path| {
         let path = path.display();
         format!("{path} isn't what {STARTER_PATCH} makes of the reference; run just starter-patch {name}")

@@ -18,13 +18,14 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 8] = files![
+const FILES: [(&str, &str); 9] = files![
     "axum",
     "contacts-kotlin",
     "contacts-python",
     "node",
     "python",
     "radicale",
+    "rocket-reports",
     "spring",
     "spring-reactive",
 ];

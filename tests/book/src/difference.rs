@@ -9,9 +9,9 @@ use workshop_base::{files, originals, patches};
 
 /// The difference in the files of the edit list, one pane per file.
 pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<String> {
-    if !exercise.is_crate() {
+    if !exercise.is_crate() || exercise.is_own() {
         return Trouble::new(format!(
-            "{} has no code, so there is no difference to show",
+            "{} has no code at first, so there is no difference to show",
             exercise.name()
         ))
         .next("take the macro out of this page")

@@ -248,6 +248,7 @@ fn writes(exercise: &Exercise) -> String {
     }
     match exercise.kind {
         Kind::Crate => format!("you write {}", and(&named)),
+        Kind::Own => "you write a service of your own".to_owned(),
         Kind::Form => format!("you fill in {}", and(&named)),
         Kind::Katas => format!("{} katas", files.len()),
     }

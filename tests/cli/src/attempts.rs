@@ -30,7 +30,7 @@ pub struct Replacement {
 /// Puts `wanted` in place of the learner's files, which are kept as an attempt first. Nothing when they are alike.
 ///
 /// Files that the learner added are left alone, except where Cargo would build them with the new ones: a leftover `src/lib.rs`
-/// would break the build. Those are moved into the attempt.
+/// would break the build. Those are moved into the attempt. Of a crate of their own, all files are.
 pub fn replace(
     workspace: &Workspace,
     exercise: &Exercise,
@@ -42,7 +42,7 @@ pub fn replace(
     let mine = originals::in_place(workspace, exercise)?;
     let (written, moved): (Vec<PathBuf>, Vec<PathBuf>) = files::differing(&mine, wanted)
         .into_iter()
-        .filter(|path| wanted.contains_key(path) || is_built(path))
+        .filter(|path| wanted.contains_key(path) || exercise.is_own() || is_built(path))
         .partition(|path| wanted.contains_key(path));
     if written.is_empty() && moved.is_empty() {
         return Ok(None);

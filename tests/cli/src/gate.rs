@@ -338,10 +338,14 @@ impl<'a> Gate<'a> {
         let reference = originals::reference(workspace, exercise)?;
         let starter = originals::in_place(workspace, exercise)?;
         let hints = hints::of(workspace, exercise)?;
+        let strays = match exercise.is_own() {
+            true => Vec::new(),
+            false => originals::strays(exercise, &reference, &starter),
+        };
         let mut found = vec![
             Finding::new(
                 "starter and reference differ in the files of the edit list only",
-                originals::strays(exercise, &reference, &starter),
+                strays,
             ),
             Finding::new(
                 "starter.patch makes the starter from the reference",
@@ -502,7 +506,8 @@ impl<'a> Gate<'a> {
         command: &[&str],
         after: &[&str],
     ) -> anyhow::Result<Output> {
-        let packages = [exercise.name(), exercise.reference_name()];
+        let starter = Some(exercise.name()).filter(|_| !exercise.is_own());
+        let packages = starter.into_iter().chain([exercise.reference_name()]);
         let packages = packages.map(|package| format!("--package={package}"));
         let mut cargo = cargo_command();
         cargo.args(command).args(packages).arg("--").args(after);

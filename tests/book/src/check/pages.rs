@@ -33,7 +33,7 @@ pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<F
         );
     }
     let chapter = chapter.and_then(|number| catalogue.get(number).ok());
-    if let Some(exercise) = chapter.filter(|exercise| exercise.is_crate())
+    if let Some(exercise) = chapter.filter(|exercise| exercise.is_crate() && !exercise.is_own())
         && page.exercise("diff") != Some(exercise.number)
     {
         let call = format!("{{{{#diff {}}}}}", exercise.name());

@@ -123,10 +123,14 @@ impl<'a> Step<'a> {
         }
         // While the author has to decide about the reference, nothing can follow it; a reference that is new has no
         // starter yet.
-        if self.open.is_empty() && folder.join(originals::STARTER_PATCH).exists() {
+        let has_starter = exercise.is_own() || folder.join(originals::STARTER_PATCH).exists();
+        if self.open.is_empty() && has_starter {
             if let Some(change) = self.change(exercise, self.reference.clone())? {
                 self.mistakes(&change)?;
-                self.starter(change, change_before)?;
+                match exercise.is_own() {
+                    true => self.given(change),
+                    false => self.starter(change, change_before)?,
+                }
             }
             self.record.take(exercise, &self.reference);
         }
@@ -202,6 +206,13 @@ impl<'a> Step<'a> {
         }
         self.write_all(&folder, &in_place, &with_change);
         self.patch(&reference, &course.new)
+    }
+
+    /// What learners get who make the crate themselves.
+    fn given(&mut self, change: Change) {
+        let change = change.map(originals::without_code);
+        let folder = self.exercise.starter(self.workspace);
+        self.write_all(&folder, &change.old, &change.new);
     }
 
     /// Each mistake follows the reference that it is planted in.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files;
 use workshop_base::outcome::Outcome;
 use workshop_base::target::Target;
@@ -61,9 +61,9 @@ pub fn all(catalogue: &Catalogue) -> BTreeMap<PathBuf, String> {
     made
 }
 
-/// True when the crate is a service by itself, and not something that the Kotlin service calls.
+/// True when the crate is a service by itself, and not something that the Kotlin service calls, and there from the start.
 fn is_service(exercise: &Exercise) -> bool {
-    exercise.is_crate() && exercise.kotlin.is_none()
+    exercise.kind == Kind::Crate && exercise.kotlin.is_none()
 }
 
 /// A template in which the lines after `//{each …}` come once per exercise.

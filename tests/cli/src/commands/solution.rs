@@ -6,13 +6,16 @@ use crate::commands::reset::{list, put_in_place};
 use crate::katas;
 
 use workshop_base::exercise::Exercise;
-use workshop_base::outcome::Outcome;
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, originals, patches};
 
 /// Prints the difference; with `apply`, puts the reference in place after keeping the learner's files as an attempt.
 pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::Result<Outcome> {
+    if exercise.is_own() {
+        return tell_where(workspace, exercise, apply);
+    }
     let reference = originals::reference(workspace, exercise)?;
     if apply {
         return put_in_place(workspace, exercise, &reference, "the reference");
@@ -62,6 +65,30 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
     if !differing.is_empty() || !given.is_empty() {
         println!("next: just solution {name} --apply puts the reference in place; yours is kept");
     }
+    Ok(Outcome::Passed)
+}
+
+/// Where the reference lies of a crate that is the learner's own: no file of the two is meant to be alike.
+fn tell_where(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::Result<Outcome> {
+    let name = exercise.name();
+    let folder = files::shown(workspace, &exercise.solution(workspace));
+    if apply {
+        return Trouble::new(format!(
+            "{name} is a service of your own; no reference takes its place"
+        ))
+        .expected(format!(
+            "just solution {name}, which says where to read one"
+        ))
+        .next(format!(
+            "just check {} judges the reference",
+            exercise.reference_name()
+        ))
+        .err();
+    }
+    println!("{name} is a service of your own, so there is no difference to show.");
+    println!("One answer, on axum: {folder}");
+    println!("Another, on Rocket: tests/peers/rocket-reports");
+    println!("next: read the file that does what yours doesn't; just check {name}");
     Ok(Outcome::Passed)
 }
 

@@ -67,7 +67,10 @@ fn of_exercise<'a>(
     if exercise.is_rust() && !quick {
         judgments.push(gate.lints(exercise));
     }
-    judgments.extend([gate.reference(exercise), gate.starter(exercise)]);
+    judgments.push(gate.reference(exercise));
+    if !exercise.is_own() {
+        judgments.push(gate.starter(exercise));
+    }
     if exercise.kind != Kind::Form {
         let mistakes = Mistake::all(&exercise.solution(workspace))?;
         judgments.push(gate.has_mistakes(&mistakes));

@@ -18,6 +18,7 @@ mod home;
 mod justw;
 mod leak;
 mod learner;
+mod own;
 mod remote;
 mod report;
 mod robustness;

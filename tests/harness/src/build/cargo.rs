@@ -127,7 +127,8 @@ fn command(
         "json"
     };
     command.arg("build");
-    let is_member = krate.in_place_of.is_some() || !krate.folder.starts_with(workspace.state());
+    let is_elsewhere = krate.is_alone || krate.folder.starts_with(workspace.state());
+    let is_member = krate.in_place_of.is_some() || !is_elsewhere;
     if is_member && profile == Profile::Check && target.first() == Some(&"--bin") {
         command.args(["--workspace", "--bin", krate.member()]);
     } else {

@@ -131,6 +131,8 @@ pub struct Crate {
     pub package: String,
     /// The member whose place its sources take, if they do: they are compiled as that member is.
     pub in_place_of: Option<String>,
+    /// Whether it is a workspace of its own, of which nothing is known beforehand.
+    pub is_alone: bool,
     /// Whether the compiler's words are only kept, not shown: a planted mistake is no news to anybody.
     pub is_planted: bool,
 }
@@ -142,6 +144,7 @@ impl Crate {
             folder,
             package: package.into(),
             in_place_of: None,
+            is_alone: false,
             is_planted: false,
         }
     }

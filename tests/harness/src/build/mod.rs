@@ -13,6 +13,7 @@ pub mod maven;
 mod member;
 pub mod nginx;
 pub mod other_target;
+mod own;
 mod part;
 mod peer;
 pub mod runtime;
@@ -47,7 +48,10 @@ pub fn build<'f>(
                     let trouble = Trouble::new(what).next(format!("just check {target}"));
                     return Err(BuildError::CouldNotBuild(trouble.into()));
                 }
-                let krate = Crate::of(workspace, exercise, target);
+                let krate = match (exercise.is_own(), target) {
+                    (true, Target::Exercise(_)) => own::find(workspace, exercise).await?,
+                    _ => Crate::of(workspace, exercise, target),
+                };
                 launch(workspace, exercise.calls(), &krate, profile).await
             }
         }
@@ -66,7 +70,7 @@ pub async fn members(
         let builds_a_program = matches!(exercise.calls(), None | Some(Calls::Program));
         if exercise.is_crate() && builds_a_program {
             programs.push(exercise.reference_name());
-            programs.extend(starters.then(|| exercise.name()));
+            programs.extend((starters && !exercise.is_own()).then(|| exercise.name()));
         }
     }
     cargo::members(workspace, &programs).await

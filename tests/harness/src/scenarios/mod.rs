@@ -13,6 +13,8 @@ pub mod outage;
 pub mod own;
 pub mod partings;
 pub mod peers;
+pub mod reports;
+pub mod reports_faults;
 pub mod restart;
 pub mod short_runs;
 pub mod shutdown;

@@ -1,0 +1,88 @@
+//! A report, once: what comes again with the same key gets the answer that was given first.
+
+use axum::{
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
+use sqlx::{Connection, PgConnection};
+
+use crate::{
+    Service,
+    api_key::Client,
+    error::{Error, refused},
+    report::{NewReport, Report},
+};
+
+/// What a client calls one report, however often it sends it: 1 to 64 letters, digits, `-` and `_`.
+pub struct IdempotencyKey(String);
+
+impl FromRequestParts<Service> for IdempotencyKey {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<IdempotencyKey, Error> {
+        let key = parts
+            .headers
+            .get("Idempotency-Key")
+            .map(|key| key.as_bytes());
+        let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        let usable = key.filter(|key| (1..=64).contains(&key.len()) && key.iter().all(allowed));
+        match usable {
+            Some(key) => Ok(IdempotencyKey(String::from_utf8_lossy(key).into_owned())),
+            None => {
+                let detail = "the header Idempotency-Key must be 1 to 64 letters, digits, - and _";
+                Err(refused(StatusCode::BAD_REQUEST, detail))
+            }
+        }
+    }
+}
+
+/// Stands for *adding a report* among PostgreSQL's advisory locks; any number would do.
+const ADDING: i64 = 18;
+
+// ANCHOR: add-once
+/// Adds a report, unless one came with this key before: then it is that one, as it was at first.
+///
+/// The key and the report are stored in one transaction, so after a crash there are both or neither.
+/// Of two requests with one key that come at once, the second waits for the first.
+pub async fn add_once(
+    connection: &mut PgConnection,
+    Client(client): &Client,
+    IdempotencyKey(key): &IdempotencyKey,
+    new: &NewReport,
+) -> sqlx::Result<Report> {
+    let mut transaction = connection.begin().await?;
+
+    // Ids are given out in one order, and transactions end in another. Somebody who has read up to 6
+    // while 5 was still being added would never see 5. So reports are added one after the other.
+    sqlx::query("SELECT pg_advisory_xact_lock($1)")
+        .bind(ADDING)
+        .execute(&mut *transaction)
+        .await?;
+    sqlx::query(
+        "WITH new AS ( \
+             INSERT INTO idempotency_keys (client, key, report_id, tag, kind, text, reported_at) \
+             VALUES ($1, $2, nextval(pg_get_serial_sequence('reports', 'id')), $3, $4, $5, now()) \
+             ON CONFLICT DO NOTHING RETURNING report_id, tag, kind, text, reported_at \
+         ) \
+         INSERT INTO reports (id, tag, kind, text, reported_at) SELECT * FROM new",
+    )
+    .bind(&client[..])
+    .bind(key)
+    .bind(new.tag)
+    .bind(new.kind)
+    .bind(&new.text)
+    .execute(&mut *transaction)
+    .await?;
+    let first = sqlx::query_as(
+        "SELECT report_id AS id, tag, kind, text, 'open' AS status, 1::bigint AS version, reported_at \
+         FROM idempotency_keys WHERE client = $1 AND key = $2",
+    )
+    .bind(&client[..])
+    .bind(key)
+    .fetch_one(&mut *transaction)
+    .await?;
+
+    transaction.commit().await?;
+    Ok(first)
+}
+// ANCHOR_END: add-once

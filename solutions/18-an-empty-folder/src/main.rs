@@ -1,0 +1,127 @@
+//! The service *Trail reports*: reads its settings, puts its parts together, and answers until it is told to stop.
+
+mod answering;
+mod api_key;
+mod body;
+mod conditions;
+mod database;
+mod error;
+mod idempotency;
+mod logging;
+mod page;
+mod pool;
+mod problem;
+mod report;
+mod reports;
+mod schema;
+mod serving;
+mod settings;
+
+use std::process::ExitCode;
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, State},
+    http::StatusCode,
+    middleware,
+    routing::get,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    api_key::ApiKeys,
+    database::Database,
+    error::{Error, refused},
+    settings::Settings,
+};
+
+// ANCHOR: main
+/// What the handlers share.
+#[derive(Clone)]
+struct Service {
+    keys: ApiKeys,
+    database: Database,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(complaint) => return serving::refuse(&complaint),
+    };
+    logging::start(settings.log_level);
+    let service = Service {
+        keys: settings.api_keys.clone(),
+        database: Database::new(&settings),
+    };
+    serving::serve(&settings, routes(service)).await
+}
+
+fn routes(service: Service) -> Router {
+    Router::new()
+        .route("/health", get(async || Json(json!({"status": "ok"}))))
+        .route("/ready", get(ready))
+        .route("/reports", get(page::open_reports).post(reports::report))
+        .route("/reports/{id}", get(reports::read).patch(reports::change))
+        .fallback(async || refused(StatusCode::NOT_FOUND, "there is nothing at this path"))
+        .method_not_allowed_fallback(async || {
+            refused(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "this path does not support that method",
+            )
+        })
+        .layer(DefaultBodyLimit::max(body::MAX_BYTES))
+        .layer(middleware::from_fn(answering::answer))
+        .with_state(service)
+}
+// ANCHOR_END: main
+
+/// `GET /ready`: 200 when the tables are there and the database answers, else 503.
+async fn ready(State(service): State<Service>) -> Result<Json<Value>, Error> {
+    service.database.ping().await?;
+    Ok(Json(json!({"status": "ready"})))
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::Request};
+    use tower::ServiceExt;
+
+    use super::*;
+
+    /// The whole router, without a socket and without a database.
+    async fn status(request: axum::http::request::Builder) -> u16 {
+        let environment = |name: &str| match name {
+            "DATABASE_URL" => Some("postgres://nobody@127.0.0.1:1/nothing".to_owned()),
+            "API_KEYS" => Some("valid_key".to_owned()),
+            "DATABASE_TIMEOUT_MS" => Some("250".to_owned()),
+            _ => None,
+        };
+        let settings =
+            Settings::read(environment).unwrap_or_else(|complaint| panic!("{complaint}"));
+        let service = Service {
+            keys: settings.api_keys.clone(),
+            database: Database::new(&settings),
+        };
+        let request = request.body(Body::empty()).unwrap_or_default();
+        match routes(service).oneshot(request).await {
+            Ok(answer) => answer.status().as_u16(),
+            Err(never) => match never {},
+        }
+    }
+
+    #[tokio::test]
+    async fn what_needs_no_database_is_answered_without_one() {
+        assert_eq!(status(Request::get("/health")).await, 200);
+        assert_eq!(status(Request::get("/ready")).await, 503);
+        assert_eq!(status(Request::get("/nothing")).await, 404);
+        assert_eq!(status(Request::delete("/reports")).await, 405);
+    }
+
+    #[tokio::test]
+    async fn the_key_comes_first() {
+        assert_eq!(status(Request::get("/reports?limit=0")).await, 401);
+        let with_key = Request::get("/reports?limit=0").header("X-API-Key", "valid_key");
+        assert_eq!(status(with_key).await, 400);
+    }
+}

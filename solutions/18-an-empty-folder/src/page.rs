@@ -1,0 +1,77 @@
+//! `GET /reports`: the open reports, page by page.
+
+use axum::{
+    Json,
+    extract::{Query, State, rejection::QueryRejection},
+    http::StatusCode,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Service,
+    api_key::Client,
+    error::{Error, refused},
+    report::{Report, Tag},
+};
+
+/// The page that a client asks for.
+#[derive(Deserialize)]
+pub struct PageQuery {
+    /// Only reports at this tag.
+    tag: Option<Tag>,
+    /// Only reports with greater ids.
+    #[serde(default)]
+    after: i64,
+    /// The most reports on a page.
+    #[serde(default = "twenty")]
+    limit: i64,
+}
+
+fn twenty() -> i64 {
+    20
+}
+
+/// One page. `next` is the `after` of the page that follows, if there is one.
+#[derive(Serialize)]
+pub struct Page {
+    reports: Vec<Report>,
+    next: Option<i64>,
+}
+
+/// Answers the open reports with the smallest ids after `after`. Ids are never given twice and never
+/// appear late, so whoever follows `next` sees each report once, whatever is written meanwhile.
+pub async fn open_reports(
+    _client: Client,
+    State(service): State<Service>,
+    query: Result<Query<PageQuery>, QueryRejection>,
+) -> Result<Json<Page>, Error> {
+    let Query(PageQuery { tag, after, limit }) =
+        query.map_err(|rejection| refused(StatusCode::BAD_REQUEST, rejection.body_text()))?;
+    if after < 0 || !(1..=100).contains(&limit) {
+        let detail = "after must be 0 or more, and limit 1 to 100";
+        return Err(refused(StatusCode::BAD_REQUEST, detail));
+    }
+    // One more than asked for, to know whether there is a next page.
+    let mut reports: Vec<Report> = service
+        .database
+        .run(async |connection| {
+            sqlx::query_as(
+                "SELECT * FROM reports \
+                 WHERE status = 'open' AND id > $1 AND ($2::integer IS NULL OR tag = $2) \
+                 ORDER BY id LIMIT $3",
+            )
+            .bind(after)
+            .bind(tag)
+            .bind(limit + 1)
+            .fetch_all(connection)
+            .await
+        })
+        .await?;
+
+    let mut next = None;
+    if i64::try_from(reports.len()).is_ok_and(|found| found > limit) {
+        reports.pop();
+        next = reports.last().map(|report| report.id);
+    }
+    Ok(Json(Page { reports, next }))
+}

@@ -1,0 +1,22 @@
+//! The problem: the body of every answer that is no success, in the form of RFC 9457.
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+};
+use serde_json::json;
+
+/// An answer with this status. `detail` is a sentence for the person who reads it.
+pub fn problem(status: StatusCode, detail: &str) -> Response {
+    let body = json!({
+        "type": "about:blank", // there is no more to know than the status says
+        "title": status.canonical_reason().unwrap_or_default(),
+        "status": status.as_u16(),
+        "detail": detail,
+    });
+    let mut response = (status, Json(body)).into_response();
+    let problem_json = HeaderValue::from_static("application/problem+json");
+    response.headers_mut().insert(CONTENT_TYPE, problem_json);
+    response
+}

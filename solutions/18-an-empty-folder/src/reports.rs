@@ -1,0 +1,151 @@
+//! Single reports: made, read, changed.
+
+use axum::{
+    Json,
+    extract::{FromRequestParts, Path, State},
+    http::{
+        HeaderMap, StatusCode,
+        header::{ETAG, LOCATION},
+        request::Parts,
+    },
+    response::{IntoResponse, Response},
+};
+use serde::{Deserialize, Deserializer};
+
+use crate::{
+    Service,
+    api_key::Client,
+    body::Body,
+    conditions::{has_already, if_match},
+    error::{Error, refused},
+    idempotency::{IdempotencyKey, add_once},
+    report::{NewReport, Report, Status, Text},
+};
+
+/// `POST /reports`: 201 with the report, and the same answer each time that it comes with this key.
+pub async fn report(
+    client: Client,
+    key: IdempotencyKey,
+    State(service): State<Service>,
+    Body(new): Body<NewReport>,
+) -> Result<Response, Error> {
+    let first = service
+        .database
+        .run(async |connection| add_once(connection, &client, &key, &new).await)
+        .await?;
+    if !first.is_of(&new) {
+        let detail =
+            "this Idempotency-Key came with another report before; a new report needs a new key";
+        return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    let location = format!("/reports/{}", first.id);
+    let headers = [(LOCATION, location), (ETAG, first.etag())];
+    Ok((StatusCode::CREATED, headers, Json(first)).into_response())
+}
+
+/// The `{id}` of the path.
+pub struct Id(i64);
+
+impl FromRequestParts<Service> for Id {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Id, Error> {
+        let path = Path::from_request_parts(parts, service).await;
+        let Path(id) =
+            path.map_err(|_| refused(StatusCode::NOT_FOUND, "an id is a whole number"))?;
+        Ok(Id(id))
+    }
+}
+
+fn unknown(id: i64) -> Error {
+    refused(
+        StatusCode::NOT_FOUND,
+        format!("there is no report with id {id}"),
+    )
+}
+
+/// `GET /reports/{id}`: 200 with the report, 304 when the client has this version already.
+pub async fn read(
+    _client: Client,
+    Id(id): Id,
+    headers: HeaderMap,
+    State(service): State<Service>,
+) -> Result<Response, Error> {
+    let report: Option<Report> = service
+        .database
+        .run(async |connection| {
+            sqlx::query_as("SELECT * FROM reports WHERE id = $1")
+                .bind(id)
+                .fetch_optional(connection)
+                .await
+        })
+        .await?;
+    let report = report.ok_or_else(|| unknown(id))?;
+    let etag = [(ETAG, report.etag())];
+    match has_already(&headers, report.version)? {
+        true => Ok((StatusCode::NOT_MODIFIED, etag).into_response()),
+        false => Ok((etag, Json(report)).into_response()),
+    }
+}
+
+/// What is to be changed.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    #[serde(default, deserialize_with = "not_null")]
+    status: Option<Status>,
+    #[serde(default, deserialize_with = "not_null")]
+    text: Option<Text>,
+}
+
+/// A member may be missing; by itself serde would take `null` for it as well.
+fn not_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
+}
+
+// ANCHOR: change
+/// `PATCH /reports/{id}`: 200 with the report as it is now; 412 when it isn't what the client knows.
+///
+/// The version is compared where it is changed. Between a `SELECT` and an `UPDATE`, another change would fit.
+pub async fn change(
+    _client: Client,
+    Id(id): Id,
+    headers: HeaderMap,
+    State(service): State<Service>,
+    Body(change): Body<Change>,
+) -> Result<Response, Error> {
+    let versions = if_match(&headers)?;
+    if change.status.is_none() && change.text.is_none() {
+        let detail = "a change has a status, a text, or both";
+        return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
+    let (changed, exists): (Option<Report>, bool) = service
+        .database
+        .run(async |connection| {
+            let changed = sqlx::query_as(
+                "UPDATE reports \
+                 SET status = coalesce($3, status), text = coalesce($4, text), version = version + 1 \
+                 WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) RETURNING *",
+            )
+            .bind(id)
+            .bind(versions)
+            .bind(change.status)
+            .bind(&change.text)
+            .fetch_optional(&mut *connection)
+            .await?;
+            let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM reports WHERE id = $1)");
+            Ok((changed, exists.bind(id).fetch_one(connection).await?))
+        })
+        .await?;
+    match changed {
+        Some(report) => Ok(([(ETAG, report.etag())], Json(report)).into_response()),
+        None if exists => {
+            let detail = "the report has changed since you read it; read it again";
+            Err(refused(StatusCode::PRECONDITION_FAILED, detail))
+        }
+        None => Err(unknown(id)),
+    }
+}
+// ANCHOR_END: change

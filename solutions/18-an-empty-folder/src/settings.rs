@@ -1,0 +1,108 @@
+//! The settings, read from environment variables once, at the start.
+
+use std::{
+    env,
+    net::{IpAddr, SocketAddr},
+    num::NonZeroU16,
+    str::FromStr,
+    time::Duration,
+};
+
+use sqlx::postgres::PgConnectOptions;
+use tracing::level_filters::LevelFilter;
+
+use crate::api_key::ApiKeys;
+
+/// Everything that can be set, checked. No `Debug`: some of it is secret.
+pub struct Settings {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// Where PostgreSQL is, and with which user and password to go there.
+    pub database: PgConnectOptions,
+    /// The most connections that are open at the same time.
+    pub pool_size: usize,
+    /// The longest that a request waits for a connection, and again for the work on it.
+    pub database_timeout: Duration,
+    /// The keys that count.
+    pub api_keys: ApiKeys,
+    /// What is logged.
+    pub log_level: LevelFilter,
+}
+
+impl Settings {
+    /// Reads the settings from the environment.
+    ///
+    /// # Errors
+    /// What is wrong with one of them, in a sentence.
+    pub fn from_environment() -> Result<Settings, String> {
+        Settings::read(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    /// Reads the settings from anything that knows values by name.
+    ///
+    /// # Errors
+    /// What is wrong with one of them, in a sentence.
+    pub fn read(value_of: impl Fn(&str) -> Option<String>) -> Result<Settings, String> {
+        let value =
+            |name, default: &str| (name, value_of(name).unwrap_or_else(|| default.to_owned()));
+        let ip: IpAddr = checked(value("ADDRESS", "127.0.0.1"), "an IP address", parsed)?;
+        let port = checked(value("PORT", "8080"), "a number from 0 to 65535", parsed)?;
+        let pool_size: NonZeroU16 =
+            checked(value("DATABASE_POOL_SIZE", "10"), "1 to 65535", parsed)?;
+        let limit = value("DATABASE_TIMEOUT_MS", "1000");
+        let url = value("DATABASE_URL", "");
+        let keys = value("API_KEYS", "");
+        let level = value("LOG_LEVEL", "warn");
+        Ok(Settings {
+            address: SocketAddr::new(ip, port),
+            database: checked(url, "a URL that begins with postgres://", postgres_url)?,
+            pool_size: usize::from(pool_size.get()),
+            database_timeout: checked(limit, "250 or more milliseconds", milliseconds)?,
+            api_keys: checked(keys, "keys between commas, none empty", ApiKeys::parse)?,
+            log_level: checked(level, "error, warn, info, debug or trace", parsed)?,
+        })
+    }
+}
+
+/// The value if it can be used, else a sentence without it: it may be a secret.
+fn checked<T>(
+    (name, value): (&str, String),
+    expected: &str,
+    parse: fn(&str) -> Option<T>,
+) -> Result<T, String> {
+    parse(&value).ok_or_else(|| format!("{name} must be set to {expected}"))
+}
+
+fn parsed<T: FromStr>(value: &str) -> Option<T> {
+    value.parse().ok()
+}
+
+fn milliseconds(value: &str) -> Option<Duration> {
+    let number = value
+        .parse()
+        .ok()
+        .filter(|number| (250..=3_600_000).contains(number));
+    number.map(Duration::from_millis)
+}
+
+/// sqlx takes other addresses for one of PostgreSQL, too.
+fn postgres_url(value: &str) -> Option<PgConnectOptions> {
+    let is_postgres = value.starts_with("postgres://") || value.starts_with("postgresql://");
+    is_postgres.then(|| value.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_names_the_variable_and_repeats_no_value() {
+        let value_of = |name: &str| match name {
+            "DATABASE_URL" => Some("mysql://user:s3cret@host/database".to_owned()),
+            _ => None,
+        };
+        let complaint = Settings::read(value_of).err().unwrap_or_default();
+        assert!(complaint.contains("DATABASE_URL"), "{complaint}");
+        assert!(!complaint.contains("s3cret"), "{complaint}");
+    }
+}

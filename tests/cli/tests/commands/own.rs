@@ -1,0 +1,138 @@
+//! A crate that a learner makes in an empty folder: whatever is in it, the check says what it looks for, and nothing is lost.
+
+// A test that cannot set up its course has to fail.
+#![allow(clippy::expect_used)]
+
+use std::fs;
+
+use crate::folder::{Folder, assert_says};
+
+const EXERCISE: &str = "exercises/18-an-empty-folder";
+const SOLUTION: &str = "solutions/18-an-empty-folder";
+const ABOUT: &str = "number = 18\nkind = \"own\"\nslug = \"an-empty-folder\"\ntitle = \"An empty folder\"\nsuites = []\nedit = []\n\
+                     red = []\n[minutes]\nreading = 8\ndoing = 25\nreviewing = 7\n";
+const GIVEN: &str = "What is wanted.\n";
+
+/// A course of this exercise alone.
+fn course() -> Folder {
+    let course = Folder::new();
+    course.write(
+        "Cargo.toml",
+        &format!("[workspace]\nexclude = [\"{EXERCISE}\"]\n"),
+    );
+    course.write(&format!("{SOLUTION}/exercise.toml"), ABOUT);
+    course.write(&format!("{SOLUTION}/README.md"), GIVEN);
+    course.write(&format!("{SOLUTION}/src/main.rs"), "fn main() {}\n");
+    course.write(&format!("{EXERCISE}/README.md"), GIVEN);
+    course.write(
+        &format!("{EXERCISE}/hints.md"),
+        "# Hints\n\n## anything else\n\n1. One.\n2. Two.\n3. Three.\n",
+    );
+    course
+}
+
+/// A crate with this name in a folder of the exercise's; `.` is that folder itself.
+fn with_crate(course: &Folder, folder: &str, name: &str) {
+    let manifest = format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n");
+    course.write(&format!("{EXERCISE}/{folder}/Cargo.toml"), &manifest);
+    course.write(
+        &format!("{EXERCISE}/{folder}/src/main.rs"),
+        "fn main() {}\n",
+    );
+}
+
+#[test]
+fn an_empty_folder_is_told_how_to_begin() {
+    let said = course().fails(&["check", "exercise-18"], 1);
+    let init = format!("cargo init --name exercise-18 {EXERCISE}");
+    assert_says(&said, &["there is no crate", &init]);
+}
+
+#[test]
+fn a_crate_that_is_not_what_is_looked_for_is_named() {
+    let course = course();
+    with_crate(&course, ".", "reports");
+    let said = course.fails(&["check", "exercise-18"], 1);
+    assert_says(
+        &said,
+        &["has the name reports", "write name = \"exercise-18\""],
+    );
+
+    course.write(&format!("{EXERCISE}/Cargo.toml"), "[package\n");
+    let said = course.fails(&["check", "exercise-18"], 1);
+    assert_says(&said, &["cargo cannot read", "Cargo.toml"]);
+
+    with_crate(&course, ".", "exercise-18");
+    course.write(&format!("{EXERCISE}/src/lib.rs"), "");
+    fs::remove_file(course.path(&format!("{EXERCISE}/src/main.rs"))).expect("removed");
+    let said = course.fails(&["check", "exercise-18"], 1);
+    assert_says(&said, &["makes no program", "src/main.rs"]);
+}
+
+#[test]
+fn two_crates_are_one_too_many_unless_a_workspace_holds_them() {
+    let course = course();
+    with_crate(&course, "one", "exercise-18");
+    with_crate(&course, "two", "two");
+    let said = course.fails(&["check", "exercise-18"], 1);
+    assert_says(&said, &["two crates", "one/Cargo.toml", "two/Cargo.toml"]);
+
+    let members = "[workspace]\nresolver = \"3\"\nmembers = [\"two\"]\n";
+    course.write(&format!("{EXERCISE}/Cargo.toml"), members);
+    let said = course.fails(&["check", "exercise-18"], 1);
+    assert_says(&said, &["has the name two"]);
+}
+
+#[test]
+fn what_does_not_compile_is_the_learners_and_is_remembered() {
+    let course = course();
+    with_crate(&course, ".", "exercise-18");
+    course.write(
+        &format!("{EXERCISE}/src/main.rs"),
+        "fn main() { let port: u16 = \"8080\"; }\n",
+    );
+    let said = course.fails(&["check", "exercise-18"], 1);
+    assert_says(
+        &said,
+        &["E0308", "does not compile", "just hint exercise-18"],
+    );
+    let said = course.passes(&["hint", "exercise-18"]);
+    assert_says(&said, &["E0308", "One."]);
+}
+
+#[test]
+fn a_reset_keeps_the_whole_crate_as_an_attempt() {
+    let course = course();
+    with_crate(&course, ".", "exercise-18");
+    course.write(&format!("{EXERCISE}/migrations/0001.sql"), "SELECT 1;\n");
+    course.write(&format!("{EXERCISE}/README.md"), "mine\n");
+    let said = course.passes(&["reset", "exercise-18"]);
+    assert_says(&said, &["Your files are kept in", "migrations/0001.sql"]);
+    let left = workshop_base::files::read_tree(&course.path(EXERCISE)).expect("a folder");
+    let left: Vec<String> = left.keys().map(|path| path.display().to_string()).collect();
+    assert_eq!(left, ["README.md", "hints.md"]);
+    assert_eq!(course.read(&format!("{EXERCISE}/README.md")), GIVEN);
+    let attempts = course.path(".workshop/attempts/exercise-18");
+    let attempt = fs::read_dir(attempts)
+        .expect("attempts")
+        .flatten()
+        .find(|entry| entry.path().is_dir())
+        .expect("one attempt");
+    for file in [
+        "Cargo.toml",
+        "src/main.rs",
+        "migrations/0001.sql",
+        "README.md",
+    ] {
+        assert!(attempt.path().join(file).exists(), "{file} is not kept");
+    }
+}
+
+#[test]
+fn the_reference_is_named_and_takes_no_place() {
+    let course = course();
+    let said = course.passes(&["solution", "exercise-18"]);
+    assert_says(&said, &[SOLUTION, "tests/peers/rocket-reports"]);
+    let said = course.fails(&["solution", "exercise-18", "--apply"], 2);
+    assert_says(&said, &["a service of your own"]);
+}

@@ -1,0 +1,225 @@
+//! A service with a database of its own, which was empty when it started, in bad days: its database goes away, falls silent or is
+//! slow, and the service is killed or told to stop. The tests do that themselves, one after the other, and leave it as it was.
+
+use std::net::SocketAddr;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use sqlx::Connection as _;
+use sqlx::postgres::PgConnection;
+use tokio::net::TcpStream;
+use tokio::sync::Mutex;
+use workshop_base::wait;
+use workshop_base::workspace::Workspace;
+use workshop_postgres::datasets::RunDatabase;
+
+use super::outage::settled;
+use super::{Context, Place, Played, Scenario, When, stage, verdict};
+use crate::build::launch::Launch;
+use crate::scenarios::ContractTest;
+use crate::service::{NoStart, Service, Settings, StartError};
+use workshop_requests::failure::{Failure, TestError};
+use workshop_requests::http::Client;
+
+pub use super::asked as test;
+
+/// `DATABASE_TIMEOUT_MS`: short, since a learner waits for it.
+const TIMEOUT: Duration = Duration::from_millis(400);
+/// The longest that a line of the log may take to be there.
+const LINE_LIMIT: Duration = Duration::from_secs(3);
+/// How soon a service that was told to stop must refuse new connections.
+const REFUSED_WITHIN: Duration = Duration::from_secs(3);
+/// The longest that a service may take to end that was told to.
+const STOP_LIMIT: Duration = Duration::from_secs(5);
+
+pub static SCENARIO: Scenario = Scenario {
+    of_the_contract: false,
+    ..Scenario::new("reports_faults", When::First, 10, |place, tests| {
+        Box::pin(play(place, tests))
+    })
+};
+
+async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
+    let database = RunDatabase::empty(place.server).await?;
+    let stage = place.stage_on(database, stage::settings(TIMEOUT)).await?;
+    let bad_days = BadDays {
+        client: stage.client.clone(),
+        address: stage.service.address(),
+        pool_size: stage.pool_size(),
+        workspace: place.workspace.clone(),
+        launch: place.launch.clone(),
+        stage: Mutex::new(stage),
+    };
+    // Who writes a service from nothing has no `/ready` for a while, and shall not wait for it again and again.
+    let gets_ready = bad_days.client.get("/ready").await;
+    let gets_ready = gets_ready.is_ok_and(|answer| answer.status() == 200);
+    let mut verdicts = Vec::new();
+    for test in tests {
+        bad_days.stage.lock().await.service.begin_log();
+        let result = (test.judge)(&bad_days).await;
+        let mut stage = bad_days.stage.lock().await;
+        verdicts.push(verdict(result, || stage.log_tail())?);
+        // The next test begins with everything in its place, whatever this one has seen.
+        stage.proxy.resume();
+        stage.proxy.restore().await;
+        let has_ended = stage.service.exited().is_some();
+        drop(stage);
+        if has_ended {
+            let _ = bad_days.start_again().await;
+        }
+        if gets_ready {
+            let _ = bad_days.ready().await;
+        }
+    }
+    Ok(bad_days.stage.into_inner().leaves_with(verdicts))
+}
+
+/// What such a test has at hand.
+pub struct BadDays {
+    /// Sends requests to the service, which stays at its address.
+    pub client: Client,
+    /// Where that is.
+    pub address: SocketAddr,
+    /// How many connections the service may have.
+    pub pool_size: usize,
+    workspace: Workspace,
+    launch: Launch,
+    stage: Mutex<Context>,
+}
+
+/// How a service ended that was told to.
+#[derive(Debug, Clone, Copy)]
+pub struct End {
+    /// Its status; none when it has not ended within the limit.
+    pub status: Option<ExitStatus>,
+}
+
+impl BadDays {
+    /// Waits until the service is ready again, as long as a recovery may take.
+    pub async fn ready(&self) -> Result<(), Failure> {
+        settled(&self.client, "/ready").await?.expect_status(200)?;
+        Ok(())
+    }
+
+    /// The most connections to the database that were open at the same time.
+    pub async fn most_connections(&self) -> usize {
+        self.stage.lock().await.proxy.most_open()
+    }
+
+    /// Takes the database away.
+    pub async fn cut(&self) {
+        self.stage.lock().await.proxy.cut().await;
+    }
+
+    /// Gives the database back.
+    pub async fn restore(&self) {
+        self.stage.lock().await.proxy.restore().await;
+    }
+
+    /// The database falls silent: connections stay, new ones are accepted, no answer comes.
+    pub async fn stall(&self) {
+        self.stage.lock().await.proxy.stall();
+    }
+
+    /// The database speaks again.
+    pub async fn resume(&self) {
+        self.stage.lock().await.proxy.resume();
+    }
+
+    /// The open connections are lost without a word; new ones work.
+    pub async fn lose(&self) {
+        self.stage.lock().await.proxy.lose();
+    }
+
+    /// What the service has written since it was started last.
+    pub async fn logged(&self) -> anyhow::Result<String> {
+        self.stage.lock().await.logged()
+    }
+
+    /// The first line of the log with this in it, which may take a moment.
+    pub async fn line_of_log(&self, word: &str) -> anyhow::Result<Option<String>> {
+        let stage = self.stage.lock().await;
+        let line = async || stage.logged_line(|line| line.contains(word)).transpose();
+        wait::within(LINE_LIMIT, line).await.transpose()
+    }
+
+    /// Keeps every table of the service's from everybody else while `meanwhile` runs. They are found by looking: a service names
+    /// them as it likes.
+    pub async fn with_locked_tables<T>(
+        &self,
+        meanwhile: impl AsyncFnOnce(&mut PgConnection) -> Result<T, TestError>,
+    ) -> Result<T, TestError> {
+        let stage = self.stage.lock().await;
+        let mut database = stage.database.lock().await;
+        let mut lock = database.begin().await?;
+        let tables: Vec<String> = sqlx::query_scalar(
+            "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public' AND tablename <> '_sqlx_migrations'",
+        )
+        .fetch_all(&mut *lock)
+        .await?;
+        for table in tables {
+            let lock_it = format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
+            sqlx::query(sqlx::AssertSqlSafe(lock_it))
+                .execute(&mut *lock)
+                .await?;
+        }
+        let result = meanwhile(&mut lock).await;
+        lock.rollback().await?;
+        result
+    }
+
+    /// Kills the service and starts it again, at the same address and on the same database. It may not be ready yet.
+    pub async fn kill_and_start(&self) -> Result<(), TestError> {
+        self.stage.lock().await.service.kill();
+        self.start_again().await
+    }
+
+    /// Starts the service again that has ended, at the same address and on the same database. It may not be ready yet.
+    pub async fn start_again(&self) -> Result<(), TestError> {
+        let mut stage = self.stage.lock().await;
+        let settings = stage.settings.clone();
+        let started = Service::start_at(&self.workspace, &self.launch, &settings, self.address);
+        stage.service = started.await.map_err(|error| {
+            let expected = "a service that starts again at its address, on its database";
+            Failure::new(expected, error.to_string())
+        })?;
+        Ok(())
+    }
+
+    /// Tells the service to stop, and waits for its end.
+    pub async fn stop(&self) -> End {
+        self.stop_while(async {}).await.1
+    }
+
+    /// Tells the service to stop, does something once it accepts nobody anymore, and waits for its end.
+    pub async fn stop_while<T>(&self, meanwhile: impl Future<Output = T>) -> (T, End) {
+        let mut stage = self.stage.lock().await;
+        stage.service.ask_to_stop();
+        let deadline = Instant::now() + STOP_LIMIT;
+        let refused = async || TcpStream::connect(self.address).await.err();
+        let _ = wait::within(REFUSED_WITHIN, refused).await;
+        let ended = wait::until(deadline, async || stage.service.exited());
+        let (done, status) = tokio::join!(meanwhile, ended);
+        (done, End { status })
+    }
+
+    /// What one more service says that is started with changed settings, and ends because of them.
+    pub async fn refused_start(
+        &self,
+        change: impl FnOnce(&mut Settings),
+    ) -> Result<String, TestError> {
+        let mut settings = self.stage.lock().await.settings.clone();
+        change(&mut settings);
+        let mut launch = self.launch.clone();
+        launch.limits.start = launch.limits.start.min(REFUSED_WITHIN);
+        let expected = "a service that ends at once, with a sentence about the setting";
+        let error: StartError = match Service::start(&self.workspace, &launch, &settings).await {
+            Ok(_) => return Err(Failure::new(expected, "it runs, and answers GET /health").into()),
+            Err(error) => error.downcast()?,
+        };
+        match error.why {
+            NoStart::Exited(_) => Ok(error.log),
+            why => Err(Failure::new(expected, why.to_string()).into()),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The body of a request: JSON of a known form, not too large and not too slow.
+
+use std::time::Duration;
+
+use rocket::{
+    Data, Request, async_trait,
+    data::{self, FromData, ToByteUnit},
+    http::Status,
+};
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::error::{Error, refused};
+
+/// The largest body that is read, in bytes.
+const MAX_BYTES: usize = 16 * 1024;
+
+/// The longest that a client may take to send it.
+const MAX_TIME: Duration = Duration::from_secs(2);
+
+/// A body that is read. A handler takes a `Result<Body<T>, Error>`, and so decides itself what comes first.
+pub struct Body<T>(pub T);
+
+#[async_trait]
+impl<'r, T: DeserializeOwned> FromData<'r> for Body<T> {
+    type Error = Error;
+
+    async fn from_data(request: &'r Request<'_>, data: Data<'r>) -> data::Outcome<'r, Body<T>> {
+        match read(request, data).await {
+            Ok(value) => data::Outcome::Success(Body(value)),
+            Err(error) => data::Outcome::Error((error.status(), error)),
+        }
+    }
+}
+
+async fn read<T: DeserializeOwned>(request: &Request<'_>, data: Data<'_>) -> Result<T, Error> {
+    if !request
+        .content_type()
+        .is_some_and(|media_type| media_type.is_json())
+    {
+        let detail = "the body must be application/json";
+        return Err(refused(Status::UnsupportedMediaType, detail));
+    }
+    let body = data.open(MAX_BYTES.bytes()).into_bytes();
+    let Ok(body) = timeout(MAX_TIME, body).await else {
+        let detail = "the body did not arrive in time";
+        return Err(refused(Status::RequestTimeout, detail));
+    };
+    let unreadable = |_| refused(Status::BadRequest, "the body ended too early");
+    let body = body.map_err(unreadable)?;
+    if !body.is_complete() {
+        let detail = format!("the body must not be larger than {MAX_BYTES} bytes");
+        return Err(refused(Status::PayloadTooLarge, detail));
+    }
+    let mut json = serde_json::Deserializer::from_slice(&body);
+    // This knows which member is wrong, where serde's own error knows the line and the column.
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let status = match error.inner().is_data() {
+            true => Status::UnprocessableEntity,
+            false => Status::BadRequest,
+        };
+        refused(status, error.to_string())
+    })?;
+    let trailing = |_| {
+        refused(
+            Status::BadRequest,
+            "the body must be JSON and nothing after it",
+        )
+    };
+    json.end().map_err(trailing)?;
+    Ok(value)
+}

@@ -1,0 +1,41 @@
+//! The catchers: what a client is told when no handler could answer.
+
+use rocket::{
+    Request, catch,
+    http::{Header, Status},
+    response::Responder,
+};
+use tracing::error;
+
+use crate::{problem::Problem, request_id::RequestId};
+
+/// A problem, and the header that every 401 has to carry: how to do better next time.
+#[derive(Responder)]
+pub struct Unauthorized {
+    problem: Problem,
+    challenge: Header<'static>,
+}
+
+/// Answers when the guard has refused a request.
+#[catch(401)]
+pub fn unauthorized() -> Unauthorized {
+    let detail = "a valid API key is required, in the header X-API-Key";
+    Unauthorized {
+        problem: Problem::new(Status::Unauthorized, detail),
+        challenge: Header::new("WWW-Authenticate", "ApiKey"),
+    }
+}
+
+/// Answers whatever else has failed: a path that is not there, a parameter that is none, a handler that panicked.
+#[catch(default)]
+pub fn others(status: Status, request: &Request<'_>) -> Problem {
+    let detail = match status.code {
+        404 => "there is nothing at this path",
+        400..500 => "the request is malformed",
+        _ => {
+            error!(request_id = %RequestId::of(request), "no handler has answered: {status}");
+            "an unexpected error occurred"
+        }
+    };
+    Problem::new(status, detail)
+}

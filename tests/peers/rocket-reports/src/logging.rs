@@ -1,0 +1,53 @@
+//! The log: one JSON object a line, on standard error. Rocket knows only the crate `log`, which is older than `tracing`; what it
+//! says is passed on.
+
+use std::{io, panic};
+
+use log::{Log, Metadata, Record};
+use tracing::{error, level_filters::LevelFilter, warn};
+use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+/// Sets up the log. `level` is for what this service says itself; its libraries have to warn at
+/// least, to be heard.
+pub fn start(level: LevelFilter) {
+    let heard = Targets::new()
+        .with_default(level.min(LevelFilter::WARN))
+        .with_target(env!("CARGO_CRATE_NAME"), level);
+    let lines = fmt::layer()
+        .json()
+        .flatten_event(true)
+        .with_writer(io::stderr);
+    tracing_subscriber::registry()
+        .with(heard)
+        .with(lines)
+        .init();
+    // This fails when somebody listens already.
+    if log::set_logger(&RocketLog).is_ok() {
+        log::set_max_level(log::LevelFilter::Warn);
+    }
+
+    // A panic is an error like any other: without this it would be the one line that is not JSON.
+    panic::set_hook(Box::new(|panic| error!("{panic}")));
+}
+
+struct RocketLog;
+
+impl Log for RocketLog {
+    /// Rocket logs what its guards have refused, URLs and all. The client has been told, and nobody else has to know.
+    fn enabled(&self, about: &Metadata<'_>) -> bool {
+        about.target() == "rocket::launch"
+            || about.level() == log::Level::Error && !about.target().starts_with("rocket::server")
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if !self.enabled(record.metadata()) {
+            return;
+        }
+        match record.level() {
+            log::Level::Error => error!(target: "rocket", "{}", record.args()),
+            _ => warn!(target: "rocket", "{}", record.args()),
+        }
+    }
+
+    fn flush(&self) {}
+}

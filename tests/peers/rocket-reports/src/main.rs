@@ -1,0 +1,103 @@
+//! The service *Trail reports* on Rocket: reads its settings, puts its parts together, and answers until it is told to stop.
+
+mod api_key;
+mod body;
+mod catchers;
+mod conditions;
+mod database;
+mod error;
+mod idempotency;
+mod logging;
+mod page;
+mod pool;
+mod probes;
+mod problem;
+mod report;
+mod reports;
+mod request_id;
+mod schema;
+mod serving;
+mod settings;
+
+use std::process::ExitCode;
+
+use rocket::{Build, Rocket, catchers, routes};
+
+use crate::{database::Database, request_id::RequestLog, settings::Settings};
+
+// ANCHOR: main
+#[rocket::main]
+async fn main() -> ExitCode {
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(complaint) => return serving::refuse(&complaint),
+    };
+    logging::start(settings.log_level);
+    serving::serve(service(&settings)).await
+}
+
+/// Puts the service together. Nothing listens yet.
+fn service(settings: &Settings) -> Rocket<Build> {
+    rocket::custom(settings.rocket())
+        .attach(RequestLog)
+        .manage(settings.api_keys.clone())
+        .manage(Database::new(settings))
+        .mount(
+            "/",
+            routes![
+                probes::health,
+                probes::ready,
+                page::open_reports,
+                reports::report,
+                reports::read,
+                reports::change,
+            ],
+        )
+        .register("/", catchers![catchers::unauthorized, catchers::others])
+}
+// ANCHOR_END: main
+
+#[cfg(test)]
+mod tests {
+    use rocket::{
+        http::{Header, Status},
+        local::asynchronous::Client,
+    };
+
+    use super::*;
+
+    /// The whole service, without a socket and without a database.
+    async fn client() -> Client {
+        let environment = |name: &str| match name {
+            "DATABASE_URL" => Some("postgres://nobody@127.0.0.1:1/nothing".to_owned()),
+            "API_KEYS" => Some("valid_key".to_owned()),
+            "DATABASE_TIMEOUT_MS" => Some("250".to_owned()),
+            _ => None,
+        };
+        let settings =
+            Settings::read(environment).unwrap_or_else(|complaint| panic!("{complaint}"));
+        let service = Client::untracked(service(&settings)).await;
+        service.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[rocket::async_test]
+    async fn what_needs_no_database_is_answered_without_one() {
+        let client = client().await;
+        for (path, status) in [("/health", 200), ("/ready", 503), ("/nothing", 404)] {
+            assert_eq!(
+                client.get(path).dispatch().await.status().code,
+                status,
+                "{path}"
+            );
+        }
+    }
+
+    #[rocket::async_test]
+    async fn the_key_comes_first() {
+        let client = client().await;
+        let request = || client.get("/reports?limit=0");
+        assert_eq!(request().dispatch().await.status(), Status::Unauthorized);
+        let with_key = request().header(Header::new("X-API-Key", "valid_key"));
+        assert_eq!(with_key.dispatch().await.status(), Status::BadRequest);
+    }
+}

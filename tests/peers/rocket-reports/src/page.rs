@@ -1,0 +1,73 @@
+//! `GET /reports`: the open reports, page by page.
+
+use std::{ops::RangeInclusive, str::FromStr};
+
+use rocket::{State, get, http::Status, serde::json::Json};
+use serde::Serialize;
+
+use crate::{
+    api_key::Client,
+    database::Database,
+    error::{Error, refused},
+    report::Report,
+};
+
+/// One page. `next` is the `after` of the page that follows, if there is one.
+#[derive(Serialize)]
+pub struct Page {
+    reports: Vec<Report>,
+    next: Option<i64>,
+}
+
+/// Answers the open reports with the smallest ids after `after`. Ids are never given twice and never
+/// appear late, so whoever follows `next` sees each report once, whatever is written meanwhile.
+///
+/// The parameters are texts: Rocket's `Option<i64>` takes a malformed number for none at all.
+#[get("/reports?<tag>&<after>&<limit>")]
+pub async fn open_reports(
+    _client: Client,
+    tag: Option<&str>,
+    after: Option<&str>,
+    limit: Option<&str>,
+    database: &State<Database>,
+) -> Result<Json<Page>, Error> {
+    let tag = number("tag", tag, 1..=i32::MAX)?;
+    let after = number("after", after, 0..=i64::MAX)?.unwrap_or(0);
+    let limit = number("limit", limit, 1..=100)?.unwrap_or(20_usize);
+    // One more than asked for, to know whether there is a next page.
+    let mut reports: Vec<Report> = database
+        .run(async |connection| {
+            sqlx::query_as(
+                "SELECT * FROM reports \
+                 WHERE status = 'open' AND id > $1 AND ($2::integer IS NULL OR tag = $2) \
+                 ORDER BY id LIMIT $3",
+            )
+            .bind(after)
+            .bind(tag)
+            .bind(i64::try_from(limit + 1).unwrap_or(i64::MAX))
+            .fetch_all(connection)
+            .await
+        })
+        .await?;
+
+    let mut next = None;
+    if reports.len() > limit {
+        reports.truncate(limit);
+        next = reports.last().map(|report| report.id);
+    }
+    Ok(Json(Page { reports, next }))
+}
+
+/// A parameter that is a number in this range, if it is there.
+fn number<N: FromStr + PartialOrd>(
+    name: &str,
+    text: Option<&str>,
+    range: RangeInclusive<N>,
+) -> Result<Option<N>, Error> {
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    let malformed = || refused(Status::BadRequest, format!("{name} is no number that fits"));
+    number.map(Some).ok_or_else(malformed)
+}

@@ -1,0 +1,19 @@
+//! What somebody asks who keeps the service running: is it alive, and is it ready?
+
+use rocket::{State, get, serde::json::Json};
+use serde_json::{Value, json};
+
+use crate::{database::Database, error::Error};
+
+/// `GET /health`: 200 while the service runs; the database is not asked.
+#[get("/health")]
+pub fn health() -> Json<Value> {
+    Json(json!({"status": "ok"}))
+}
+
+/// `GET /ready`: 200 when the tables are there and the database answers, else 503.
+#[get("/ready")]
+pub async fn ready(database: &State<Database>) -> Result<Json<Value>, Error> {
+    database.ping().await?;
+    Ok(Json(json!({"status": "ready"})))
+}

@@ -1,0 +1,110 @@
+//! A report, and the values in it. A value of these types is a valid one: whoever has it need not check it again.
+
+use serde::{Deserialize, Serialize};
+use sqlx::FromRow;
+use time::OffsetDateTime;
+
+/// The number on a tag along the trail.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, sqlx::Type)]
+#[serde(try_from = "i32")]
+#[sqlx(transparent)]
+pub struct Tag(i32);
+
+impl TryFrom<i32> for Tag {
+    type Error = &'static str;
+
+    fn try_from(number: i32) -> Result<Tag, &'static str> {
+        match number {
+            1.. => Ok(Tag(number)),
+            _ => Err("a tag is a number from 1 to 2147483647"),
+        }
+    }
+}
+
+/// What has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "kebab-case")]
+#[sqlx(type_name = "text", rename_all = "kebab-case")]
+pub enum Kind {
+    FallenTree,
+    WashedOut,
+    MissingSign,
+    Other,
+}
+
+/// What a hiker has to say about it: 1 to 500 characters, without blanks at its ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, sqlx::Type)]
+#[serde(try_from = "String")]
+#[sqlx(transparent)]
+pub struct Text(String);
+
+impl TryFrom<String> for Text {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Text, &'static str> {
+        let text = text.trim();
+        match text.chars().count() {
+            // PostgreSQL keeps no NUL in a text.
+            1..=500 if !text.contains('\0') => Ok(Text(text.to_owned())),
+            _ => Err("a text has 1 to 500 characters, and no NUL"),
+        }
+    }
+}
+
+/// Whether there is still something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, sqlx::Type)]
+#[serde(rename_all = "lowercase")]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum Status {
+    Open,
+    Closed,
+}
+
+/// What a hiker sends.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewReport {
+    pub tag: Tag,
+    pub kind: Kind,
+    pub text: Text,
+}
+
+/// A report, as it is stored and answered.
+#[derive(Debug, Serialize, FromRow)]
+pub struct Report {
+    pub id: i64,
+    pub tag: Tag,
+    pub kind: Kind,
+    pub text: Text,
+    pub status: Status,
+    /// Counts its changes, from 1 on.
+    pub version: i64,
+    #[serde(with = "time::serde::rfc3339")]
+    pub reported_at: OffsetDateTime,
+}
+
+impl Report {
+    /// What two copies of it have to share to be the same: its version, in quotes.
+    pub fn etag(&self) -> String {
+        format!("\"{}\"", self.version)
+    }
+
+    /// Whether this is what was made of `new`.
+    pub fn is_of(&self, new: &NewReport) -> bool {
+        (self.tag, self.kind, &self.text) == (new.tag, new.kind, &new.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_counted_in_characters_after_its_ends_are_trimmed() {
+        let text = |text: &str| Text::try_from(text.to_owned());
+        assert_eq!(text(" Ä \n"), Ok(Text("Ä".to_owned())));
+        assert!(text(&"ä".repeat(500)).is_ok());
+        assert!(text(&"ä".repeat(501)).is_err());
+        assert!(text(" \t").is_err());
+    }
+}

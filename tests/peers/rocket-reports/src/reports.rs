@@ -1,0 +1,157 @@
+//! Single reports: made, read, changed.
+
+use rocket::{
+    Request, Response, State, get,
+    http::{Header, Status},
+    patch, post,
+    response::{self, Responder},
+    serde::json::Json,
+};
+use serde::{Deserialize, Deserializer};
+
+use crate::{
+    api_key::Client,
+    body::Body,
+    conditions::{IfMatch, IfNoneMatch},
+    database::Database,
+    error::{Error, refused},
+    idempotency::{IdempotencyKey, add_once},
+    report::{NewReport, Report, Status as ReportStatus, Text},
+};
+
+/// How a report is answered.
+pub enum Answer {
+    Made(Report),
+    Current(Report),
+    NotModified(Report),
+}
+
+impl<'r> Responder<'r, 'static> for Answer {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        let (status, report) = match self {
+            Answer::Made(report) => (Status::Created, report),
+            Answer::Current(report) => (Status::Ok, report),
+            Answer::NotModified(report) => (Status::NotModified, report),
+        };
+        let (etag, location) = (report.etag(), format!("/reports/{}", report.id));
+        let mut response = match status {
+            Status::NotModified => Response::new(),
+            _ => Json(report).respond_to(request)?,
+        };
+        response.set_status(status);
+        response.set_header(Header::new("ETag", etag));
+        if status == Status::Created {
+            response.set_header(Header::new("Location", location));
+        }
+        Ok(response)
+    }
+}
+
+/// `POST /reports`: 201 with the report, and the same answer each time that it comes with this key.
+#[post("/reports", data = "<new>")]
+pub async fn report(
+    client: Client,
+    key: Result<IdempotencyKey, Error>,
+    database: &State<Database>,
+    new: Result<Body<NewReport>, Error>,
+) -> Result<Answer, Error> {
+    let (key, Body(new)) = (key?, new?);
+    let first = database
+        .run(async |connection| add_once(connection, &client, &key, &new).await)
+        .await?;
+    match first.is_of(&new) {
+        true => Ok(Answer::Made(first)),
+        false => {
+            let detail = "this Idempotency-Key came with another report before; a new report needs a new key";
+            Err(refused(Status::UnprocessableEntity, detail))
+        }
+    }
+}
+
+fn unknown(id: i64) -> Error {
+    refused(Status::NotFound, format!("there is no report with id {id}"))
+}
+
+/// `GET /reports/{id}`: 200 with the report, 304 when the client has this version already.
+#[get("/reports/<id>")]
+pub async fn read(
+    _client: Client,
+    id: i64,
+    known: Result<IfNoneMatch, Error>,
+    database: &State<Database>,
+) -> Result<Answer, Error> {
+    let known = known?;
+    let report: Option<Report> = database
+        .run(async |connection| {
+            sqlx::query_as("SELECT * FROM reports WHERE id = $1")
+                .bind(id)
+                .fetch_optional(connection)
+                .await
+        })
+        .await?;
+    let report = report.ok_or_else(|| unknown(id))?;
+    match known.has(report.version) {
+        true => Ok(Answer::NotModified(report)),
+        false => Ok(Answer::Current(report)),
+    }
+}
+
+/// What is to be changed.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    #[serde(default, deserialize_with = "not_null")]
+    status: Option<ReportStatus>,
+    #[serde(default, deserialize_with = "not_null")]
+    text: Option<Text>,
+}
+
+/// A member may be missing; by itself serde would take `null` for it as well.
+fn not_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
+}
+
+/// `PATCH /reports/{id}`: 200 with the report as it is now; 412 when it isn't what the client knows.
+///
+/// The version is compared where it is changed. Between a `SELECT` and an `UPDATE`, another change would fit.
+#[patch("/reports/<id>", data = "<change>")]
+pub async fn change(
+    _client: Client,
+    id: i64,
+    if_match: Result<IfMatch, Error>,
+    database: &State<Database>,
+    change: Result<Body<Change>, Error>,
+) -> Result<Answer, Error> {
+    let (IfMatch(versions), Body(change)) = (if_match?, change?);
+    if change.status.is_none() && change.text.is_none() {
+        let detail = "a change has a status, a text, or both";
+        return Err(refused(Status::UnprocessableEntity, detail));
+    }
+    let (changed, exists): (Option<Report>, bool) = database
+        .run(async |connection| {
+            let changed = sqlx::query_as(
+                "UPDATE reports \
+                 SET status = coalesce($3, status), text = coalesce($4, text), version = version + 1 \
+                 WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) RETURNING *",
+            )
+            .bind(id)
+            .bind(versions)
+            .bind(change.status)
+            .bind(&change.text)
+            .fetch_optional(&mut *connection)
+            .await?;
+            let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM reports WHERE id = $1)");
+            Ok((changed, exists.bind(id).fetch_one(connection).await?))
+        })
+        .await?;
+    match changed {
+        Some(report) => Ok(Answer::Current(report)),
+        None if exists => {
+            let detail = "the report has changed since you read it; read it again";
+            Err(refused(Status::PreconditionFailed, detail))
+        }
+        None => Err(unknown(id)),
+    }
+}

@@ -337,7 +337,6 @@ impl<'a> Gate<'a> {
         let (workspace, catalogue) = (self.workspace, self.catalogue);
         let reference = originals::reference(workspace, exercise)?;
         let starter = originals::in_place(workspace, exercise)?;
-        let hints = hints::of(workspace, exercise)?;
         let strays = match exercise.is_own() {
             true => Vec::new(),
             false => originals::strays(exercise, &reference, &starter),
@@ -357,7 +356,7 @@ impl<'a> Gate<'a> {
             ),
             Finding::new(
                 "every test that is red has its hints",
-                hints[0].missing(&exercise.red),
+                hints::missing(workspace, exercise, &exercise.red)?,
             ),
         ];
         if let Some(grows_from) = &exercise.grows_from {

@@ -1,5 +1,5 @@
 //! The hints of an exercise: `hints.md`, one section per failure, three levels each. `exercises/hints.md` has those that fit
-//! every exercise.
+//! every exercise, and `exercises/kotlin-words.md` those for a line that is still Kotlin, which go before all others.
 //!
 //! A heading lists the failures that its section is for, separated by commas: a test's name, a compiler's code (`E0277`,
 //! `error` where there is none, `kotlin`), [`DOES_NOT_COMPILE`] or [`state::DOES_NOT_START`](crate::state::DOES_NOT_START). `E0277: Executor` is only for an E0277
@@ -75,8 +75,19 @@ impl Section {
     fn fits(&self, fault: &Fault) -> bool {
         self.keys()
             .filter_map(|key| key.split_once(": "))
-            .any(|(name, words)| name == fault.name && fault.said.contains(words))
+            .any(|(name, words)| name == fault.name && has_words(&fault.said, words))
     }
+}
+
+/// True where the text has the words as words: `val` is neither in `interval` nor in `value`.
+fn has_words(text: &str, words: &str) -> bool {
+    let begins = words.starts_with(char::is_alphanumeric);
+    let ends = words.ends_with(char::is_alphanumeric);
+    text.match_indices(words).any(|(at, _)| {
+        let before = begins && text[..at].ends_with(char::is_alphanumeric);
+        let after = ends && text[at + words.len()..].starts_with(char::is_alphanumeric);
+        !before && !after
+    })
 }
 
 /// A parsed `hints.md`; the last section is the one for anything else.
@@ -85,14 +96,31 @@ pub struct Hints {
     sections: Vec<Section>,
 }
 
-/// The hints of an exercise, and after them those that fit every exercise.
+/// The hints for what is still Kotlin, those of an exercise, and those that fit every exercise.
 pub fn of(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<Hints>> {
-    let [own, common] = paths(workspace, exercise);
-    let mut files = vec![read(&own)?];
+    let [words, own, common] = paths(workspace, exercise);
+    let mut files = vec![of_the_exercise(&own)?];
+    if words.exists() {
+        files.insert(0, read(&words, Hints::words)?);
+    }
     if common.exists() {
-        files.push(read(&common)?);
+        files.push(read(&common, Hints::parse)?);
     }
     Ok(files)
+}
+
+/// The tests among these that an exercise's own hints don't mention.
+pub fn missing(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    tests: &[String],
+) -> anyhow::Result<Vec<String>> {
+    let [_, own, _] = paths(workspace, exercise);
+    Ok(of_the_exercise(&own)?.missing(tests))
+}
+
+fn of_the_exercise(own: &Path) -> anyhow::Result<Hints> {
+    read(own, Hints::parse)
 }
 
 /// The files that hold them, with their contents.
@@ -106,10 +134,11 @@ pub fn files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree>
     Ok(tree)
 }
 
-fn paths(workspace: &Workspace, exercise: &Exercise) -> [PathBuf; 2] {
+fn paths(workspace: &Workspace, exercise: &Exercise) -> [PathBuf; 3] {
     const NAME: &str = "hints.md";
     let own = exercise.starter(workspace).join(NAME);
-    [own, workspace.exercises().join(NAME)]
+    let shared = workspace.exercises();
+    [shared.join("kotlin-words.md"), own, shared.join(NAME)]
 }
 
 /// What went wrong first, and the section for it. Of several failures the first that has a section of its own counts: one
@@ -135,12 +164,10 @@ pub fn choose<'a>(files: &'a [Hints], check: &'a LastCheck) -> Option<(&'a Fault
     })
 }
 
-fn read(path: &Path) -> anyhow::Result<Hints> {
+fn read(path: &Path, parse: fn(&str) -> Result<Hints, (usize, String)>) -> anyhow::Result<Hints> {
     let parsed = std::fs::read_to_string(path)
         .map_err(|error| format!(" cannot be read ({error})"))
-        .and_then(|text| {
-            Hints::parse(&text).map_err(|(line, fault)| format!(", line {line}: {fault}"))
-        });
+        .and_then(|text| parse(&text).map_err(|(line, fault)| format!(", line {line}: {fault}")));
     parsed.map_err(|fault| {
         let path = path.display();
         Trouble::new(format!("{path}{fault}"))
@@ -153,8 +180,20 @@ fn read(path: &Path) -> anyhow::Result<Hints> {
 }
 
 impl Hints {
-    /// Parses the text of a `hints.md`; an error has the line of the section at fault.
+    /// Parses the text of a `hints.md`, which ends with [`ANYTHING_ELSE`]; an error has the line of the section at fault.
     pub fn parse(text: &str) -> Result<Self, (usize, String)> {
+        let hints = Hints::words(text)?;
+        match hints.sections.last() {
+            Some(last) if last.heading == ANYTHING_ELSE => Ok(hints),
+            _ => {
+                let fault = format!("the last section is not {ANYTHING_ELSE:?}");
+                Err((text.lines().count(), fault))
+            }
+        }
+    }
+
+    /// Parses sections of which none is for anything else.
+    pub fn words(text: &str) -> Result<Self, (usize, String)> {
         let mut parts = text.split("\n## ");
         let title = parts.next().unwrap_or_default();
         if !title.trim().lines().all(|line| line.starts_with("# ")) {
@@ -175,13 +214,7 @@ impl Hints {
             sections.push(section);
             line += part.matches('\n').count() + 1;
         }
-        match sections.last() {
-            Some(last) if last.heading == ANYTHING_ELSE => Ok(Hints { sections }),
-            _ => {
-                let fault = format!("the last section is not {ANYTHING_ELSE:?}");
-                Err((text.lines().count(), fault))
-            }
-        }
+        Ok(Hints { sections })
     }
 
     /// Those of the tests that have no section of their own.

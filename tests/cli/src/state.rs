@@ -34,6 +34,9 @@ pub struct Fault {
     /// The words that came with it; the compiler's message is their first line.
     #[serde(default)]
     pub said: String,
+    /// The file and the function of a compiler's error.
+    #[serde(default)]
+    pub place: String,
 }
 
 impl Fault {
@@ -42,6 +45,7 @@ impl Fault {
         Fault {
             name: name.into(),
             said: said.into(),
+            place: String::new(),
         }
     }
 }

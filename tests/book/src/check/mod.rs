@@ -69,7 +69,8 @@ fn texts(workspace: &Workspace) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let mut texts = Vec::new();
     let hints = WalkDir::new(workspace.exercises()).max_depth(2).into_iter();
     let hints = hints.filter_entry(|entry| {
-        entry.file_type().is_dir() || entry.file_name() == OsStr::new("hints.md")
+        let is_hints = |name: &OsStr| name == "hints.md" || name == "kotlin-words.md";
+        entry.file_type().is_dir() || is_hints(entry.file_name())
     });
     let book = WalkDir::new(workspace.book()).sort_by_file_name();
     for entry in book.into_iter().chain(hints) {

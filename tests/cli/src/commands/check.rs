@@ -183,7 +183,10 @@ fn faulty(target: Subject, error: anyhow::Error) -> anyhow::Result<(LastCheck, T
         false => format!("just check {target}, once it is fixed"),
     };
     let faults = errors.into_iter();
-    let faults = faults.map(|error| Fault::new(error.code, error.said));
+    let faults = faults.map(|error| Fault {
+        place: error.place,
+        ..Fault::new(error.code, error.said)
+    });
     let check = LastCheck::now(CheckOutcome::DoesNotCompile, faults.collect());
     Ok((check, trouble.next(next)))
 }

@@ -75,12 +75,13 @@ pub fn run(
     Ok(Outcome::Passed)
 }
 
-/// What tells a failure from the next one. A test's words change with every run, a compiler's message does not.
+/// What tells a failure from the next one. A test's words change with every run, a compiler's message does not: and the same one in
+/// another function is another failure.
 fn identity(outcome: CheckOutcome, fault: &Fault) -> String {
     match outcome {
         CheckOutcome::DoesNotCompile => {
             let message = fault.said.lines().next().unwrap_or_default();
-            format!("{}: {message}", fault.name)
+            format!("{}: {message}, {}", fault.name, fault.place)
         }
         _ => fault.name.clone(),
     }

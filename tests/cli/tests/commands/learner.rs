@@ -873,6 +873,22 @@ fn another_error_with_the_same_code_starts_at_the_first_level_again() {
 }
 
 #[test]
+fn the_same_error_in_another_function_starts_at_the_first_level_again() {
+    let course = Course::new();
+    let error = |function: &str| {
+        let fault = Fault {
+            place: format!("src/read.rs, fn {function}"),
+            ..Fault::new("E0277", "mismatched types")
+        };
+        course.last_check(CheckOutcome::DoesNotCompile, vec![fault]);
+        course.passes(&["hint", "exercise-3"])
+    };
+    assert_says(&error("read"), &["hint 1 of 3", "Trait, one."]);
+    assert_says(&error("read"), &["hint 2 of 3"]);
+    assert_says(&error("ready"), &["hint 1 of 3", "Trait, one."]);
+}
+
+#[test]
 fn a_level_that_was_shown_is_shown_again_when_asked_for() {
     let course = Course::new();
     course.last_check(

@@ -16,6 +16,7 @@ mod folder;
 mod full_disk;
 mod home;
 mod justw;
+mod kotlin_words;
 mod leak;
 mod learner;
 mod own;

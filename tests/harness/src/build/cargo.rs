@@ -93,7 +93,14 @@ async fn all_made_by(
     let mut cargo = program::start(command).map_err(anyhow::Error::from)?;
     let stdout = cargo.child.stdout.take().context("cargo gave no output")?;
     let mut lines = BufReader::new(stdout).lines();
-    let mut told = CompilerOutput::default();
+    let folder = match krate.is_alone {
+        true => krate.folder.clone(),
+        false => workspace.root().to_path_buf(),
+    };
+    let mut told = CompilerOutput {
+        folder,
+        ..CompilerOutput::default()
+    };
     while let Some(line) = lines
         .next_line()
         .await

@@ -11,6 +11,8 @@ use super::launch::{BuildError, CompilerError};
 pub(super) struct CompilerOutput {
     pub(super) made: Vec<PathBuf>,
     pub(super) errors: Vec<CompilerError>,
+    /// What the paths of the sources begin at.
+    pub(super) folder: PathBuf,
     /// Whether its words are only kept.
     pub(super) is_quiet: bool,
 }
@@ -51,7 +53,7 @@ impl CompilerOutput {
         let (level, said) = (text(&message["level"]), text(&message["message"]));
         // At the end it says how many there were.
         if level.starts_with("error") && !said.starts_with("aborting due to") {
-            let error = in_short(message);
+            let error = self.in_short(message);
             if !self.errors.contains(&error) {
                 self.errors.push(error);
             }
@@ -68,23 +70,65 @@ impl CompilerOutput {
             }),
         }
     }
+
+    /// An error with its labels, its notes, its place and its line.
+    fn in_short(&self, diagnostic: &Value) -> CompilerError {
+        let spans = || items(&diagnostic["spans"]);
+        let labels = spans().filter_map(|span| span["label"].as_str());
+        let notes = items(&diagnostic["children"]).map(|note| text(&note["message"]));
+        let message = std::iter::once(text(&diagnostic["message"]));
+        let at_fault = spans().find(|span| span["is_primary"] == true);
+        let place = at_fault.map(|span| self.place(span)).unwrap_or_default();
+        let source = at_fault.into_iter().flat_map(|span| items(&span["text"]));
+        let source = source.map(|line| text(&line["text"]).trim());
+        let lines = message.chain(labels).chain(notes);
+        let lines: Vec<&str> = lines.chain([place.as_str()]).chain(source).collect();
+        let code = diagnostic["code"]["code"].as_str().unwrap_or("error");
+        CompilerError {
+            code: code.to_owned(),
+            said: lines.join("\n"),
+            place,
+        }
+    }
+
+    /// The file of a span, and the function that its line is in.
+    fn place(&self, span: &Value) -> String {
+        let file = text(&span["file_name"]);
+        let line = span["line_start"].as_u64().unwrap_or_default();
+        let source = std::fs::read_to_string(self.folder.join(file)).unwrap_or_default();
+        let before = source
+            .lines()
+            .take(usize::try_from(line).unwrap_or_default());
+        match before.filter_map(function).last() {
+            Some(function) => format!("{file}, fn {function}"),
+            None => file.to_owned(),
+        }
+    }
 }
 
-/// An error with its labels, its notes and its file.
-fn in_short(diagnostic: &Value) -> CompilerError {
-    let labels = items(&diagnostic["spans"]).filter_map(|span| span["label"].as_str());
-    let notes = items(&diagnostic["children"]).map(|note| text(&note["message"]));
-    let lines = std::iter::once(text(&diagnostic["message"]));
-    let place = items(&diagnostic["spans"]).next();
-    let place = place.map(|span| text(&span["file_name"]));
-    let lines: Vec<&str> = lines.chain(labels).chain(notes).chain(place).collect();
-    CompilerError {
-        code: diagnostic["code"]["code"]
-            .as_str()
-            .unwrap_or("error")
-            .to_owned(),
-        said: lines.join("\n"),
+/// The errors among the lines of JSON that rustc itself has written.
+pub fn errors_of_rustc(lines: &str) -> Vec<CompilerError> {
+    let mut output = CompilerOutput {
+        is_quiet: true,
+        ..CompilerOutput::default()
+    };
+    for line in lines
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+    {
+        output.take_from_rustc(&line);
     }
+    output.errors
+}
+
+/// The name of the function that begins in this line.
+fn function(line: &str) -> Option<&str> {
+    let (before, after) = line.split_once("fn ")?;
+    let is_code = before
+        .chars()
+        .all(|char| char.is_alphanumeric() || " ()_:".contains(char));
+    let end = after.find(|char: char| !char.is_alphanumeric() && char != '_')?;
+    (is_code && end > 0).then(|| &after[..end])
 }
 
 fn items(list: &Value) -> impl Iterator<Item = &Value> {
@@ -97,4 +141,22 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_found_by_the_line_that_begins_it() {
+        let names = [
+            "    pub async fn of(&self, id: i32)",
+            "fn main() {",
+            "// a fn of",
+        ]
+        .map(function);
+        assert_eq!(names, [Some("of"), Some("main"), None]);
+        assert_eq!(function("    let f: fn(i32) = g;"), None);
+        assert_eq!(function("pub(crate) const fn new() -> Self {"), Some("new"));
+    }
 }

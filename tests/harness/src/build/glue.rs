@@ -142,6 +142,7 @@ fn not_compiled(krate: &Crate, said: &str) -> BuildError {
             .split_once(' ')
             .map_or(*complaint, |(_, message)| message)
             .to_owned(),
+        place: String::new(),
     };
     BuildError::DoesNotCompile {
         label: krate.package.clone(),

@@ -118,8 +118,10 @@ pub enum BuildError {
 pub struct CompilerError {
     /// Its code, as in `E0277`; `error` where it has none, `kotlin` where it is the Kotlin compiler's.
     pub code: String,
-    /// Its message, and below it the labels and notes that came with it, and its file.
+    /// Its message, and below it the labels and notes that came with it, its place, and the line at fault.
     pub said: String,
+    /// Its file, and the function in it: `src/read.rs, fn read`. Empty where the compiler names none.
+    pub place: String,
 }
 
 /// A crate to build: a member of the workspace, other sources in the place of a member, or a copy that is a workspace of its own.

@@ -45,6 +45,7 @@ pub(super) async fn compile(
     let target = workspace.cargo_target().join("in-place");
     let place = target.join(krate.folder.file_name().unwrap_or_default());
     let mut told = CompilerOutput {
+        folder: krate.folder.clone(),
         is_quiet: krate.is_planted,
         ..CompilerOutput::default()
     };

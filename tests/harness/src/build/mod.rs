@@ -28,6 +28,7 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 
 pub use cargo::{cargo, tests};
+pub use diagnostics::errors_of_rustc;
 pub use launch::*;
 
 /// Builds a target, printing what the compiler prints.

@@ -98,6 +98,29 @@ snippet unpromised promise 's/unsafe \{ (taken_back\(data, length\)) \}/\1/' 7
 output cancelled cancelled
 output waits waits
 
+# What comes out of such a program after this edit, which is the answer to a box *Your turn*: slug, program, sed script. A program that
+# the system ends says why on standard error.
+edited() {
+    mkdir -p "$work/$1/examples"
+    printf '[package]\nname = "copy"\nversion = "0.0.0"\nedition = "2024"\nautobins = false\n[lib]\npath = "lib.rs"\n[workspace]\n[dependencies]\n' >"$work/$1/Cargo.toml"
+    grep '^tokio ' "$root/Cargo.toml" >>"$work/$1/Cargo.toml"
+    : >"$work/$1/lib.rs"
+    cp "$root/Cargo.lock" "$work/$1/"
+    sed -E "$3" "$root/tests/book/examples/$2.rs" >"$work/$1/examples/$2.rs"
+    (cd "$work/$1" && cargo build --offline --quiet --example "$2" && "$CARGO_TARGET_DIR/debug/examples/$2" 2>&1) | tidy >"$out/$1.txt"
+    [ -s "$out/$1.txt" ] || echo "capture: $1 printed nothing" >&2
+}
+
+snippet answer-tasks tasks 's/^    task\.await\?;/    println!("{name} is served");\n&/' 22
+edited answer-loans loans "s/fn header<'r>/fn header/; s/&'r Request/\&Request/; s/Option<&'r str>/Option<String>/; s/Some\(value\)/Some(value.clone())/"
+edited answer-cancelled-order cancelled 's/^    let _connection.*/    let _permit = Borrowed("the permit");\n&/'
+edited answer-cancelled-sleep cancelled 's/^use tokio::time::\{sleep, timeout\};/use tokio::time::timeout;/; s/sleep\(Duration::from_secs\(60\)\)\.await/std::thread::sleep(Duration::from_secs(2))/'
+edited answer-closures closures '/^fn judge/,/^\}/{s/-> &.static str/-> String/; s/return "missing"/return "missing".to_owned()/; s/"" => "empty"/"" => "empty".to_owned()/; s/"wrong"/"wrong".to_owned()/; /key if keys/d; s/^        _ =>/        key => match keys.iter().position(|accepted| accepted == key) {\n            Some(at) => format!("key {}", at + 1),\n            None =>/; s/"wrong"\.to_owned\(\),/&\n        },/}; s/"autumn-key"\.to_owned\(\)\]/"autumn-key".to_owned(), "winter-key".to_owned()]/; s/Some\("valid"\)/Some("winter-key"), &/'
+edited answer-waits waits 's/^    sleep\(Duration::from_millis\(milliseconds\)\)\.await;/    std::thread::sleep(Duration::from_millis(milliseconds));/; s/, time::sleep//'
+edited answer-waits-place waits 's/let _place = places\.acquire\(\)\.await;/let _ = places.acquire().await;/; /drop\(_place\)/d'
+edited answer-promise promise '/let bytes = unsafe/{p; s/let bytes/let again/}'
+error answer-proof 04-api-key 's/^    Json\(Health/    with(crate::api_key::ApiKey(()));\n&/; $a fn with(_key: crate::api_key::ApiKey) {}' health.rs 12
+
 # What Kotlin's compiler finds after this edit of a starter: slug, exercise folder, sed script, file.
 kotlin() {
     mkdir -p "$work/$1"

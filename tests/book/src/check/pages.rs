@@ -20,6 +20,7 @@ pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<F
     let file = page.file();
     let line = |at: usize| macros::line_at(&page.text, at);
     let mut faults = unmeasured(page, workspace);
+    faults.extend(unanswered(page));
     let mut fault = |line: usize, what: &str, next: &str| {
         faults.push(Fault::new(&file, line, Trouble::new(what).next(next)));
     };
@@ -109,6 +110,32 @@ fn unmeasured(page: &Page, workspace: &Workspace) -> Vec<Fault> {
     faults.collect()
 }
 
+/// Boxes of a page before an exercise that neither name the exercise, whose tests judge them, nor have an answer in a fold below.
+fn unanswered(page: &Page) -> Vec<Fault> {
+    const BOX: &str = "> **Your turn.**";
+    if page.path.starts_with("exercises") {
+        return Vec::new();
+    }
+    let boxes = page.text.match_indices(BOX).filter_map(|(at, _)| {
+        let below = &page.text[at + BOX.len()..];
+        let end = ["\n## ", BOX]
+            .iter()
+            .filter_map(|next| below.find(next))
+            .min();
+        let below = &below[..end.unwrap_or(below.len())];
+        let words = below.split("\n\n").next().unwrap_or_default();
+        if words.to_lowercase().contains("exercise") || below.contains("<details>") {
+            return None;
+        }
+        let what = Trouble::new("nothing judges or answers this box").next(
+            "name the exercise whose tests judge it, or put a fold with what comes out below it",
+        );
+        let line = macros::line_at(&page.text, at);
+        Some(Fault::new(page.file(), line, what))
+    });
+    boxes.collect()
+}
+
 /// The Markdown with its places; links without a definition are noted. A lone [word] is prose, [text][name] and [text][] are not.
 fn parser<'a>(
     text: &'a str,
@@ -135,4 +162,28 @@ fn only_includes(block: &str) -> bool {
         .map(|line| line.trim_start_matches(['>', ' ']).trim_end());
     let mut lines = lines.filter(|line| !line.is_empty() && !line.starts_with("```"));
     lines.all(|line| line.starts_with("{{#include ") && line.ends_with("}}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_is_judged_by_an_exercise_or_answered_in_a_fold() {
+        let faults = |text: &str, path: &str| {
+            let (path, text) = (
+                path.into(),
+                format!("# One\n\n> [!TIP]\n> **Your turn.** {text}"),
+            );
+            let part = None;
+            unanswered(&Page { path, part, text }).len()
+        };
+        assert_eq!(faults("Try it.\n\n## Two\n\n<details>\n", "one.md"), 1);
+        assert_eq!(faults("Try it.\n\n<details>\n", "one.md"), 0);
+        assert_eq!(
+            faults("Write `read`,\n> in exercise 3's file.\n", "one.md"),
+            0
+        );
+        assert_eq!(faults("Write it.\n", "exercises/03.md"), 0);
+    }
 }

@@ -50,10 +50,15 @@ upstream *options: tool
 hint target *options: tool
     {{ workshop }} hint {{ quote(target) }} {{ options }}
 
-# The difference between your files and the reference (--apply takes the reference over and keeps yours)
+# The difference between your files and the reference (--apply takes it over and keeps yours; --ways shows other good answers)
 [group('exercises')]
 solution target *options: tool
     {{ workshop }} solution {{ quote(target) }} {{ options }}
+
+# After green: what clippy says about Kotlin in your Rust, and what a reviewer asks
+[group('exercises')]
+review target: tool
+    {{ workshop }} review {{ quote(target) }}
 
 # Back to the starter; your files are kept in .workshop/attempts
 [group('exercises')]

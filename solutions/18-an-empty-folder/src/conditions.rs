@@ -21,9 +21,9 @@ struct Version {
 
 impl Condition {
     /// The condition in this header, if there is one.
-    fn read(headers: &HeaderMap, name: HeaderName) -> Result<Option<Condition>, Error> {
+    fn read(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Condition>, Error> {
         let lines: Result<Vec<&str>, _> = headers
-            .get_all(&name)
+            .get_all(name)
             .iter()
             .map(HeaderValue::to_str)
             .collect();
@@ -67,7 +67,7 @@ impl Condition {
 /// # Errors
 /// There is no such condition, or it is malformed.
 pub fn if_match(headers: &HeaderMap) -> Result<Option<Vec<i64>>, Error> {
-    match Condition::read(headers, header::IF_MATCH)? {
+    match Condition::read(headers, &header::IF_MATCH)? {
         None => {
             let detail = "a change needs the header If-Match, with the ETag of the report";
             Err(refused(StatusCode::PRECONDITION_REQUIRED, detail))
@@ -87,7 +87,7 @@ pub fn if_match(headers: &HeaderMap) -> Result<Option<Vec<i64>>, Error> {
 /// # Errors
 /// The condition is malformed.
 pub fn has_already(headers: &HeaderMap, number: i64) -> Result<bool, Error> {
-    Ok(match Condition::read(headers, header::IF_NONE_MATCH)? {
+    Ok(match Condition::read(headers, &header::IF_NONE_MATCH)? {
         None => false,
         Some(Condition::Any) => true,
         Some(Condition::Listed(versions)) => {

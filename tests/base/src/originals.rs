@@ -51,7 +51,7 @@ pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Re
 
 /// True for what belongs to the author alone, by its path in the reference's folder.
 pub fn is_the_authors(path: &Path) -> bool {
-    let own = ["mistakes", STARTER_PATCH, CARRIED];
+    let own = ["mistakes", "ways", STARTER_PATCH, CARRIED];
     own.iter().any(|own| path.starts_with(own))
 }
 

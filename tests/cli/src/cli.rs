@@ -58,6 +58,14 @@ pub enum Command {
         /// Put the reference's files in place of yours; yours are kept as an attempt
         #[arg(long)]
         apply: bool,
+        /// Other good answers instead, each as a difference to the reference
+        #[arg(long, conflicts_with = "apply")]
+        ways: bool,
+    },
+    /// After green: what clippy says about Kotlin in your Rust, what a reviewer asks, and what to remember
+    Review {
+        /// exercise-N
+        target: Target,
     },
     /// Back to the starter; your files are kept as an attempt
     Reset {

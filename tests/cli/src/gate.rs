@@ -14,6 +14,7 @@ use crate::commands::check;
 use crate::katas::Katas;
 use crate::mistakes::Mistake;
 use crate::verdicts::{self, Key, Verdicts};
+use crate::ways::Way;
 use crate::{chain, hints};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files::Tree;
@@ -233,6 +234,30 @@ impl<'a> Gate<'a> {
         })
     }
 
+    /// Whether another good answer is green.
+    pub fn way(&'a self, exercise: &'a Exercise, way: Way, number: usize) -> Judgment<'a> {
+        Judgment::new(WHOLE, async move {
+            let what = format!("way {} is green", way.slug);
+            let tree = Tree::from([((&way.slug).into(), way.patch.clone().into_bytes())]);
+            let key = self.key(exercise, &what, &[&tree])?;
+            self.unless_kept(what, &key, async || {
+                let place = number % PLACES_THAT_ARE_JUDGED;
+                let copy = self.patched(exercise, &way.slug, &way.patch, place).await?;
+                let launch = self.built(exercise, &copy).await;
+                let judged = async {
+                    let place = Place {
+                        workspace: self.workspace,
+                        server: self.server,
+                        launch: &launch?,
+                    };
+                    check::judge_launch(place, self.catalogue, Some(exercise)).await
+                };
+                faults_in(judged.await, green_faults)
+            })
+            .await
+        })
+    }
+
     /// Whether the Kotlin service keeps the whole contract.
     pub fn kotlin(&'a self) -> Judgment<'a> {
         Judgment::new(WHOLE, async {
@@ -376,7 +401,9 @@ impl<'a> Gate<'a> {
         number: usize,
     ) -> anyhow::Result<Report> {
         let katas = Katas::of(self.workspace, exercise)?;
-        let copy = self.patched(exercise, mistake, number % PLACES).await?;
+        let copy = self
+            .patched(exercise, &mistake.slug, &mistake.patch, number % PLACES)
+            .await?;
         let _turn = self.compilers.acquire().await?;
         let (krate, patch) = (copy.krate(), &mistake.patch);
         katas.judge_patched(self.workspace, krate, patch).await
@@ -393,7 +420,9 @@ impl<'a> Gate<'a> {
             // The program is taken out of the place that it was built in, and the next mistake is built there meanwhile.
             let slug = &mistake.slug;
             let folder = scratch::folder_in_checkout(self.workspace, &format!("mistake-{slug}"))?;
-            let copy = self.patched(exercise, mistake, number % PLACES).await?;
+            let copy = self
+                .patched(exercise, &mistake.slug, &mistake.patch, number % PLACES)
+                .await?;
             let mut launch = self.built(exercise, &copy).await?;
             launch.program = folder.path().join("service");
             moved(&launch.artifact, &launch.program).await?;
@@ -403,30 +432,30 @@ impl<'a> Gate<'a> {
             return self.judged_by_its_test(exercise, mistake, &launch).await;
         }
         let copy = self
-            .patched(exercise, mistake, number % PLACES_THAT_ARE_JUDGED)
+            .patched(
+                exercise,
+                &mistake.slug,
+                &mistake.patch,
+                number % PLACES_THAT_ARE_JUDGED,
+            )
             .await?;
         let launch = self.built(exercise, &copy).await?;
         self.judged_by_its_test(exercise, mistake, &launch).await
     }
 
-    /// A copy of the reference with a mistake in it, in one of the few places where the compiler knows it again.
+    /// A copy of the reference with a patch in it, in one of the few places where the compiler knows it again.
     async fn patched(
         &self,
         exercise: &Exercise,
-        mistake: &Mistake,
+        slug: &str,
+        patch: &str,
         place: usize,
     ) -> anyhow::Result<Copy> {
         let name = format!("mistake-{}-{place}", exercise.number);
         let (solution, member) = (exercise.solution(self.workspace), exercise.reference_name());
-        Copy::in_place_of(
-            &member,
-            self.workspace,
-            &solution,
-            &name,
-            Some(&mistake.patch),
-        )
-        .await
-        .with_context(|| format!("mistake {}", mistake.slug))
+        Copy::in_place_of(&member, self.workspace, &solution, &name, Some(patch))
+            .await
+            .with_context(|| format!("the patch {slug}"))
     }
 
     async fn built(&self, exercise: &Exercise, copy: &Copy) -> anyhow::Result<Launch> {

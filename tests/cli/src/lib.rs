@@ -14,3 +14,4 @@ pub mod mistakes;
 pub mod state;
 pub mod subject;
 pub mod verdicts;
+pub mod ways;

@@ -113,6 +113,7 @@ pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Re
     let mut tree = files::read_tree(&exercise.solution(workspace))?;
     tree.retain(|path, _| {
         !path.starts_with("mistakes")
+            && !path.starts_with("ways")
             && !path.ends_with("carried.toml")
             && !path.ends_with("starter.patch")
     });

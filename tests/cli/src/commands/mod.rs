@@ -22,6 +22,7 @@ mod progress;
 mod rehearse;
 mod report;
 mod reset;
+mod review;
 mod run;
 mod seed;
 mod solution;
@@ -92,9 +93,13 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         Command::Hint { target, level } => {
             hint::run(workspace, &exercise(workspace, target)?, level)
         }
-        Command::Solution { target, apply } => {
+        Command::Solution { target, ways, .. } if ways => {
+            solution::tell_ways(workspace, &exercise(workspace, target)?)
+        }
+        Command::Solution { target, apply, .. } => {
             solution::run(workspace, &exercise(workspace, target)?, apply)
         }
+        Command::Review { target } => review::run(workspace, &exercise(workspace, target)?).await,
         Command::Reset { target } => match target {
             Subject::Target(target) => reset::run(workspace, &exercise(workspace, target)?),
             Subject::Hunt => hunt::give_up(workspace),

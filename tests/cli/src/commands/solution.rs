@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::commands::reset::{list, put_in_place};
 use crate::katas;
+use crate::ways::Way;
 
 use workshop_base::exercise::Exercise;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -64,6 +65,25 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
     }
     if !differing.is_empty() || !given.is_empty() {
         println!("next: just solution {name} --apply puts the reference in place; yours is kept");
+    }
+    Ok(Outcome::Passed)
+}
+
+/// Prints the other good answers to an exercise.
+pub fn tell_ways(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
+    let name = exercise.name();
+    let ways = Way::all(&exercise.solution(workspace))?;
+    for way in &ways {
+        println!("{}\n{}\n", paint(Style::Strong, &way.title), way.when);
+        print(&way.patch);
+    }
+    match ways.len() {
+        0 => {
+            println!("{name} has no other answers yet; just solution {name} shows the reference's.")
+        }
+        _ => println!(
+            "Each of them is green. They are differences to the reference, not to your files."
+        ),
     }
     Ok(Outcome::Passed)
 }

@@ -2,6 +2,7 @@
 
 use crate::gate::{self, Gate, Judgment};
 use crate::mistakes::Mistake;
+use crate::ways::Way;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
@@ -76,6 +77,10 @@ fn of_exercise<'a>(
         judgments.push(gate.has_mistakes(&mistakes));
         let mistakes = mistakes.into_iter().enumerate();
         judgments.extend(mistakes.map(|(number, mistake)| gate.mistake(exercise, mistake, number)));
+        let ways = Way::all(&exercise.solution(workspace))?
+            .into_iter()
+            .enumerate();
+        judgments.extend(ways.map(|(number, way)| gate.way(exercise, way, number)));
     }
     Ok(judgments)
 }

@@ -12,7 +12,7 @@ use crate::ways::Way;
 use workshop_base::exercise::Exercise;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::program::{self, cargo_command};
-use workshop_base::terminal::{Style, paint};
+use workshop_base::terminal::{self, Style, paint};
 use workshop_base::workspace::Workspace;
 
 /// What `exercises/review.toml` says.
@@ -80,14 +80,13 @@ async fn findings(
     exercise: &Exercise,
     lints: &[String],
 ) -> anyhow::Result<Vec<String>> {
+    let format = match terminal::color() {
+        true => "--message-format=json-diagnostic-rendered-ansi",
+        false => "--message-format=json",
+    };
     let mut clippy = cargo_command();
     clippy
-        .args([
-            "clippy",
-            "--quiet",
-            "--all-targets",
-            "--message-format=json-diagnostic-rendered-ansi",
-        ])
+        .args(["clippy", "--quiet", "--all-targets", format])
         .args(exercise.is_own().then_some("--manifest-path"))
         .args(
             exercise

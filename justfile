@@ -77,8 +77,8 @@ hunt target *options: tool
 
 # Where you are
 [group('exercises')]
-progress: tool
-    {{ workshop }} progress
+progress *options: tool
+    {{ workshop }} progress {{ options }}
 
 # The exercise's measurement (--quick: a minute or two, --thorough: the long one; --on user@pi: services there, load from here); endurance --requests 30000000: hours, in chunks
 [group('measuring')]
@@ -97,8 +97,8 @@ report: tool
 
 # Everybody's results on one page: DIR holds a folder per person, with that person's results folder in it
 [group('measuring')]
-board dir: tool
-    {{ workshop }} board {{ quote(dir) }}
+board dir *options: tool
+    {{ workshop }} board {{ quote(dir) }} {{ options }}
 
 # Compare the measuring with itself: no difference, and a planted one
 [group('measuring')]

@@ -86,7 +86,17 @@ pub enum Command {
         minutes: Option<u32>,
     },
     /// Where you are in the course
-    Progress,
+    Progress {
+        /// From now on each check leaves a line in this folder, a share or a synced one, for the instructor's board
+        #[arg(long, value_name = "DIR", requires = "name")]
+        to: Option<std::path::PathBuf>,
+        /// What you want to be called on that board
+        #[arg(long, requires = "to")]
+        name: Option<String>,
+        /// Leave no lines anymore
+        #[arg(long, conflicts_with = "to")]
+        leave: bool,
+    },
     /// Make a data set
     Seed {
         /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
@@ -105,6 +115,12 @@ pub enum Command {
     Board {
         /// The folder that holds a folder per person, each with that person's results
         folder: std::path::PathBuf,
+        /// How everybody is doing now, from the lines that `progress --to` leaves there: in the terminal, and as a page in the folder
+        #[arg(long)]
+        live: bool,
+        /// The minutes that the exercises took, from the same lines, beside those on their pages
+        #[arg(long, conflicts_with = "live")]
+        minutes: bool,
     },
     /// Compare the measuring with itself: no difference must be shown as none, a planted one in its size
     Calibrate(CalibrateArgs),

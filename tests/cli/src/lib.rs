@@ -11,6 +11,7 @@ pub mod hints;
 pub mod hunt;
 pub mod katas;
 pub mod mistakes;
+pub mod room;
 pub mod state;
 pub mod subject;
 pub mod verdicts;

@@ -8,6 +8,7 @@ use crate::commands::editors;
 use crate::forms;
 use crate::hunt::Hunt;
 use crate::katas::{self, Katas};
+use crate::room;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use crate::subject::Subject;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
@@ -46,6 +47,7 @@ pub async fn run(workspace: &Workspace, target: Subject, timings: bool) -> anyho
             let (check, trouble) = faulty(target, error)?;
             if let Some(exercise) = learners {
                 state::record(workspace, exercise, &check)?;
+                room::note(workspace, exercise, &check);
             }
             return Err(trouble.failed().into());
         }
@@ -56,7 +58,9 @@ pub async fn run(workspace: &Workspace, target: Subject, timings: bool) -> anyho
         println!("{}", report.timings);
     }
     if let Some(exercise) = learners {
-        state::record(workspace, exercise, &last_check(&report))?;
+        let check = last_check(&report);
+        state::record(workspace, exercise, &check)?;
+        room::note(workspace, exercise, &check);
         tell_katas(workspace, exercise)?;
     }
     let next = match target {

@@ -108,7 +108,9 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         Command::Hunt { target, minutes } => {
             hunt::run(workspace, &exercise(workspace, target)?, minutes).await
         }
-        Command::Progress => progress::run(workspace),
+        Command::Progress { to, name, leave } => {
+            progress::run(workspace, to.zip(name).as_ref(), leave)
+        }
         Command::StarterPatch { target } => {
             carry::starter_patch(workspace, &exercise(workspace, target)?)
         }
@@ -154,7 +156,11 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         Command::BookCheck => book::check(workspace),
         Command::Preprocess { asked } => book::preprocess(asked),
         Command::Report => report::run(workspace),
-        Command::Board { folder } => board::run(workspace, &folder),
+        Command::Board { folder, live, .. } if live => board::live(workspace, &folder).await,
+        Command::Board {
+            folder, minutes, ..
+        } if minutes => board::minutes(workspace, &folder),
+        Command::Board { folder, .. } => board::run(workspace, &folder),
         Command::Calibrate(args) => calibrate::run(workspace, &args).await,
         Command::ColdStart(args) => cold_start::run(&args),
         Command::PlayPeers { base_url } => {

@@ -1,9 +1,12 @@
 //! `just progress`: where the learner is in the course, and the next command.
 
+use std::path::PathBuf;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::katas;
+use crate::room::Seat;
 use crate::state::{self, Memory};
 
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
@@ -23,8 +26,34 @@ struct Row<'a> {
     measured: bool,
 }
 
-/// Prints the table.
-pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
+/// Prints the table; before that takes a seat in the room, or gives it up.
+pub fn run(
+    workspace: &Workspace,
+    to: Option<&(PathBuf, String)>,
+    leave: bool,
+) -> anyhow::Result<Outcome> {
+    if let Some((folder, name)) = to {
+        let seat = Seat::take(workspace, folder, name)?;
+        println!(
+            "From now on each check leaves a line in {}:",
+            seat.file().display()
+        );
+        println!(
+            "the exercise, red or green, the first red test, and when. Nothing else, and no code."
+        );
+        println!("next: just check exercise-2; just progress --leave ends it");
+        return Ok(Outcome::Passed);
+    }
+    if leave {
+        match Seat::give_up(workspace)? {
+            Some(seat) => println!(
+                "No more lines. Those that are there are yours to delete: {}",
+                seat.file().display()
+            ),
+            None => println!("No check has left lines in a room."),
+        }
+        return Ok(Outcome::Passed);
+    }
     let catalogue = Catalogue::read(workspace)?;
     let mut faults = Vec::new();
     let rows = catalogue

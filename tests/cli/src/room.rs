@@ -1,0 +1,389 @@
+//! The room: what the checks of somebody have said, in a file of that person's own in a folder that an instructor reads. Only who asks for
+//! it has one, nothing but these lines goes there, and the folder may be away at times: the lines are kept here, and the next check brings all.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::state::{CheckOutcome, LastCheck};
+
+use workshop_base::exercise::Exercise;
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+use workshop_base::{files, lock::Lock};
+
+/// The longest name of a person, in characters.
+const LONGEST_NAME: usize = 30;
+
+/// The ending of a person's file.
+const ENDING: &str = "room.jsonl";
+
+/// Where somebody's lines go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seat {
+    /// As the person wants to be called.
+    pub name: String,
+    /// The folder that the instructor reads.
+    pub folder: PathBuf,
+    /// What tells two people of one name apart.
+    pub id: String,
+}
+
+/// What one check has said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// When it ended.
+    pub at: Timestamp,
+    /// Whose it was.
+    pub name: String,
+    /// Of which exercise.
+    pub exercise: u8,
+    /// Whether all was green.
+    pub green: bool,
+    /// The first thing that was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub red: Option<String>,
+}
+
+/// One person's lines, oldest first; at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// What tells two people of one name apart.
+    pub id: String,
+    /// What the checks have said.
+    pub lines: Vec<Line>,
+}
+
+impl Seat {
+    /// Takes a seat: from now on each check leaves a line in the folder.
+    pub fn take(workspace: &Workspace, folder: &Path, name: &str) -> anyhow::Result<Seat> {
+        let name: String = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        if name.is_empty()
+            || name.chars().count() > LONGEST_NAME
+            || name.chars().any(char::is_control)
+        {
+            return Trouble::new("this isn't a name that the board can show")
+                .expected(format!(
+                    "1 to {LONGEST_NAME} characters, whatever you want to be called"
+                ))
+                .next("just progress --to DIR --name Ada")
+                .err();
+        }
+        let folder = std::path::absolute(folder)?;
+        if !folder.is_dir() {
+            return Trouble::new(format!("there is no folder {}", folder.display()))
+                .expected(
+                    "the folder of the room, a share or a synced folder, as your instructor says",
+                )
+                .next("ls it; then the same command again")
+                .err();
+        }
+        let before = Seat::of(workspace).map(|seat| seat.id);
+        let id = before.unwrap_or_else(|| format!("{:08x}", rand::random::<u32>()));
+        let seat = Seat { name, folder, id };
+        files::write_atomically(&seat_file(workspace), toml::to_string(&seat)?.as_bytes())?;
+        Ok(seat)
+    }
+
+    /// The seat that was taken, if one was.
+    pub fn of(workspace: &Workspace) -> Option<Seat> {
+        toml::from_str(&fs::read_to_string(seat_file(workspace)).ok()?).ok()
+    }
+
+    /// Gives the seat up, and forgets the lines here. Those in the room's folder are the person's to delete.
+    pub fn give_up(workspace: &Workspace) -> anyhow::Result<Option<Seat>> {
+        let seat = Seat::of(workspace);
+        let room = workspace.state().join("room");
+        if room.exists() {
+            fs::remove_dir_all(&room)
+                .with_context(|| format!("cannot remove {}", room.display()))?;
+        }
+        Ok(seat)
+    }
+
+    /// The person's file in the room's folder.
+    pub fn file(&self) -> PathBuf {
+        let plain = |char: char| if char.is_alphanumeric() { char } else { '-' };
+        let name: String = self.name.chars().map(plain).collect();
+        self.folder.join(format!("{name}-{}.{ENDING}", self.id))
+    }
+
+    /// Brings all lines to the room's folder, unless it is away.
+    fn bring(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        anyhow::ensure!(self.folder.is_dir(), "it isn't there");
+        let lines = fs::read(lines_file(workspace))?;
+        files::write_atomically(&self.file(), &lines)
+    }
+}
+
+/// Keeps what a check has said, where somebody has taken a seat. A room that is away fails no check.
+pub fn note(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) {
+    let Some(seat) = Seat::of(workspace) else {
+        return;
+    };
+    let line = Line {
+        at: check.at,
+        name: seat.name.clone(),
+        exercise: exercise.number,
+        green: check.outcome == CheckOutcome::Passed,
+        red: check.faults.first().map(|fault| fault.name.clone()),
+    };
+    let brought = append(workspace, &line).and_then(|()| seat.bring(workspace));
+    if let Err(error) = brought {
+        let folder = seat.folder.display();
+        eprintln!(
+            "note: the room's folder {folder} has not got this check ({error:#}); the next one brings it"
+        );
+    }
+}
+
+fn append(workspace: &Workspace, line: &Line) -> anyhow::Result<()> {
+    let path = lines_file(workspace);
+    // Two checks at the same time write one line after the other. Not every file system has locks.
+    let _turn = Lock::take_blocking(&path.with_extension("lock"), "keeps a line for the room").ok();
+    let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+    file.write_all(format!("{}\n", serde_json::to_string(line)?).as_bytes())?;
+    Ok(())
+}
+
+fn seat_file(workspace: &Workspace) -> PathBuf {
+    workspace.state().join("room/seat.toml")
+}
+
+fn lines_file(workspace: &Workspace) -> PathBuf {
+    workspace.state().join("room/lines.jsonl")
+}
+
+/// Everybody in the folder, by name. A line that cannot be read, as one that is just being synced, is left out.
+pub fn people(folder: &Path) -> anyhow::Result<Vec<Person>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut people = Vec::new();
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let id = name
+            .strip_suffix(&format!(".{ENDING}"))
+            .and_then(|name| name.rsplit_once('-'));
+        let (Some((_, id)), Ok(text)) = (id, fs::read_to_string(&path)) else {
+            continue;
+        };
+        let lines = text
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        let lines: Vec<Line> = lines.collect();
+        if !lines.is_empty() {
+            people.push(Person {
+                id: id.to_owned(),
+                lines,
+            });
+        }
+    }
+    people.sort_by_key(|person| (person.name().to_lowercase(), person.id.clone()));
+    Ok(people)
+}
+
+impl Person {
+    /// As the person is called since the last line.
+    pub fn name(&self) -> &str {
+        self.last().map_or("", |line| &line.name)
+    }
+
+    /// What the last check has said.
+    pub fn last(&self) -> Option<&Line> {
+        self.lines.last()
+    }
+}
+
+/// How the minutes of an exercise came out: for how many people, and the median from the first check to the first green one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Minutes {
+    /// How many have been green.
+    pub people: usize,
+    /// In whole minutes.
+    pub median: i64,
+}
+
+/// The minutes of each exercise that somebody in the room has been green in.
+pub fn minutes(people: &[Person]) -> BTreeMap<u8, Minutes> {
+    let mut took: BTreeMap<u8, Vec<i64>> = BTreeMap::new();
+    for person in people {
+        let mut first: BTreeMap<u8, Timestamp> = BTreeMap::new();
+        let mut done: Vec<u8> = Vec::new();
+        for line in &person.lines {
+            let begun = *first.entry(line.exercise).or_insert(line.at);
+            if line.green && !done.contains(&line.exercise) {
+                done.push(line.exercise);
+                let minutes = (line.at.as_second() - begun.as_second()) / 60;
+                took.entry(line.exercise).or_default().push(minutes);
+            }
+        }
+    }
+    let median = |mut all: Vec<i64>| {
+        all.sort_unstable();
+        let (people, median) = (all.len(), all[all.len() / 2]);
+        Minutes { people, median }
+    };
+    took.into_iter()
+        .map(|(exercise, all)| (exercise, median(all)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workshop_base::exercise::Catalogue;
+
+    fn checked(workspace: &Workspace, number: u8, red: Option<&str>) -> anyhow::Result<()> {
+        let catalogue = Catalogue::read(&Workspace::find()?)?;
+        let (outcome, faults) = match red {
+            None => (CheckOutcome::Passed, Vec::new()),
+            Some(test) => (
+                CheckOutcome::Failed,
+                vec![crate::state::Fault::new(test, "")],
+            ),
+        };
+        note(
+            workspace,
+            catalogue.get(number)?,
+            &LastCheck::now(outcome, faults),
+        );
+        Ok(())
+    }
+
+    fn laptop(folder: &Path, number: usize) -> anyhow::Result<Workspace> {
+        let root = folder.join(format!("laptop-{number}"));
+        fs::create_dir_all(&root)?;
+        Ok(Workspace::at(root))
+    }
+
+    #[test]
+    fn twenty_people_write_at_the_same_time_and_two_may_have_one_name() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let room = folder.path().join("room");
+        fs::create_dir(&room)?;
+        let laptops: Vec<Workspace> = (0..20)
+            .map(|number| laptop(folder.path(), number))
+            .collect::<anyhow::Result<_>>()?;
+        std::thread::scope(|scope| {
+            for laptop in &laptops {
+                scope.spawn(|| {
+                    Seat::take(laptop, &room, "Ada / the 1st").expect("a seat");
+                    for number in 0..10 {
+                        let red = (number < 9).then_some("a_known_id_answers_its_record");
+                        checked(laptop, 3, red).expect("a line");
+                    }
+                });
+            }
+        });
+        let people = people(&room)?;
+        assert_eq!(people.len(), 20);
+        assert!(
+            people
+                .iter()
+                .all(|person| person.lines.len() == 10
+                    && person.last().is_some_and(|line| line.green))
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn a_room_that_was_away_gets_all_lines_with_the_next_check() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let (room, away) = (folder.path().join("room"), folder.path().join("away"));
+        fs::create_dir(&room)?;
+        let laptop = laptop(folder.path(), 1)?;
+        Seat::take(&laptop, &room, "Ada")?;
+        checked(&laptop, 3, Some("a_test"))?;
+        fs::rename(&room, &away)?;
+        checked(&laptop, 3, Some("another_test"))?;
+        assert!(!room.exists(), "a share that is away is not made anew");
+        fs::rename(&away, &room)?;
+        checked(&laptop, 3, None)?;
+        let reds: Vec<_> = people(&room)?[0]
+            .lines
+            .iter()
+            .map(|line| line.red.clone())
+            .collect();
+        assert_eq!(
+            reds,
+            [
+                Some("a_test".to_owned()),
+                Some("another_test".to_owned()),
+                None
+            ]
+        );
+        Seat::give_up(&laptop)?;
+        checked(&laptop, 4, None)?;
+        assert_eq!(
+            people(&room)?[0].lines.len(),
+            3,
+            "who has given up the seat leaves no line"
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn a_name_has_to_fit_the_board_and_the_folder_has_to_be_there() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let laptop = laptop(folder.path(), 1)?;
+        for name in [
+            "",
+            " \t",
+            "a name that is longer than thirty characters",
+            "a\u{7}",
+        ] {
+            assert!(
+                Seat::take(&laptop, folder.path(), name).is_err(),
+                "{name:?}"
+            );
+        }
+        assert!(Seat::take(&laptop, &folder.path().join("nowhere"), "Ada").is_err());
+        assert_eq!(Seat::of(&laptop), None);
+        let seat = Seat::take(&laptop, folder.path(), "  Ada   Lovelace ")?;
+        assert_eq!(
+            Seat::take(&laptop, folder.path(), "Ada")?.id,
+            seat.id,
+            "who is renamed stays one person"
+        );
+        assert_eq!(seat.name, "Ada Lovelace");
+        Ok(())
+    }
+
+    #[test]
+    fn minutes_count_from_the_first_check_to_the_first_green_one() {
+        let line = |minute: i64, exercise, green| Line {
+            at: Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_mins(minute),
+            name: "Ada".into(),
+            exercise,
+            green,
+            red: None,
+        };
+        let person = |took: i64| Person {
+            id: String::new(),
+            lines: vec![
+                line(0, 3, false),
+                line(took, 3, true),
+                line(99, 3, true),
+                line(100, 4, false),
+            ],
+        };
+        let minutes = minutes(&[person(10), person(40), person(30)]);
+        assert_eq!(
+            minutes.get(&3),
+            Some(&Minutes {
+                people: 3,
+                median: 30
+            })
+        );
+        assert_eq!(minutes.get(&4), None, "nobody was green");
+    }
+}

@@ -97,6 +97,8 @@ snippet unnamed loans "s/<'r>//; s/&'r /\&/g" 11
 snippet unpromised promise 's/unsafe \{ (taken_back\(data, length\)) \}/\1/' 7
 output cancelled cancelled
 output waits waits
+output parsed parsed
+output several several
 
 # What comes out of such a program after this edit, which is the answer to a box *Your turn*: slug, program, sed script. A program that
 # the system ends says why on standard error.

@@ -4,14 +4,14 @@ use crate::fault::Fault;
 use crate::macros::{self, Call};
 use crate::site::{Page, Site};
 use crate::source::Place;
-use crate::{difference, green, panes, results, schedule, tests_list};
+use crate::{difference, green, guess, panes, results, schedule, tests_list};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::{CALIBRATION, ENDURANCE};
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 12] = [
+pub const MACROS: [&str; 13] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -23,6 +23,7 @@ pub const MACROS: [&str; 12] = [
     "{{#guide}}",
     "{{#diff exercise-3}}",
     "{{#tests exercise-3}}",
+    "{{#guess exercise-3 typed-parameter}}",
     "{{#instructor}} … {{#/instructor}}",
 ];
 
@@ -117,6 +118,15 @@ impl<'a> Expander<'a> {
                 results::guide(self.workspace)
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
+            "guess" => {
+                let [of, slug] = call.takes("{{#guess exercise-3 typed-parameter}}")?;
+                let of = of.strip_prefix("exercise-").and_then(|of| of.parse().ok());
+                guess::render(
+                    self.workspace,
+                    self.catalogue.get(of.unwrap_or(u8::MAX))?,
+                    slug,
+                )
+            }
             "tests" => Ok(tests_list::render(&self.catalogue, self.exercise(call)?)),
             "instructor" | "/instructor" => {
                 without_arguments()?;

@@ -5,6 +5,7 @@ pub mod difference;
 pub mod expand;
 pub mod fault;
 pub mod green;
+mod guess;
 pub mod html;
 pub mod macros;
 pub mod panes;

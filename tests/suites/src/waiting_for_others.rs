@@ -1,6 +1,7 @@
 //! Suite `waiting-for-others` (exercise 14): a record comes with a price that another service knows, and whatever becomes of that
 //! service, this one answers in time and has everything else to offer.
 
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -85,10 +86,32 @@ async fn until(upstream: &Upstream, what: &str, is_so: impl Fn(&Counts) -> bool)
     expect(seen.is_ok(), what, got())
 }
 
-/// Waits until as many calls are under way as may be.
-async fn until_gathered(upstream: &Upstream, why: &str) -> TestResult {
+/// The same while somebody waits for an answer, who must not have it before: then there is nothing more to wait for.
+async fn until_while<A>(
+    asked: Pin<&mut impl Future<Output = A>>,
+    upstream: &Upstream,
+    what: &str,
+    is_so: impl Fn(&Counts) -> bool,
+) -> TestResult {
+    tokio::select! {
+        biased;
+        seen = until(upstream, what, is_so) => seen,
+        _answered = asked => {
+            let got = format!("an answer before; the upstream has counted: {:?}", upstream.counts());
+            expect(false, what, got)
+        }
+    }
+}
+
+/// Waits until as many calls are under way as may be, for those who have asked.
+async fn until_gathered<A>(
+    asked: Pin<&mut impl Future<Output = A>>,
+    upstream: &Upstream,
+    why: &str,
+) -> TestResult {
     let what = format!("{LIMIT} calls under way at the same time, {why}");
-    until(upstream, &what, |counts| counts.under_way == usize::from(LIMIT)).await
+    let is_so = |counts: &Counts| counts.under_way == usize::from(LIMIT);
+    until_while(asked, upstream, &what, is_so).await
 }
 
 async fn a_record_comes_with_its_price(context: &Context, upstream: &Upstream) -> TestResult {
@@ -142,14 +165,13 @@ async fn record_and_price_are_asked_for_at_the_same_time(
     let meanwhile = async {
         let database = &mut *context.database.lock().await;
         let lock = lock_the_records(database).await?;
-        let asked = async {
-            let called = "a call to the upstream while the database has not answered yet";
-            let asked = until(upstream, called, |counts| counts.calls > before).await;
-            lock.rollback().await?;
-            asked
-        };
-        let (answer, asked) = tokio::join!(context.client.get("/price/1"), asked);
-        asked.and(answer.map_err(TestError::from))
+        let mut answer = pin!(context.client.get("/price/1"));
+        let called = "a call to the upstream while the database has not answered yet";
+        let is_so = |counts: &Counts| counts.calls > before;
+        let asked = until_while(answer.as_mut(), upstream, called, is_so).await;
+        lock.rollback().await?;
+        asked?;
+        answer.await.map_err(TestError::from)
     };
     expect_price(context, 1, &meanwhile.await?).await
 }
@@ -184,14 +206,15 @@ async fn no_more_calls_are_under_way_than_allowed(
 ) -> TestResult {
     upstream.conduct(Conduct::Hangs);
     upstream.count_anew();
+    let mut first = pin!(ask_for_prices(context, 1));
+    until_gathered(first.as_mut(), upstream, "as UPSTREAM_LIMIT allows").await?;
     let meanwhile = async {
-        until_gathered(upstream, "as UPSTREAM_LIMIT allows").await?;
         let answers = ask_for_prices(context, 101).await;
         upstream.conduct(Conduct::WELL);
         let too_many = is_problem(503, "too many requests wait for prices");
         expect_each(&answers, too_many)
     };
-    let (first, too_many) = tokio::join!(ask_for_prices(context, 1), meanwhile);
+    let (first, too_many) = tokio::join!(first, meanwhile);
     too_many?;
     expect_each(&first, has_status(200))?;
     let most = upstream.counts().most_under_way;
@@ -207,17 +230,18 @@ async fn a_waiting_call_holds_no_connection_of_the_database(
 ) -> TestResult {
     upstream.conduct(Conduct::Hangs);
     let connections = context.settings.pool_size;
+    let why = format!(
+        "though the database has only {connections} connections: a request that waits for its price holds none"
+    );
+    let mut prices = pin!(ask_for_prices(context, 1));
+    until_gathered(prices.as_mut(), upstream, &why).await?;
     let meanwhile = async {
-        let why = format!(
-            "though the database has only {connections} connections: a request that waits for its price holds none"
-        );
-        until_gathered(upstream, &why).await?;
         let paths = paths((1..=connections).map(i32::from));
         let reads = context.client.within(TIMEOUT).get_all(&paths).await;
         upstream.conduct(Conduct::WELL);
         expect_each(&reads, has_status(200))
     };
-    let (prices, reads) = tokio::join!(ask_for_prices(context, 1), meanwhile);
+    let (prices, reads) = tokio::join!(prices, meanwhile);
     reads?;
     expect_each(&prices, has_status(200))
 }
@@ -258,13 +282,17 @@ async fn ask_while_the_database_is_slower(
 ) -> Result<Result<Answer, Failure>, TestError> {
     let database = &mut *context.database.lock().await;
     let mut lock = lock_the_records(database).await?;
-    let (answer, waiting) = tokio::join!(context.client.get(path), async {
-        let waiting = wait_for_waiting(&mut lock, 1..).await;
-        lock.rollback().await?;
-        waiting
-    });
-    waiting?;
-    Ok(answer)
+    let mut asked = pin!(context.client.get(path));
+    let early = tokio::select! {
+        biased;
+        waiting = wait_for_waiting(&mut lock, 1..) => { waiting?; None }
+        answer = asked.as_mut() => Some(answer),
+    };
+    lock.rollback().await?;
+    match early {
+        Some(answer) => Ok(answer),
+        None => Ok(asked.await),
+    }
 }
 
 async fn an_upstream_that_is_gone_answers_502_until_it_is_back(

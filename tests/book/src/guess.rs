@@ -1,4 +1,4 @@
-//! `{{#guess exercise-3 typed-parameter}}`: a planted mistake as a question. Who notices: the compiler, a test, or nobody?
+//! `{{#guess exercise-3 typed-parameter}}`: a planted mistake as a question. Who notices: the compiler, a test, or neither?
 
 use crate::html::{block, escape};
 use crate::panes::figure;
@@ -44,7 +44,7 @@ pub fn render(workspace: &Workspace, exercise: &Exercise, slug: &str) -> anyhow:
         &without_indent(&added),
     );
     Ok(format!(
-        "\n\n## Who notices?\n\nA colleague writes this. The compiler, a test, or nobody?\n{}\n<details>\n<summary>The answer</summary>\n\n{} {why}\n\n</details>\n\n",
+        "\n\n## Who notices?\n\nA colleague writes this. Does the compiler notice, a test, or neither?\n{}\n<details>\n<summary>The answer</summary>\n\n{} {why}\n\n</details>\n\n",
         block(&code),
         told(caught_by)
     ))

@@ -106,11 +106,9 @@ impl Seat {
         Ok(seat)
     }
 
-    /// The person's file in the room's folder.
+    /// The person's file in the room's folder. It keeps its name when the person takes another one.
     pub fn file(&self) -> PathBuf {
-        let plain = |char: char| if char.is_alphanumeric() { char } else { '-' };
-        let name: String = self.name.chars().map(plain).collect();
-        self.folder.join(format!("{name}-{}.{ENDING}", self.id))
+        self.folder.join(format!("{}.{ENDING}", self.id))
     }
 
     /// Brings all lines to the room's folder, unless it is away.
@@ -165,15 +163,9 @@ pub fn people(folder: &Path) -> anyhow::Result<Vec<Person>> {
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut people = Vec::new();
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let id = name
-            .strip_suffix(&format!(".{ENDING}"))
-            .and_then(|name| name.rsplit_once('-'));
-        let (Some((_, id)), Ok(text)) = (id, fs::read_to_string(&path)) else {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let id = name.strip_suffix(&format!(".{ENDING}")).map(str::to_owned);
+        let (Some(id), Ok(text)) = (id, fs::read_to_string(&path)) else {
             continue;
         };
         let lines = text
@@ -181,10 +173,7 @@ pub fn people(folder: &Path) -> anyhow::Result<Vec<Person>> {
             .filter_map(|line| serde_json::from_str(line).ok());
         let lines: Vec<Line> = lines.collect();
         if !lines.is_empty() {
-            people.push(Person {
-                id: id.to_owned(),
-                lines,
-            });
+            people.push(Person { id, lines });
         }
     }
     people.sort_by_key(|person| (person.name().to_lowercase(), person.id.clone()));
@@ -307,7 +296,11 @@ mod tests {
         checked(&laptop, 3, Some("another_test"))?;
         assert!(!room.exists(), "a share that is away is not made anew");
         fs::rename(&away, &room)?;
+        Seat::take(&laptop, &room, "Grace")?;
         checked(&laptop, 3, None)?;
+        let found = people(&room)?;
+        let called: Vec<&str> = found.iter().map(Person::name).collect();
+        assert_eq!(called, ["Grace"], "who takes another name stays one person");
         let reds: Vec<_> = people(&room)?[0]
             .lines
             .iter()

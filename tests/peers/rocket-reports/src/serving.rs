@@ -2,7 +2,7 @@
 
 use std::{future, process::ExitCode};
 
-use rocket::{Build, Rocket};
+use rocket::{Build, Rocket, figment::Figment};
 use tokio::{
     select,
     signal::{
@@ -10,6 +10,20 @@ use tokio::{
         unix::{SignalKind, signal},
     },
 };
+
+use crate::settings::Settings;
+
+/// The part of the settings that Rocket needs, in its own form.
+pub fn config(settings: &Settings) -> Figment {
+    rocket::Config::figment()
+        .merge(("address", settings.address.ip()))
+        .merge(("port", settings.address.port()))
+        // After SIGTERM nothing new is accepted. Requests under way may take as long as a body may take, and the database.
+        .merge(("shutdown.grace", 3))
+        .merge(("shutdown.mercy", 1))
+        .merge(("shutdown.ctrlc", false))
+        .merge(("shutdown.signals", Vec::<String>::new()))
+}
 
 /// Serves until SIGTERM or Ctrl-C. After that nothing new is accepted, and what is under way is answered.
 ///

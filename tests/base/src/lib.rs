@@ -8,6 +8,7 @@ pub mod files;
 pub mod fix;
 pub mod language;
 pub mod lock;
+pub mod mistakes;
 pub mod open_files;
 pub mod originals;
 pub mod outcome;

@@ -119,13 +119,10 @@ impl<'a> Expander<'a> {
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
             "guess" => {
-                let [of, slug] = call.takes("{{#guess exercise-3 typed-parameter}}")?;
-                let of = of.strip_prefix("exercise-").and_then(|of| of.parse().ok());
-                guess::render(
-                    self.workspace,
-                    self.catalogue.get(of.unwrap_or(u8::MAX))?,
-                    slug,
-                )
+                const EXAMPLE: &str = "{{#guess exercise-3 typed-parameter}}";
+                let [of, slug] = call.takes(EXAMPLE)?;
+                let of = self.catalogue.get(macros::exercise(of, EXAMPLE)?)?;
+                guess::render(self.workspace, of, slug)
             }
             "tests" => Ok(tests_list::render(&self.catalogue, self.exercise(call)?)),
             "instructor" | "/instructor" => {

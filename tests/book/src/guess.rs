@@ -3,33 +3,28 @@
 use crate::html::{block, escape};
 use crate::panes::figure;
 use workshop_base::exercise::Exercise;
+use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// What is written instead of the reference's lines, and folded away who notices and why. The reference's own lines aren't shown: the
 /// reader may have them yet to write.
 pub fn render(workspace: &Workspace, exercise: &Exercise, slug: &str) -> anyhow::Result<String> {
-    let path = exercise
-        .solution(workspace)
-        .join(format!("mistakes/{slug}.patch"));
+    let folder = exercise.solution(workspace);
     let fault = |what: &str| {
-        Trouble::new(format!("{} {what}", path.display()))
-            .next("name a planted mistake of one file that adds a line, as {{#guess exercise-3 typed-parameter}}")
+        let mistake = folder.join(format!("mistakes/{slug}.patch"));
+        Trouble::new(format!("{} {what}", mistake.display())).next(
+            "name a planted mistake of one file that adds a line, as {{#guess exercise-3 typed-parameter}}",
+        )
     };
-    let text = std::fs::read_to_string(&path).map_err(|_| fault("cannot be read"))?;
-    let field = |name: &str| {
-        text.lines()
-            .find_map(|line| line.strip_prefix(name))
-            .map(str::trim)
-    };
-    let (Some(caught_by), Some(why)) = (field("Caught-by:"), field("Why:")) else {
-        return fault("has no complete header").err();
-    };
-    let files: Vec<&str> = text
-        .lines()
+    let mut mistakes = Mistake::all(&folder)?.into_iter();
+    let mistake = mistakes.find(|mistake| mistake.slug == slug);
+    let mistake = mistake.ok_or_else(|| fault("isn't there"))?;
+    let lines = || mistake.patch.lines();
+    let files: Vec<&str> = lines()
         .filter_map(|line| line.strip_prefix("+++ b/"))
         .collect();
-    let added = text.lines().filter(|line| !line.starts_with("+++"));
+    let added = lines().filter(|line| !line.starts_with("+++"));
     let added: Vec<&str> = added.filter_map(|line| line.strip_prefix('+')).collect();
     let ([file], false) = (files.as_slice(), added.is_empty()) else {
         return fault("has another number of files than one, or adds nothing").err();
@@ -44,9 +39,10 @@ pub fn render(workspace: &Workspace, exercise: &Exercise, slug: &str) -> anyhow:
         &without_indent(&added),
     );
     Ok(format!(
-        "\n\n## Who notices?\n\nA colleague writes this. Does the compiler notice, a test, or neither?\n{}\n<details>\n<summary>The answer</summary>\n\n{} {why}\n\n</details>\n\n",
+        "\n\n## Who notices?\n\nA colleague writes this. Does the compiler notice, a test, or neither?\n{}\n<details>\n<summary>The answer</summary>\n\n{} {}\n\n</details>\n\n",
         block(&code),
-        told(caught_by)
+        told(&mistake.caught_by),
+        mistake.why
     ))
 }
 

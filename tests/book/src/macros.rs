@@ -41,14 +41,19 @@ impl Call {
     pub fn exercise(&self) -> anyhow::Result<u8> {
         let example = format!("{{{{#{} exercise-3}}}}", self.name);
         let [argument] = self.takes(&example)?;
-        let digits = argument.strip_prefix("exercise-");
-        let number = digits.and_then(|digits| digits.parse().ok());
-        number.ok_or_else(|| {
-            Trouble::new(format!("{argument} names no exercise"))
-                .next(format!("write it as {example}"))
-                .into()
-        })
+        exercise(argument, &example)
     }
+}
+
+/// The number of the exercise that an argument names, in a call that is written like the example.
+pub fn exercise(argument: &str, example: &str) -> anyhow::Result<u8> {
+    let digits = argument.strip_prefix("exercise-");
+    let number = digits.and_then(|digits| digits.parse().ok());
+    number.ok_or_else(|| {
+        Trouble::new(format!("{argument} names no exercise"))
+            .next(format!("write it as {example}"))
+            .into()
+    })
 }
 
 /// The Markdown that mdBook reads, with the extensions it switches on.

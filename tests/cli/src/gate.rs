@@ -12,12 +12,12 @@ use tokio::sync::Semaphore;
 
 use crate::commands::check;
 use crate::katas::Katas;
-use crate::mistakes::Mistake;
 use crate::verdicts::{self, Key, Verdicts};
 use crate::ways::Way;
 use crate::{chain, hints};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files::Tree;
+use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
 use workshop_base::program::cargo_command;
 use workshop_base::target::Target;

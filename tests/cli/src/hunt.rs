@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempts;
 use crate::chain::record::{self, Ids};
-use crate::mistakes::Mistake;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
+use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
 use workshop_base::scratch;
 use workshop_base::workspace::Workspace;

@@ -10,7 +10,6 @@ pub mod gate;
 pub mod hints;
 pub mod hunt;
 pub mod katas;
-pub mod mistakes;
 pub mod room;
 pub mod state;
 pub mod subject;

@@ -12,9 +12,9 @@ use crate::chain::{
     record::{self, Record},
     without_description,
 };
-use crate::mistakes::Mistake;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
+use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_base::{originals, patches};

@@ -5,8 +5,8 @@ use std::time::Instant;
 use anyhow::Context;
 
 use crate::gate::{self, Gate, Judgment, Tally};
-use crate::mistakes::Mistake;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
+use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Outcome;
 use workshop_base::program::{self, cargo_command};
 use workshop_base::target::Target;

@@ -1,9 +1,9 @@
 //! `just verify`: the author's gate, for one exercise or all.
 
 use crate::gate::{self, Gate, Judgment};
-use crate::mistakes::Mistake;
 use crate::ways::Way;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
+use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;

@@ -1,9 +1,9 @@
 //! Planted mistakes: patches of a reference, `mistakes/*.patch` beside it, each with a header that names what catches it: a test,
-//! the compiler's code, or [`DOES_NOT_START`](crate::state::DOES_NOT_START).
+//! the compiler's code, or `does not start`.
 
 use std::path::{Path, PathBuf};
 
-use workshop_base::{files, outcome::Trouble};
+use crate::{files, outcome::Trouble};
 
 /// One planted mistake.
 #[derive(Debug)]

@@ -143,11 +143,17 @@ pub fn patch_faults(workspace: &Workspace, exercise: &Exercise) -> anyhow::Resul
         starter(workspace, exercise).context("the starter cannot be made from the reference")?;
     let there = in_place(workspace, exercise)?;
     let (name, mut differing) = (exercise.name(), files::differing(&made, &there));
-    // Whoever makes a crate of their own has files there that no reference knows.
+    // A learner who makes the crate has files there that no reference knows.
     differing.retain(|path| !exercise.is_own() || made.contains_key(path));
     let told = differing.iter().map(|path| {
-        let path = path.display();
-        format!("{path} isn't what {STARTER_PATCH} makes of the reference; run just starter-patch {name}")
+        let shown = path.display();
+        match exercise.is_own() {
+            true => {
+                let given = files::shown(workspace, &exercise.solution(workspace).join(path));
+                format!("{shown} isn't the reference's; copy {given} over it")
+            }
+            false => format!("{shown} isn't what {STARTER_PATCH} makes of the reference; run just starter-patch {name}"),
+        }
     });
     Ok(told.collect())
 }

@@ -43,17 +43,24 @@ pub struct Peer {
     pub language: Language,
     /// The programs that build it and run it, each with its oldest version. `jdk` is a whole JDK.
     pub needs: BTreeMap<String, String>,
+    /// The member of this workspace that it is, if it is one: it is built as the references are, and has none of the commands below.
+    #[serde(default)]
+    pub package: Option<String>,
     /// The commands that build it, in its folder. In commands and paths, `{state}` is the checkout's `.workshop`, and `{java}` the
     /// JDK's `java`.
+    #[serde(default)]
     pub build: Vec<Vec<String>>,
     /// What is built again when it changes.
+    #[serde(default)]
     pub from: Vec<PathBuf>,
     /// The command that starts it, in its folder.
+    #[serde(default)]
     pub start: Vec<String>,
     /// Environment variables besides the service's settings.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// What would be shipped of it; the runtime comes on top.
+    #[serde(default)]
     pub ships: Vec<String>,
     /// The suites that judge it.
     pub suites: Vec<String>,
@@ -124,6 +131,12 @@ impl Peer {
 /// All peers.
 pub fn all() -> &'static [Peer] {
     &PEERS
+}
+
+/// The members of this workspace that are judged by all of these suites: other references of the same exercise.
+pub fn members(suites: &[String]) -> impl Iterator<Item = (&'static Peer, &'static str)> {
+    let judged = PEERS.iter().filter(move |peer| peer.suites == suites);
+    judged.filter_map(|peer| Some((peer, peer.package.as_deref()?)))
 }
 
 /// The peer and the set-up with this target's name, which is handed over as well.

@@ -61,6 +61,12 @@ pub enum Command {
         /// Other good answers instead, each as a difference to the reference
         #[arg(long, conflicts_with = "apply")]
         ways: bool,
+        /// Of a service of your own: the files of the reference on axum, each with its job
+        #[arg(long, conflicts_with_all = ["apply", "ways"])]
+        axum: bool,
+        /// The same of the reference on Rocket
+        #[arg(long, conflicts_with_all = ["apply", "ways"])]
+        rocket: bool,
     },
     /// After green: what clippy says about Kotlin in your Rust, what a reviewer asks, and what to remember
     Review {

@@ -10,6 +10,7 @@ pub mod gate;
 pub mod hints;
 pub mod hunt;
 pub mod katas;
+pub mod references;
 pub mod room;
 pub mod state;
 pub mod subject;

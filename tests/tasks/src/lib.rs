@@ -23,6 +23,7 @@ mod peers;
 mod pool;
 mod program;
 mod reads;
+mod reports;
 mod stall;
 pub mod start_helper;
 mod tables;
@@ -97,6 +98,7 @@ const TASKS: &[Task] = tasks! {
     "waiting" Records "/read/1" ["oha"] => waiting::measure,
     "peers" Few "/read/1" [] => peers::measure,
     "contacts" Own "/ready" ["oha"] => contacts::measure,
+    "reports" Own "/ready" ["oha"] => reports::measure,
     "energy" Records "/read/1" ["oha"] => energy::task::measure,
 };
 

@@ -96,6 +96,15 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         Command::Solution { target, ways, .. } if ways => {
             solution::tell_ways(workspace, &exercise(workspace, target)?)
         }
+        Command::Solution {
+            target,
+            axum,
+            rocket,
+            ..
+        } if axum || rocket => {
+            let exercise = exercise(workspace, target)?;
+            solution::tell_references(workspace, &exercise, axum, rocket)
+        }
         Command::Solution { target, apply, .. } => {
             solution::run(workspace, &exercise(workspace, target)?, apply)
         }

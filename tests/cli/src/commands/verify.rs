@@ -1,6 +1,7 @@
 //! `just verify`: the author's gate, for one exercise or all.
 
 use crate::gate::{self, Gate, Judgment};
+use crate::references::Reference;
 use crate::ways::Way;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::mistakes::Mistake;
@@ -73,7 +74,10 @@ fn of_exercise<'a>(
         judgments.push(gate.starter(exercise));
     }
     if exercise.kind != Kind::Form {
-        let mistakes = Mistake::all(&exercise.solution(workspace))?;
+        let mut mistakes = Mistake::all(&exercise.solution(workspace))?;
+        for other in Reference::others(workspace, exercise) {
+            mistakes.extend(Mistake::all(&other.folder)?);
+        }
         judgments.push(gate.has_mistakes(&mistakes));
         let mistakes = mistakes.into_iter().enumerate();
         judgments.extend(mistakes.map(|(number, mistake)| gate.mistake(exercise, mistake, number)));

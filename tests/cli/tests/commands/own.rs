@@ -136,3 +136,19 @@ fn the_reference_is_named_and_takes_no_place() {
     let said = course.fails(&["solution", "exercise-18", "--apply"], 2);
     assert_says(&said, &["a service of your own"]);
 }
+
+#[test]
+fn both_references_are_told_by_their_files() {
+    let course = course();
+    let main = "//! Begins.\n\nfn main() {}\n";
+    course.write(&format!("{SOLUTION}/src/main.rs"), main);
+    course.write("tests/peers/rocket-reports/src/page.rs", "//! A page.\n");
+    let said = course.passes(&["solution", "exercise-18"]);
+    assert_says(
+        &said,
+        &["On axum", "main.rs", "Begins.", "On Rocket", "A page."],
+    );
+    let said = course.passes(&["solution", "exercise-18", "--axum"]);
+    assert_says(&said, &["On axum"]);
+    assert!(!said.contains("On Rocket"), "{said}");
+}

@@ -14,7 +14,7 @@ use workshop_base::workspace::Workspace;
 
 use super::jdk::{self, Jdk};
 use super::launch::{BuildError, Crate, Launch, Profile};
-use super::{maven, part, runtime, sources};
+use super::{cargo, maven, part, runtime, sources};
 
 /// The need that is a whole JDK.
 const JDK: &str = "jdk";
@@ -22,10 +22,18 @@ const JDK: &str = "jdk";
 /// Builds the peer that a target is a set-up of.
 pub async fn build(workspace: &Workspace, name: &str, profile: Profile) -> anyhow::Result<Launch> {
     let (name, peer, set_up) = peer::named(name).context("there is no such peer")?;
+    let (folder, jdk) = (
+        peer.path(workspace),
+        needs(workspace, name, peer, set_up).await?,
+    );
+    if let Some(package) = &peer.package {
+        let krate = Crate::new(folder, package);
+        return Ok(cargo::cargo(workspace, &krate, profile).await?);
+    }
     let place = Place {
         workspace,
-        folder: peer.path(workspace),
-        jdk: needs(workspace, name, peer, set_up).await?,
+        folder,
+        jdk,
         part: part_of(workspace, set_up).await?,
     };
     place.make(peer).await?;

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::commands::check;
 use crate::katas::Katas;
+use crate::references::Reference;
 use crate::verdicts::{self, Key, Verdicts};
 use crate::ways::Way;
 use crate::{chain, hints};
@@ -222,10 +223,16 @@ impl<'a> Gate<'a> {
             let what = format!("mistake {slug} is caught by {caught_by}, with a hint");
             let planted = Tree::from([(slug.into(), mistake.patch.clone().into_bytes())]);
             let hints = hints::files(self.workspace, exercise)?;
-            let key = self.key(exercise, &what, &[&planted, &hints])?;
+            let reference = verdicts::reference_files(
+                &Reference::with(self.workspace, exercise, &mistake).folder,
+            )?;
+            let key = self.key(exercise, &what, &[&planted, &hints, &reference])?;
             self.unless_kept(what, &key, async || {
                 let report = match exercise.kind {
-                    Kind::Katas => self.planted_in_kata(exercise, &mistake, number).await,
+                    Kind::Katas => {
+                        let Mistake { slug, patch, .. } = &mistake;
+                        self.patched_kata(exercise, slug, patch, number).await
+                    }
                     _ => self.planted(exercise, &mistake, number).await,
                 };
                 self.not_caught(exercise, &mistake, report)
@@ -241,8 +248,15 @@ impl<'a> Gate<'a> {
             let tree = Tree::from([((&way.slug).into(), way.patch.clone().into_bytes())]);
             let key = self.key(exercise, &what, &[&tree])?;
             self.unless_kept(what, &key, async || {
+                if exercise.kind == Kind::Katas {
+                    let judged = self.patched_kata(exercise, &way.slug, &way.patch, number);
+                    return faults_in(judged.await, green_faults);
+                }
                 let place = number % PLACES_THAT_ARE_JUDGED;
-                let copy = self.patched(exercise, &way.slug, &way.patch, place).await?;
+                let reference = Reference::own(self.workspace, exercise);
+                let copy = self
+                    .patched(&reference, &way.slug, &way.patch, place)
+                    .await?;
                 let launch = self.built(exercise, &copy).await;
                 let judged = async {
                     let place = Place {
@@ -329,7 +343,7 @@ impl<'a> Gate<'a> {
     }
 
     fn key(&self, exercise: &Exercise, what: &str, more: &[&Tree]) -> anyhow::Result<Key> {
-        let reference = verdicts::reference_files(self.workspace, exercise)?;
+        let reference = verdicts::reference_files(&exercise.solution(self.workspace))?;
         let mut trees = vec![&reference];
         trees.extend(more);
         let with_kotlin = exercise.calls().is_some() || self.has_nginx(exercise);
@@ -393,20 +407,23 @@ impl<'a> Gate<'a> {
         Ok(found)
     }
 
-    /// What the kata says that a mistake is planted in.
-    async fn planted_in_kata(
+    /// What the kata says that a patch changes.
+    async fn patched_kata(
         &self,
         exercise: &Exercise,
-        mistake: &Mistake,
+        slug: &str,
+        patch: &str,
         number: usize,
     ) -> anyhow::Result<Report> {
         let katas = Katas::of(self.workspace, exercise)?;
+        let reference = Reference::own(self.workspace, exercise);
         let copy = self
-            .patched(exercise, &mistake.slug, &mistake.patch, number % PLACES)
+            .patched(&reference, slug, patch, number % PLACES)
             .await?;
         let _turn = self.compilers.acquire().await?;
-        let (krate, patch) = (copy.krate(), &mistake.patch);
-        katas.judge_patched(self.workspace, krate, patch).await
+        katas
+            .judge_patched(self.workspace, copy.krate(), patch)
+            .await
     }
 
     /// What is said of a mistake by the service that was built with it.
@@ -416,12 +433,13 @@ impl<'a> Gate<'a> {
         mistake: &Mistake,
         number: usize,
     ) -> anyhow::Result<Report> {
+        let reference = Reference::with(self.workspace, exercise, mistake);
         if self.is_one_program(exercise) {
             // The program is taken out of the place that it was built in, and the next mistake is built there meanwhile.
             let slug = &mistake.slug;
             let folder = scratch::folder_in_checkout(self.workspace, &format!("mistake-{slug}"))?;
             let copy = self
-                .patched(exercise, &mistake.slug, &mistake.patch, number % PLACES)
+                .patched(&reference, slug, &mistake.patch, number % PLACES)
                 .await?;
             let mut launch = self.built(exercise, &copy).await?;
             launch.program = folder.path().join("service");
@@ -433,7 +451,7 @@ impl<'a> Gate<'a> {
         }
         let copy = self
             .patched(
-                exercise,
+                &reference,
                 &mistake.slug,
                 &mistake.patch,
                 number % PLACES_THAT_ARE_JUDGED,
@@ -446,14 +464,14 @@ impl<'a> Gate<'a> {
     /// A copy of the reference with a patch in it, in one of the few places where the compiler knows it again.
     async fn patched(
         &self,
-        exercise: &Exercise,
+        reference: &Reference,
         slug: &str,
         patch: &str,
         place: usize,
     ) -> anyhow::Result<Copy> {
-        let name = format!("mistake-{}-{place}", exercise.number);
-        let (solution, member) = (exercise.solution(self.workspace), exercise.reference_name());
-        Copy::in_place_of(&member, self.workspace, &solution, &name, Some(patch))
+        let Reference { folder, member } = reference;
+        let name = format!("mistake-{member}-{place}");
+        Copy::in_place_of(member, self.workspace, folder, &name, Some(patch))
             .await
             .with_context(|| format!("the patch {slug}"))
     }

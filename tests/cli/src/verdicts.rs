@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use sha1::{Digest, Sha1};
-use workshop_base::exercise::Exercise;
 use workshop_base::files::{self, Tree};
 use workshop_base::probe;
 use workshop_base::workspace::Workspace;
@@ -108,9 +107,9 @@ impl Verdicts {
     }
 }
 
-/// The files of an exercise's reference that a verdict rests on: without the mistakes beside it, and what only authors need.
-pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
-    let mut tree = files::read_tree(&exercise.solution(workspace))?;
+/// The files in a reference's folder that a verdict rests on: without the mistakes beside it, and what only authors need.
+pub fn reference_files(folder: &Path) -> anyhow::Result<Tree> {
+    let mut tree = files::read_tree(folder)?;
     tree.retain(|path, _| {
         !path.starts_with("mistakes")
             && !path.starts_with("ways")

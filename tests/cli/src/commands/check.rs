@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 
-use crate::commands::editors;
+use crate::commands::{editors, solution};
 use crate::forms;
 use crate::hunt::Hunt;
 use crate::katas::{self, Katas};
@@ -58,10 +58,11 @@ pub async fn run(workspace: &Workspace, target: Subject, timings: bool) -> anyho
         println!("{}", report.timings);
     }
     if let Some(exercise) = learners {
+        let green = katas::green(workspace, exercise)?;
         let check = last_check(&report);
         state::record(workspace, exercise, &check)?;
         room::note(workspace, exercise, &check);
-        tell_katas(workspace, exercise)?;
+        tell_katas(workspace, exercise, green)?;
     }
     let next = match target {
         Subject::Target(target) => next_step(workspace, &catalogue, target, exercise, &report),
@@ -300,14 +301,22 @@ async fn judge_alone(
     katas.judge_all(workspace, &place).await
 }
 
-/// Prints how many katas are green, and which file is to be edited now.
-fn tell_katas(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<()> {
-    if let Some(green) = katas::green(workspace, exercise)? {
-        println!("{green} of {} katas are green", exercise.edit.len());
-        if let Some(open) = exercise.edit.get(green) {
-            let open = exercise.starter(workspace).join(open);
-            println!("open now: {}", files::shown(workspace, &open));
-        }
+/// Prints how many katas are green, what else one could have written in those that are now and were not `before`, and which file is
+/// to be edited now.
+fn tell_katas(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    before: Option<usize>,
+) -> anyhow::Result<()> {
+    let Some(green) = katas::green(workspace, exercise)? else {
+        return Ok(());
+    };
+    println!("{green} of {} katas are green", exercise.edit.len());
+    let before = before.unwrap_or_default().min(green);
+    solution::tell_ways_in(workspace, exercise, &exercise.edit[before..green])?;
+    if let Some(open) = exercise.edit.get(green) {
+        let open = exercise.starter(workspace).join(open);
+        println!("open now: {}", files::shown(workspace, &open));
     }
     Ok(())
 }

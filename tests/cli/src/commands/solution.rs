@@ -1,12 +1,13 @@
 //! `just solution`: the difference between the learner's files and the reference, or the reference in their place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::commands::reset::{list, put_in_place};
 use crate::katas;
+use crate::references::Reference;
 use crate::ways::Way;
 
-use workshop_base::exercise::Exercise;
+use workshop_base::exercise::{Exercise, Kind};
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
@@ -15,7 +16,7 @@ use workshop_base::{files, originals, patches};
 /// Prints the difference; with `apply`, puts the reference in place after keeping the learner's files as an attempt.
 pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::Result<Outcome> {
     if exercise.is_own() {
-        return tell_where(workspace, exercise, apply);
+        return of_ones_own(workspace, exercise, apply);
     }
     let reference = originals::reference(workspace, exercise)?;
     if apply {
@@ -69,14 +70,15 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
     Ok(Outcome::Passed)
 }
 
-/// Prints the other good answers to an exercise.
+/// Prints the other good answers to an exercise; of katas only those to katas that are open.
 pub fn tell_ways(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
     let name = exercise.name();
-    let ways = Way::all(&exercise.solution(workspace))?;
-    for way in &ways {
-        println!("{}\n{}\n", paint(Style::Strong, &way.title), way.when);
-        print(&way.patch);
+    let mut ways = Way::all(&exercise.solution(workspace))?;
+    if exercise.kind == Kind::Katas {
+        let opened = opened(workspace, exercise)?;
+        ways.retain(|way| changes(way, opened));
     }
+    ways.iter().for_each(tell_way);
     match ways.len() {
         0 => {
             println!("{name} has no other answers yet; just solution {name} shows the reference's.")
@@ -88,28 +90,91 @@ pub fn tell_ways(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<O
     Ok(Outcome::Passed)
 }
 
-/// Where the reference lies of a crate that is the learner's own: no file of the two is meant to be alike.
-fn tell_where(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::Result<Outcome> {
+/// Prints the other good answers that change one of these files.
+pub fn tell_ways_in(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    files: &[PathBuf],
+) -> anyhow::Result<()> {
+    let ways = Way::all(&exercise.solution(workspace))?;
+    ways.iter()
+        .filter(|way| changes(way, files))
+        .for_each(tell_way);
+    Ok(())
+}
+
+fn changes(way: &Way, files: &[PathBuf]) -> bool {
+    let mut changed = way
+        .patch
+        .lines()
+        .filter_map(|line| line.strip_prefix("+++ b/"));
+    changed.any(|path| files.iter().any(|file| file == Path::new(path)))
+}
+
+fn tell_way(way: &Way) {
+    let title = format!("Another good answer: {}", way.title);
+    println!("\n{}\n{}\n", paint(Style::Strong, title), way.when);
+    print(&way.patch);
+}
+
+/// No reference takes the place of a crate that is the learner's own, and no file of the two is meant to be alike.
+fn of_ones_own(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::Result<Outcome> {
+    if !apply {
+        return tell_references(workspace, exercise, true, true);
+    }
     let name = exercise.name();
-    let folder = files::shown(workspace, &exercise.solution(workspace));
-    if apply {
-        return Trouble::new(format!(
-            "{name} is a service of your own; no reference takes its place"
-        ))
-        .expected(format!(
-            "just solution {name}, which says where to read one"
-        ))
-        .next(format!(
-            "just check {} judges the reference",
-            exercise.reference_name()
-        ))
-        .err();
+    Trouble::new(format!(
+        "{name} is a service of your own; no reference takes its place"
+    ))
+    .expected(format!(
+        "just solution {name}, which says where to read one"
+    ))
+    .next(format!(
+        "just check {} judges the reference",
+        exercise.reference_name()
+    ))
+    .err()
+}
+
+/// The references of a crate that is the learner's own: their files, each with its job.
+pub fn tell_references(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    axum: bool,
+    rocket: bool,
+) -> anyhow::Result<Outcome> {
+    let name = exercise.name();
+    if !exercise.is_own() {
+        return Trouble::new(format!("{name} has one reference, on Rocket"))
+            .next(format!("just solution {name}"))
+            .err();
+    }
+    if axum {
+        tell_files(workspace, "On axum", &exercise.solution(workspace))?;
+    }
+    for other in Reference::others(workspace, exercise).filter(|_| rocket) {
+        tell_files(workspace, "On Rocket", &other.folder)?;
     }
     println!("{name} is a service of your own, so there is no difference to show.");
-    println!("One answer, on axum: {folder}");
-    println!("Another, on Rocket: tests/peers/rocket-reports");
     println!("next: read the file that does what yours doesn't; just check {name}");
     Ok(Outcome::Passed)
+}
+
+fn tell_files(workspace: &Workspace, on: &str, folder: &Path) -> anyhow::Result<()> {
+    let sources = folder.join("src");
+    let shown = files::shown(workspace, &sources);
+    println!("{}", paint(Style::Strong, format!("{on}: {shown}")));
+    for (path, bytes) in files::read_tree(&sources)? {
+        let text = String::from_utf8_lossy(&bytes);
+        let comment: Vec<&str> = text
+            .lines()
+            .map_while(|line| line.strip_prefix("//!"))
+            .map(str::trim)
+            .collect();
+        println!("  {:<16} {}", path.display(), comment.join(" "));
+    }
+    println!();
+    Ok(())
 }
 
 /// The files whose reference may be shown: of katas those that are green, and the one after them.

@@ -22,6 +22,36 @@ class Service(
     val settings: Settings,
 )
 
+// ANCHOR: first-lines
+fun label(tag: Int): String = "tag $tag"
+
+fun isTag(number: Int): Boolean = number >= 1
+
+fun distance(
+    from: Int,
+    to: Int,
+): Int = if (from < to) to - from else from - to
+// ANCHOR_END: first-lines
+
+// ANCHOR: lists-and-loops
+fun hours(stages: List<Int>): Int {
+    var sum = 0
+    for (stage in stages) sum += stage
+    return sum
+}
+
+fun beginningWith(
+    letter: Char,
+    huts: List<String>,
+): List<String> {
+    val found = mutableListOf<String>()
+    for (hut in huts) {
+        if (hut.startsWith(letter)) found.add(hut)
+    }
+    return found
+}
+// ANCHOR_END: lists-and-loops
+
 // ANCHOR: values-move
 fun startAndTell(settings: Settings): Pair<Service, String> {
     val service = Service(settings)
@@ -184,6 +214,11 @@ class WarmUpTest {
 
     @Test
     fun `what the katas ask for is what the Kotlin does`() {
+        assertEquals("tag 4711", label(4711))
+        assertEquals(false, isTag(0))
+        assertEquals(listOf(7, 7), listOf(distance(3, 10), distance(10, 3)))
+        assertEquals(6, hours(listOf(2, 3, 1)))
+        assertEquals(listOf("Bitihorn"), beginningWith('B', listOf("Bitihorn", "Olavsbu")))
         assertEquals("listening on localhost:8080", startAndTell(Settings("localhost", 8080)).second)
         assertEquals("GET /read/7 with va…", logLine("GET", "/read/7", "valid_key"))
         assertEquals(PageQuery(after = 7, limit = 20), next)

@@ -1,0 +1,67 @@
+//! Kata 14, `dyn` and an extension trait: what hikers are told, by whatever tells it.
+
+/// What can tell hikers something.
+trait Notice {
+    fn text(&self) -> String;
+}
+
+struct Storm {
+    hour: u8,
+}
+
+struct Closed {
+    hut: String,
+}
+
+impl Notice for Storm {
+    fn text(&self) -> String {
+        format!("storm from {} o'clock", self.hour)
+    }
+}
+
+impl Notice for Closed {
+    fn text(&self) -> String {
+        format!("{} is closed", self.hut)
+    }
+}
+
+/// What is on the board today: a closed hut, if there is one, and then a storm, if there is one.
+fn board(closed: Option<&str>, storm: Option<u8>) -> Vec<Box<dyn Notice>> {
+    todo!("a notice for {closed:?}, and one for {storm:?}")
+}
+
+/// What a text can do on a sign.
+trait Sign {
+    /// The text as a sign has it: the first letter large, a full stop at the end.
+    fn as_sign(&self) -> String;
+}
+
+impl Sign for str {
+    fn as_sign(&self) -> String {
+        todo!("make {self} a sign")
+    }
+}
+
+#[test]
+fn the_board_has_what_there_is() {
+    let told = |closed, storm| {
+        let notices = board(closed, storm);
+        notices
+            .iter()
+            .map(|notice| notice.text())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told(Some("Olavsbu"), Some(16)),
+        ["Olavsbu is closed", "storm from 16 o'clock"]
+    );
+    assert_eq!(told(None, Some(9)), ["storm from 9 o'clock"]);
+    assert!(told(None, None).is_empty());
+}
+
+#[test]
+fn a_text_is_made_a_sign() {
+    assert_eq!("storm from 16 o'clock".as_sign(), "Storm from 16 o'clock.");
+    assert_eq!("åpen".as_sign(), "Åpen.");
+    assert_eq!("".as_sign(), "");
+}

@@ -1,0 +1,33 @@
+//! Kata A, first lines: functions, texts, and an `if` with a value.
+
+/// What is printed on the pole of a tag: `tag 4711`.
+fn label(tag: i32) -> String {
+    todo!("the label of {tag}")
+}
+
+/// Whether a tag can have this number: they begin at 1.
+fn is_tag(number: i32) -> bool {
+    todo!("is {number} at least 1?")
+}
+
+/// How far it is from one tag to another, in whichever direction.
+fn distance(from: i32, to: i32) -> i32 {
+    todo!("the distance between {from} and {to}")
+}
+
+#[test]
+fn a_label_has_the_number_in_it() {
+    assert_eq!(label(4711), "tag 4711");
+}
+
+#[test]
+fn tags_begin_at_1() {
+    assert!(is_tag(1) && is_tag(4711));
+    assert!(!is_tag(0) && !is_tag(-7));
+}
+
+#[test]
+fn a_distance_is_the_same_both_ways() {
+    assert_eq!(distance(3, 10), 7);
+    assert_eq!(distance(10, 3), 7);
+}

@@ -1,0 +1,24 @@
+//! Kata B, lists and loops: the huts of a day's hike.
+
+/// The hours of all stages together.
+fn hours(stages: &[u32]) -> u32 {
+    todo!("add up {stages:?}")
+}
+
+/// The names that begin with this letter, in their order.
+fn beginning_with(letter: char, huts: &[String]) -> Vec<String> {
+    todo!("collect those of {huts:?} that begin with {letter}")
+}
+
+#[test]
+fn the_hours_of_a_day_are_added_up() {
+    assert_eq!(hours(&[2, 3, 1]), 6);
+    assert_eq!(hours(&[]), 0);
+}
+
+#[test]
+fn huts_are_found_by_their_first_letter() {
+    let huts = ["Bergseter", "Olavsbu", "Bitihorn"].map(str::to_owned);
+    assert_eq!(beginning_with('B', &huts), ["Bergseter", "Bitihorn"]);
+    assert!(beginning_with('X', &huts).is_empty());
+}

@@ -1,0 +1,53 @@
+//! Kata 13, newtypes and numbers: how high is the next hut?
+
+use std::fmt;
+
+/// Meters above the sea, of which nobody subtracts hours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Meters(u16);
+
+impl fmt::Display for Meters {
+    /// Shows it as `1 234 m`: a space stands between thousands and the rest, `980 m` has none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0 / 1000, self.0 % 1000) {
+            (0, rest) => write!(f, "{rest} m"),
+            (thousands, rest) => write!(f, "{thousands} {rest:03} m"),
+        }
+    }
+}
+
+impl Meters {
+    /// A height that a phone has sent; `None` where it is below the sea, or higher than a `Meters` can be.
+    fn parse(sent: i64) -> Option<Meters> {
+        u16::try_from(sent).ok().map(Meters)
+    }
+}
+
+/// How many meters go up from the first height to the last one; `None` where there is none, or where it goes down.
+fn climb(heights: &[Meters]) -> Option<Meters> {
+    let (first, last) = (heights.first()?, heights.last()?);
+    last.0.checked_sub(first.0).map(Meters)
+}
+
+#[test]
+fn a_height_is_shown_with_its_unit() {
+    assert_eq!(Meters(980).to_string(), "980 m");
+    assert_eq!(Meters(2_046).to_string(), "2 046 m");
+}
+
+#[test]
+fn a_height_that_fits_nowhere_is_none() {
+    assert_eq!(Meters::parse(1_053), Some(Meters(1_053)));
+    assert_eq!(Meters::parse(-3), None);
+    assert_eq!(Meters::parse(70_000), None);
+}
+
+#[test]
+fn a_climb_goes_up_or_is_none() {
+    assert_eq!(
+        climb(&[Meters(980), Meters(1_500), Meters(1_320)]),
+        Some(Meters(340))
+    );
+    assert_eq!(climb(&[Meters(980), Meters(400)]), None);
+    assert_eq!(climb(&[]), None);
+}

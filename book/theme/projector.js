@@ -2,6 +2,7 @@
 // `?projector` in the address. N opens the presenter's window (`?notes`): the same page again, of which it shows only the
 // instructor's notes, with what comes next and a clock. It asks its opener where the room is, and hands keys to it; that
 // works for pages from files as well, which browsers keep apart otherwise.
+// A section with a drawing is a talk: the room sees the drawing grow, a beat of the talk's table at a time, and the presenter the table.
 'use strict';
 
 (function () {
@@ -25,7 +26,10 @@
     const title = section => section[0].textContent;
     const chapter = step => document.querySelector(`.nav-chapters.${step > 0 ? 'next' : 'previous'}`);
     const isOn = () => root.classList.contains('projector');
+    const drawing = section => section.find(element => element.matches('figure.board'));
+    const beats = section => section.flatMap(element => [...element.querySelectorAll('tbody tr')]);
     let at = 0;
+    let beat = 0;
     let presenter = null;
 
     function make(tag, name, text = '') {
@@ -45,15 +49,29 @@
     }
 
     function tell() {
-        presenter?.postMessage({ page, at }, '*');
+        presenter?.postMessage({ page, at, beat }, '*');
+    }
+
+    /** Shows the strokes of the beats so far; of a page that's only read, all of them. */
+    function draw() {
+        const now = isOn() ? Number(beats(sections[at])[beat]?.cells[0].textContent) : Infinity;
+        main.querySelectorAll('.board [data-beat]').forEach(stroke => {
+            stroke.classList.toggle('later', Number(stroke.dataset.beat) > now);
+        });
     }
 
     function show(section) {
         at = Math.max(0, section);
+        beat = 0;
         root.classList.add('projector');
         sections.forEach((elements, other) => {
-            elements.forEach(element => element.classList.toggle('elsewhere', other !== at));
+            const isTalk = drawing(elements);
+            elements.forEach(element => {
+                const isRead = isTalk && !element.matches('h1, h2, h3, .board');
+                element.classList.toggle('elsewhere', other !== at || Boolean(isRead));
+            });
         });
+        draw();
         place.textContent = `${at + 1} of ${sections.length}`;
         scrollTo(0, 0);
         remember('?projector');
@@ -66,6 +84,7 @@
 
     function leave() {
         root.classList.remove('projector');
+        draw();
         remember('');
         sections[at][0].scrollIntoView();
     }
@@ -78,8 +97,14 @@
         }
     }
 
-    // A page key first shows the rest of a section that is longer than the screen.
+    // A page key first draws the rest of a talk, or shows the rest of a section that is longer than the screen.
     function turn(step) {
+        if (drawing(sections[at]) && beats(sections[at])[beat + step]) {
+            beat += step;
+            draw();
+            tell();
+            return;
+        }
         const rest = step > 0 ? root.scrollHeight - innerHeight - scrollY : scrollY;
         if (rest > 8) {
             scrollBy(0, step * innerHeight * 0.8);
@@ -131,7 +156,7 @@
         header.append(clock, now, next);
         const notes = main.querySelectorAll('details.instructor');
         notes.forEach(note => note.open = true);
-        if (notes.length === 0) {
+        if (notes.length === 0 && !sections.some(drawing)) {
             header.append(make('p', '', 'This page has no notes.'));
         }
         main.prepend(header);
@@ -141,13 +166,19 @@
             const following = chapters.find(link => link.href === chapter(1)?.href);
             const time = new Date().toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
             clock.textContent = `${time}, after ${Math.floor((Date.now() - since) / 60000)} min`;
+            sections.forEach((elements, other) => {
+                const isTold = other === at && drawing(elements);
+                elements.forEach(element => element.classList.toggle('talk', Boolean(isTold)));
+            });
+            beats(sections[at]).forEach((row, number) => row.classList.toggle('beat', number === beat));
             now.textContent = `${title(sections[at])} (${at + 1} of ${sections.length})`;
             next.textContent = `Next: ${sections[at + 1] ? title(sections[at + 1]) : following?.textContent ?? 'the end'}`;
         }
         addEventListener('message', ({ source, data }) => {
             if (source === opener && data?.page === page) {
-                at = data.at;
+                ({ at, beat } = data);
                 update();
+                main.querySelector('.talk .beat')?.scrollIntoView({ block: 'center' });
             } else if (source === opener && data?.page) {
                 location.replace(`${data.page}?notes=${since}`);
             }

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::{files, outcome::Trouble};
 
+/// The most lines that the header of a patch has.
+const HEADER: usize = 5;
+
 /// One planted mistake.
 #[derive(Debug)]
 pub struct Mistake {
@@ -18,6 +21,8 @@ pub struct Mistake {
     pub caught_by: String,
     /// Why it is one.
     pub why: String,
+    /// What an instructor asks somebody who has written it, where it is one of those that many write.
+    pub ask: Option<String>,
     /// Words of the hint for it, where they are declared.
     pub hint: Option<String>,
     /// The whole text of the file, header included.
@@ -40,7 +45,7 @@ impl Mistake {
 
     fn read(file: PathBuf, slug: String, patch: String) -> anyhow::Result<Mistake> {
         let field = |name: &str| {
-            let mut lines = patch.lines().take(4);
+            let mut lines = patch.lines().take(HEADER);
             let text = lines.find_map(|line| line.strip_prefix(name))?.trim();
             (!text.is_empty()).then(|| text.to_owned())
         };
@@ -53,13 +58,14 @@ impl Mistake {
                 .failed()
                 .err();
         };
-        let hint = field("Hint:");
+        let (ask, hint) = (field("Ask:"), field("Hint:"));
         Ok(Mistake {
             file,
             slug,
             title,
             caught_by,
             why,
+            ask,
             hint,
             patch,
         })

@@ -1,5 +1,5 @@
 // What a machine can see of the built book, in the system's Chromium: axe-core finds nothing that is this book's to fix on ten
-// kinds of pages, and no two texts of the printed book lie on top of each other.
+// kinds of pages, no two texts of the printed book lie on top of each other, and a talk on the projector draws a beat with each key.
 // `npm ci --ignore-scripts --omit=optional`, then `node check.mjs`, which reads book-html of the checkout, or the folder it is given.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -15,6 +15,7 @@ const book = resolve(process.argv[2] ?? new URL('../../../book-html', import.met
 const PAGES = [
     'preface', 'setting-up', 'exercises/00-warm-up', 'exercises/03-read-a-record', 'exercises/08-ship-it',
     'exercises/12-route-by-route', 'exercises/14-waiting-for-others', 'contract', 'cheat-sheet', 'for-instructors',
+    'instructors/talks', 'instructors/answer-sheets',
 ];
 const SCREENS = [
     { width: 1400, height: 900, colorScheme: 'light' },
@@ -99,6 +100,26 @@ async function print(browser) {
     return printed.numPages;
 }
 
+/** The room sees the drawing of a talk grow, and neither its table nor what people ask. */
+async function talk(browser) {
+    const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+    await page.goto(`${pathToFileURL(resolve(book, 'instructors/talks.html')).href}?projector#the-port`);
+    const seen = () => page.evaluate(() => {
+        const isSeen = element => element.checkVisibility({ visibilityProperty: true });
+        return {
+            strokes: [...document.querySelectorAll('.board [data-beat]')].filter(isSeen).length,
+            prose: [...document.querySelectorAll('main table, main p, main ul')].filter(isSeen).length,
+        };
+    });
+    const first = await seen();
+    await page.keyboard.press('ArrowRight');
+    const second = await seen();
+    if (first.strokes !== 1 || second.strokes !== 2 || first.prose + second.prose > 0) {
+        faults.push(`instructors/talks on the projector: expected 1 stroke, then 2, and no prose; got ${JSON.stringify([first, second])}`);
+    }
+    await page.close();
+}
+
 if (!existsSync(resolve(book, 'print.html'))) {
     giveUp(`there is no book in ${book}`, 'mdbook build, in the root of the checkout');
 }
@@ -110,6 +131,7 @@ const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] }
 let printed;
 try {
     await accessibility(browser);
+    await talk(browser);
     printed = await print(browser);
 } finally {
     await browser.close();

@@ -4,14 +4,14 @@ use crate::fault::Fault;
 use crate::macros::{self, Call};
 use crate::site::{Page, Site};
 use crate::source::Place;
-use crate::{difference, green, guess, panes, results, schedule, tests_list};
+use crate::{board, difference, green, guess, panes, results, schedule, sheet, tests_list};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::{CALIBRATION, ENDURANCE};
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 13] = [
+pub const MACROS: [&str; 16] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -21,9 +21,12 @@ pub const MACROS: [&str; 13] = [
     "{{#published published-article}}",
     "{{#report}}",
     "{{#guide}}",
+    "{{#quoted}}",
     "{{#diff exercise-3}}",
     "{{#tests exercise-3}}",
     "{{#guess exercise-3 typed-parameter}}",
+    "{{#sheet exercise-3}}",
+    "{{#board the-port}}",
     "{{#instructor}} … {{#/instructor}}",
 ];
 
@@ -117,12 +120,21 @@ impl<'a> Expander<'a> {
                 without_arguments()?;
                 results::guide(self.workspace)
             }
+            "quoted" => {
+                without_arguments()?;
+                results::quoted(self.workspace)
+            }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
             "guess" => {
                 const EXAMPLE: &str = "{{#guess exercise-3 typed-parameter}}";
                 let [of, slug] = call.takes(EXAMPLE)?;
                 let of = self.catalogue.get(macros::exercise(of, EXAMPLE)?)?;
                 guess::render(self.workspace, of, slug)
+            }
+            "sheet" => sheet::render(self.workspace, self.exercise(call)?),
+            "board" => {
+                let [name] = call.takes("{{#board the-port}}")?;
+                board::render(self.workspace, name)
             }
             "tests" => Ok(tests_list::render(&self.catalogue, self.exercise(call)?)),
             "instructor" | "/instructor" => {

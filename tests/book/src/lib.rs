@@ -1,5 +1,6 @@
 //! The book: the macros of its pages, the preprocessor that expands them, and the checks that keep it whole.
 
+mod board;
 pub mod check;
 pub mod difference;
 pub mod expand;
@@ -14,6 +15,7 @@ pub mod preprocessor;
 pub mod render;
 pub mod results;
 pub mod schedule;
+mod sheet;
 pub mod site;
 pub mod source;
 pub mod tests_list;

@@ -40,6 +40,9 @@ pub struct Plan {
     /// Those that a bug hunt follows.
     #[serde(default)]
     pub hunts: Vec<u8>,
+    /// True for people new to Rust, who take half as long again.
+    #[serde(default)]
+    pub new_to_rust: bool,
 }
 
 /// What happens in a block of time.
@@ -85,7 +88,11 @@ impl Plan {
                     TALK
                 },
                 exercise.minutes.reading,
-                exercise.minutes.doing,
+                if self.new_to_rust {
+                    exercise.minutes.doing * 3 / 2
+                } else {
+                    exercise.minutes.doing
+                },
                 if is_measured { measuring } else { 0 },
                 exercise.minutes.reviewing.saturating_sub(measuring),
             ];

@@ -9,7 +9,8 @@ use crate::html::block;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_results::file::{ResultFile, again};
+use workshop_results::figures::figure;
+use workshop_results::file::{JudgedPrediction, ResultFile, again};
 use workshop_results::report::{self, unreadable};
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 use workshop_results::view::{self, Item, REFERENCE, Whose, YOURS};
@@ -61,6 +62,58 @@ pub fn report(workspace: &Workspace) -> anyhow::Result<String> {
 pub fn guide(workspace: &Workspace) -> anyhow::Result<String> {
     let items = report::guide(workspace)?;
     Ok(block(&html::section("What your figures speak for", &items)))
+}
+
+/// Where the story looks for a figure of the reader's, the latest first.
+const QUOTED: [&str; 3] = ["exercise-13", "exercise-8", "exercise-3"];
+
+/// `{{#quoted}}`: what Dana reads aloud from the reader's sheet: a prediction, and what the reader measured.
+pub fn quoted(workspace: &Workspace) -> anyhow::Result<String> {
+    let sheet =
+        "\n\nThen she takes your sheet, and reads your line for memory, and how sure you were.\n\n";
+    for of in QUOTED {
+        let Some(Ok(own)) = Measured::read(workspace, of)?.own else {
+            continue;
+        };
+        let of_memory = |judged: &&JudgedPrediction| judged.key == "memory";
+        let judged = own.predictions.iter().find(of_memory);
+        if let Some(judged) = judged.or(own.predictions.first()) {
+            return Ok(told(judged, of));
+        }
+    }
+    Ok(sheet.to_owned())
+}
+
+/// A judged prediction in Dana's words.
+fn told(judged: &JudgedPrediction, of: &str) -> String {
+    let JudgedPrediction {
+        predicted,
+        measured,
+        confidence,
+        ..
+    } = judged;
+    let what = judged
+        .key
+        .replace('_', " ")
+        .replace("start up", "the start");
+    let comment = match judged.held {
+        true => "You knew your service",
+        false => "What did you believe then that isn't so",
+    };
+    let end = if judged.held { "." } else { "?" };
+    format!(
+        "\n\nThen she takes your sheet. \"{}, Rust divided by Kotlin: you wrote {}, and were {} % sure. Your machine said {}, in {of}. {comment}{end}\"\n\n",
+        capitalized(&what),
+        figure(*predicted),
+        figure(*confidence),
+        figure(*measured)
+    )
+}
+
+fn capitalized(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 /// `{{#published published-article}}`: a committed table of values that this course did not measure; with an exercise
@@ -296,6 +349,28 @@ mod tests {
 
     fn committed(of: &str) -> ResultFile {
         ResultFile::read(&ResultFile::reference_path(&checkout(), of)).unwrap()
+    }
+
+    #[test]
+    fn the_story_quotes_what_was_predicted_and_what_was_measured() {
+        let judged = |measured: f64, held| JudgedPrediction {
+            key: "start_up".to_owned(),
+            predicted: 0.25,
+            confidence: 70.0,
+            measured,
+            factor: 0.25 / measured,
+            held,
+        };
+        let quoted = told(&judged(0.2, true), "exercise-8");
+        for words in [
+            "The start, Rust divided by Kotlin",
+            "0.25",
+            "70 % sure",
+            "in exercise-8. You knew",
+        ] {
+            assert!(quoted.contains(words), "{quoted}");
+        }
+        assert!(told(&judged(0.02, false), "exercise-3").contains("believe then"));
     }
 
     #[test]

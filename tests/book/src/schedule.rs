@@ -15,10 +15,12 @@ const START: u32 = 9 * 60;
 const END: u32 = START + 7 * 60;
 /// After so many minutes of work people need a break.
 const STRETCH: u32 = 90;
+/// Nobody needs a break sooner than that, however long the next piece of work is.
+const FRESH: u32 = 30;
 /// A break, in minutes.
 const BREAK: u32 = 15;
-/// From here on the next break is lunch.
-const NOON: u32 = 11 * 60 + 30;
+/// From here on the next break is lunch, and it comes before another exercise is begun.
+const NOON: u32 = 11 * 60 + 45;
 /// Lunch, in minutes.
 const LUNCH: u32 = 45;
 
@@ -60,6 +62,10 @@ impl Timetable {
         table.morning();
         for (block, slots) in blocks.iter().enumerate() {
             let before = table.clone();
+            let whole = slots.iter().sum::<u32>();
+            if !table.lunched && table.clock >= NOON && table.is_tiring(whole) {
+                table.pause();
+            }
             table.place(block, slots);
             if table.clock > END && before.clock > START {
                 table = before;
@@ -88,7 +94,7 @@ impl Timetable {
 
     fn place(&mut self, block: usize, slots: &Slots) {
         for (slot, length) in slots.iter().enumerate().filter(|(_, length)| **length > 0) {
-            if self.worked > 0 && self.worked + length > STRETCH {
+            if self.is_tiring(*length) {
                 self.pause();
             }
             let from = self.clock;
@@ -110,6 +116,11 @@ impl Timetable {
             work.slots[slot] = *length;
             self.rows.push(Row::Work(work));
         }
+    }
+
+    /// Whether people need a break before so many minutes more.
+    fn is_tiring(&self, minutes: u32) -> bool {
+        self.worked >= FRESH && self.worked + minutes > STRETCH
     }
 
     fn pause(&mut self) {
@@ -291,6 +302,13 @@ mod tests {
             .collect();
         let noon = START + 80 + BREAK + 80;
         assert_eq!(lunches, [&Row::Break("Lunch", noon, noon + LUNCH)]);
+    }
+
+    #[test]
+    fn lunch_comes_before_an_exercise_rather_than_into_it() {
+        let rows = table(&[[0, 0, 80, 0, 0], [0, 0, 75, 0, 0], [0, 20, 30, 0, 0]]).rows;
+        let begins = START + 80 + BREAK + 75;
+        assert_eq!(rows[4], Row::Break("Lunch", begins, begins + LUNCH));
     }
 
     #[test]

@@ -1,0 +1,71 @@
+//! `{{#sheet exercise-3}}`: the planted mistakes of an exercise that many people write, each with what an instructor asks them.
+
+use crate::html::{block, escape};
+use workshop_base::exercise::Exercise;
+use workshop_base::mistakes::Mistake;
+use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
+
+/// A table: what is written, who notices, why it is wrong, and the question that leads out of it.
+pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<String> {
+    let mistakes = Mistake::all(&exercise.solution(workspace))?;
+    let mut rows = String::new();
+    for mistake in &mistakes {
+        if let Some(ask) = &mistake.ask {
+            let cells = [
+                code(&mistake.title),
+                format!("<code>{}</code>", escape(&mistake.caught_by)),
+                code(&mistake.why),
+                code(ask),
+            ];
+            rows += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
+        }
+    }
+    if rows.is_empty() {
+        return Trouble::new(format!(
+            "no planted mistake of {} has a line Ask: …",
+            exercise.name()
+        ))
+        .next("write one under Why: … in the mistakes that many people make")
+        .err();
+    }
+    let name = exercise.name();
+    Ok(block(&format!(
+        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"group\" aria-label=\"Answer sheet: {name}\">\n<table class=\"sheet\">\n<thead><tr><th scope=\"col\">What they write</th><th scope=\"col\">Who notices</th><th scope=\"col\">Why it's wrong</th><th scope=\"col\">Ask</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>"
+    )))
+}
+
+/// A text in which backquotes mean code.
+fn code(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(place, part)| match place % 2 {
+        0 => escape(part),
+        _ => format!("<code>{}</code>", escape(part)),
+    });
+    parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workshop_base::exercise::Catalogue;
+
+    #[test]
+    fn a_sheet_has_a_question_for_each_of_the_common_mistakes() -> anyhow::Result<()> {
+        let workspace = Workspace::find()?;
+        let catalogue = Catalogue::read(&workspace)?;
+        let sheet = render(&workspace, catalogue.get(3)?)?;
+        assert!(
+            sheet.contains("<code>an_unknown_id_answers_404_and_names_it</code>"),
+            "{sheet}"
+        );
+        assert_eq!(sheet.matches("<tr><td>").count(), 3, "{sheet}");
+        assert!(render(&workspace, catalogue.get(1)?).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn backquotes_are_code() {
+        assert_eq!(code("a `b < c` d"), "a <code>b &lt; c</code> d");
+    }
+}

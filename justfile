@@ -50,7 +50,7 @@ upstream *options: tool
 hint target *options: tool
     {{ workshop }} hint {{ quote(target) }} {{ options }}
 
-# The difference between your files and the reference (--apply takes it over and keeps yours; --ways shows other good answers)
+# The difference between your files and the reference (--apply takes it over and keeps yours; --ways shows other good answers; of exercise 18, --axum or --rocket)
 [group('exercises')]
 solution target *options: tool
     {{ workshop }} solution {{ quote(target) }} {{ options }}
@@ -77,8 +77,9 @@ hunt target *options: tool
 
 # Where you are
 [group('exercises')]
+[positional-arguments]
 progress *options: tool
-    {{ workshop }} progress {{ options }}
+    {{ workshop }} progress "$@"
 
 # The exercise's measurement (--quick: a minute or two, --thorough: the long one; --on user@pi: services there, load from here); endurance --requests 30000000: hours, in chunks
 [group('measuring')]
@@ -97,8 +98,9 @@ report: tool
 
 # Everybody's results on one page: DIR holds a folder per person, with that person's results folder in it
 [group('measuring')]
+[positional-arguments]
 board dir *options: tool
-    {{ workshop }} board {{ quote(dir) }} {{ options }}
+    {{ workshop }} board "$@"
 
 # Compare the measuring with itself: no difference, and a planted one
 [group('measuring')]

@@ -82,7 +82,10 @@ impl CompilerOutput {
         let source = at_fault.into_iter().flat_map(|span| items(&span["text"]));
         let source = source.map(|line| text(&line["text"]).trim());
         let lines = message.chain(labels).chain(notes);
-        let lines: Vec<&str> = lines.chain([place.as_str()]).chain(source).collect();
+        let by_name = at_fault.filter(|span| is_argument_by_name(span));
+        let by_name = by_name.map(|_| ARGUMENT_BY_NAME);
+        let lines = lines.chain([place.as_str()]).chain(source).chain(by_name);
+        let lines: Vec<&str> = lines.collect();
         let code = diagnostic["code"]["code"].as_str().unwrap_or("error");
         CompilerError {
             code: code.to_owned(),
@@ -121,6 +124,24 @@ pub fn errors_of_rustc(lines: &str) -> Vec<CompilerError> {
     output.errors
 }
 
+/// What is added to an error at `f(name = value)`: the compiler takes it for an assignment, and only says that there's no such variable.
+const ARGUMENT_BY_NAME: &str = "an argument by its name";
+
+/// True where the name at fault comes after a parenthesis or a comma, and before a single `=`.
+fn is_argument_by_name(span: &Value) -> bool {
+    let line: Vec<char> = text(&span["text"][0]["text"]).chars().collect();
+    let column = |name: &str| {
+        let column = span["text"][0][name].as_u64()?;
+        usize::try_from(column).ok()?.checked_sub(1)
+    };
+    let (Some(start), Some(end)) = (column("highlight_start"), column("highlight_end")) else {
+        return false;
+    };
+    let before = line.iter().take(start).rev().find(|char| **char != ' ');
+    let mut after = line.iter().skip(end).skip_while(|char| **char == ' ');
+    matches!(before, Some('(' | ',')) && after.next() == Some(&'=') && after.next() != Some(&'=')
+}
+
 /// The name of the function that begins in this line.
 fn function(line: &str) -> Option<&str> {
     let (before, after) = line.split_once("fn ")?;
@@ -146,6 +167,20 @@ fn text(value: &Value) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_argument_by_its_name_is_told_from_a_comparison() {
+        let is = |line: &str, name: &str| {
+            let start = line.find(name).unwrap_or_default() + 1;
+            let text = serde_json::json!([{
+                "text": line, "highlight_start": start, "highlight_end": start + name.len(),
+            }]);
+            is_argument_by_name(&serde_json::json!({ "text": text }))
+        };
+        assert!(is("connect(host, port = 1)", "port"));
+        assert!(!is("assert!(port == 1)", "port"));
+        assert!(!is("port = 1;", "port"));
+    }
 
     #[test]
     fn a_function_is_found_by_the_line_that_begins_it() {

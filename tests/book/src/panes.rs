@@ -64,6 +64,25 @@ pub fn render(root: &Path, call: &Call) -> anyhow::Result<String> {
     )))
 }
 
+/// The most lines that a pane shows at once: more than one idea has to be unfolded.
+const MOST: usize = 30;
+/// What is shown and what is folded away have at least so many lines.
+const LEAST: usize = 6;
+
+/// The code that a pane shows, and the rest that it folds away: cut at the last empty line that leaves few enough.
+fn cut(code: &str) -> (&str, Option<&str>) {
+    let ends: Vec<usize> = code.match_indices('\n').map(|(at, _)| at).collect();
+    // Without the last line, which no line end follows.
+    if ends.len() < MOST {
+        return (code, None);
+    }
+    let empty = |line: &usize| code[..ends[*line]].ends_with('\n');
+    let last = MOST.min(ends.len().saturating_sub(LEAST));
+    let line = (LEAST..=last).rev().find(empty).unwrap_or(last);
+    let at = ends[line];
+    (code[..at].trim_end(), Some(&code[at + 1..]))
+}
+
 fn pane(language: &str, highlight: &str, place: &Place, code: &str) -> String {
     let path = place.file.to_string_lossy().replace('\\', "/");
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -77,14 +96,27 @@ fn pane(language: &str, highlight: &str, place: &Place, code: &str) -> String {
         Some(anchor) => format!("{language} code: {anchor} in {path}"),
         None => format!("{language} code: {path}"),
     };
-    figure(language, &shown, highlight, &label, code)
+    let (code, rest) = cut(code);
+    let pane = figure(language, &shown, highlight, &label, code);
+    let Some(rest) = rest else { return pane };
+    let more = format!("{} more lines", rest.lines().count());
+    let rest = figure_code(highlight, &format!("{label}, the rest"), rest);
+    let rest = format!("<details class=\"rest\">\n<summary>{more}</summary>\n{rest}\n</details>");
+    pane.replace("</figure>", &format!("{rest}\n</figure>"))
 }
 
 /// One pane, `path` in HTML. The code scrolls inside itself, so it takes the keyboard's focus and has a name.
 pub fn figure(language: &str, path: &str, highlight: &str, label: &str, code: &str) -> String {
+    let code = figure_code(highlight, label, code);
     format!(
-        "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">{}</span> <span class=\"pane-path\">{path}</span></figcaption>\n<pre><code class=\"language-{highlight}\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</code></pre>\n</figure>",
+        "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">{}</span> <span class=\"pane-path\">{path}</span></figcaption>\n{code}\n</figure>",
         escape(language),
+    )
+}
+
+fn figure_code(highlight: &str, label: &str, code: &str) -> String {
+    format!(
+        "<pre><code class=\"language-{highlight}\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</code></pre>",
         escape(label),
         escape(code)
     )
@@ -129,6 +161,22 @@ mod tests {
             !html.trim().contains("\n\n"),
             "an empty line would end the HTML block: {html}"
         );
+    }
+
+    #[test]
+    fn a_long_pane_is_cut_at_an_empty_line_and_a_short_one_is_whole() {
+        let lines = |count: usize| "x\n".repeat(count);
+        assert_eq!(cut(lines(20).trim_end()).1, None);
+        let code = format!("{}\n{}", lines(20), lines(20));
+        let (shown, rest) = cut(code.trim_end());
+        assert_eq!(shown.lines().count(), 20);
+        assert_eq!(rest.map(|rest| rest.lines().count()), Some(20));
+        let (shown, rest) = cut(&lines(50));
+        assert_eq!(
+            shown.lines().count() + rest.unwrap_or_default().lines().count(),
+            50
+        );
+        assert!(shown.lines().count() <= MOST + 1);
     }
 
     #[test]

@@ -27,7 +27,7 @@ one fewer: one method less|one round trip less|one thread less|one line less
 expect, since no one has counted: most rooms|many rooms|every room|half of a room|half a room
 reference, borrow or lifetime; a loan is the picture: shared loan|a loan with|two loans|three loans|no loan|loan of|own loan
 a question or something to try: you can now|is your only clue|goes wrong in this order
-the American spelling: licence|licences|behaviour|behaviours|artefact|artefacts|colour|colours|neighbour|neighbours|favourite|optimise|optimises|optimised|unoptimised|initialise|initialised|initialiser|initialisers|recognise|recognises|analyse|centre|misspelt|for ever|whilst";
+the American spelling: licence|licences|behaviour|behaviours|artefact|artefacts|colour|colours|neighbour|neighbours|favourite|optimise|optimises|optimised|unoptimised|initialise|initialised|initialiser|initialisers|recognise|recognises|analyse|centre|misspelt|for ever|whilst|cancelled|cancelling|time-out|time-outs";
 
 /// What tires when it comes back: how often a page may say it.
 const FORMULAS: [(&str, usize); 2] = [("the trap", 2), ("write down before", 1)];

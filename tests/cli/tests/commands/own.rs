@@ -129,11 +129,8 @@ fn a_reset_keeps_the_whole_crate_as_an_attempt() {
 }
 
 #[test]
-fn the_reference_is_named_and_takes_no_place() {
-    let course = course();
-    let said = course.passes(&["solution", "exercise-18"]);
-    assert_says(&said, &[SOLUTION, "tests/peers/rocket-reports"]);
-    let said = course.fails(&["solution", "exercise-18", "--apply"], 2);
+fn no_reference_takes_the_place_of_ones_own() {
+    let said = course().fails(&["solution", "exercise-18", "--apply"], 2);
     assert_says(&said, &["a service of your own"]);
 }
 
@@ -142,6 +139,8 @@ fn both_references_are_told_by_their_files() {
     let course = course();
     let main = "//! Begins.\n\nfn main() {}\n";
     course.write(&format!("{SOLUTION}/src/main.rs"), main);
+    let judged_alike = ABOUT.replace("suites = []", "suites = [\"an-empty-folder\"]");
+    course.write(&format!("{SOLUTION}/exercise.toml"), &judged_alike);
     course.write("tests/peers/rocket-reports/src/page.rs", "//! A page.\n");
     let said = course.passes(&["solution", "exercise-18"]);
     assert_says(

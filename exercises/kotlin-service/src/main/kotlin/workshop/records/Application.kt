@@ -79,6 +79,7 @@ fun Application.service(
     prices: Prices? = null,
     room: Room = Room(PeerSettings(queue = 256, pingPeriod = 20.seconds)),
 ) {
+    // ANCHOR: routes
     install(CallId) { requestIds() }
     install(RequestLog)
     install(StatusPages) { problems(ApplicationCall::problemOf) }
@@ -101,5 +102,6 @@ fun Application.service(
             peers(room)
         }
     }
+    // ANCHOR_END: routes
 }
 // ANCHOR_END: main

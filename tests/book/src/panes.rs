@@ -171,7 +171,8 @@ mod tests {
         let (shown, rest) = cut(code.trim_end());
         assert_eq!(shown.lines().count(), 20);
         assert_eq!(rest.map(|rest| rest.lines().count()), Some(20));
-        let (shown, rest) = cut(&lines(50));
+        let whole = lines(50);
+        let (shown, rest) = cut(&whole);
         assert_eq!(
             shown.lines().count() + rest.unwrap_or_default().lines().count(),
             50

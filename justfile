@@ -20,6 +20,11 @@ tour:
 doctor: tool
     {{ workshop }} doctor
 
+# The book as files, into book-html
+[group('start here')]
+book: tool
+    {{ workshop }} book
+
 # The book at a local address, rebuilt at every change
 [group('start here')]
 serve *options: tool (bring "mdbook")

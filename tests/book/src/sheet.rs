@@ -12,12 +12,12 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Stri
     let mut rows = String::new();
     for mistake in &mistakes {
         if let Some(ask) = &mistake.ask {
-            let cells = [
+            let written = format!(
+                "{}<br><code>{}</code>",
                 code(&mistake.title),
-                format!("<code>{}</code>", escape(&mistake.caught_by)),
-                code(&mistake.why),
-                code(ask),
-            ];
+                escape(&mistake.caught_by)
+            );
+            let cells = [written, code(&mistake.why), code(ask)];
             rows += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
         }
     }
@@ -31,7 +31,7 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Stri
     }
     let name = exercise.name();
     Ok(block(&format!(
-        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"group\" aria-label=\"Answer sheet: {name}\">\n<table class=\"sheet\">\n<thead><tr><th scope=\"col\">What they write</th><th scope=\"col\">Who notices</th><th scope=\"col\">Why it's wrong</th><th scope=\"col\">Ask</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>"
+        "<div class=\"table-wrapper\" tabindex=\"0\" role=\"group\" aria-label=\"Answer sheet: {name}\">\n<table class=\"sheet\">\n<thead><tr><th scope=\"col\">What they write, and who notices</th><th scope=\"col\">Why it's wrong</th><th scope=\"col\">Ask</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>"
     )))
 }
 

@@ -96,10 +96,12 @@ pub fn tell_ways_in(
     exercise: &Exercise,
     files: &[PathBuf],
 ) -> anyhow::Result<()> {
-    let ways = Way::all(&exercise.solution(workspace))?;
-    ways.iter()
-        .filter(|way| changes(way, files))
-        .for_each(tell_way);
+    let mut ways = Way::all(&exercise.solution(workspace))?;
+    ways.retain(|way| changes(way, files));
+    ways.iter().for_each(tell_way);
+    if !ways.is_empty() {
+        println!("That's a difference to the reference, not to your file.\n");
+    }
     Ok(())
 }
 
@@ -112,7 +114,12 @@ fn changes(way: &Way, files: &[PathBuf]) -> bool {
 }
 
 fn tell_way(way: &Way) {
-    let title = format!("Another good answer: {}", way.title);
+    let file = way
+        .patch
+        .lines()
+        .find_map(|line| line.strip_prefix("+++ b/"));
+    let file = file.unwrap_or_default();
+    let title = format!("Another good answer in {file}: {}", way.title);
     println!("\n{}\n{}\n", paint(Style::Strong, title), way.when);
     print(&way.patch);
 }

@@ -127,7 +127,8 @@ pub fn errors_of_rustc(lines: &str) -> Vec<CompilerError> {
 /// What is added to an error at `f(name = value)`: the compiler takes it for an assignment, and only says that there's no such variable.
 const ARGUMENT_BY_NAME: &str = "an argument by its name";
 
-/// True where the name at fault comes after a parenthesis or a comma, and before a single `=`.
+/// True where the name at fault comes after a parenthesis or a comma, and before a single `=`. If there's a variable of that name, all of the
+/// assignment is at fault.
 fn is_argument_by_name(span: &Value) -> bool {
     let line: Vec<char> = text(&span["text"][0]["text"]).chars().collect();
     let column = |name: &str| {
@@ -138,8 +139,17 @@ fn is_argument_by_name(span: &Value) -> bool {
         return false;
     };
     let before = line.iter().take(start).rev().find(|char| **char != ' ');
+    let name = line
+        .iter()
+        .skip(start)
+        .take_while(|char| is_of_a_name(**char));
+    let end = end.min(start + name.count());
     let mut after = line.iter().skip(end).skip_while(|char| **char == ' ');
     matches!(before, Some('(' | ',')) && after.next() == Some(&'=') && after.next() != Some(&'=')
+}
+
+fn is_of_a_name(char: char) -> bool {
+    char.is_alphanumeric() || char == '_'
 }
 
 /// The name of the function that begins in this line.
@@ -178,6 +188,7 @@ mod tests {
             is_argument_by_name(&serde_json::json!({ "text": text }))
         };
         assert!(is("connect(host, port = 1)", "port"));
+        assert!(is("start(settings = settings)", "settings = settings"));
         assert!(!is("assert!(port == 1)", "port"));
         assert!(!is("port = 1;", "port"));
     }

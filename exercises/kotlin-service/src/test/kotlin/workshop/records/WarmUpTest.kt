@@ -203,6 +203,61 @@ fun CoroutineScope.read(inUse: AtomicInteger) =
     }
 // ANCHOR_END: futures
 
+// ANCHOR: a-type-of-its-own
+@JvmInline
+value class Meters(
+    val value: Int,
+) {
+    override fun toString(): String = if (value < 1000) "$value m" else "%d %03d m".format(value / 1000, value % 1000)
+}
+
+fun climb(heights: List<Meters>): Meters? {
+    val first = heights.firstOrNull() ?: return null
+    val climbed = heights.last().value - first.value
+    return if (climbed >= 0) Meters(climbed) else null
+}
+// ANCHOR_END: a-type-of-its-own
+
+// ANCHOR: several-of-a-kind
+interface Notice {
+    fun text(): String
+}
+
+class Storm(
+    private val hour: Int,
+) : Notice {
+    override fun text(): String = "storm from $hour o'clock"
+}
+
+class Closed(
+    private val hut: String,
+) : Notice {
+    override fun text(): String = "$hut is closed"
+}
+
+fun board(
+    closed: String?,
+    storm: Int?,
+): List<Notice> = listOfNotNull(closed?.let(::Closed), storm?.let(::Storm))
+
+fun String.asSign(): String = if (isEmpty()) "" else replaceFirstChar(Char::uppercase) + "."
+// ANCHOR_END: several-of-a-kind
+
+// ANCHOR: changed-from-inside
+class Lookup(
+    val language: String = "en",
+    val attempts: Int = 1,
+)
+
+class Names(
+    private val lookUp: (Int) -> String,
+) {
+    private val known = HashMap<Int, String>()
+
+    fun of(tag: Int): String = known.getOrPut(tag) { lookUp(tag) }
+}
+// ANCHOR_END: changed-from-inside
+
 class WarmUpTest {
     @Test
     fun `a list that changes below a loop throws, or skips an element`() {
@@ -215,6 +270,13 @@ class WarmUpTest {
     @Test
     fun `what the katas ask for is what the Kotlin does`() {
         assertEquals("tag 4711", label(4711))
+        assertEquals("2 046 m", Meters(2_046).toString())
+        assertEquals(Meters(340), climb(listOf(Meters(980), Meters(1_500), Meters(1_320))))
+        assertNull(climb(listOf(Meters(980), Meters(400))))
+        assertEquals(listOf("Olavsbu is closed"), board("Olavsbu", storm = null).map { it.text() })
+        assertEquals("Storm from 9 o'clock.", board(closed = null, storm = 9).single().text().asSign())
+        assertEquals(3, Lookup(attempts = 3).attempts)
+        assertEquals("hut 7", Names { "hut $it" }.of(7))
         assertEquals(false, isTag(0))
         assertEquals(listOf(7, 7), listOf(distance(3, 10), distance(10, 3)))
         assertEquals(6, hours(listOf(2, 3, 1)))

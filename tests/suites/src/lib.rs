@@ -1,6 +1,7 @@
 //! The contract suites, one module each. They speak HTTP and know a service by its base URL, so the same tests judge
 //! the Kotlin service, a learner's crate, a reference and a planted mistake.
 
+mod an_empty_folder;
 mod faulty;
 mod part;
 mod row;
@@ -48,8 +49,14 @@ macro_rules! suites {
 
         /// All suites that judge a running service. The address book has a crate of its own.
         pub fn all() -> Vec<Suite> {
+            use an_empty_folder::{bad_days, pages_and_edits, reports_once, start_and_stop, the_frame};
             vec![
                 $(Suite { name: $name, tests: $module::tests() },)*
+                Suite { name: "stage-1-start-and-stop", tests: start_and_stop::tests() },
+                Suite { name: "stage-2-the-frame", tests: the_frame::tests() },
+                Suite { name: "stage-3-reports-once", tests: reports_once::tests() },
+                Suite { name: "stage-4-pages-and-edits", tests: pages_and_edits::tests() },
+                Suite { name: "stage-6-bad-days", tests: bad_days::tests() },
                 Suite { name: "contacts", tests: workshop_carddav::tests() },
             ]
         }
@@ -67,7 +74,6 @@ suites! {
     "a-pool-that-comes-back" => a_pool_that_comes_back,
     "waiting-for-others" => waiting_for_others,
     "two-thousand-peers" => two_thousand_peers,
-    "an-empty-folder" => an_empty_folder,
     "qrcode" => qrcode,
     "qrcode-process" => qrcode_process,
     "qrcode-module" => qrcode_module,

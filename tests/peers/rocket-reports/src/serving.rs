@@ -15,7 +15,8 @@ use crate::settings::Settings;
 
 /// The part of the settings that Rocket needs, in its own form.
 pub fn config(settings: &Settings) -> Figment {
-    rocket::Config::figment()
+    // Without `ROCKET_…` in the environment and without a `Rocket.toml`: only the contract's variables count.
+    Figment::from(rocket::Config::default())
         .merge(("address", settings.address.ip()))
         .merge(("port", settings.address.port()))
         // After SIGTERM nothing new is accepted. Requests under way may take as long as a body may take, and the database.

@@ -56,7 +56,9 @@ pub async fn patch(
     let client = client.with(IF_MATCH, if_match);
     let body = change.to_string();
     let path = format!("/reports/{id}");
-    client.send_body(Method::PATCH, &path, Some(Body::json(&body))).await
+    client
+        .send_body(Method::PATCH, &path, Some(Body::json(&body)))
+        .await
 }
 
 /// The report as it is now.
@@ -102,10 +104,12 @@ pub async fn page(client: &Client, query: &str) -> Result<Page, Failure> {
     let reports = page["reports"].as_array();
     let next = &page["next"];
     match (reports, next.as_i64()) {
-        (Some(reports), next_id) if next_id.is_some() || page.get("next") == Some(&Value::Null) => Ok(Page {
-            ids: reports.iter().map(id_of).collect(),
-            next: next_id,
-        }),
+        (Some(reports), next_id) if next_id.is_some() || page.get("next") == Some(&Value::Null) => {
+            Ok(Page {
+                ids: reports.iter().map(id_of).collect(),
+                next: next_id,
+            })
+        }
         _ => Err(answer.failure(r#"{"reports":[…],"next":ID or null}"#, answer.text())),
     }
 }
@@ -118,7 +122,9 @@ pub fn expect_problem(answer: &Answer, status: u16) -> Result<Value, Failure> {
     let is_one = media_type.starts_with("application/problem+json")
         && problem["status"] == status
         && problem["title"].is_string()
-        && problem["detail"].as_str().is_some_and(|detail| !detail.is_empty());
+        && problem["detail"]
+            .as_str()
+            .is_some_and(|detail| !detail.is_empty());
     if is_one {
         return Ok(problem);
     }
@@ -151,7 +157,9 @@ pub async fn raw(address: SocketAddr, sent: &str) -> Result<TcpStream, Failure> 
         connection.write_all(sent.as_bytes()).await?;
         std::io::Result::Ok(connection)
     };
-    connected.await.map_err(|error| Failure::new("a connection that takes a request", error.to_string()))
+    connected
+        .await
+        .map_err(|error| Failure::new("a connection that takes a request", error.to_string()))
 }
 
 /// What comes on a connection until it is closed or the limit is over; whether it was closed, too.

@@ -6,18 +6,35 @@ use futures_util::future::join_all;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use workshop_base::wait;
-use workshop_harness::contract::{Answer, Failure, TestResult, expect, expect_at_most, expect_each};
+use workshop_harness::contract::{
+    Answer, Failure, TestResult, contract_tests, expect, expect_at_most, expect_each,
+};
 use workshop_harness::outage::{PATIENCE, RECOVERY_LIMIT};
 use workshop_harness::reports_faults::BadDays;
 
 use super::asking::{
-    IDEMPOTENCY_KEY, current, expect_problem, id_of, made, patch, post, raw, raw_post, read_to_end, report,
+    IDEMPOTENCY_KEY, current, expect_problem, id_of, made, patch, post, raw, raw_post, read_to_end,
+    report,
 };
+
+contract_tests! {
+    reports_faults: [
+        a_pool_has_no_more_connections_than_are_set,
+        without_a_database_every_call_answers_503_in_time,
+        a_silent_database_answers_503_in_time,
+        lost_connections_are_replaced,
+        a_held_lock_answers_503_and_the_pool_is_whole_afterwards,
+        clients_that_hang_up_cost_no_connection,
+        a_body_that_comes_too_slowly_is_not_waited_for,
+        a_body_without_an_end_is_not_read_to_it,
+        a_thousand_clients_at_once_get_answers,
+    ],
+}
 
 /// The longest that a body may take to be given up, and what a slow machine adds.
 const SLOW_BODY: Duration = Duration::from_secs(2 + 3);
 
-pub async fn a_pool_has_no_more_connections_than_are_set(days: &BadDays) -> TestResult {
+async fn a_pool_has_no_more_connections_than_are_set(days: &BadDays) -> TestResult {
     made(&days.client, "pool", 4001).await?;
     // On a slow disk some of so many wait for a connection in vain, which the contract allows.
     let may_be = |answer: Answer, status: u16| match answer.status() {
@@ -34,13 +51,22 @@ pub async fn a_pool_has_no_more_connections_than_are_set(days: &BadDays) -> Test
         may_be(answer?, 201)?;
     }
     // One more than the pool's: somebody may look after the tables beside it.
-    expect_at_most(days.pool_size + 1, "connections to the database at the same time", days.most_connections().await)
+    expect_at_most(
+        days.pool_size + 1,
+        "connections to the database at the same time",
+        days.most_connections().await,
+    )
 }
 
 /// Holds every call that needs the database against 503, within a limit.
 async fn expect_all_503(days: &BadDays, id: i64) -> Result<(), Failure> {
     let client = &days.client.within(PATIENCE);
-    let (one, page, change, change_body) = (format!("/reports/{id}"), "/reports?limit=1", "\"1\"", json!({"text": "x"}));
+    let (one, page, change, change_body) = (
+        format!("/reports/{id}"),
+        "/reports?limit=1",
+        "\"1\"",
+        json!({"text": "x"}),
+    );
     let new = report(4002);
     let answers: [Result<Answer, Failure>; 5] = tokio::join!(
         client.get("/ready"),
@@ -62,7 +88,9 @@ async fn expect_recovery(days: &BadDays, id: i64) -> Result<(), Failure> {
     let paths = vec![format!("/reports/{id}"); 2 * days.pool_size];
     let all = async || days.client.get_all(&paths).await;
     let work = |answers: &Vec<Result<Answer, Failure>>| {
-        answers.iter().all(|answer| answer.as_ref().is_ok_and(|answer| answer.status() == 200))
+        answers
+            .iter()
+            .all(|answer| answer.as_ref().is_ok_and(|answer| answer.status() == 200))
     };
     for answer in wait::last_within(RECOVERY_LIMIT, all, work).await {
         answer?.expect_status(200)?;
@@ -70,7 +98,7 @@ async fn expect_recovery(days: &BadDays, id: i64) -> Result<(), Failure> {
     Ok(())
 }
 
-pub async fn without_a_database_every_call_answers_503_in_time(days: &BadDays) -> TestResult {
+async fn without_a_database_every_call_answers_503_in_time(days: &BadDays) -> TestResult {
     let id = id_of(&made(&days.client, "before-it-is-away", 4003).await?);
     days.cut().await;
     expect_all_503(days, id).await?;
@@ -78,7 +106,7 @@ pub async fn without_a_database_every_call_answers_503_in_time(days: &BadDays) -
     Ok(expect_recovery(days, id).await?)
 }
 
-pub async fn a_silent_database_answers_503_in_time(days: &BadDays) -> TestResult {
+async fn a_silent_database_answers_503_in_time(days: &BadDays) -> TestResult {
     let id = id_of(&made(&days.client, "before-it-is-silent", 4004).await?);
     expect_recovery(days, id).await?;
     days.stall().await;
@@ -87,7 +115,7 @@ pub async fn a_silent_database_answers_503_in_time(days: &BadDays) -> TestResult
     Ok(expect_recovery(days, id).await?)
 }
 
-pub async fn lost_connections_are_replaced(days: &BadDays) -> TestResult {
+async fn lost_connections_are_replaced(days: &BadDays) -> TestResult {
     let id = id_of(&made(&days.client, "before-they-are-lost", 4005).await?);
     expect_recovery(days, id).await?;
     days.lose().await;
@@ -96,7 +124,7 @@ pub async fn lost_connections_are_replaced(days: &BadDays) -> TestResult {
     Ok(())
 }
 
-pub async fn a_held_lock_answers_503_and_the_pool_is_whole_afterwards(days: &BadDays) -> TestResult {
+async fn a_held_lock_answers_503_and_the_pool_is_whole_afterwards(days: &BadDays) -> TestResult {
     let id = id_of(&made(&days.client, "before-the-lock", 4006).await?);
     days.with_locked_tables(async |_lock| {
         let client = days.client.within(PATIENCE);
@@ -110,9 +138,10 @@ pub async fn a_held_lock_answers_503_and_the_pool_is_whole_afterwards(days: &Bad
     Ok(expect_recovery(days, id).await?)
 }
 
-pub async fn clients_that_hang_up_cost_no_connection(days: &BadDays) -> TestResult {
+async fn clients_that_hang_up_cost_no_connection(days: &BadDays) -> TestResult {
     let id = id_of(&made(&days.client, "before-they-hang-up", 4007).await?);
-    let get = format!("GET /reports/{id} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: valid_key\r\n\r\n");
+    let get =
+        format!("GET /reports/{id} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: valid_key\r\n\r\n");
     days.with_locked_tables(async |_lock| {
         for _ in 0..3 * days.pool_size {
             drop(raw(days.address, &get).await?);
@@ -130,11 +159,14 @@ fn expect_given_up(answer: &str, closed: bool, status: u16) -> TestResult {
         Some(line) => line.starts_with(&format!("HTTP/1.1 {status}")),
         None => closed,
     };
-    let got = answer.lines().next().unwrap_or("an open connection without an answer");
+    let got = answer
+        .lines()
+        .next()
+        .unwrap_or("an open connection without an answer");
     expect(holds, format!("{status}, or a closed connection"), got)
 }
 
-pub async fn a_body_that_comes_too_slowly_is_not_waited_for(days: &BadDays) -> TestResult {
+async fn a_body_that_comes_too_slowly_is_not_waited_for(days: &BadDays) -> TestResult {
     let body = report(4008).to_string();
     // Some of it has come: Rocket reads the first bytes before any code of a service runs.
     let half = &body[..body.len() / 2];
@@ -148,7 +180,7 @@ pub async fn a_body_that_comes_too_slowly_is_not_waited_for(days: &BadDays) -> T
     Ok(())
 }
 
-pub async fn a_body_without_an_end_is_not_read_to_it(days: &BadDays) -> TestResult {
+async fn a_body_without_an_end_is_not_read_to_it(days: &BadDays) -> TestResult {
     const CHUNKS: usize = 4096;
     let head = format!(
         "POST /reports HTTP/1.1\r\nHost: localhost\r\nX-API-Key: valid_key\r\nContent-Type: application/json\r\n\
@@ -171,13 +203,15 @@ pub async fn a_body_without_an_end_is_not_read_to_it(days: &BadDays) -> TestResu
     Ok(())
 }
 
-pub async fn a_thousand_clients_at_once_get_answers(days: &BadDays) -> TestResult {
+async fn a_thousand_clients_at_once_get_answers(days: &BadDays) -> TestResult {
     let id = id_of(&made(&days.client, "before-the-thousand", 4010).await?);
     let paths = vec![format!("/reports/{id}"); 1000];
     let client = days.client.within(Duration::from_secs(10));
-    expect_each(&client.get_all(&paths).await, |answer| match answer.status() {
-        503 => Ok(answer),
-        _ => answer.expect_status(200),
+    expect_each(&client.get_all(&paths).await, |answer| {
+        match answer.status() {
+            503 => Ok(answer),
+            _ => answer.expect_status(200),
+        }
     })?;
     Ok(expect_recovery(days, id).await?)
 }

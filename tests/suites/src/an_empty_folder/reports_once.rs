@@ -3,7 +3,9 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use workshop_harness::contract::{Answer, Context, Failure, TestResult, expect, expect_eq};
+use workshop_harness::contract::{
+    Answer, Context, Failure, TestResult, contract_tests, expect, expect_eq,
+};
 use workshop_harness::http::Body;
 use workshop_harness::reports_faults::BadDays;
 
@@ -12,10 +14,46 @@ use super::asking::{
     made, patch, post, post_text, raw, raw_post, report,
 };
 
+contract_tests! {
+    reports: [
+        a_report_is_made,
+        a_report_can_be_read,
+        an_unknown_id_answers_404,
+        an_id_that_is_none_is_refused,
+        the_same_key_again_gives_the_same_answer,
+        the_same_report_in_other_bytes_gives_the_same_answer,
+        the_same_key_with_another_report_answers_422,
+        the_first_answer_stays_when_the_report_has_changed,
+        of_many_at_once_with_one_key_all_get_one_answer,
+        of_two_reports_at_once_with_one_key_one_is_made,
+        keys_belong_to_an_api_key,
+        many_keys_at_once_make_a_report_each,
+        a_missing_idempotency_key_answers_400,
+        a_malformed_idempotency_key_answers_400,
+        a_refused_report_uses_up_no_key,
+        a_body_that_is_not_said_to_be_json_answers_415,
+        a_body_that_is_no_json_answers_400,
+        an_unknown_member_answers_422_and_is_named,
+        a_missing_member_answers_422_and_is_named,
+        a_wrong_value_answers_422_and_its_member_is_named,
+        a_text_is_counted_in_characters,
+        a_text_is_kept_without_the_blanks_at_its_ends,
+        a_body_over_the_limit_answers_413,
+        a_version_that_the_client_has_answers_304,
+        another_version_answers_the_report,
+    ],
+    reports_faults: [
+        reports_and_keys_survive_a_killed_service,
+        a_service_killed_in_the_middle_has_made_each_report_once_or_not,
+        an_answer_503_uses_up_no_key,
+        a_client_that_hangs_up_leaves_a_report_or_none,
+    ],
+}
+
 /// The largest body that is read, in bytes.
 const LARGEST_BODY: usize = 16_384;
 
-pub async fn a_report_is_made(context: &Context) -> TestResult {
+async fn a_report_is_made(context: &Context) -> TestResult {
     let answer = post(&context.client, "a-report", &report(2001)).await?;
     let made = json_of(answer.expect_status(201)?)?;
     let id = id_of(&made);
@@ -24,8 +62,13 @@ pub async fn a_report_is_made(context: &Context) -> TestResult {
         .expect_header("ETag", "\"1\"")?;
     answer.expect(id > 0, "a positive id", made["id"].to_string())?;
     let reported_at = made["reported_at"].as_str().unwrap_or_default();
-    let is_utc = reported_at.len() >= 20 && (reported_at.ends_with('Z') || reported_at.ends_with("+00:00"));
-    answer.expect(is_utc, "reported_at such as 2026-05-01T09:30:00Z", reported_at)?;
+    let is_utc =
+        reported_at.len() >= 20 && (reported_at.ends_with('Z') || reported_at.ends_with("+00:00"));
+    answer.expect(
+        is_utc,
+        "reported_at such as 2026-05-01T09:30:00Z",
+        reported_at,
+    )?;
     let mut expected = report(2001);
     expected["id"] = json!(id);
     expected["status"] = json!("open");
@@ -34,21 +77,24 @@ pub async fn a_report_is_made(context: &Context) -> TestResult {
     expect_eq("the report", made, expected)
 }
 
-pub async fn a_report_can_be_read(context: &Context) -> TestResult {
+async fn a_report_can_be_read(context: &Context) -> TestResult {
     let made = made(&context.client, "to-be-read", 2002).await?;
-    let answer = context.client.get(&format!("/reports/{}", id_of(&made))).await?;
+    let answer = context
+        .client
+        .get(&format!("/reports/{}", id_of(&made)))
+        .await?;
     answer.expect_status(200)?.expect_header("ETag", "\"1\"")?;
     expect_eq("the report", json_of(&answer)?, made)
 }
 
-pub async fn an_unknown_id_answers_404(context: &Context) -> TestResult {
+async fn an_unknown_id_answers_404(context: &Context) -> TestResult {
     for id in ["0", "9223372036854775807"] {
         expect_problem(&context.client.get(&format!("/reports/{id}")).await?, 404)?;
     }
     Ok(())
 }
 
-pub async fn an_id_that_is_none_is_refused(context: &Context) -> TestResult {
+async fn an_id_that_is_none_is_refused(context: &Context) -> TestResult {
     for id in ["abc", "0x1", "9223372036854775808", "1.0", "%00"] {
         let answer = context.client.get(&format!("/reports/{id}")).await?;
         let status = match answer.status() {
@@ -70,18 +116,30 @@ fn expect_same(first: &Answer, second: &Answer) -> Result<(), Failure> {
     Ok(())
 }
 
-pub async fn the_same_key_again_gives_the_same_answer(context: &Context) -> TestResult {
+async fn the_same_key_again_gives_the_same_answer(context: &Context) -> TestResult {
     let first = post(&context.client, "again", &report(2003)).await?;
     first.expect_status(201)?;
     for _ in 0..3 {
-        expect_same(&first, &post(&context.client, "again", &report(2003)).await?)?;
+        expect_same(
+            &first,
+            &post(&context.client, "again", &report(2003)).await?,
+        )?;
     }
-    expect_eq("the reports", ids_in_pages(&context.client, 2003, 10).await?.len(), 1)
+    expect_eq(
+        "the reports",
+        ids_in_pages(&context.client, 2003, 10).await?.len(),
+        1,
+    )
 }
 
-pub async fn the_same_report_in_other_bytes_gives_the_same_answer(context: &Context) -> TestResult {
+async fn the_same_report_in_other_bytes_gives_the_same_answer(context: &Context) -> TestResult {
     let client = &context.client;
-    let first = post_text(client, "bytes", r#"{"tag":2004,"kind":"other","text":"Mud, \u00e4 lot"}"#).await?;
+    let first = post_text(
+        client,
+        "bytes",
+        r#"{"tag":2004,"kind":"other","text":"Mud, \u00e4 lot"}"#,
+    )
+    .await?;
     first.expect_status(201)?;
     for other in [
         r#"{"kind":"other","text":"Mud, ä lot","tag":2004}"#,
@@ -92,31 +150,42 @@ pub async fn the_same_report_in_other_bytes_gives_the_same_answer(context: &Cont
     Ok(())
 }
 
-pub async fn the_same_key_with_another_report_answers_422(context: &Context) -> TestResult {
+async fn the_same_key_with_another_report_answers_422(context: &Context) -> TestResult {
     let client = &context.client;
     let first = post(client, "another", &report(2005)).await?;
     first.expect_status(201)?;
-    for (member, value) in [("tag", json!(2006)), ("kind", json!("other")), ("text", json!("Two of them"))] {
+    for (member, value) in [
+        ("tag", json!(2006)),
+        ("kind", json!("other")),
+        ("text", json!("Two of them")),
+    ] {
         let mut another = report(2005);
         another[member] = value;
         expect_problem(&post(client, "another", &another).await?, 422)?;
     }
     expect_same(&first, &post(client, "another", &report(2005)).await?)?;
-    let made = ids_in_pages(client, 2005, 10).await?.len() + ids_in_pages(client, 2006, 10).await?.len();
+    let made =
+        ids_in_pages(client, 2005, 10).await?.len() + ids_in_pages(client, 2006, 10).await?.len();
     expect_eq("the reports", made, 1)
 }
 
-pub async fn the_first_answer_stays_when_the_report_has_changed(context: &Context) -> TestResult {
+async fn the_first_answer_stays_when_the_report_has_changed(context: &Context) -> TestResult {
     let client = &context.client;
     let first = post(client, "changes", &report(2007)).await?;
     let id = id_of(&json_of(first.expect_status(201)?)?);
     let change = json!({"status": "closed", "text": "Sawn up"});
-    patch(client, id, Some("\"1\""), &change).await?.expect_status(200)?;
+    patch(client, id, Some("\"1\""), &change)
+        .await?
+        .expect_status(200)?;
     expect_same(&first, &post(client, "changes", &report(2007)).await?)?;
-    expect_eq("the status now", &current(client, id).await?["status"], &json!("closed"))
+    expect_eq(
+        "the status now",
+        &current(client, id).await?["status"],
+        &json!("closed"),
+    )
 }
 
-pub async fn of_many_at_once_with_one_key_all_get_one_answer(context: &Context) -> TestResult {
+async fn of_many_at_once_with_one_key_all_get_one_answer(context: &Context) -> TestResult {
     let client = &context.client;
     for round in 0..3 {
         let key = format!("at-once-{round}");
@@ -126,12 +195,16 @@ pub async fn of_many_at_once_with_one_key_all_get_one_answer(context: &Context) 
         for answer in &answers {
             expect_same(&answers[0], answer)?;
         }
-        expect_eq("the reports", ids_in_pages(client, 2010 + round, 10).await?.len(), 1)?;
+        expect_eq(
+            "the reports",
+            ids_in_pages(client, 2010 + round, 10).await?.len(),
+            1,
+        )?;
     }
     Ok(())
 }
 
-pub async fn of_two_reports_at_once_with_one_key_one_is_made(context: &Context) -> TestResult {
+async fn of_two_reports_at_once_with_one_key_one_is_made(context: &Context) -> TestResult {
     let client = &context.client;
     for round in 0..5 {
         let (one, mut other) = (report(2020), report(2020));
@@ -142,44 +215,70 @@ pub async fn of_two_reports_at_once_with_one_key_one_is_made(context: &Context) 
             join_all((0..5).map(|_| post(client, &key, &other)))
         );
         let statuses = |answers: Vec<Result<Answer, Failure>>| {
-            let statuses = answers.into_iter().map(|answer| answer.map(|answer| answer.status()));
+            let statuses = answers
+                .into_iter()
+                .map(|answer| answer.map(|answer| answer.status()));
             statuses.collect::<Result<Vec<_>, _>>()
         };
         let (ones, others) = (statuses(ones)?, statuses(others)?);
         let either = [(201, 422), (422, 201)].into_iter().any(|(made, refused)| {
-            ones.iter().all(|status| *status == made) && others.iter().all(|status| *status == refused)
+            ones.iter().all(|status| *status == made)
+                && others.iter().all(|status| *status == refused)
         });
-        expect(either, "201 to all of one report, 422 to all of the other", format!("{ones:?} and {others:?}"))?;
+        expect(
+            either,
+            "201 to all of one report, 422 to all of the other",
+            format!("{ones:?} and {others:?}"),
+        )?;
     }
-    expect_eq("the reports", ids_in_pages(client, 2020, 100).await?.len(), 5)
+    expect_eq(
+        "the reports",
+        ids_in_pages(client, 2020, 100).await?.len(),
+        5,
+    )
 }
 
-pub async fn keys_belong_to_an_api_key(context: &Context) -> TestResult {
+async fn keys_belong_to_an_api_key(context: &Context) -> TestResult {
     let other = context.client.with_key("another_valid_key");
     let first = made(&context.client, "of-mine", 2030).await?;
     let second = made(&other, "of-mine", 2031).await?;
-    expect(id_of(&first) != id_of(&second), "another report for another API key", second.to_string())?;
+    expect(
+        id_of(&first) != id_of(&second),
+        "another report for another API key",
+        second.to_string(),
+    )?;
     let again = made(&other, "of-mine", 2031).await?;
     expect_eq("the second report again", again, second)
 }
 
-pub async fn many_keys_at_once_make_a_report_each(context: &Context) -> TestResult {
+async fn many_keys_at_once_make_a_report_each(context: &Context) -> TestResult {
     let keys: Vec<String> = (0..50).map(|number| format!("each-{number}")).collect();
     let answers = join_all(keys.iter().map(|key| made(&context.client, key, 2032))).await;
     let reports = answers.into_iter().collect::<Result<Vec<Value>, _>>()?;
     let mut ids: Vec<i64> = reports.iter().map(id_of).collect();
     ids.sort_unstable();
-    expect_eq("the ids of open reports", ids_in_pages(&context.client, 2032, 100).await?, ids)
+    expect_eq(
+        "the ids of open reports",
+        ids_in_pages(&context.client, 2032, 100).await?,
+        ids,
+    )
 }
 
-pub async fn a_missing_idempotency_key_answers_400(context: &Context) -> TestResult {
+async fn a_missing_idempotency_key_answers_400(context: &Context) -> TestResult {
     let body = report(2033).to_string();
-    let answer = context.client.post_body("/reports", Body::json(&body)).await?;
+    let answer = context
+        .client
+        .post_body("/reports", Body::json(&body))
+        .await?;
     expect_problem(&answer, 400)?;
-    expect_eq("the reports", ids_in_pages(&context.client, 2033, 10).await?.len(), 0)
+    expect_eq(
+        "the reports",
+        ids_in_pages(&context.client, 2033, 10).await?.len(),
+        0,
+    )
 }
 
-pub async fn a_malformed_idempotency_key_answers_400(context: &Context) -> TestResult {
+async fn a_malformed_idempotency_key_answers_400(context: &Context) -> TestResult {
     let (longest, too_long) = ("k".repeat(64), "k".repeat(65));
     for key in ["", "two words", "a.b", "schlüssel", "a,b", &too_long] {
         expect_problem(&post(&context.client, key, &report(2034)).await?, 400)?;
@@ -190,29 +289,43 @@ pub async fn a_malformed_idempotency_key_answers_400(context: &Context) -> TestR
     Ok(())
 }
 
-pub async fn a_refused_report_uses_up_no_key(context: &Context) -> TestResult {
+async fn a_refused_report_uses_up_no_key(context: &Context) -> TestResult {
     let client = &context.client;
     expect_problem(&post_text(client, "refused", "{").await?, 400)?;
     expect_problem(&post(client, "refused", &report(0)).await?, 422)?;
     let with_key = client.with(IDEMPOTENCY_KEY, Some("refused"));
-    expect_problem(&with_key.post_body("/reports", Body::new("text/plain", "x")).await?, 415)?;
+    expect_problem(
+        &with_key
+            .post_body("/reports", Body::new("text/plain", "x"))
+            .await?,
+        415,
+    )?;
     made(client, "refused", 2035).await?;
     Ok(())
 }
 
-pub async fn a_body_that_is_not_said_to_be_json_answers_415(context: &Context) -> TestResult {
+async fn a_body_that_is_not_said_to_be_json_answers_415(context: &Context) -> TestResult {
     let body = report(2036).to_string();
     let client = context.client.with(IDEMPOTENCY_KEY, Some("media"));
-    for media_type in [None, Some("text/plain"), Some("application/x-www-form-urlencoded")] {
-        let answer = client.post_body("/reports", Body::new(media_type, &body)).await?;
+    for media_type in [
+        None,
+        Some("text/plain"),
+        Some("application/x-www-form-urlencoded"),
+    ] {
+        let answer = client
+            .post_body("/reports", Body::new(media_type, &body))
+            .await?;
         expect_problem(&answer, 415)?;
     }
     let with_parameter = Body::new("application/json; charset=utf-8", &body);
-    client.post_body("/reports", with_parameter).await?.expect_status(201)?;
+    client
+        .post_body("/reports", with_parameter)
+        .await?
+        .expect_status(201)?;
     Ok(())
 }
 
-pub async fn a_body_that_is_no_json_answers_400(context: &Context) -> TestResult {
+async fn a_body_that_is_no_json_answers_400(context: &Context) -> TestResult {
     let trailing = format!("{}}}", report(2045));
     for body in ["", "{", "tag=1", &trailing, "\u{1}"] {
         expect_problem(&post_text(&context.client, "no-json", body).await?, 400)?;
@@ -220,7 +333,7 @@ pub async fn a_body_that_is_no_json_answers_400(context: &Context) -> TestResult
     Ok(())
 }
 
-pub async fn an_unknown_member_answers_422_and_is_named(context: &Context) -> TestResult {
+async fn an_unknown_member_answers_422_and_is_named(context: &Context) -> TestResult {
     for member in ["colour", "id", "status"] {
         let mut unknown = report(2037);
         unknown[member] = json!(1);
@@ -230,7 +343,7 @@ pub async fn an_unknown_member_answers_422_and_is_named(context: &Context) -> Te
     Ok(())
 }
 
-pub async fn a_missing_member_answers_422_and_is_named(context: &Context) -> TestResult {
+async fn a_missing_member_answers_422_and_is_named(context: &Context) -> TestResult {
     for member in ["tag", "kind", "text"] {
         let mut missing = report(2038);
         missing.as_object_mut().map(|report| report.remove(member));
@@ -240,7 +353,7 @@ pub async fn a_missing_member_answers_422_and_is_named(context: &Context) -> Tes
     Ok(())
 }
 
-pub async fn a_wrong_value_answers_422_and_its_member_is_named(context: &Context) -> TestResult {
+async fn a_wrong_value_answers_422_and_its_member_is_named(context: &Context) -> TestResult {
     let too_long = "x".repeat(501);
     for (member, value) in [
         ("tag", json!(0)),
@@ -263,12 +376,15 @@ pub async fn a_wrong_value_answers_422_and_its_member_is_named(context: &Context
         expect_problem_about(&answer, 422, member)?;
     }
     for no_object in ["[]", "\"report\"", "4711", "null"] {
-        expect_problem(&post_text(&context.client, "wrong-value", no_object).await?, 422)?;
+        expect_problem(
+            &post_text(&context.client, "wrong-value", no_object).await?,
+            422,
+        )?;
     }
     Ok(())
 }
 
-pub async fn a_text_is_counted_in_characters(context: &Context) -> TestResult {
+async fn a_text_is_counted_in_characters(context: &Context) -> TestResult {
     for (number, character) in ["x", "ä", "語", "🌲"].into_iter().enumerate() {
         let mut long = report(2040);
         long["text"] = json!(character.repeat(500));
@@ -282,7 +398,7 @@ pub async fn a_text_is_counted_in_characters(context: &Context) -> TestResult {
     Ok(())
 }
 
-pub async fn a_text_is_kept_without_the_blanks_at_its_ends(context: &Context) -> TestResult {
+async fn a_text_is_kept_without_the_blanks_at_its_ends(context: &Context) -> TestResult {
     let mut padded = report(2041);
     padded["text"] = json!("\n  Two  trees \t");
     let answer = post(&context.client, "padded", &padded).await?;
@@ -290,16 +406,24 @@ pub async fn a_text_is_kept_without_the_blanks_at_its_ends(context: &Context) ->
     expect_eq("the text", &made["text"], &json!("Two  trees"))
 }
 
-pub async fn a_body_over_the_limit_answers_413(context: &Context) -> TestResult {
+async fn a_body_over_the_limit_answers_413(context: &Context) -> TestResult {
     let body = report(2042).to_string();
     let longest = format!("{body:LARGEST_BODY$}");
-    post_text(&context.client, "longest", &longest).await?.expect_status(201)?;
-    expect_problem(&post_text(&context.client, "too-large", &format!("{longest} ")).await?, 413)?;
-    expect_problem(&post_text(&context.client, "too-large", &longest.repeat(4)).await?, 413)?;
+    post_text(&context.client, "longest", &longest)
+        .await?
+        .expect_status(201)?;
+    expect_problem(
+        &post_text(&context.client, "too-large", &format!("{longest} ")).await?,
+        413,
+    )?;
+    expect_problem(
+        &post_text(&context.client, "too-large", &longest.repeat(4)).await?,
+        413,
+    )?;
     Ok(())
 }
 
-pub async fn a_version_that_the_client_has_answers_304(context: &Context) -> TestResult {
+async fn a_version_that_the_client_has_answers_304(context: &Context) -> TestResult {
     let id = id_of(&made(&context.client, "has-it", 2043).await?);
     for has in ["\"1\"", "W/\"1\"", "\"7\", \"1\"", "\"a,b\" , W/\"1\"", "*"] {
         let client = context.client.with("If-None-Match", Some(has));
@@ -310,36 +434,61 @@ pub async fn a_version_that_the_client_has_answers_304(context: &Context) -> Tes
     Ok(())
 }
 
-pub async fn another_version_answers_the_report(context: &Context) -> TestResult {
+async fn another_version_answers_the_report(context: &Context) -> TestResult {
     let made = made(&context.client, "has-another", 2044).await?;
     let path = format!("/reports/{}", id_of(&made));
     for has in ["\"2\"", "\"0\", W/\"11\"", "\"a\""] {
-        let answer = context.client.with("If-None-Match", Some(has)).get(&path).await?;
-        expect_eq("the report", json_of(answer.expect_status(200)?)?, made.clone())?;
+        let answer = context
+            .client
+            .with("If-None-Match", Some(has))
+            .get(&path)
+            .await?;
+        expect_eq(
+            "the report",
+            json_of(answer.expect_status(200)?)?,
+            made.clone(),
+        )?;
     }
     Ok(())
 }
 
-pub async fn reports_and_keys_survive_a_killed_service(days: &BadDays) -> TestResult {
+async fn reports_and_keys_survive_a_killed_service(days: &BadDays) -> TestResult {
     let first = post(&days.client, "before-the-kill", &report(2050)).await?;
     let made = json_of(first.expect_status(201)?)?;
     days.kill_and_start().await?;
     days.ready().await?;
-    expect_eq("the report", current(&days.client, id_of(&made)).await?, made)?;
-    expect_same(&first, &post(&days.client, "before-the-kill", &report(2050)).await?)?;
+    expect_eq(
+        "the report",
+        current(&days.client, id_of(&made)).await?,
+        made,
+    )?;
+    expect_same(
+        &first,
+        &post(&days.client, "before-the-kill", &report(2050)).await?,
+    )?;
     Ok(())
 }
 
-pub async fn a_service_killed_in_the_middle_has_made_each_report_once_or_not(days: &BadDays) -> TestResult {
+async fn a_service_killed_in_the_middle_has_made_each_report_once_or_not(
+    days: &BadDays,
+) -> TestResult {
     let client = &days.client;
     let keys: Vec<String> = (0..40).map(|number| format!("middle-{number}")).collect();
     let report = report(2051);
-    let (before, killed) = tokio::join!(join_all(keys.iter().map(|key| post(client, key, &report))), async {
-        // Some are made, some are not.
-        let some = async || ids_in_pages(client, 2051, 100).await.ok().filter(|ids| ids.len() > 3);
-        workshop_base::wait::within(std::time::Duration::from_secs(3), some).await;
-        days.kill_and_start().await
-    });
+    let (before, killed) = tokio::join!(
+        join_all(keys.iter().map(|key| post(client, key, &report))),
+        async {
+            // Some are made, some are not.
+            let some = async || {
+                ids_in_pages(client, 2051, 100)
+                    .await
+                    .ok()
+                    .filter(|ids| ids.len() > 3)
+            };
+            workshop_base::wait::within(std::time::Duration::from_secs(3), some).await;
+            days.kill_and_start().await
+        }
+    );
     killed?;
     days.ready().await?;
     for (key, before) in keys.iter().zip(before) {
@@ -349,19 +498,27 @@ pub async fn a_service_killed_in_the_middle_has_made_each_report_once_or_not(day
             _ => drop(again.expect_status(201)?),
         }
     }
-    expect_eq("the reports of forty keys", ids_in_pages(client, 2051, 100).await?.len(), 40)
+    expect_eq(
+        "the reports of forty keys",
+        ids_in_pages(client, 2051, 100).await?.len(),
+        40,
+    )
 }
 
-pub async fn an_answer_503_uses_up_no_key(days: &BadDays) -> TestResult {
+async fn an_answer_503_uses_up_no_key(days: &BadDays) -> TestResult {
     days.cut().await;
     expect_problem(&post(&days.client, "in-vain", &report(2052)).await?, 503)?;
     days.restore().await;
     days.ready().await?;
     made(&days.client, "in-vain", 2052).await?;
-    expect_eq("the reports", ids_in_pages(&days.client, 2052, 10).await?.len(), 1)
+    expect_eq(
+        "the reports",
+        ids_in_pages(&days.client, 2052, 10).await?.len(),
+        1,
+    )
 }
 
-pub async fn a_client_that_hangs_up_leaves_a_report_or_none(days: &BadDays) -> TestResult {
+async fn a_client_that_hangs_up_leaves_a_report_or_none(days: &BadDays) -> TestResult {
     let body = report(2053).to_string();
     let keys: Vec<String> = (0..20).map(|number| format!("hangs-up-{number}")).collect();
     for key in &keys {
@@ -371,5 +528,9 @@ pub async fn a_client_that_hangs_up_leaves_a_report_or_none(days: &BadDays) -> T
     for key in &keys {
         made(&days.client, key, 2053).await?;
     }
-    expect_eq("the reports of twenty keys", ids_in_pages(&days.client, 2053, 100).await?.len(), 20)
+    expect_eq(
+        "the reports of twenty keys",
+        ids_in_pages(&days.client, 2053, 100).await?.len(),
+        20,
+    )
 }

@@ -4,37 +4,92 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use workshop_harness::contract::{Context, Failure, TestResult, expect, expect_eq};
+use workshop_harness::contract::{Context, Failure, TestResult, contract_tests, expect, expect_eq};
 use workshop_harness::reports_faults::{BadDays, End};
 use workshop_harness::sockets;
 
 use super::asking::{id_of, json_of, post, raw, raw_post, read_to_end, report};
 
-pub async fn health_is_answered(context: &Context) -> TestResult {
-    let client = context.client.without_key();
-    let answer = client.get("/health").await?;
-    expect_eq("the body", json_of(answer.expect_status(200)?)?, json!({"status": "ok"}))
+contract_tests! {
+    reports: [
+        health_is_answered,
+    ],
+    reports_faults: [
+        a_wrong_setting_is_named_and_the_service_ends,
+        a_complaint_repeats_no_secret,
+        a_service_that_is_told_to_stop_ends_with_0,
+        idle_connections_do_not_hold_up_a_stop,
+        a_request_under_way_is_answered_before_the_end,
+    ],
 }
 
-pub async fn a_wrong_setting_is_named_and_the_service_ends(days: &BadDays) -> TestResult {
+async fn health_is_answered(context: &Context) -> TestResult {
+    let client = context.client.without_key();
+    let answer = client.get("/health").await?;
+    expect_eq(
+        "the body",
+        json_of(answer.expect_status(200)?)?,
+        json!({"status": "ok"}),
+    )
+}
+
+async fn a_wrong_setting_is_named_and_the_service_ends(days: &BadDays) -> TestResult {
     let cases = [
-        ("DATABASE_URL", days.refused_start(|settings| settings.database_url = "mysql://root@localhost/x".to_owned()).await?),
-        ("API_KEYS", days.refused_start(|settings| settings.api_keys = vec![String::new()]).await?),
-        ("API_KEYS", days.refused_start(|settings| settings.api_keys = vec!["valid_key".to_owned(), String::new()]).await?),
-        ("DATABASE_POOL_SIZE", days.refused_start(|settings| settings.pool_size = 0).await?),
-        ("DATABASE_TIMEOUT_MS", days.refused_start(|settings| settings.timeout = Duration::ZERO).await?),
-        ("LOG_LEVEL", days.refused_start(|settings| settings.log_level = "loud".to_owned()).await?),
+        (
+            "DATABASE_URL",
+            days.refused_start(|settings| {
+                settings.database_url = "mysql://root@localhost/x".to_owned()
+            })
+            .await?,
+        ),
+        (
+            "API_KEYS",
+            days.refused_start(|settings| settings.api_keys = vec![String::new()])
+                .await?,
+        ),
+        (
+            "API_KEYS",
+            days.refused_start(|settings| {
+                settings.api_keys = vec!["valid_key".to_owned(), String::new()]
+            })
+            .await?,
+        ),
+        (
+            "DATABASE_POOL_SIZE",
+            days.refused_start(|settings| settings.pool_size = 0)
+                .await?,
+        ),
+        (
+            "DATABASE_TIMEOUT_MS",
+            days.refused_start(|settings| settings.timeout = Duration::ZERO)
+                .await?,
+        ),
+        (
+            "LOG_LEVEL",
+            days.refused_start(|settings| settings.log_level = "loud".to_owned())
+                .await?,
+        ),
     ];
     for (name, said) in cases {
-        expect(said.contains(name), format!("a sentence with the name {name}"), said)?;
+        expect(
+            said.contains(name),
+            format!("a sentence with the name {name}"),
+            said,
+        )?;
     }
     Ok(())
 }
 
-pub async fn a_complaint_repeats_no_secret(days: &BadDays) -> TestResult {
+async fn a_complaint_repeats_no_secret(days: &BadDays) -> TestResult {
     let url = "mysql://root:s3cret@localhost/x".to_owned();
-    let said = days.refused_start(|settings| settings.database_url = url).await?;
-    expect(!said.contains("s3cret"), "a sentence without the password", said)
+    let said = days
+        .refused_start(|settings| settings.database_url = url)
+        .await?;
+    expect(
+        !said.contains("s3cret"),
+        "a sentence without the password",
+        said,
+    )
 }
 
 fn expect_end(end: End) -> TestResult {
@@ -44,12 +99,12 @@ fn expect_end(end: End) -> TestResult {
     expect_eq("the exit code after SIGTERM", status.code(), Some(0))
 }
 
-pub async fn a_service_that_is_told_to_stop_ends_with_0(days: &BadDays) -> TestResult {
+async fn a_service_that_is_told_to_stop_ends_with_0(days: &BadDays) -> TestResult {
     days.client.get("/health").await?.expect_status(200)?;
     expect_end(days.stop().await)
 }
 
-pub async fn idle_connections_do_not_hold_up_a_stop(days: &BadDays) -> TestResult {
+async fn idle_connections_do_not_hold_up_a_stop(days: &BadDays) -> TestResult {
     let mut idle = Vec::new();
     for _ in 0..20 {
         let sent = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -62,7 +117,7 @@ pub async fn idle_connections_do_not_hold_up_a_stop(days: &BadDays) -> TestResul
     expect_end(days.stop().await)
 }
 
-pub async fn a_request_under_way_is_answered_before_the_end(days: &BadDays) -> TestResult {
+async fn a_request_under_way_is_answered_before_the_end(days: &BadDays) -> TestResult {
     let body = report(1001).to_string();
     let (half, rest) = body.split_at(body.len() / 2);
     let mut connection = raw(days.address, &raw_post("under-way", half, body.len())).await?;
@@ -86,5 +141,9 @@ pub async fn a_request_under_way_is_answered_before_the_end(days: &BadDays) -> T
     days.ready().await?;
     let again = post(&days.client, "under-way", &report(1001)).await?;
     let location = format!("/reports/{}", id_of(&json_of(again.expect_status(201)?)?));
-    expect(answer.contains(&location), format!("an answer with Location: {location}"), answer)
+    expect(
+        answer.contains(&location),
+        format!("an answer with Location: {location}"),
+        answer,
+    )
 }

@@ -1,26 +1,57 @@
 //! Stage 2: migrations, `/ready`, problems, request ids, keys, the log.
 
 use serde_json::json;
-use workshop_harness::contract::{Context, TestResult, expect, expect_eq};
+use workshop_harness::contract::{Context, TestResult, contract_tests, expect, expect_eq};
 use workshop_harness::http::{Body, Method};
 use workshop_harness::reports_faults::BadDays;
 
 use super::asking::{IDEMPOTENCY_KEY, expect_problem, ids_in_pages, json_of, made, post, report};
 
-pub async fn a_service_with_its_tables_is_ready(context: &Context) -> TestResult {
-    let answer = context.client.without_key().get("/ready").await?;
-    expect_eq("the body", json_of(answer.expect_status(200)?)?, json!({"status": "ready"}))
+contract_tests! {
+    reports: [
+        a_service_with_its_tables_is_ready,
+        an_unknown_path_answers_404,
+        a_wrong_method_is_refused,
+        every_answer_has_a_request_id,
+        a_request_id_of_the_client_is_kept,
+        an_unusable_request_id_is_replaced,
+        a_request_without_a_key_answers_401,
+        a_wrong_key_answers_401,
+        every_key_of_the_list_counts,
+        the_key_is_judged_before_the_request,
+        a_head_is_a_get_without_its_body,
+    ],
+    reports_faults: [
+        a_service_without_a_database_is_alive_and_not_ready,
+        a_service_starts_without_a_database_and_gets_ready,
+        the_log_says_why_an_answer_was_503,
+        a_mistake_of_a_client_is_no_line_of_the_log,
+        the_log_holds_no_key_and_no_text,
+    ],
 }
 
-pub async fn an_unknown_path_answers_404(context: &Context) -> TestResult {
+async fn a_service_with_its_tables_is_ready(context: &Context) -> TestResult {
+    let answer = context.client.without_key().get("/ready").await?;
+    expect_eq(
+        "the body",
+        json_of(answer.expect_status(200)?)?,
+        json!({"status": "ready"}),
+    )
+}
+
+async fn an_unknown_path_answers_404(context: &Context) -> TestResult {
     for path in ["/", "/report", "/reports/1/text", "/healthy"] {
         expect_problem(&context.client.get(path).await?, 404)?;
     }
     Ok(())
 }
 
-pub async fn a_wrong_method_is_refused(context: &Context) -> TestResult {
-    for (method, path) in [(Method::DELETE, "/reports/1"), (Method::PUT, "/reports"), (Method::POST, "/health")] {
+async fn a_wrong_method_is_refused(context: &Context) -> TestResult {
+    for (method, path) in [
+        (Method::DELETE, "/reports/1"),
+        (Method::PUT, "/reports"),
+        (Method::POST, "/health"),
+    ] {
         let answer = context.client.send(method, path).await?;
         let status = match answer.status() {
             404 => 404,
@@ -31,7 +62,7 @@ pub async fn a_wrong_method_is_refused(context: &Context) -> TestResult {
     Ok(())
 }
 
-pub async fn every_answer_has_a_request_id(context: &Context) -> TestResult {
+async fn every_answer_has_a_request_id(context: &Context) -> TestResult {
     let client = &context.client;
     let mut ids = Vec::new();
     for answer in [
@@ -41,7 +72,10 @@ pub async fn every_answer_has_a_request_id(context: &Context) -> TestResult {
         client.get("/reports?limit=0").await?,
         client.get("/reports").await?,
     ] {
-        let id = answer.header("X-Request-Id").unwrap_or_default().into_owned();
+        let id = answer
+            .header("X-Request-Id")
+            .unwrap_or_default()
+            .into_owned();
         let is_new = !id.is_empty() && !ids.contains(&id);
         answer.expect(is_new, "an X-Request-Id of its own", format!("{id:?}"))?;
         ids.push(id);
@@ -49,27 +83,40 @@ pub async fn every_answer_has_a_request_id(context: &Context) -> TestResult {
     Ok(())
 }
 
-pub async fn a_request_id_of_the_client_is_kept(context: &Context) -> TestResult {
+async fn a_request_id_of_the_client_is_kept(context: &Context) -> TestResult {
     let longest = "i".repeat(64);
     for id in ["trail-4711_b.2", "7", &longest] {
         let client = context.client.with_request_id(id);
-        client.get("/reports").await?.expect_header("X-Request-Id", id)?;
-        client.get("/reports/0").await?.expect_header("X-Request-Id", id)?;
+        client
+            .get("/reports")
+            .await?
+            .expect_header("X-Request-Id", id)?;
+        client
+            .get("/reports/0")
+            .await?
+            .expect_header("X-Request-Id", id)?;
     }
     Ok(())
 }
 
-pub async fn an_unusable_request_id_is_replaced(context: &Context) -> TestResult {
+async fn an_unusable_request_id_is_replaced(context: &Context) -> TestResult {
     let too_long = "i".repeat(65);
     for id in ["", "two words", "a;b", "{\"level\":\"ERROR\"}", &too_long] {
         let answer = context.client.with_request_id(id).get("/health").await?;
-        let given = answer.header("X-Request-Id").unwrap_or_default().into_owned();
-        answer.expect(!given.is_empty() && given != id, "a new X-Request-Id", format!("{given:?}"))?;
+        let given = answer
+            .header("X-Request-Id")
+            .unwrap_or_default()
+            .into_owned();
+        answer.expect(
+            !given.is_empty() && given != id,
+            "a new X-Request-Id",
+            format!("{given:?}"),
+        )?;
     }
     Ok(())
 }
 
-pub async fn a_request_without_a_key_answers_401(context: &Context) -> TestResult {
+async fn a_request_without_a_key_answers_401(context: &Context) -> TestResult {
     let client = context.client.without_key();
     for (method, path) in [
         (Method::GET, "/reports"),
@@ -84,31 +131,48 @@ pub async fn a_request_without_a_key_answers_401(context: &Context) -> TestResul
     Ok(())
 }
 
-pub async fn a_wrong_key_answers_401(context: &Context) -> TestResult {
-    for key in ["", "valid", "valid_key_", "VALID_KEY", "valid_key,another_valid_key", "*"] {
+async fn a_wrong_key_answers_401(context: &Context) -> TestResult {
+    for key in [
+        "",
+        "valid",
+        "valid_key_",
+        "VALID_KEY",
+        "valid_key,another_valid_key",
+        "*",
+    ] {
         expect_problem(&context.client.with_key(key).get("/reports").await?, 401)?;
     }
     Ok(())
 }
 
-pub async fn every_key_of_the_list_counts(context: &Context) -> TestResult {
+async fn every_key_of_the_list_counts(context: &Context) -> TestResult {
     for key in ["valid_key", "another_valid_key"] {
-        context.client.with_key(key).get("/reports").await?.expect_status(200)?;
+        context
+            .client
+            .with_key(key)
+            .get("/reports")
+            .await?
+            .expect_status(200)?;
     }
     Ok(())
 }
 
-pub async fn the_key_is_judged_before_the_request(context: &Context) -> TestResult {
+async fn the_key_is_judged_before_the_request(context: &Context) -> TestResult {
     let client = context.client.without_key();
     expect_problem(&client.get("/reports?limit=0").await?, 401)?;
     expect_problem(&client.get("/reports/abc").await?, 401)?;
-    expect_problem(&client.post_body("/reports", Body::new("text/plain", "x")).await?, 401)?;
+    expect_problem(
+        &client
+            .post_body("/reports", Body::new("text/plain", "x"))
+            .await?,
+        401,
+    )?;
     let with_key = client.with(IDEMPOTENCY_KEY, Some("k"));
     expect_problem(&with_key.post_body("/reports", Body::json("{")).await?, 401)?;
     Ok(())
 }
 
-pub async fn a_head_is_a_get_without_its_body(context: &Context) -> TestResult {
+async fn a_head_is_a_get_without_its_body(context: &Context) -> TestResult {
     for path in ["/health", "/reports"] {
         let answer = context.client.head(path).await?;
         answer.expect_status(200)?;
@@ -117,7 +181,7 @@ pub async fn a_head_is_a_get_without_its_body(context: &Context) -> TestResult {
     Ok(())
 }
 
-pub async fn a_service_without_a_database_is_alive_and_not_ready(days: &BadDays) -> TestResult {
+async fn a_service_without_a_database_is_alive_and_not_ready(days: &BadDays) -> TestResult {
     days.cut().await;
     days.client.get("/health").await?.expect_status(200)?;
     expect_problem(&days.client.get("/ready").await?, 503)?;
@@ -125,7 +189,7 @@ pub async fn a_service_without_a_database_is_alive_and_not_ready(days: &BadDays)
     Ok(days.ready().await?)
 }
 
-pub async fn a_service_starts_without_a_database_and_gets_ready(days: &BadDays) -> TestResult {
+async fn a_service_starts_without_a_database_and_gets_ready(days: &BadDays) -> TestResult {
     made(&days.client, "before-it-starts", 1002).await?;
     days.cut().await;
     days.kill_and_start().await?;
@@ -142,38 +206,69 @@ pub async fn a_service_starts_without_a_database_and_gets_ready(days: &BadDays) 
     expect_eq("the reports that were made before", open.len(), 1)
 }
 
-pub async fn the_log_says_why_an_answer_was_503(days: &BadDays) -> TestResult {
+async fn the_log_says_why_an_answer_was_503(days: &BadDays) -> TestResult {
     days.cut().await;
     let client = days.client.with_request_id("why-was-it-503");
     expect_problem(&client.get("/reports").await?, 503)?;
     let line = days.line_of_log("why-was-it-503").await;
     days.restore().await;
     let line = line?.unwrap_or_else(|| "no such line".to_owned());
-    expect(line.contains("why-was-it-503"), "a line with the request's id and the reason", &line)?;
+    expect(
+        line.contains("why-was-it-503"),
+        "a line with the request's id and the reason",
+        &line,
+    )?;
     expect(line.len() > 60, "a line with a reason in it", line)
 }
 
-pub async fn a_mistake_of_a_client_is_no_line_of_the_log(days: &BadDays) -> TestResult {
+async fn a_mistake_of_a_client_is_no_line_of_the_log(days: &BadDays) -> TestResult {
     let client = days.client.with_request_id("my-own-mistake");
     client.get("/nothing").await?.expect_status(404)?;
-    client.without_key().get("/reports").await?.expect_status(401)?;
+    client
+        .without_key()
+        .get("/reports")
+        .await?
+        .expect_status(401)?;
     client.get("/reports?limit=0").await?.expect_status(400)?;
-    post(&client, "mistaken", &json!({})).await?.expect_status(422)?;
+    post(&client, "mistaken", &json!({}))
+        .await?
+        .expect_status(422)?;
     let logged = days.logged().await?;
-    expect(!logged.contains("my-own-mistake"), "no line at LOG_LEVEL=warn", logged)
+    expect(
+        !logged.contains("my-own-mistake"),
+        "no line at LOG_LEVEL=warn",
+        logged,
+    )
 }
 
-pub async fn the_log_holds_no_key_and_no_text(days: &BadDays) -> TestResult {
+async fn the_log_holds_no_key_and_no_text(days: &BadDays) -> TestResult {
     let secret = json!({"tag": 1003, "kind": "other", "text": "t3xt-of-a-hiker"});
-    post(&days.client, "k3y-of-a-hiker", &secret).await?.expect_status(201)?;
-    days.client.with_key("wr0ng-key").get("/reports").await?.expect_status(401)?;
+    post(&days.client, "k3y-of-a-hiker", &secret)
+        .await?
+        .expect_status(201)?;
+    days.client
+        .with_key("wr0ng-key")
+        .get("/reports")
+        .await?
+        .expect_status(401)?;
     days.cut().await;
-    post(&days.client, "k3y-of-a-hiker-2", &secret).await?.expect_status(503)?;
+    post(&days.client, "k3y-of-a-hiker-2", &secret)
+        .await?
+        .expect_status(503)?;
     let logged = days.logged().await;
     days.restore().await;
     let logged = logged?;
-    for word in ["valid_key", "wr0ng-key", "t3xt-of-a-hiker", "k3y-of-a-hiker"] {
-        expect(!logged.contains(word), format!("a log without {word}"), &logged)?;
+    for word in [
+        "valid_key",
+        "wr0ng-key",
+        "t3xt-of-a-hiker",
+        "k3y-of-a-hiker",
+    ] {
+        expect(
+            !logged.contains(word),
+            format!("a log without {word}"),
+            &logged,
+        )?;
     }
     Ok(())
 }

@@ -102,6 +102,7 @@ async fn findings(
     let output = program::run(clippy, "").await?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     let mut found: Vec<String> = Vec::new();
+    let mut is_broken = false;
     for line in stdout
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
@@ -111,9 +112,18 @@ async fn findings(
             .as_str()
             .unwrap_or_default()
             .to_owned();
+        // What the check doesn't compile is the tests of one's own.
+        is_broken |= line["message"]["level"] == "error" && code.is_some_and(is_of_rustc);
         if code.is_some() && !found.contains(&rendered) {
             found.push(rendered);
         }
+    }
+    if is_broken {
+        found.iter().for_each(|rendered| eprint!("{rendered}"));
+        return Trouble::new("your own tests don't compile; see the compiler's messages above")
+            .expected("a crate that compiles with its tests, which the check leaves out")
+            .next(format!("cargo test --package {}", exercise.name()))
+            .err();
     }
     if !output.status.success() && found.is_empty() {
         let words = String::from_utf8_lossy(&output.stderr);
@@ -123,6 +133,12 @@ async fn findings(
             .err();
     }
     Ok(found)
+}
+
+/// True for `E0308`, and not for the name of a lint.
+fn is_of_rustc(code: &str) -> bool {
+    code.strip_prefix('E')
+        .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn tell_findings(found: &[String]) {

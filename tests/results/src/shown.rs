@@ -101,6 +101,18 @@ pub struct Ratio {
     pub reason: Option<String>,
 }
 
+/// How many times its lower end the upper end of an interval may be before the interval says nothing.
+const WIDE: f64 = 4.0;
+
+impl Ratio {
+    /// True where the interval is so wide that neither a difference nor its absence can be read off it.
+    pub fn says_nothing(&self) -> bool {
+        let wide = self.low.zip(self.high);
+        let wide = wide.is_some_and(|(low, high)| high > WIDE * low);
+        wide && self.verdict == Verdict::NoDifferenceShown
+    }
+}
+
 /// A chart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chart {

@@ -215,7 +215,7 @@ fn of_ratio(ratio: &Ratio) -> String {
         "<span class=\"verdict {class}\">{}</span>",
         escape(&verdict(ratio))
     );
-    match ratio.ratio {
+    match ratio.ratio.filter(|_| !ratio.says_nothing()) {
         Some(value) => format!("{} {words}", with_interval(value, ratio.low, ratio.high)),
         None => words,
     }

@@ -55,7 +55,7 @@ fn plain(cell: &Cell) -> String {
 
 /// `0.29 (0.27 to 0.31), faster`; `invalid: why`.
 fn in_words(ratio: &Ratio) -> String {
-    let Some(value) = ratio.ratio else {
+    let Some(value) = ratio.ratio.filter(|_| !ratio.says_nothing()) else {
         return verdict(ratio);
     };
     let interval = interval(ratio.low, ratio.high);
@@ -66,6 +66,7 @@ fn in_words(ratio: &Ratio) -> String {
 fn verdict(ratio: &Ratio) -> String {
     match &ratio.reason {
         Some(reason) => format!("{}: {reason}", ratio.verdict),
+        None if ratio.says_nothing() => "undecided: the rounds differ too much".to_owned(),
         None => ratio.verdict.to_string(),
     }
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use axum::{
-    Json,
-    extract::{FromRequest, Request, rejection::JsonRejection},
-    http::StatusCode,
+    body::Bytes,
+    extract::{FromRequest, Request},
+    http::{HeaderMap, StatusCode, header},
 };
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use crate::{
     Service,
     error::{Error, refused},
+    object::{self, Wrong},
 };
 
 /// The largest body that is read, in bytes.
@@ -21,27 +22,36 @@ pub const MAX_BYTES: usize = 16 * 1024;
 /// The longest that a client may take to send it.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// What axum's `Json` does, within a time limit, and with problems for errors.
+/// A body that is read.
 pub struct Body<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Service> for Body<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, service: &Service) -> Result<Body<T>, Error> {
-        match timeout(MAX_TIME, Json::from_request(request, service)).await {
-            Ok(Ok(Json(value))) => Ok(Body(value)),
-            Ok(Err(rejection)) => Err(rejection.into()),
-            Err(_elapsed) => {
-                let detail = "the body did not arrive in time";
-                Err(refused(StatusCode::REQUEST_TIMEOUT, detail))
-            }
+        if !is_json(request.headers()) {
+            let detail = "the body must be application/json";
+            return Err(refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
         }
+        let Ok(body) = timeout(MAX_TIME, Bytes::from_request(request, service)).await else {
+            let detail = "the body did not arrive in time";
+            return Err(refused(StatusCode::REQUEST_TIMEOUT, detail));
+        };
+        let body = body.map_err(|rejection| refused(rejection.status(), rejection.body_text()))?;
+        object::read(&body).map(Body).map_err(|wrong| match wrong {
+            Wrong::Malformed(detail) => refused(StatusCode::BAD_REQUEST, detail),
+            Wrong::Unusable(detail) => refused(StatusCode::UNPROCESSABLE_ENTITY, detail),
+        })
     }
 }
 
-/// axum's own words name the member that is wrong.
-impl From<JsonRejection> for Error {
-    fn from(rejection: JsonRejection) -> Error {
-        refused(rejection.status(), rejection.body_text())
-    }
+/// Whether a body is said to be JSON; parameters of the media type mean nothing.
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers
+        .get(header::CONTENT_TYPE)
+        .map(|value| value.to_str());
+    let media_type = value
+        .and_then(Result::ok)
+        .and_then(|value| value.split(';').next());
+    media_type.is_some_and(|media_type| media_type.trim().eq_ignore_ascii_case("application/json"))
 }

@@ -8,6 +8,7 @@ mod database;
 mod error;
 mod idempotency;
 mod logging;
+mod object;
 mod page;
 mod pool;
 mod problem;

@@ -23,13 +23,28 @@ impl TryFrom<i32> for Tag {
 
 /// What has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, sqlx::Type)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", try_from = "String")]
 #[sqlx(type_name = "text", rename_all = "kebab-case")]
 pub enum Kind {
     FallenTree,
     WashedOut,
     MissingSign,
     Other,
+}
+
+/// By itself, serde would take `{"other": null}` for `"other"` as well.
+impl TryFrom<String> for Kind {
+    type Error = &'static str;
+
+    fn try_from(word: String) -> Result<Kind, &'static str> {
+        match word.as_str() {
+            "fallen-tree" => Ok(Kind::FallenTree),
+            "washed-out" => Ok(Kind::WashedOut),
+            "missing-sign" => Ok(Kind::MissingSign),
+            "other" => Ok(Kind::Other),
+            _ => Err("a kind is fallen-tree, washed-out, missing-sign or other"),
+        }
+    }
 }
 
 /// What a hiker has to say about it: 1 to 500 characters, without blanks at its ends.
@@ -53,11 +68,23 @@ impl TryFrom<String> for Text {
 
 /// Whether there is still something to do.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, sqlx::Type)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", try_from = "String")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum Status {
     Open,
     Closed,
+}
+
+impl TryFrom<String> for Status {
+    type Error = &'static str;
+
+    fn try_from(word: String) -> Result<Status, &'static str> {
+        match word.as_str() {
+            "open" => Ok(Status::Open),
+            "closed" => Ok(Status::Closed),
+            _ => Err("a status is open or closed"),
+        }
+    }
 }
 
 /// What a hiker sends.

@@ -28,6 +28,8 @@ const USUAL_PORT: u16 = 8080;
 /// The suite that needs a service of prices, the variable that names one, and how late the prices of our own are.
 const PRICES: &str = "waiting-for-others";
 const UPSTREAM_URL: &str = "UPSTREAM_URL";
+/// How the suites of a service of one's own begin.
+const STAGE: &str = "stage-";
 const UPSTREAM_DELAY: Duration = Duration::from_millis(20);
 
 /// Starts the target and waits for Ctrl-C, SIGTERM or its end.
@@ -182,6 +184,7 @@ impl Session<'_> {
             self.server.describe()
         );
         println!("its log: {}", service.log().display());
+        println!("its database: {}", self.database.url());
         let front = self.front(launch, &service).await?;
         match &front {
             Some(front) => introduce(front, launch),
@@ -217,6 +220,8 @@ impl Session<'_> {
             format!("curl -si '{base_url}/qrcode?text=hello' -o hello.png")
         } else if suites.contains(&"read-a-record") {
             format!("curl -i -H 'X-API-Key: valid_key' '{base_url}/read/1'")
+        } else if suites.iter().any(|suite| suite.starts_with(STAGE)) {
+            format!("curl -i -H 'X-API-Key: valid_key' '{base_url}/reports'")
         } else {
             format!("curl -i '{base_url}/ready'")
         })

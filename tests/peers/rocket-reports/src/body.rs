@@ -10,7 +10,10 @@ use rocket::{
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use crate::error::{Error, refused};
+use crate::{
+    error::{Error, refused},
+    object::{self, Wrong},
+};
 
 /// The largest body that is read, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
@@ -52,21 +55,8 @@ async fn read<T: DeserializeOwned>(request: &Request<'_>, data: Data<'_>) -> Res
         let detail = format!("the body must not be larger than {MAX_BYTES} bytes");
         return Err(refused(Status::PayloadTooLarge, detail));
     }
-    let mut json = serde_json::Deserializer::from_slice(&body);
-    // This knows which member is wrong, where serde's own error knows the line and the column.
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let status = match error.inner().is_data() {
-            true => Status::UnprocessableEntity,
-            false => Status::BadRequest,
-        };
-        refused(status, error.to_string())
-    })?;
-    let trailing = |_| {
-        refused(
-            Status::BadRequest,
-            "the body must be JSON and nothing after it",
-        )
-    };
-    json.end().map_err(trailing)?;
-    Ok(value)
+    object::read(&body).map_err(|wrong| match wrong {
+        Wrong::Malformed(detail) => refused(Status::BadRequest, detail),
+        Wrong::Unusable(detail) => refused(Status::UnprocessableEntity, detail),
+    })
 }

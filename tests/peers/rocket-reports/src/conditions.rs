@@ -54,8 +54,12 @@ impl Condition {
                 .unwrap_or(rest)
                 .strip_prefix('"')?
                 .split_once('"')?;
-            // Other tags are none of ours.
-            versions.extend(tag.parse().ok().map(|number| Version { is_weak, number }));
+            // Other tags are none of ours; nor is "01", since tags are compared letter by letter.
+            let number = tag
+                .parse()
+                .ok()
+                .filter(|number: &i64| number.to_string() == tag);
+            versions.extend(number.map(|number| Version { is_weak, number }));
             rest = after;
         }
     }

@@ -17,6 +17,8 @@ mod serving;
 // These know nothing of a framework: they are the files of the reference on axum.
 #[path = "../../../../solutions/18-an-empty-folder/src/database.rs"]
 mod database;
+#[path = "../../../../solutions/18-an-empty-folder/src/object.rs"]
+mod object;
 #[path = "../../../../solutions/18-an-empty-folder/src/pool.rs"]
 mod pool;
 #[path = "../../../../solutions/18-an-empty-folder/src/report.rs"]

@@ -250,7 +250,7 @@ async fn a_change_of_another_version_answers_412(context: &Context) -> TestResul
     patch(client, id, Some("\"1\""), &json!({"text": "First"}))
         .await?
         .expect_status(200)?;
-    for known in ["\"1\"", "\"3\"", "\"01\"", "\"abc\"", "\"22\""] {
+    for known in ["\"1\"", "\"3\"", "\"02\"", "\"abc\"", "\"22\""] {
         let answer = patch(client, id, Some(known), &json!({"text": "Second"})).await?;
         expect_problem(&answer, 412)?;
     }

@@ -311,6 +311,7 @@ async fn a_body_that_is_not_said_to_be_json_answers_415(context: &Context) -> Te
         None,
         Some("text/plain"),
         Some("application/x-www-form-urlencoded"),
+        Some("application/vnd.trail+json"),
     ] {
         let answer = client
             .post_body("/reports", Body::new(media_type, &body))
@@ -364,6 +365,7 @@ async fn a_wrong_value_answers_422_and_its_member_is_named(context: &Context) ->
         ("tag", Value::Null),
         ("kind", json!("tree")),
         ("kind", json!("Fallen-Tree")),
+        ("kind", json!({"other": null})),
         ("text", json!("")),
         ("text", json!(" \t\n")),
         ("text", json!(too_long)),
@@ -375,7 +377,8 @@ async fn a_wrong_value_answers_422_and_its_member_is_named(context: &Context) ->
         let answer = post(&context.client, "wrong-value", &wrong).await?;
         expect_problem_about(&answer, 422, member)?;
     }
-    for no_object in ["[]", "\"report\"", "4711", "null"] {
+    let in_a_list = "[2039, \"other\", \"x\"]";
+    for no_object in ["[]", in_a_list, "\"report\"", "4711", "null"] {
         expect_problem(
             &post_text(&context.client, "wrong-value", no_object).await?,
             422,

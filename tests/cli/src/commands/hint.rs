@@ -56,6 +56,11 @@ pub fn run(
     };
     let chosen = format!("chosen by the check of {}{changed}", when(check.at));
     println!("{}", paint(Style::Faint, chosen));
+    if check.outcome == CheckOutcome::DoesNotCompile {
+        let message = fault.said.lines().next().unwrap_or_default();
+        let by = format!("it says {message}, in {}", fault.place);
+        println!("{}", paint(Style::Faint, by.trim_end_matches(", in ")));
+    }
     let text = section.levels[level - 1].replace("{exercise}", &name);
     println!("\n{text}\n");
     if level < LEVELS {

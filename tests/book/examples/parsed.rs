@@ -3,11 +3,11 @@
 use std::{collections::HashMap, fmt, str::FromStr, sync::LazyLock};
 
 // ANCHOR: newtype
-/// A tag at a trail: a number from 1 to 9999.
+/// A tag on the trail: a number from 1 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Tag(u16);
 
-/// What isn't a tag.
+/// The text isn't a tag.
 #[derive(Debug, PartialEq)]
 struct NoTag;
 
@@ -78,19 +78,19 @@ fn all(notices: &[Box<dyn Notice>], tag: Tag) -> Vec<String> {
 // ANCHOR_END: dyn
 
 // ANCHOR: integers
-/// How far the next tag is, in tags.
+/// How many tags lie ahead; `None` if `to` comes before `from`.
 fn ahead(from: Tag, to: Tag) -> Option<u16> {
     to.0.checked_sub(from.0)
 }
 
-/// `as` never fails: it cuts. `try_from` says that it doesn't fit.
+/// `as` never fails: it truncates. `try_from` tells you if the number doesn't fit.
 fn as_a_byte(number: u16) -> (u8, Option<u8>) {
     (number as u8, u8::try_from(number).ok())
 }
 // ANCHOR_END: integers
 
 // ANCHOR: lazy
-/// Made by the first who asks, and never again.
+/// Built once, when it's first used.
 static HUTS: LazyLock<HashMap<u16, &str>> =
     LazyLock::new(|| HashMap::from([(7, "Hut 7"), (12, "Valley station")]));
 
@@ -109,15 +109,14 @@ struct Report {
 }
 
 impl Report {
-    /// Takes a `String` as it is, and makes one of a `&str`.
+    /// Keeps a `String` as it is, and copies a `&str`.
     fn new(tag: Tag, text: impl Into<String>) -> Report {
         let text = text.into();
-        let text = text.trim().to_owned();
         Report { tag, text }
     }
 }
 
-/// A slice takes a `Vec`, an array and a part of either.
+/// A slice parameter accepts a `Vec`, an array, or a part of either.
 fn longest(reports: &[Report]) -> usize {
     reports
         .iter()
@@ -139,10 +138,10 @@ fn main() -> Result<(), NoTag> {
     println!("{:?}, {:?}", ahead(tag, Tag(4700)), as_a_byte(300));
     println!("{:?}, {:?}", hut_before(Tag(8)), hut_before(tag));
     let reports = [
-        Report::new(tag, " a tree "),
+        Report::new(tag, "a tree"),
         Report::new(tag, String::from("two trees")),
     ];
-    println!("{} letters, at {}", longest(&reports), reports[0].tag);
+    println!("{} bytes, at {}", longest(&reports), reports[0].tag);
     // ANCHOR_END: main
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{files, outcome::Trouble};
+use crate::{files, outcome::Trouble, patches};
 
 /// The most lines that the header of a patch has.
 const HEADER: usize = 5;
@@ -86,10 +86,7 @@ impl Mistake {
         };
         let (planted, before) = (count('+', "+++ b/"), count('-', "--- a/"));
         let lines = if planted == 1 { "line" } else { "lines" };
-        let files: Vec<&str> = body
-            .lines()
-            .filter_map(|line| line.strip_prefix("+++ b/"))
-            .collect();
+        let files: Vec<&str> = patches::files(body).collect();
         let files = files.join(" and ");
         format!(
             "{title}. {why}\nThe culprit: {planted} {lines} in {files}, where the reference has {before}."

@@ -9,6 +9,11 @@ use diffy::{DiffOptions, PatchFormatter};
 
 use crate::files::{Tree, differing};
 
+/// The files that a patch changes, as it names them.
+pub fn files(patch: &str) -> impl Iterator<Item = &str> {
+    patch.lines().filter_map(|line| line.strip_prefix("+++ b/"))
+}
+
 /// Applies a patch to the files. Lines may have moved since it was made, their text may not have changed.
 ///
 /// An error follows the patch's name, or "the patch"; some files are patched then and others not.

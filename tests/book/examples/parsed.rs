@@ -111,8 +111,10 @@ struct Report {
 impl Report {
     /// Keeps a `String` as it is, and copies a `&str`.
     fn new(tag: Tag, text: impl Into<String>) -> Report {
-        let text = text.into();
-        Report { tag, text }
+        Report {
+            tag,
+            text: text.into(),
+        }
     }
 }
 

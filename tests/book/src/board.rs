@@ -14,7 +14,7 @@ pub fn render(workspace: &Workspace, name: &str) -> anyhow::Result<String> {
     let path = workspace.root().join(format!("{FOLDER}/{name}.svg"));
     let drawing = files::text(&path)?;
     if !drawing.contains("<title>") || !drawing.contains("data-beat=\"0\"") {
-        return Trouble::new(format!("{FOLDER}/{name}.svg is no drawing of a talk"))
+        return Trouble::new(format!("{FOLDER}/{name}.svg isn't the drawing of a talk"))
             .expected(
                 "a <title>, and a group <g data-beat=\"0\"> for each beat that draws something",
             )

@@ -5,6 +5,7 @@ use crate::panes::figure;
 use workshop_base::exercise::Exercise;
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
+use workshop_base::patches;
 use workshop_base::workspace::Workspace;
 
 /// What is written instead of the reference's lines, and folded away who notices and why. The reference's own lines aren't shown: the
@@ -20,11 +21,9 @@ pub fn render(workspace: &Workspace, exercise: &Exercise, slug: &str) -> anyhow:
     let mut mistakes = Mistake::all(&folder)?.into_iter();
     let mistake = mistakes.find(|mistake| mistake.slug == slug);
     let mistake = mistake.ok_or_else(|| fault("isn't there"))?;
-    let lines = || mistake.patch.lines();
-    let files: Vec<&str> = lines()
-        .filter_map(|line| line.strip_prefix("+++ b/"))
-        .collect();
-    let added = lines().filter(|line| !line.starts_with("+++"));
+    let files: Vec<&str> = patches::files(&mistake.patch).collect();
+    let added = mistake.patch.lines();
+    let added = added.filter(|line| !line.starts_with("+++"));
     let added: Vec<&str> = added.filter_map(|line| line.strip_prefix('+')).collect();
     let ([file], false) = (files.as_slice(), added.is_empty()) else {
         return fault("has another number of files than one, or adds nothing").err();

@@ -97,19 +97,24 @@ fn pane(language: &str, highlight: &str, place: &Place, code: &str) -> String {
         None => format!("{language} code: {path}"),
     };
     let (code, rest) = cut(code);
-    let pane = figure(language, &shown, highlight, &label, code);
-    let Some(rest) = rest else { return pane };
-    let more = format!("{} more lines", rest.lines().count());
-    let rest = figure_code(highlight, &format!("{label}, the rest"), rest);
-    let rest = format!("<details class=\"rest\">\n<summary>{more}</summary>\n{rest}\n</details>");
-    pane.replace("</figure>", &format!("{rest}\n</figure>"))
+    let mut body = figure_code(highlight, &label, code);
+    if let Some(rest) = rest {
+        let more = format!("{} more lines", rest.lines().count());
+        let rest = figure_code(highlight, &format!("{label}, the rest"), rest);
+        body +=
+            &format!("\n<details class=\"rest\">\n<summary>{more}</summary>\n{rest}\n</details>");
+    }
+    figure_of(language, &shown, &body)
 }
 
 /// One pane, `path` in HTML. The code scrolls inside itself, so it takes the keyboard's focus and has a name.
 pub fn figure(language: &str, path: &str, highlight: &str, label: &str, code: &str) -> String {
-    let code = figure_code(highlight, label, code);
+    figure_of(language, path, &figure_code(highlight, label, code))
+}
+
+fn figure_of(language: &str, path: &str, body: &str) -> String {
     format!(
-        "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">{}</span> <span class=\"pane-path\">{path}</span></figcaption>\n{code}\n</figure>",
+        "<figure class=\"pane\">\n<figcaption><span class=\"pane-language\">{}</span> <span class=\"pane-path\">{path}</span></figcaption>\n{body}\n</figure>",
         escape(language),
     )
 }

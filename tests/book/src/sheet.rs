@@ -5,6 +5,7 @@ use workshop_base::exercise::Exercise;
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
+use workshop_results::write::html::with_code;
 
 /// A table: what is written, who notices, why it is wrong, and the question that leads out of it.
 pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<String> {
@@ -14,10 +15,10 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Stri
         if let Some(ask) = &mistake.ask {
             let written = format!(
                 "{}<br><code>{}</code>",
-                code(&mistake.title),
+                with_code(&mistake.title),
                 escape(&mistake.caught_by)
             );
-            let cells = [written, code(&mistake.why), code(ask)];
+            let cells = [written, with_code(&mistake.why), with_code(ask)];
             rows += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
         }
     }
@@ -33,16 +34,6 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Stri
     Ok(block(&format!(
         "<div class=\"table-wrapper\" tabindex=\"0\" role=\"group\" aria-label=\"Answer sheet: {name}\">\n<table class=\"sheet\">\n<thead><tr><th scope=\"col\">What they write, and who notices</th><th scope=\"col\">Why it's wrong</th><th scope=\"col\">Ask</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>"
     )))
-}
-
-/// A text in which backquotes mean code.
-fn code(text: &str) -> String {
-    let parts = text.split('`').enumerate();
-    let parts = parts.map(|(place, part)| match place % 2 {
-        0 => escape(part),
-        _ => format!("<code>{}</code>", escape(part)),
-    });
-    parts.collect()
 }
 
 #[cfg(test)]
@@ -62,10 +53,5 @@ mod tests {
         assert_eq!(sheet.matches("<tr><td>").count(), 3, "{sheet}");
         assert!(render(&workspace, catalogue.get(1)?).is_err());
         Ok(())
-    }
-
-    #[test]
-    fn backquotes_are_code() {
-        assert_eq!(code("a `b < c` d"), "a <code>b &lt; c</code> d");
     }
 }

@@ -110,9 +110,9 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
 
 /// The metrics, those of the loads first.
 fn definitions() -> anyhow::Result<Vec<Definition>> {
-    let besides = metrics::closed("load")?.into_iter();
-    let besides = besides.filter(|known| BESIDES.contains(&known.key.as_str()));
-    Ok(of_loads()?.into_iter().chain(besides).collect())
+    let mut definitions = of_loads()?;
+    definitions.extend(metrics::closed_with("load", &BESIDES)?);
+    Ok(definitions)
 }
 
 fn of_loads() -> anyhow::Result<Vec<Definition>> {

@@ -28,9 +28,9 @@ const USUAL_PORT: u16 = 8080;
 /// The suite that needs a service of prices, the variable that names one, and how late the prices of our own are.
 const PRICES: &str = "waiting-for-others";
 const UPSTREAM_URL: &str = "UPSTREAM_URL";
+const UPSTREAM_DELAY: Duration = Duration::from_millis(20);
 /// How the suites of a service of one's own begin.
 const STAGE: &str = "stage-";
-const UPSTREAM_DELAY: Duration = Duration::from_millis(20);
 
 /// Starts the target and waits for Ctrl-C, SIGTERM or its end.
 pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {

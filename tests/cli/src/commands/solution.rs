@@ -106,19 +106,11 @@ pub fn tell_ways_in(
 }
 
 fn changes(way: &Way, files: &[PathBuf]) -> bool {
-    let mut changed = way
-        .patch
-        .lines()
-        .filter_map(|line| line.strip_prefix("+++ b/"));
-    changed.any(|path| files.iter().any(|file| file == Path::new(path)))
+    patches::files(&way.patch).any(|path| files.iter().any(|file| file == Path::new(path)))
 }
 
 fn tell_way(way: &Way) {
-    let file = way
-        .patch
-        .lines()
-        .find_map(|line| line.strip_prefix("+++ b/"));
-    let file = file.unwrap_or_default();
+    let file = patches::files(&way.patch).next().unwrap_or_default();
     let title = format!("Another good answer in {file}: {}", way.title);
     println!("\n{}\n{}\n", paint(Style::Strong, title), way.when);
     print(&way.patch);

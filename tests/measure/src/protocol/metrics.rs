@@ -45,6 +45,13 @@ pub fn closed(group: &str) -> anyhow::Result<Vec<Definition>> {
     of::<&str, &str>(group, [])
 }
 
+/// Those of a closed group that have one of these keys.
+pub fn closed_with(group: &str, keys: &[&str]) -> anyhow::Result<Vec<Definition>> {
+    let mut definitions = closed(group)?;
+    definitions.retain(|known| keys.contains(&known.key.as_str()));
+    Ok(definitions)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

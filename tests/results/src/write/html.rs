@@ -49,7 +49,8 @@ fn of_item(item: &Item) -> String {
     }
 }
 
-fn with_code(text: &str) -> String {
+/// Escaped, with what stands in backticks as code.
+pub fn with_code(text: &str) -> String {
     super::with_code(text, prose, |code| {
         // A command this long is there to be copied: a block has a button for that, and keeps its lines.
         match code.chars().count() > 60 {
@@ -231,4 +232,14 @@ fn of_chart(chart: &Chart) -> String {
         svg::write(chart),
         escape(&chart.title)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backticks_are_code() {
+        assert_eq!(with_code("a `b < c` d"), "a <code>b &lt; c</code> d");
+    }
 }

@@ -56,11 +56,12 @@ impl Worst {
     }
 }
 
-/// Puts the contacts on which the requests are the worst: long values, full of what XML has to write in other words.
+/// Puts the contacts on which the requests are the worst: long values, full of what XML has to write in other words, of letters
+/// that are not ASCII, and of one that stands for eighteen.
 pub async fn prepare(ada: &AddressBook) -> TestResult {
     for number in 0..LONG {
-        let letters = if number % 2 == 0 { "É" } else { "&<" };
-        let value = letters.repeat(LENGTH / 2);
+        let letters = ["É", "&<", "ﷺ"][number % 3];
+        let value = letters.repeat(LENGTH / letters.len());
         let uid = format!("long-{number}");
         let card = with(&uid, &value, &format!("NOTE:{value}\r\n"));
         ada.keep(&format!("{uid}.vcf"), &card).await?;
@@ -187,6 +188,12 @@ pub fn requests() -> Vec<Worst> {
             &filters(50, &"<![CDATA[&<]]>".repeat(20)),
             "D:getetag",
         ),
+        query(
+            "as many near matches as are looked for",
+            &filters(3, &"<![CDATA[&<]]>".repeat(20)),
+            "D:getetag",
+        ),
+        query("one text", &filters(1, "x"), "D:getetag"),
         query("filters within filters", &deep, "D:getetag"),
         query("no condition", "", "C:address-data"),
         Worst {

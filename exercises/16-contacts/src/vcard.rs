@@ -10,6 +10,8 @@ use crate::{dav_error::DavError, markup::is_text};
 
 /// The longest UID, in characters: an index of PostgreSQL holds no long ones.
 const MAX_UID: usize = 500;
+/// What makes a URI of a UUID.
+const URN: &str = "urn:uuid:";
 
 /// A vCard. It is read anew for each question: most of one is a photo, which nobody asks about.
 pub struct Card<'a>(&'a str);
@@ -59,9 +61,19 @@ impl<'a> Card<'a> {
         }
     }
 
-    /// The UID, which stays the same when all else changes.
+    /// The UID, which stays the same when all else changes. A program that writes a card of version 3.0 anew as 4.0 puts
+    /// `urn:uuid:` before it, some of them twice: it is the same UID.
     pub fn uid(&self) -> String {
-        self.values("UID").pop().unwrap_or_default()
+        let value = self.values("UID").pop().unwrap_or_default();
+        let mut uid = value.trim();
+        let is_urn = |uid: &str| {
+            uid.get(..URN.len())
+                .is_some_and(|urn| urn.eq_ignore_ascii_case(URN))
+        };
+        while uid.len() > URN.len() && is_urn(uid) {
+            uid = &uid[URN.len()..];
+        }
+        uid.to_owned()
     }
 
     /// Whether it is of version 4.0.
@@ -172,6 +184,16 @@ mod tests {
         assert_eq!(card.values("email"), ["ada@example.org"]);
         assert_eq!(card.values("ORG"), ["Engine, Analytical;x"]);
         assert_eq!(card.values("TEL"), [""; 0]);
+    }
+
+    #[test]
+    fn a_uid_is_the_same_with_what_makes_a_uri_of_it() {
+        for uid in ["ada", "urn:uuid:ada", "URN:UUID:urn:uuid:ada"] {
+            let card = ADA.replace("UID:ada", &format!("UID:{uid}"));
+            assert_eq!(Card::of(&card).uid(), "ada", "{uid}");
+        }
+        let nothing_else = ADA.replace("UID:ada", "UID:urn:uuid:");
+        assert_eq!(Card::of(&nothing_else).uid(), "urn:uuid:");
     }
 
     #[test]

@@ -88,7 +88,8 @@ fn refuse_other_levels(report: Node) -> Result<(), Error> {
         .map(xml::text)
         .as_deref()
     {
-        Some("1") => Ok(()),
+        // Not every client says it.
+        Some("1") | None => Ok(()),
         Some("infinite") => Err(DavError::SyncTraversal.into()),
         _ => Err(Error::BadRequest("sync-level must be 1")),
     }

@@ -29,14 +29,15 @@ pub async fn sync_collection(
         .run(async |connection| Book::open(connection, owner).await)
         .await?;
     let since = book.revision_of(token)?;
+    let room = limit.unwrap_or(usize::MAX);
     // One more than can be answered shows that there is more.
-    let most = limit.map_or(i64::MAX, |limit| limit as i64 + 1);
+    let most = i64::try_from(room.saturating_add(1)).unwrap_or(i64::MAX);
     let mut changes = service
         .database
         .run(async |connection| sync::changes(connection, owner, since, &book, most).await)
         .await?;
-    let is_a_part = limit.is_some_and(|limit| changes.len() > limit);
-    changes.truncate(limit.unwrap_or(usize::MAX));
+    let is_a_part = changes.len() > room;
+    changes.truncate(room);
     let token = match changes.last() {
         Some(last) if is_a_part => book.token_at(last.revision),
         _ => book.token(),

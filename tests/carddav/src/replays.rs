@@ -12,16 +12,24 @@ use crate::multistatus::Multistatus;
 use workshop_harness::contract::{Answer, Client, Context, Failure, TestResult};
 use workshop_harness::http::Body;
 
-const REPLAYS: [(&str, &str); 5] = [
+const REPLAYS: [(&str, &str); 6] = [
     ("Thunderbird", include_str!("replays/thunderbird.http")),
     ("Apple's Contacts", include_str!("replays/apple.http")),
     ("DAVx5", include_str!("replays/davx5.http")),
     ("Evolution", include_str!("replays/evolution.http")),
     ("KDE", include_str!("replays/kde.http")),
+    ("eM Client", include_str!("replays/emclient.http")),
 ];
 
 /// The headers that requests have, next to `Content-Type`.
-const HEADERS: [&str; 5] = ["Accept", "Depth", "If-Match", "If-None-Match", "Prefer"];
+const HEADERS: [&str; 6] = [
+    "Accept",
+    "Brief",
+    "Depth",
+    "If-Match",
+    "If-None-Match",
+    "Prefer",
+];
 
 pub async fn what_known_clients_send_is_understood(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);

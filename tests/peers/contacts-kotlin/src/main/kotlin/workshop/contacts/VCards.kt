@@ -26,7 +26,7 @@ fun newContact(body: ByteArray): NewContact {
     if (version !in VERSIONS) throw DavException(HttpStatusCode.UnsupportedMediaType, CardDav.SUPPORTED_ADDRESS_DATA)
     val uid = text.values("UID").singleOrNull()
     if (uid.isNullOrBlank() || uid.codePointCount(0, uid.length) > MAX_UID) throw invalid()
-    return NewContact(text, uid, etagOf(body))
+    return NewContact(text, uid.trim().replace(URN, ""), etagOf(body))
 }
 
 /** Whether a vCard is of version 4.0. */
@@ -90,6 +90,9 @@ private fun unescaped(value: String): String {
 private val ESCAPE = Regex("""\\(.?)""", RegexOption.DOT_MATCHES_ALL)
 
 private val VERSIONS = setOf("3.0", "4.0")
+
+/** What a program puts before the UID, some of them twice, when it writes a card of version 3.0 anew as 4.0: the UID stays the same. */
+private val URN = Regex("^(urn:uuid:)+(?=.)", RegexOption.IGNORE_CASE)
 
 /** As many characters as an index has room for. */
 private const val MAX_UID = 500

@@ -10,7 +10,10 @@ use rocket::{
         SinkExt, StreamExt,
         stream::{SplitSink, SplitStream},
     },
-    tokio::{sync::mpsc, time::timeout},
+    tokio::{
+        sync::mpsc,
+        time::{Instant, sleep_until, timeout},
+    },
 };
 use rocket_ws::{
     Message,
@@ -44,11 +47,13 @@ pub async fn converse(peer: Peer<'_>, socket: DuplexStream, _shutdown: Shutdown)
     }
 }
 
-/// Passes on what the peer says. Ends with the code to close with, or without one when the peer is
-/// gone.
+/// Passes on what the peer says, at a pace at which those who read empty their inboxes.
+/// Ends with the code to close with, or without one when the peer is gone.
 async fn listen(_incoming: &mut Incoming, room: &Room, name: &str) -> Option<CloseCode> {
-    let limit = 2 * room.ping_period;
-    todo!("`pass_on` each text of {name}, until something else comes, or nothing within {limit:?}")
+    let (limit, _pace) = (2 * room.ping_period, Pace::new(room.queue));
+    todo!(
+        "`pass_on` each text of {name} and `spend` what that says, until something else comes, or nothing within {limit:?}"
+    )
 }
 
 /// Sends the peer what is in its inbox, and a ping from time to time, until it takes no more.
@@ -58,21 +63,56 @@ async fn speak(_outgoing: &mut Outgoing, _inbox: &mut mpsc::Receiver<Arc<str>>, 
 // ANCHOR_END: converse
 
 // ANCHOR: pass-on
-/// Does what the peer with this name asks for, or tells it why not.
-fn pass_on(room: &Room, name: &str, json: &str) {
+/// Does what the peer with this name asks for, or tells it why not. Says how many inboxes that took.
+fn pass_on(room: &Room, name: &str, json: &str) -> usize {
     match message::read(json) {
         Ok(message::Message { to: None, text }) => room.broadcast(name, &delivered(name, &text)),
         Ok(message::Message { to: Some(to), text }) => {
             if !room.send(&to, delivered(name, &text)) {
                 room.send(name, nobody(&to));
             }
+            1
         }
         Err(complaint) => {
             room.send(name, complaint);
+            1
         }
     }
 }
 // ANCHOR_END: pass-on
+
+// ANCHOR: pace
+/// What a message costs its sender for each inbox that it goes to: 5 000 of them per second.
+const COST: Duration = Duration::from_micros(200);
+
+/// How fast a peer may send, so that those who read can keep up with it.
+struct Pace {
+    /// Until when it has spent the time that its messages cost.
+    spent_until: Instant,
+    /// How far ahead of the clock that may be.
+    ahead: Duration,
+}
+
+impl Pace {
+    /// The pace of a peer that has sent nothing. At once, it may fill half of an inbox.
+    fn new(queue: usize) -> Pace {
+        Pace {
+            spent_until: Instant::now(),
+            ahead: cost_of(queue / 2),
+        }
+    }
+
+    /// Spends what a message costs that went to so many inboxes, and waits until the next one may be sent.
+    async fn spend(&mut self, inboxes: usize) {
+        self.spent_until = self.spent_until.max(Instant::now()) + cost_of(inboxes);
+        sleep_until(self.spent_until - self.ahead).await;
+    }
+}
+
+fn cost_of(inboxes: usize) -> Duration {
+    COST.saturating_mul(u32::try_from(inboxes).unwrap_or(u32::MAX))
+}
+// ANCHOR_END: pace
 
 // ANCHOR: close
 /// What an error is called in a close.

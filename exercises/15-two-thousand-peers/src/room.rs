@@ -17,7 +17,7 @@ use crate::settings::Settings;
 pub struct Room {
     seats: Mutex<HashMap<String, Seat>>,
     /// How many messages may wait for a peer.
-    queue: usize,
+    pub queue: usize,
     /// How often a peer is asked whether it is still there.
     pub ping_period: Duration,
 }
@@ -67,8 +67,8 @@ impl Room {
         todo!("{message} for {to}, or no seat for {to} any more")
     }
 
-    /// Puts a message into the inboxes of all peers but this one.
-    pub fn broadcast(&self, from: &str, message: &Arc<str>) {
+    /// Puts a message into the inboxes of all peers but this one, and says how many are in the room then.
+    pub fn broadcast(&self, from: &str, message: &Arc<str>) -> usize {
         todo!("{message} for everybody but {from}")
     }
 

@@ -11,7 +11,7 @@ use rocket::{
     tokio::{
         select,
         sync::mpsc,
-        time::{Instant, MissedTickBehavior, interval_at, timeout},
+        time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout},
     },
 };
 use rocket_ws::{
@@ -56,14 +56,15 @@ pub async fn converse(mut peer: Peer<'_>, socket: DuplexStream, shutdown: Shutdo
     }
 }
 
-/// Passes on what the peer says. Ends with the code to close with, or without one when the peer is
-/// gone.
+/// Passes on what the peer says, at a pace at which those who read empty their inboxes.
+/// Ends with the code to close with, or without one when the peer is gone.
 async fn listen(incoming: &mut Incoming, room: &Room, name: &str) -> Option<CloseCode> {
+    let mut pace = Pace::new(room.queue);
     loop {
         // A peer that is there answers a ping.
         let in_time = timeout(2 * room.ping_period, incoming.next()).await;
         match in_time.ok()?? {
-            Ok(Message::Text(text)) => pass_on(room, name, &text),
+            Ok(Message::Text(text)) => pace.spend(pass_on(room, name, &text)).await,
             Ok(Message::Binary(_)) => return Some(CloseCode::Unsupported),
             // The library answers pings and closes. A pong has shown that the peer is there.
             Ok(_) => {}
@@ -89,21 +90,56 @@ async fn speak(outgoing: &mut Outgoing, inbox: &mut mpsc::Receiver<Arc<str>>, pe
 // ANCHOR_END: converse
 
 // ANCHOR: pass-on
-/// Does what the peer with this name asks for, or tells it why not.
-fn pass_on(room: &Room, name: &str, json: &str) {
+/// Does what the peer with this name asks for, or tells it why not. Says how many inboxes that took.
+fn pass_on(room: &Room, name: &str, json: &str) -> usize {
     match message::read(json) {
         Ok(message::Message { to: None, text }) => room.broadcast(name, &delivered(name, &text)),
         Ok(message::Message { to: Some(to), text }) => {
             if !room.send(&to, delivered(name, &text)) {
                 room.send(name, nobody(&to));
             }
+            1
         }
         Err(complaint) => {
             room.send(name, complaint);
+            1
         }
     }
 }
 // ANCHOR_END: pass-on
+
+// ANCHOR: pace
+/// What a message costs its sender for each inbox that it goes to: 5 000 of them per second.
+const COST: Duration = Duration::from_micros(200);
+
+/// How fast a peer may send, so that those who read can keep up with it.
+struct Pace {
+    /// Until when it has spent the time that its messages cost.
+    spent_until: Instant,
+    /// How far ahead of the clock that may be.
+    ahead: Duration,
+}
+
+impl Pace {
+    /// The pace of a peer that has sent nothing. At once, it may fill half of an inbox.
+    fn new(queue: usize) -> Pace {
+        Pace {
+            spent_until: Instant::now(),
+            ahead: cost_of(queue / 2),
+        }
+    }
+
+    /// Spends what a message costs that went to so many inboxes, and waits until the next one may be sent.
+    async fn spend(&mut self, inboxes: usize) {
+        self.spent_until = self.spent_until.max(Instant::now()) + cost_of(inboxes);
+        sleep_until(self.spent_until - self.ahead).await;
+    }
+}
+
+fn cost_of(inboxes: usize) -> Duration {
+    COST.saturating_mul(u32::try_from(inboxes).unwrap_or(u32::MAX))
+}
+// ANCHOR_END: pace
 
 // ANCHOR: close
 /// What an error is called in a close.

@@ -15,7 +15,7 @@ use crate::settings::Settings;
 pub struct Room {
     seats: Mutex<HashMap<String, Seat>>,
     /// How many messages may wait for a peer.
-    queue: usize,
+    pub queue: usize,
     /// How often a peer is asked whether it is still there.
     pub ping_period: Duration,
 }
@@ -86,10 +86,11 @@ impl Room {
         sent
     }
 
-    /// Puts a message into the inboxes of all peers but this one.
-    pub fn broadcast(&self, from: &str, message: &Arc<str>) {
-        self.seats()
-            .retain(|name, seat| name == from || seat.inbox.try_send(Arc::clone(message)).is_ok());
+    /// Puts a message into the inboxes of all peers but this one, and says how many are in the room then.
+    pub fn broadcast(&self, from: &str, message: &Arc<str>) -> usize {
+        let mut seats = self.seats();
+        seats.retain(|name, seat| name == from || seat.inbox.try_send(Arc::clone(message)).is_ok());
+        seats.len()
     }
 
     fn seats(&self) -> MutexGuard<'_, HashMap<String, Seat>> {

@@ -30,6 +30,7 @@ contract_tests! {
         a_message_that_is_too_large_closes_with_1009,
         a_text_that_is_not_utf8_closes_with_1007,
         a_peer_that_does_not_read_is_removed,
+        a_quick_sender_removes_nobody_who_reads,
         a_broadcast_does_not_wait_for_a_peer_that_does_not_read,
         a_removed_peer_takes_nothing_from_its_successor,
         two_thousand_peers_connect_at_once,
@@ -47,6 +48,9 @@ const MAX_TEXT: usize = 1024;
 const MAX_MESSAGE: usize = 8192;
 /// How many messages are sent before those are awaited that come of them.
 const WINDOW: usize = 16;
+/// How many messages are sent in one go, and to how many peers that read them.
+const IN_ONE_GO: usize = 1_000;
+const QUICK_READERS: usize = 5;
 /// How much is sent to a peer that does not read, in bytes: far more than its inbox and its connection hold.
 const TOO_MUCH: usize = 8 << 20;
 /// The longest that any of two thousand peers waits for its socket.
@@ -410,6 +414,30 @@ async fn a_peer_that_does_not_read_is_removed(context: &Context) -> TestResult {
         "a close with code 1013, or the end of the connection",
         format!("a close with code {}", code.unwrap_or_default()),
     )
+}
+
+/// It sends many times what an inbox holds, in one go, to each of a few peers that read all the time.
+async fn a_quick_sender_removes_nobody_who_reads(context: &Context) -> TestResult {
+    let mut hasty = Peer::enter(context, "hasty").await?;
+    let readers = (0..QUICK_READERS).map(async |reader| {
+        let name = format!("quick-reader-{reader}");
+        Peer::enter(context, &name).await
+    });
+    let readers = try_join_all(readers).await?;
+    let sending = async {
+        for number in 0..IN_ONE_GO {
+            hasty.tell_all(&number.to_string()).await?;
+        }
+        Ok(())
+    };
+    let reading = readers.into_iter().map(async |mut reader| {
+        for number in 0..IN_ONE_GO {
+            reader.hears("hasty", &number.to_string()).await?;
+        }
+        Ok(())
+    });
+    let all: Result<_, TestError> = try_join(sending, try_join_all(reading)).await;
+    all.map(|_| ())
 }
 
 async fn a_broadcast_does_not_wait_for_a_peer_that_does_not_read(context: &Context) -> TestResult {

@@ -5,7 +5,7 @@ use std::{
     error::Error,
     fmt,
     net::IpAddr,
-    num::NonZeroU32,
+    num::NonZeroU16,
     str::FromStr,
     time::Duration,
 };
@@ -34,7 +34,7 @@ pub struct Settings {
     #[serde(rename = "database_url", deserialize_with = "postgres_url")]
     pub database: PgConnectOptions,
     /// `DATABASE_POOL_SIZE`: the most connections that are open at the same time.
-    pub database_pool_size: NonZeroU32,
+    pub database_pool_size: NonZeroU16,
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     #[serde(rename = "database_timeout_ms", deserialize_with = "milliseconds")]
     pub database_timeout: Duration,
@@ -51,13 +51,7 @@ impl Settings {
             .merge(Serialized::default("api_keys", api_keys()))
             .merge(Serialized::default("database_pool_size", 10))
             .merge(Serialized::default("database_timeout_ms", 1000))
-            .merge(Env::raw().only(&[
-                "ADDRESS",
-                "PORT",
-                "DATABASE_URL",
-                "DATABASE_POOL_SIZE",
-                "DATABASE_TIMEOUT_MS",
-            ]))
+            .merge(Env::raw())
             .extract()
             .map_err(SettingsError::from)
     }
@@ -149,7 +143,7 @@ impl fmt::Display for SettingsError {
                 "postgres://user:password@host:port/database \
                  (special characters in the password are percent-encoded)"
             }
-            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 or more",
+            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 to 65535",
             "DATABASE_TIMEOUT_MS" => "a whole number of milliseconds, 250 or more",
             _ => "a value of the right form",
         };

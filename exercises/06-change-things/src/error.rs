@@ -94,14 +94,16 @@ impl From<sqlx::Error> for Error {
 }
 
 /// Whether the database cannot be reached or refuses the login, rather than rejects the query.
-fn is_outage(error: &sqlx::Error) -> bool {
+pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
-            // Too many connections, database closed to connections, query took too long.
-            Some("53300" | "55000" | "57014") => true,
-            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
+            // Only for reading since another server took over, out of memory, too many connections, closed to
+            // connections, took too long.
+            Some("25006" | "53200" | "53300" | "55000" | "57014") => true,
+            // Lost, refused, no such database, rolled back, stopping.
+            Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
             None => false,

@@ -35,7 +35,7 @@ impl Database {
         // when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
         // exercise 6.
         let pool = PgPoolOptions::new()
-            .max_connections(settings.database_pool_size.get())
+            .max_connections(settings.database_pool_size.get().into())
             .acquire_timeout(limit)
             .connect_lazy_with(options);
         Database { pool, limit }

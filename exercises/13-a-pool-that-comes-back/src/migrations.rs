@@ -21,7 +21,7 @@ use sqlx::{
 };
 use tracing::{error, warn};
 
-use crate::settings::Settings;
+use crate::{error::is_outage, settings::Settings};
 
 // ANCHOR: migrate
 /// The files in `migrations/`, compiled into the program.
@@ -95,10 +95,14 @@ impl Schema {
                 error!("the migrations cannot run, so this service never gets ready: {error}");
                 return;
             }
-            // An outage is one line, however long it lasts.
+            // One line, however long it lasts.
             let reason = error.to_string();
             if reason != last_reason {
-                warn!("the migrations have not run, trying again: {reason}");
+                if is_mistake(&error) {
+                    error!("the database rejects a migration, trying again: {reason}");
+                } else {
+                    warn!("the migrations have not run, trying again: {reason}");
+                }
                 last_reason = reason;
             }
             sleep(PAUSE).await;
@@ -113,5 +117,15 @@ fn is_permanent(error: &MigrateError) -> bool {
         error,
         MigrateError::Execute(_) | MigrateError::ExecuteMigration(..)
     )
+}
+
+/// Whether the database was there, and something in it or in the migration has to change.
+fn is_mistake(error: &MigrateError) -> bool {
+    match error {
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+            !is_outage(error)
+        }
+        _ => false,
+    }
 }
 // ANCHOR_END: schema

@@ -21,6 +21,9 @@ use crate::{error::Error, rate_limit::RateLimit};
 /// A connection that was lent so short a time ago is lent again without a question.
 const FRESH: Duration = Duration::from_millis(500);
 
+/// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
+const MAX_AGE: Duration = Duration::from_secs(30 * 60);
+
 // ANCHOR: manager
 /// What deadpool has to know about connections: how to open one, and which may be lent again.
 struct Connections {
@@ -43,8 +46,10 @@ impl managed::Manager for Connections {
         place: &mut Option<PgConnection>,
         metrics: &Metrics,
     ) -> RecycleResult<sqlx::Error> {
-        let idle = metrics.last_used();
-        todo!("refuse {place:?} when it is empty, ask what is in it when it was idle for {idle:?}")
+        let (idle, age) = (metrics.last_used(), metrics.age());
+        todo!(
+            "refuse {place:?} when it is empty or {age:?} old, ask what is in it when it was idle for {idle:?}"
+        )
     }
 }
 // ANCHOR_END: manager

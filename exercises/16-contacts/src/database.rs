@@ -29,7 +29,7 @@ impl Database {
             .options([("statement_timeout", statement_timeout)])
             // No statement outlives the limit, so none is slow.
             .log_slow_statements(LevelFilter::Off, limit);
-        let size = settings.database_pool_size.get() as usize;
+        let size = settings.database_pool_size.get().into();
         let pool = Pool::new(options, size, limit);
         Database { pool, limit }
     }

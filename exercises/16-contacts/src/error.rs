@@ -176,13 +176,15 @@ impl From<sqlx::Error> for Error {
 }
 
 /// Whether the database cannot be reached or refuses the login, rather than rejects the query.
-fn is_outage(error: &sqlx::Error) -> bool {
+pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         error => match code_of(error).as_deref() {
-            // Too many connections, database closed to connections, query took too long, schema not there yet.
-            Some("53300" | "55000" | "57014" | "42P01") => true,
-            Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
+            // Only for reading since another server took over, no table yet, out of memory, too many connections, closed to
+            // connections, took too long.
+            Some("25006" | "42P01" | "53200" | "53300" | "55000" | "57014") => true,
+            // Lost, refused, no such database, rolled back, stopping.
+            Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
             None => false,

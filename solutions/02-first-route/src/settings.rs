@@ -35,7 +35,7 @@ impl Settings {
         Figment::from(Serialized::default("address", "127.0.0.1"))
             .merge(Serialized::default("port", 8080))
             .merge(Serialized::default("database_timeout_ms", 1000))
-            .merge(Env::raw().only(&["ADDRESS", "PORT", "DATABASE_URL", "DATABASE_TIMEOUT_MS"]))
+            .merge(Env::raw())
             .extract()
             .map_err(SettingsError::from)
     }

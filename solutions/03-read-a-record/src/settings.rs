@@ -1,6 +1,6 @@
 //! The settings of the service, read from environment variables once, at the start.
 
-use std::{env, error::Error, fmt, net::IpAddr, num::NonZeroU32, str::FromStr, time::Duration};
+use std::{env, error::Error, fmt, net::IpAddr, num::NonZeroU16, str::FromStr, time::Duration};
 
 use rocket::figment::{
     self, Figment,
@@ -22,7 +22,7 @@ pub struct Settings {
     #[serde(rename = "database_url", deserialize_with = "postgres_url")]
     pub database: PgConnectOptions,
     /// `DATABASE_POOL_SIZE`: the most connections that are open at the same time.
-    pub database_pool_size: NonZeroU32,
+    pub database_pool_size: NonZeroU16,
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     #[serde(rename = "database_timeout_ms", deserialize_with = "milliseconds")]
     pub database_timeout: Duration,
@@ -38,13 +38,7 @@ impl Settings {
             .merge(Serialized::default("port", 8080))
             .merge(Serialized::default("database_pool_size", 10))
             .merge(Serialized::default("database_timeout_ms", 1000))
-            .merge(Env::raw().only(&[
-                "ADDRESS",
-                "PORT",
-                "DATABASE_URL",
-                "DATABASE_POOL_SIZE",
-                "DATABASE_TIMEOUT_MS",
-            ]))
+            .merge(Env::raw())
             .extract()
             .map_err(SettingsError::from)
     }
@@ -117,7 +111,7 @@ impl fmt::Display for SettingsError {
                 "postgres://user:password@host:port/database \
                  (special characters in the password are percent-encoded)"
             }
-            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 or more",
+            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 to 65535",
             "DATABASE_TIMEOUT_MS" => "a whole number of milliseconds, 250 or more",
             _ => "a value of the right form",
         };

@@ -55,7 +55,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
 /// it comes back. Each costs a round trip; `test_before_acquire` is the first, see exercise 6.
 fn pool(settings: &Settings) -> PgPool {
     PgPoolOptions::new()
-        .max_connections(settings.database_pool_size.get())
+        .max_connections(settings.database_pool_size.get().into())
         .acquire_timeout(settings.database_timeout)
         .connect_lazy_with(settings.database.clone())
 }

@@ -1,6 +1,6 @@
 //! The service's own tests: what it answers without a network and without a database.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU16, time::Duration};
 
 use rocket::{
     http::{Header, Status},
@@ -19,7 +19,7 @@ async fn client() -> Client {
         api_keys: vec!["a_key".into()],
         // Port 1 is nobody's.
         database: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
-        database_pool_size: NonZeroU32::MIN,
+        database_pool_size: NonZeroU16::MIN,
         database_timeout: Duration::from_millis(250),
     };
     Client::untracked(service(&settings))

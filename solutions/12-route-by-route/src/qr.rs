@@ -28,6 +28,10 @@ pub fn png(text: &str) -> Result<Vec<u8>, QrError> {
     let (width, rows) = draw(&code);
 
     let deflated = deflate(&rows)?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "an image has some hundred pixels"
+    )]
     let width = (width as u32).to_be_bytes();
     // Width and height; 1 bit per pixel, grayscale, deflate, the standard filters, not interlaced.
     let header = [&width[..], &width, &[1, 0, 0, 0, 0]].concat();
@@ -85,7 +89,12 @@ fn add_chunk(file: &mut Vec<u8>, name: &[u8; 4], content: &[u8]) {
     let mut checksum = Crc::new();
     checksum.update(name);
     checksum.update(content);
-    file.extend((content.len() as u32).to_be_bytes());
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a chunk has some hundred bytes"
+    )]
+    let length = content.len() as u32;
+    file.extend(length.to_be_bytes());
     file.extend(name);
     file.extend(content);
     file.extend(checksum.sum().to_be_bytes());

@@ -33,7 +33,7 @@ impl Settings {
         Figment::from(Serialized::default("address", "127.0.0.1"))
             .merge(Serialized::default("port", 8080))
             .merge(Serialized::default("log_level", "warn"))
-            .merge(Env::raw().only(&["ADDRESS", "PORT", "LOG_LEVEL"]))
+            .merge(Env::raw())
             .extract()
             .map_err(SettingsError::from)
     }

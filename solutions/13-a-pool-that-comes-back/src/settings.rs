@@ -5,7 +5,7 @@ use std::{
     error::Error,
     fmt,
     net::IpAddr,
-    num::NonZeroU32,
+    num::NonZeroU16,
     str::FromStr,
     time::Duration,
 };
@@ -38,7 +38,7 @@ pub struct Settings {
     #[serde(rename = "database_url", deserialize_with = "postgres_url")]
     pub database: PgConnectOptions,
     /// `DATABASE_POOL_SIZE`: the most connections that are open at the same time.
-    pub database_pool_size: NonZeroU32,
+    pub database_pool_size: NonZeroU16,
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     #[serde(rename = "database_timeout_ms", deserialize_with = "milliseconds")]
     pub database_timeout: Duration,
@@ -66,16 +66,7 @@ impl Settings {
             .merge(Serialized::default("migration_timeout_ms", 600_000))
             .merge(Serialized::default("export_timeout_ms", 10_000))
             .merge(Serialized::default("log_level", "warn"))
-            .merge(Env::raw().only(&[
-                "ADDRESS",
-                "PORT",
-                "DATABASE_URL",
-                "DATABASE_POOL_SIZE",
-                "DATABASE_TIMEOUT_MS",
-                "MIGRATION_TIMEOUT_MS",
-                "EXPORT_TIMEOUT_MS",
-                "LOG_LEVEL",
-            ]))
+            .merge(Env::raw())
             .merge(api_keys())
             .extract()?;
         if cfg!(not(feature = "tls")) {
@@ -100,7 +91,7 @@ impl Settings {
 
 /// Rocket counts its time limits in whole seconds.
 fn in_seconds(duration: Duration) -> u64 {
-    duration.as_millis().div_ceil(1000) as u64
+    (duration + Duration::from_millis(999)).as_secs()
 }
 
 /// `API_KEYS` as it is: `Env` would take a key of digits for a number. It has no default. Everyone who
@@ -200,7 +191,7 @@ impl fmt::Display for SettingsError {
                 "postgres://user:password@host:port/database \
                  (special characters in the password are percent-encoded)"
             }
-            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 or more",
+            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 to 65535",
             "DATABASE_TIMEOUT_MS" | "MIGRATION_TIMEOUT_MS" | "EXPORT_TIMEOUT_MS" => {
                 "a whole number of milliseconds, 250 to 3600000"
             }

@@ -33,7 +33,7 @@ impl Database {
             .options([("statement_timeout", statement_timeout)])
             // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
             .log_slow_statements(LevelFilter::Off, limit);
-        let size = settings.database_pool_size.get() as usize;
+        let size = settings.database_pool_size.get().into();
         let pool = Pool::new(options, size, limit);
         Database { pool, limit }
     }

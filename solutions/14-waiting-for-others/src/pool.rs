@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
+use deadpool::managed::{self, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult};
 use rocket::tokio::time::{sleep, timeout};
 use sqlx::{ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
 use tracing::warn;
@@ -15,6 +15,9 @@ use crate::{error::Error, rate_limit::RateLimit};
 
 /// A connection that was lent so short a time ago is lent again without a question.
 const FRESH: Duration = Duration::from_millis(500);
+
+/// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
+const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 // ANCHOR: manager
 /// What deadpool has to know about connections: how to open one, and which may be lent again.
@@ -40,6 +43,9 @@ impl managed::Manager for Connections {
         let Some(connection) = place else {
             return Err(RecycleError::message("the connection was closed"));
         };
+        if metrics.age() > MAX_AGE {
+            return Err(RecycleError::message("the connection is old"));
+        }
         if metrics.last_used() > FRESH {
             connection.ping().await?;
         }
@@ -96,6 +102,8 @@ impl Pool {
     pub fn new(options: PgConnectOptions, size: usize, limit: Duration) -> Pool {
         let places = managed::Pool::builder(Connections { options })
             .max_size(size)
+            // The one that was used last is lent next: it is fresh.
+            .queue_mode(QueueMode::Lifo)
             .build()
             .expect("deadpool keeps no time limits here");
         Pool { places, limit }

@@ -5,7 +5,7 @@ use std::{
     error::Error,
     fmt,
     net::IpAddr,
-    num::NonZeroU32,
+    num::{NonZeroU16, NonZeroU32},
     str::FromStr,
     time::Duration,
 };
@@ -38,7 +38,7 @@ pub struct Settings {
     #[serde(rename = "database_url", deserialize_with = "postgres_url")]
     pub database: PgConnectOptions,
     /// `DATABASE_POOL_SIZE`: the most connections that are open at the same time.
-    pub database_pool_size: NonZeroU32,
+    pub database_pool_size: NonZeroU16,
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     #[serde(rename = "database_timeout_ms", deserialize_with = "milliseconds")]
     pub database_timeout: Duration,
@@ -92,23 +92,7 @@ impl Settings {
             .merge(Serialized::default("peer_queue", 256))
             .merge(Serialized::default("peer_ping_ms", 20_000))
             .merge(Serialized::default("log_level", "warn"))
-            .merge(Env::raw().only(&[
-                "ADDRESS",
-                "PORT",
-                "DATABASE_URL",
-                "DATABASE_POOL_SIZE",
-                "DATABASE_TIMEOUT_MS",
-                "MIGRATION_TIMEOUT_MS",
-                "EXPORT_TIMEOUT_MS",
-                "UPSTREAM_URL",
-                "UPSTREAM_LIMIT",
-                "UPSTREAM_WAIT_MS",
-                "UPSTREAM_TIMEOUT_MS",
-                "PRICE_DEADLINE_MS",
-                "PEER_QUEUE",
-                "PEER_PING_MS",
-                "LOG_LEVEL",
-            ]))
+            .merge(Env::raw())
             .merge(api_keys())
             .extract()?;
         if cfg!(not(feature = "tls")) {
@@ -135,7 +119,7 @@ impl Settings {
 
 /// Rocket counts its time limits in whole seconds.
 fn in_seconds(duration: Duration) -> u64 {
-    duration.as_millis().div_ceil(1000) as u64
+    (duration + Duration::from_millis(999)).as_secs()
 }
 
 /// `API_KEYS` as it is: `Env` would take a key of digits for a number. It has no default. Everyone who
@@ -247,7 +231,7 @@ impl fmt::Display for SettingsError {
                 "postgres://user:password@host:port/database \
                  (special characters in the password are percent-encoded)"
             }
-            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 or more",
+            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 to 65535",
             "UPSTREAM_URL" => "http://host:port",
             "PEER_QUEUE" => "a whole number of messages, 1 or more",
             "UPSTREAM_LIMIT" => "a whole number of calls, 1 or more",

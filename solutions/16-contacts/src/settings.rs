@@ -5,7 +5,7 @@ use std::{
     error::Error,
     fmt,
     net::IpAddr,
-    num::NonZeroU32,
+    num::NonZeroU16,
     str::FromStr,
     time::Duration,
 };
@@ -37,7 +37,7 @@ pub struct Settings {
     #[serde(rename = "database_url", deserialize_with = "postgres_url")]
     pub database: PgConnectOptions,
     /// `DATABASE_POOL_SIZE`: the most connections that are open at the same time.
-    pub database_pool_size: NonZeroU32,
+    pub database_pool_size: NonZeroU16,
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     #[serde(rename = "database_timeout_ms", deserialize_with = "milliseconds")]
     pub database_timeout: Duration,
@@ -61,15 +61,7 @@ impl Settings {
             .merge(Serialized::default("database_timeout_ms", 1000))
             .merge(Serialized::default("migration_timeout_ms", 600_000))
             .merge(Serialized::default("log_level", "warn"))
-            .merge(Env::raw().only(&[
-                "ADDRESS",
-                "PORT",
-                "DATABASE_URL",
-                "DATABASE_POOL_SIZE",
-                "DATABASE_TIMEOUT_MS",
-                "MIGRATION_TIMEOUT_MS",
-                "LOG_LEVEL",
-            ]))
+            .merge(Env::raw())
             .merge(contacts_users())
             .extract()?;
         if cfg!(not(feature = "tls")) {
@@ -167,7 +159,7 @@ impl fmt::Display for SettingsError {
                 "postgres://user:password@host:port/database \
                  (special characters in the password are percent-encoded)"
             }
-            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 or more",
+            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 to 65535",
             name if name.ends_with("_MS") => "a whole number of milliseconds, 250 to 3600000",
             "LOG_LEVEL" => "error, warn, info, debug or trace",
             _ => "a value of the right form",

@@ -1,6 +1,6 @@
 //! The service's own tests: what it answers without a network and without a database.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{num::NonZeroU16, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -23,7 +23,7 @@ fn service() -> Router {
         users: Users::read("ada:secret").unwrap(),
         // Port 1 is nobody's.
         database: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
-        database_pool_size: NonZeroU32::MIN,
+        database_pool_size: NonZeroU16::MIN,
         database_timeout: Duration::from_millis(250),
         migration_timeout: Duration::from_millis(250),
         log_level: LevelFilter::WARN,

@@ -13,9 +13,9 @@ from .settings import Settings
 
 _log = logging.getLogger("uvicorn.error")
 
-# From "Appendix A. PostgreSQL Error Codes": too many connections, closed to connections, query took too long, no table yet;
-# connection lost, login refused, no such database, stopping.
-_OUTAGE = re.compile("53300|55000|57014|42P01|08|28|3D|57P")
+# From "Appendix A. PostgreSQL Error Codes": only for reading, out of memory, too many connections, closed to connections,
+# query took too long, no table yet; connection lost, rolled back, login refused, no such database, stopping.
+_OUTAGE = re.compile("25006|53200|53300|55000|57014|42P01|08|28|3D|40|57P")
 _PAUSE = 0.5
 
 # The tables of the service in Kotlin. Each statement changes nothing where it has run before.

@@ -55,9 +55,9 @@ export class Database {
   }
 }
 
-// From "Appendix A. PostgreSQL Error Codes": too many connections, closed to connections, query took too long; connection
-// lost, login refused, no such database, stopping.
-const OUTAGE = /^(53300|55000|57014|08|28|3D|57P)/
+// From "Appendix A. PostgreSQL Error Codes": only for reading, out of memory, too many connections, closed to connections,
+// query took too long; connection lost, rolled back, login refused, no such database, stopping.
+const OUTAGE = /^(25006|53200|53300|55000|57014|08|28|3D|40|57P)/
 
 /** Whether the database cannot be reached or refuses the login, rather than rejects the query. */
 function isOutage (error) {

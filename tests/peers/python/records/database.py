@@ -8,9 +8,9 @@ Record = Mapping[str, Any]
 
 COLUMNS = "id, value, odd, divisible_by_3, visited"
 
-# From "Appendix A. PostgreSQL Error Codes": too many connections, closed to connections, query took too long; connection
-# lost, login refused, no such database, stopping.
-_OUTAGE = re.compile("53300|55000|57014|08|28|3D|57P")
+# From "Appendix A. PostgreSQL Error Codes": only for reading, out of memory, too many connections, closed to connections,
+# query took too long; connection lost, rolled back, login refused, no such database, stopping.
+_OUTAGE = re.compile("25006|53200|53300|55000|57014|08|28|3D|40|57P")
 
 
 class DatabaseUnavailable(Exception):

@@ -79,8 +79,11 @@ fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            // Too many connections, closed to connections, took too long; lost, refused, no such database, stopping.
-            let outages = ["53300", "55000", "57014", "08", "28", "3D", "57P"];
+            // Only for reading since another server took over, out of memory, too many connections, closed to connections,
+            // took too long; lost, refused, no such database, rolled back, stopping.
+            let outages = [
+                "25006", "53200", "53300", "55000", "57014", "08", "28", "3D", "40", "57P",
+            ];
             outages.iter().any(|outage| code.starts_with(outage))
         }),
         _ => false,

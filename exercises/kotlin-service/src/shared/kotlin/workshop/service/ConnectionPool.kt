@@ -114,13 +114,17 @@ private fun SQLException.meansUnavailable(): Boolean =
             // HikariCP had no connection in time, or was interrupted at the time limit.
             is SQLTransientConnectionException, is InterruptedException -> true
 
-            // PostgreSQL's classes "connection exception" and "operator intervention": the server shuts down, crashed or
-            // starts, or has given up a query that took too long.
-            is SQLException -> it.sqlState.orEmpty().run { startsWith("08") || startsWith("57") }
+            is SQLException -> OUTAGES.any(it.sqlState.orEmpty()::startsWith)
 
             else -> false
         }
     }
+
+/**
+ * From "Appendix A. PostgreSQL Error Codes" of its manual: connection lost, rolled back, server stops or starts or has given up a
+ * query that took too long; only for reading since another server took over, out of memory, too many connections.
+ */
+private val OUTAGES = listOf("08", "40", "57", "25006", "53200", "53300")
 
 /** pgjdbc, set up so that no step can hang: neither connecting nor waiting for an answer. */
 private fun postgresDataSource(settings: DatabaseSettings): DataSource =

@@ -27,9 +27,9 @@ fun malformed() = ProblemException(HttpStatus.BAD_REQUEST, "the request is malfo
 
 fun isUnknown(method: String) = HttpMethod.valueOf(method) !in HttpMethod.values()
 
-// From "Appendix A. PostgreSQL Error Codes": too many connections, closed to connections, query took too long; connection
-// lost, login refused, no such database, stopping.
-private val OUTAGE = Regex("(53300|55000|57014|08|28|3D|57P).*")
+// From "Appendix A. PostgreSQL Error Codes": only for reading, out of memory, too many connections, closed to connections,
+// query took too long; connection lost, rolled back, login refused, no such database, stopping.
+private val OUTAGE = Regex("(25006|53200|53300|55000|57014|08|28|3D|40|57P).*")
 
 /** Whether this error code says that the database cannot be reached or refuses the login, rather than rejects the query. */
 fun isOutage(sqlState: String?): Boolean = sqlState?.matches(OUTAGE) ?: true

@@ -1,5 +1,10 @@
 //! For the page "Types that can't be wrong": `cargo run -p workshop-book --example parsed`.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the page shows what a cast does"
+)]
+
 use std::{collections::HashMap, fmt, str::FromStr, sync::LazyLock};
 
 // ANCHOR: newtype

@@ -3,6 +3,13 @@
 //! Clients find, read, write and keep in step with it. No change is lost, be it that two write at once or that a client looks in
 //! between; and nothing that a client sends does harm.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test run are small, and figures are rounded for people"
+)]
+
 pub mod book;
 pub mod cards;
 pub mod client;

@@ -3,6 +3,13 @@
 //! `build` makes a launch of a target, `service` runs it and what surrounds it, and `scenarios` are what the tests of a suite
 //! need around it. `remote` is a machine that a service runs on instead of this one.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test run are small, and figures are rounded for people"
+)]
+
 pub mod build;
 pub mod contract;
 pub mod plan;

@@ -7,6 +7,13 @@
 //! what a data set is, `databases`, `tls`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
 //! `elsewhere`, `choice`, `clean`, `image`; `datasets`.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test run are small, and figures are rounded for people"
+)]
+
 pub mod datasets;
 pub mod image;
 

@@ -1,5 +1,12 @@
 //! Results: the files of measurements, their statistics, and how they are shown.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test run are small, and figures are rounded for people"
+)]
+
 pub mod board;
 pub mod comparison;
 pub mod figures;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use rand::seq::SliceRandom;
 use serde_json::json;
-use sqlx::{Connection, Executor, PgConnection, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Postgres, Transaction};
 
 use crate::row::Row;
 use workshop_harness::contract::{
@@ -36,6 +36,7 @@ contract_tests! {
         a_record_that_vanishes_meanwhile_counts_as_missing,
         opposite_orders_do_not_lock_each_other_out,
         many_visits_at_once_are_all_or_nothing,
+        a_database_that_cannot_write_now_answers_503,
     ],
     first_start: [
         a_service_without_a_database_is_alive_and_not_ready,
@@ -418,6 +419,34 @@ async fn many_visits_at_once_are_all_or_nothing(context: &Context) -> TestResult
     let mut database = context.database.lock().await;
     let named = "by the requests with 200";
     expect_marked(&mut database, 2001..=2080, &expected, named).await
+}
+
+/// PostgreSQL's codes for what passes: only for reading since another server took over, two transactions that lock each other out or
+/// cannot both be, out of memory, too many connections.
+const NOT_NOW: [&str; 5] = ["25006", "40P01", "40001", "53200", "53300"];
+
+async fn a_database_that_cannot_write_now_answers_503(context: &Context) -> TestResult {
+    let mut database = context.database.lock().await;
+    let mut answers = Vec::new();
+    for code in NOT_NOW {
+        let refuse = format!(
+            "CREATE OR REPLACE FUNCTION not_now() RETURNS trigger LANGUAGE plpgsql
+             AS $$ BEGIN RAISE EXCEPTION 'not now' USING ERRCODE = '{code}'; END $$;
+             CREATE OR REPLACE TRIGGER not_now BEFORE UPDATE ON records FOR EACH STATEMENT EXECUTE FUNCTION not_now()"
+        );
+        sqlx::raw_sql(AssertSqlSafe(refuse)).execute(&mut *database).await?;
+        answers.push((code, visit(context, &[1]).await));
+    }
+    database.execute("DROP FUNCTION not_now CASCADE").await?;
+    for (code, answer) in answers {
+        let answer = answer?;
+        answer.expect(
+            answer.status() == 503,
+            format!("status 503 while the database refuses to write, with its code {code}"),
+            format!("status {}, body {}", answer.status(), answer.text()),
+        )?;
+    }
+    Ok(())
 }
 
 fn expect_alive_and_not_ready(service: &Hindered) -> TestResult {

@@ -1,6 +1,13 @@
 //! The contract suites, one module each. They speak HTTP and know a service by its base URL, so the same tests judge
 //! the Kotlin service, a learner's crate, a reference and a planted mistake.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test run are small, and figures are rounded for people"
+)]
+
 mod an_empty_folder;
 mod faulty;
 mod part;

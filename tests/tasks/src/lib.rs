@@ -4,6 +4,13 @@
 //! shows that is not a table of sides by metrics, [`energy`] is where joules come from, and [`endurance`] takes hours and can be
 //! stopped and carried on.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test run are small, and figures are rounded for people"
+)]
+
 mod article;
 pub mod calibration;
 mod calls;

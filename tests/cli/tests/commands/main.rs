@@ -1,6 +1,13 @@
 //! The command line, as people use it: what it says and does, on small courses in temporary folders and on this one. One program, since
 //! each would link the whole tool. `cargo test --package workshop --test commands -- learner::` runs one file of them.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test run are small, and figures are rounded for people"
+)]
+
 mod add_an_exercise;
 mod book;
 mod chain;

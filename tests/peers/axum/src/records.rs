@@ -14,11 +14,11 @@ use crate::{
 /// One record. Its fields are named like the columns they come from and the members they become.
 #[derive(FromRow, Serialize)]
 pub struct Record {
-    id: i32,
-    value: String,
-    odd: bool,
-    divisible_by_3: bool,
-    visited: bool,
+    pub id: i32,
+    pub value: String,
+    pub odd: bool,
+    pub divisible_by_3: bool,
+    pub visited: bool,
 }
 
 // ANCHOR: read
@@ -29,12 +29,13 @@ pub async fn read(
     Id(id): Id,
     State(database): State<Database>,
 ) -> Result<Json<Record>, Error> {
-    let record: Option<Record> = database
+    let record = database
         .run(async |connection| {
-            sqlx::query_as(
+            sqlx::query_as!(
+                Record,
                 "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
+                id
             )
-            .bind(id)
             .fetch_optional(connection)
             .await
         })
@@ -62,14 +63,15 @@ pub async fn page(
     State(database): State<Database>,
 ) -> Result<Json<Page>, Error> {
     // One more than asked for, to know whether there is a next page.
-    let mut records: Vec<Record> = database
+    let mut records = database
         .run(async |connection| {
-            sqlx::query_as(
+            sqlx::query_as!(
+                Record,
                 "SELECT id, value, odd, divisible_by_3, visited FROM records \
                  WHERE id > $1 ORDER BY id LIMIT $2",
+                after,
+                i64::from(limit) + 1
             )
-            .bind(after)
-            .bind(i64::from(limit) + 1)
             .fetch_all(connection)
             .await
         })

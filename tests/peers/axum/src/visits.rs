@@ -21,13 +21,14 @@ pub async fn visit(
     Id(id): Id,
     State(database): State<Database>,
 ) -> Result<Json<Record>, Error> {
-    let record: Option<Record> = database
+    let record = database
         .run(async |connection| {
-            sqlx::query_as(
+            sqlx::query_as!(
+                Record,
                 "UPDATE records SET visited = true WHERE id = $1 \
                  RETURNING id, value, odd, divisible_by_3, visited",
+                id
             )
-            .bind(id)
             .fetch_optional(connection)
             .await
         })
@@ -85,11 +86,12 @@ pub async fn visit_all(
 async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
     let mut transaction = connection.begin().await?;
 
-    let found: Vec<i32> =
-        sqlx::query_scalar("SELECT id FROM records WHERE id = ANY($1) ORDER BY id FOR UPDATE")
-            .bind(ids)
-            .fetch_all(&mut *transaction)
-            .await?;
+    let found = sqlx::query_scalar!(
+        "SELECT id FROM records WHERE id = ANY($1) ORDER BY id FOR UPDATE",
+        ids
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
     let missing: Vec<i32> = ids
         .iter()
         .copied()
@@ -100,10 +102,12 @@ async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i3
         return Ok(missing);
     }
 
-    sqlx::query("UPDATE records SET visited = true WHERE id = ANY($1) AND NOT visited")
-        .bind(ids)
-        .execute(&mut *transaction)
-        .await?;
+    sqlx::query!(
+        "UPDATE records SET visited = true WHERE id = ANY($1) AND NOT visited",
+        ids
+    )
+    .execute(&mut *transaction)
+    .await?;
     transaction.commit().await?;
     Ok(missing)
 }

@@ -1,9 +1,11 @@
 //! `service health`: asks the service that runs on this machine whether it is alive. An image that
 //! holds nothing but the program has no other way to find out.
 
+#![expect(dead_code, reason = "delete this line once the service is asked")]
+
 use std::{
-    io::{self, Read, Write},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     process::ExitCode,
     time::Duration,
 };
@@ -23,16 +25,10 @@ pub fn run(settings: &Settings) -> ExitCode {
 }
 // ANCHOR_END: health-check
 
+/// The first line of the answer.
 fn status_line(settings: &Settings) -> io::Result<String> {
-    let address = SocketAddr::new(reachable(settings.address), settings.port);
-    let mut connection = TcpStream::connect_timeout(&address, TIMEOUT)?;
-    connection.set_read_timeout(Some(TIMEOUT))?;
-    connection.set_write_timeout(Some(TIMEOUT))?;
-    connection.write_all(b"GET /health HTTP/1.0\r\n\r\n")?;
-
-    let mut answer = String::new();
-    connection.take(1024).read_to_string(&mut answer)?;
-    Ok(answer.lines().next().unwrap_or_default().to_owned())
+    let port = settings.port;
+    Err(io::Error::other(format!("no one has asked port {port} yet")))
 }
 
 /// A service that listens on all addresses is asked at the loopback address.

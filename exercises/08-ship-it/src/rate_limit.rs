@@ -1,10 +1,11 @@
 //! A limit for a line of the log that each request of an outage would repeat.
 
+#![expect(dead_code, reason = "delete this line once events are counted")]
+
 use std::{
     collections::HashMap,
     hash::Hash,
-    mem,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -31,18 +32,8 @@ impl<C: Eq + Hash> RateLimit<C> {
     }
 
     /// `Some` if this event is admitted: how many of its cause were suppressed since the last one.
-    pub fn admit(&self, cause: C, now: Instant) -> Option<u64> {
-        let mut causes = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        let events = causes.entry(cause).or_default();
-        if events
-            .admitted
-            .is_some_and(|admitted| now.duration_since(admitted) < self.period)
-        {
-            events.suppressed += 1;
-            return None;
-        }
-        events.admitted = Some(now);
-        Some(mem::take(&mut events.suppressed))
+    pub fn admit(&self, _cause: C, _now: Instant) -> Option<u64> {
+        Some(0)
     }
 }
 // ANCHOR_END: rate-limit

@@ -23,6 +23,7 @@ pub fn run(settings: &Settings) -> ExitCode {
 }
 // ANCHOR_END: health-check
 
+/// The first line of the answer.
 fn status_line(settings: &Settings) -> io::Result<String> {
     let address = SocketAddr::new(reachable(settings.address), settings.port);
     let mut connection = TcpStream::connect_timeout(&address, TIMEOUT)?;

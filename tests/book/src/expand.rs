@@ -4,14 +4,14 @@ use crate::fault::Fault;
 use crate::macros::{self, Call};
 use crate::site::{Page, Site};
 use crate::source::Place;
-use crate::{board, difference, green, guess, panes, results, schedule, sheet, tests_list};
+use crate::{board, difference, green, guess, panes, results, schedule, sheet, tests_list, typed};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::{CALIBRATION, ENDURANCE};
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 16] = [
+pub const MACROS: [&str; 17] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -24,6 +24,7 @@ pub const MACROS: [&str; 16] = [
     "{{#quoted}}",
     "{{#diff exercise-3}}",
     "{{#tests exercise-3}}",
+    "{{#typed exercise-3}}",
     "{{#guess exercise-3 typed-parameter}}",
     "{{#sheet exercise-3}}",
     "{{#board the-port}}",
@@ -131,6 +132,7 @@ impl<'a> Expander<'a> {
                 let of = self.catalogue.get(macros::exercise(of, EXAMPLE)?)?;
                 guess::render(self.workspace, of, slug)
             }
+            "typed" => typed::render(self.workspace, &self.catalogue, self.exercise(call)?),
             "sheet" => sheet::render(self.workspace, self.exercise(call)?),
             "board" => {
                 let [name] = call.takes("{{#board the-port}}")?;

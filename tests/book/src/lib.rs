@@ -19,4 +19,5 @@ mod sheet;
 pub mod site;
 pub mod source;
 pub mod tests_list;
+mod typed;
 pub mod way;

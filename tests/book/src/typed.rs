@@ -1,0 +1,94 @@
+//! `{{#typed exercise-8}}`: how many lines the service has after an exercise, and how many of them the reader has typed by then.
+
+use std::path::Path;
+
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::files::{Tree, read_tree};
+use workshop_base::originals::STARTER_PATCH;
+use workshop_base::patches;
+use workshop_base::workspace::Workspace;
+
+/// A sentence with both numbers, from the reference and the starters up to it.
+pub fn render(
+    workspace: &Workspace,
+    catalogue: &Catalogue,
+    exercise: &Exercise,
+) -> anyhow::Result<String> {
+    let all = lines_of(&read_tree(&exercise.solution(workspace))?);
+    let mut typed = 0;
+    let mut next = Some(exercise);
+    while let Some(exercise) = next {
+        let patch = exercise.solution(workspace).join(STARTER_PATCH);
+        typed += lines_that_a_starter_lacks(&std::fs::read_to_string(patch)?);
+        let before = exercise.grows_from.as_ref();
+        next = before.and_then(|before| catalogue.get(before.exercise).ok());
+    }
+    let round = |lines: usize| (lines + 5) / 10 * 10;
+    let (all, typed) = (round(all), round(typed));
+    Ok(format!(
+        "Your service has about {all} lines of Rust now, and you typed about {typed} of them. Neither number counts tests, blank lines or \
+         comments."
+    ))
+}
+
+/// The lines of the service's own code.
+fn lines_of(reference: &Tree) -> usize {
+    let code = reference.keys().filter(|path| is_code(path));
+    code.map(|path| count(patches::text(reference, path).lines()))
+        .sum()
+}
+
+/// The lines that a patch from a reference to its starter takes away.
+fn lines_that_a_starter_lacks(patch: &str) -> usize {
+    let mut is_counted = false;
+    count(patch.lines().filter_map(|line| {
+        if let Some(file) = line.strip_prefix("--- a/") {
+            is_counted = is_code(Path::new(file));
+            return None;
+        }
+        line.strip_prefix('-').filter(|_| is_counted)
+    }))
+}
+
+fn is_code(path: &Path) -> bool {
+    path.starts_with("src")
+        && path.extension().is_some_and(|end| end == "rs")
+        && !path.ends_with("tests.rs")
+}
+
+/// How many of them are neither blank nor a comment, up to the tests of a file.
+fn count<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
+    let lines = lines
+        .map(str::trim)
+        .take_while(|line| *line != "#[cfg(test)]");
+    lines
+        .filter(|line| !line.is_empty() && !line.starts_with("//"))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_starter_lacks_is_typed() {
+        let patch = "--- a/src/read.rs\n+++ b/src/read.rs\n@@ -1,4 +1,2 @@\n-/// A comment.\n-fn read() {\n-\n-}\n+todo!()\n same\n\
+                     --- a/hints.md\n+++ b/hints.md\n-no code\n--- a/src/tests.rs\n+++ b/src/tests.rs\n-a test\n";
+        assert_eq!(lines_that_a_starter_lacks(patch), 2);
+    }
+
+    #[test]
+    fn a_reader_types_more_with_each_exercise() -> anyhow::Result<()> {
+        let workspace = Workspace::find()?;
+        let catalogue = Catalogue::read(&workspace)?;
+        let typed = |number| -> anyhow::Result<usize> {
+            let sentence = render(&workspace, &catalogue, catalogue.get(number)?)?;
+            let mut numbers = sentence.split(' ').filter_map(|word| word.parse().ok());
+            let (all, typed) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+            assert!(typed < all, "{sentence}");
+            Ok(typed)
+        };
+        assert!(typed(2)? < typed(8)?);
+        Ok(())
+    }
+}

@@ -28,7 +28,9 @@ pub fn run(settings: &Settings) -> ExitCode {
 /// The first line of the answer.
 fn status_line(settings: &Settings) -> io::Result<String> {
     let port = settings.port;
-    Err(io::Error::other(format!("no one has asked port {port} yet")))
+    Err(io::Error::other(format!(
+        "no one has asked port {port} yet"
+    )))
 }
 
 /// A service that listens on all addresses is asked at the loopback address.

@@ -125,13 +125,16 @@ pub fn start<'f>(
     subject: &'f Subject,
 ) -> LocalBoxFuture<'f, anyhow::Result<Started>> {
     Box::pin(async move {
-        let tls_url = session.tls_url.as_ref().filter(|_| subject.row.tls);
-        let own_url = subject.database_url.as_ref().or(tls_url);
         let settings = Settings {
             pool_size: subject.pool_size,
             timeout: session.timeout,
             prices: session.prices.clone(),
-            ..Settings::new(own_url.unwrap_or(&session.database_url))
+            ..Settings::new(
+                subject
+                    .database_url
+                    .as_ref()
+                    .unwrap_or(&session.database_url),
+            )
         };
         let record = || format!("/read/{}", ids::of(session.data_set).first);
         let path = subject.first_path.clone().unwrap_or_else(record);

@@ -43,7 +43,6 @@ pub struct Row {
     pub env: BTreeMap<String, String>,
     pub heap: bool,
     pub trained: bool,
-    pub tls: bool,
     pub front: bool,
     pub id: Option<String>,
     pub label: Option<String>,

@@ -24,8 +24,6 @@ pub struct Session<'a> {
     pub plan: Plan,
     /// The database that all sides read from.
     pub database_url: String,
-    /// The same database by TLS, where it speaks it.
-    pub tls_url: Option<String>,
     /// `DATABASE_TIMEOUT_MS` of the services.
     pub timeout: Duration,
     /// What the services are told about the service of prices, where there is one.
@@ -56,7 +54,6 @@ impl<'a> Session<'a> {
             oha: Oha::of(lab.workspace),
             plan,
             database_url: lab.database_url.clone(),
-            tls_url: None,
             timeout: TIMEOUT,
             prices: None,
             data_set: lab.seeded.set,

@@ -2,37 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::energy::battery::Battery;
-use crate::energy::form::{BuiltIn, Wanted};
-use crate::energy::pi::{self, Pi};
+use crate::energy::form::Wanted;
 use crate::energy::rapl::Rapl;
 use crate::energy::source::Source;
 use crate::energy::wattmeter::Wattmeter;
 use workshop_base::outcome::Trouble;
-use workshop_base::probe;
 
 /// The variable with another folder than `/sys/class`, for tests and demonstrations.
 const ROOT: &str = "WORKSHOP_ENERGY_ROOT";
 /// What is said where nothing measures energy.
 pub const NO_SOURCE: &str = "no energy source on this machine";
 
-/// Where sources are looked for.
-#[derive(Debug)]
-pub struct Places {
-    /// The folder of the kernel's classes.
-    pub class: PathBuf,
-    /// The program that asks a Pi's sensors.
-    pub vcgencmd: Option<PathBuf>,
-}
-
-impl Places {
-    /// Those of this machine.
-    pub fn here() -> Self {
-        Places {
-            class: std::env::var_os(ROOT).map_or_else(|| "/sys/class".into(), PathBuf::from),
-            vcgencmd: probe::on_path(pi::PROGRAM),
-        }
-    }
+/// The folder of the kernel's classes on this machine.
+pub fn classes() -> PathBuf {
+    std::env::var_os(ROOT).map_or_else(|| "/sys/class".into(), PathBuf::from)
 }
 
 /// What was found.
@@ -44,39 +27,16 @@ pub struct Found {
     pub said: Vec<String>,
 }
 
-type Opened = Result<Option<Box<dyn Source>>, Trouble>;
-
-impl BuiltIn {
-    fn open(self, places: &Places) -> Opened {
-        Ok(match (self, &places.vcgencmd) {
-            (BuiltIn::Rapl, _) => boxed(Rapl::open(&places.class.join("powercap"))?),
-            (BuiltIn::Pi, None) => None,
-            (BuiltIn::Pi, Some(vcgencmd)) => boxed(Pi::open(vcgencmd)?),
-            (BuiltIn::Battery, _) => boxed(Battery::open(&places.class.join("power_supply"))?),
-        })
-    }
-
-    /// What it takes.
-    fn needs(self) -> &'static str {
-        match self {
-            BuiltIn::Rapl => {
-                "RAPL: an Intel or AMD processor under Linux, not in a virtual machine"
-            }
-            BuiltIn::Pi => "the sensors of a Raspberry Pi 5, and vcgencmd on the PATH",
-            BuiltIn::Battery => "a battery that tells its power",
-        }
-    }
-}
-
 fn boxed(source: Option<impl Source + 'static>) -> Option<Box<dyn Source>> {
     source.map(|source| Box::new(source) as Box<dyn Source>)
 }
 
-/// Looks for what is wanted. A source that is wanted by name and isn't there is an error. `folder` is where a relative path of a
-/// wattmeter's file begins.
-pub fn find(wanted: &Wanted, places: &Places, folder: &Path) -> anyhow::Result<Found> {
+/// Looks for what is wanted, below the folder of the kernel's classes. A source that is wanted by name and isn't there is an error.
+/// `folder` is where a relative path of a wattmeter's file begins.
+pub fn find(wanted: &Wanted, classes: &Path, folder: &Path) -> anyhow::Result<Found> {
+    let counters = classes.join("powercap");
     let source = match wanted {
-        Wanted::Best => return Ok(best(places)),
+        Wanted::Best => return Ok(best(&counters)),
         Wanted::Nothing => {
             let said = vec!["no energy was measured: energy.toml asks for no source".to_owned()];
             return Ok(Found { source: None, said });
@@ -84,7 +44,15 @@ pub fn find(wanted: &Wanted, places: &Places, folder: &Path) -> anyhow::Result<F
         Wanted::Wattmeter { file, offset_s } => {
             boxed(Some(Wattmeter::open(&folder.join(file), *offset_s)?))
         }
-        Wanted::BuiltIn(wanted) => Some(named(*wanted, places)?),
+        Wanted::Rapl => match Rapl::open(&counters)? {
+            Some(rapl) => boxed(Some(rapl)),
+            None => {
+                return Trouble::new("energy.toml names a source that this machine doesn't have")
+                    .expected("RAPL: an Intel or AMD processor under Linux, not in a virtual machine")
+                    .next("kind = \"best\" in energy.toml takes what is there, kind = \"none\" goes without")
+                    .err();
+            }
+        },
     };
     let said = source
         .iter()
@@ -93,32 +61,25 @@ pub fn find(wanted: &Wanted, places: &Places, folder: &Path) -> anyhow::Result<F
     Ok(Found { source, said })
 }
 
-fn named(wanted: BuiltIn, places: &Places) -> Result<Box<dyn Source>, Trouble> {
-    wanted.open(places)?.ok_or_else(|| {
-        Trouble::new("energy.toml names a source that this machine doesn't have")
-            .expected(wanted.needs())
-            .next(
-                "kind = \"best\" in energy.toml takes what is there, kind = \"none\" goes without",
-            )
-    })
-}
-
-/// The best that is there, in this order; what is there and can't be read is said.
-fn best(places: &Places) -> Found {
-    let mut said = Vec::new();
-    for one in [BuiltIn::Rapl, BuiltIn::Pi, BuiltIn::Battery] {
-        match one.open(places) {
-            Ok(Some(source)) => {
-                said.insert(0, covers(source.as_ref()));
-                let source = Some(source);
-                return Found { source, said };
-            }
-            Ok(None) => {}
-            Err(trouble) => said.push(trouble.to_string().replace("\n ", ";")),
-        }
+/// The counters, if there are any; what is there and can't be read is said.
+fn best(counters: &Path) -> Found {
+    match Rapl::open(counters) {
+        Ok(Some(rapl)) => Found {
+            said: vec![covers(&rapl)],
+            source: boxed(Some(rapl)),
+        },
+        Ok(None) => Found {
+            source: None,
+            said: vec![NO_SOURCE.to_owned()],
+        },
+        Err(trouble) => Found {
+            source: None,
+            said: vec![
+                NO_SOURCE.to_owned(),
+                trouble.to_string().replace("\n ", ";"),
+            ],
+        },
     }
-    said.insert(0, NO_SOURCE.to_owned());
-    Found { source: None, said }
 }
 
 fn covers(source: &dyn Source) -> String {
@@ -135,25 +96,6 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    fn places(folder: &Path) -> Places {
-        Places {
-            class: folder.to_owned(),
-            vcgencmd: None,
-        }
-    }
-
-    fn with_battery(status: &str) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        for (file, text) in [
-            ("type", "Battery"),
-            ("status", status),
-            ("power_now", "5000000"),
-        ] {
-            write(folder.path(), &format!("power_supply/BAT0/{file}"), text);
-        }
-        folder
-    }
-
     fn add_rapl(folder: &Path) {
         for (file, text) in [
             ("name", "package-0"),
@@ -165,45 +107,33 @@ mod tests {
     }
 
     fn found(wanted: &Wanted, folder: &Path) -> anyhow::Result<(Option<&'static str>, String)> {
-        let found = find(wanted, &places(folder), folder)?;
+        let found = find(wanted, folder, folder)?;
         let name = found.source.map(|source| source.name());
         Ok((name, found.said.join("\n")))
     }
 
     #[test]
-    fn the_best_source_that_is_there_is_taken() {
-        let folder = with_battery("Discharging");
-        let best = |folder: &Path| found(&Wanted::Best, folder).unwrap().0;
-        assert_eq!(best(folder.path()), Some("the battery"));
+    fn the_counters_are_taken_where_there_are_any() {
+        let folder = tempfile::tempdir().unwrap();
         add_rapl(folder.path());
-        assert_eq!(best(folder.path()), Some("RAPL"));
-        let (name, _) = found(&Wanted::BuiltIn(BuiltIn::Battery), folder.path()).unwrap();
-        assert_eq!(name, Some("the battery"));
+        for wanted in [Wanted::Best, Wanted::Rapl] {
+            assert_eq!(found(&wanted, folder.path()).unwrap().0, Some("RAPL"));
+        }
     }
 
     #[test]
-    fn a_machine_without_a_source_says_so_and_what_could_not_be_read() {
+    fn a_machine_without_a_source_says_so() {
         let nothing = tempfile::tempdir().unwrap();
         let (name, said) = found(&Wanted::Best, nothing.path()).unwrap();
         assert_eq!((name, said.as_str()), (None, NO_SOURCE));
-        let (name, said) = found(&Wanted::Best, with_battery("Charging").path()).unwrap();
-        assert_eq!(name, None);
-        assert!(
-            said.starts_with(NO_SOURCE) && said.contains("pull the plug"),
-            "{said}"
-        );
         assert_eq!(found(&Wanted::Nothing, nothing.path()).unwrap().0, None);
     }
 
     #[test]
     fn a_source_that_is_wanted_and_is_not_there_is_an_error_with_the_ways_out() {
         let nothing = tempfile::tempdir().unwrap();
-        for wanted in [BuiltIn::Rapl, BuiltIn::Pi, BuiltIn::Battery] {
-            let error = found(&Wanted::BuiltIn(wanted), nothing.path())
-                .unwrap_err()
-                .to_string();
-            assert!(error.contains("kind = \"best\""), "{error}");
-        }
+        let error = found(&Wanted::Rapl, nothing.path()).unwrap_err();
+        assert!(error.to_string().contains("kind = \"best\""), "{error}");
         let file = "watts.csv".into();
         let offset_s = 0.0;
         let error = found(&Wanted::Wattmeter { file, offset_s }, nothing.path()).unwrap_err();

@@ -28,21 +28,8 @@ pub enum Wanted {
         #[serde(default, rename = "offset")]
         offset_s: f64,
     },
-    /// What the machine has by itself.
-    #[serde(untagged)]
-    BuiltIn(BuiltIn),
-}
-
-/// A source that a machine may have by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum BuiltIn {
     /// The counters of the processor.
     Rapl,
-    /// The sensors of a Raspberry Pi 5.
-    Pi,
-    /// The battery.
-    Battery,
 }
 
 /// A form that is filled in.
@@ -79,7 +66,7 @@ pub static FORM: form::Form = form::Form {
             tables: &["source"],
             key: "kind",
             test: "the_source_is_one_that_the_tool_can_read",
-            expected: "\"best\", \"none\", \"rapl\", \"pi\", \"battery\", or \"wattmeter\" with its file and a number as offset",
+            expected: "\"best\", \"none\", \"rapl\", or \"wattmeter\" with its file and a number as offset",
             holds: |source, _| wanted(source).is_some(),
         },
         Line {

@@ -4,13 +4,11 @@
 //! read. [`find`] looks for the best source of this machine, [`form`] is what the reader filled in, and [`cost`] has the formulas
 //! for CO₂ and for servers. The [`task`] of exercise 17 takes all of them together.
 
-pub mod battery;
 pub mod cost;
 pub mod find;
 pub mod form;
 pub mod interval;
 pub mod meter;
-pub mod pi;
 pub mod rapl;
 pub mod source;
 pub mod task;

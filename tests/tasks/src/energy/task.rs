@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::energy::find::{self, Places};
+use crate::energy::find;
 use crate::energy::form::{FORM, Form};
 use crate::energy::interval::Energy;
 use crate::energy::meter::Meter;
@@ -47,7 +47,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         &place_of_form(lab.workspace, asked)?,
         &asked.target.to_string(),
     )?;
-    let found = find::find(&form.wanted, &Places::here(), lab.workspace.root())?;
+    let found = find::find(&form.wanted, &find::classes(), lab.workspace.root())?;
     for said in &found.said {
         println!("{said}");
     }

@@ -222,6 +222,8 @@ mod tests {
     use super::*;
     use crate::energy::interval::{Window, energy};
     use std::io::Write;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
 
     const RECORDED: &str = include_str!("fixtures/wattmeter.csv");
 
@@ -235,6 +237,31 @@ mod tests {
     fn append(path: &Path, text: &str) {
         let mut file = OpenOptions::new().append(true).open(path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn a_script_writes_what_the_sensors_of_a_pi_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let vcgencmd = folder.path().join("vcgencmd");
+        let printed = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/energy/fixtures/pmic_read_adc.txt"
+        );
+        std::fs::write(&vcgencmd, format!("#!/bin/sh\ncat '{printed}'\n")).unwrap();
+        std::fs::set_permissions(&vcgencmd, PermissionsExt::from_mode(0o755)).unwrap();
+        let script = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../exercises/17-a-watt-of-requests/watts.sh"
+        );
+        let path = std::env::var("PATH").unwrap();
+        let path = format!("{}:{path}", folder.path().display());
+        let mut sh = Command::new("sh");
+        let said = sh.args([script, "pi", "1"]).env("PATH", path).output();
+        let (_folder, csv) = file(&String::from_utf8(said.unwrap().stdout).unwrap());
+        let samples = Wattmeter::open(&csv, 0.0).unwrap().read().unwrap();
+        assert!(samples.is_empty(), "open has read the only line");
+        let mut meter = Wattmeter::of(&csv, 0.0).unwrap();
+        assert_eq!(meter.read().unwrap()[0].reading, Reading::Power(1.50257));
     }
 
     fn times(samples: &[Sample]) -> Vec<f64> {

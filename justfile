@@ -186,6 +186,11 @@ carry target: tool
 editors: tool
     {{ workshop }} editors
 
+# Every file of a new exercise that continues another one: just new-exercise 19 from 8 (--title "A new step")
+[group('authors')]
+new-exercise number from origin *options: tool
+    {{ workshop }} new-exercise {{ quote(number) }} {{ quote(from) }} {{ quote(origin) }} {{ options }}
+
 # After a change in a starter: write the patch that makes it out of its reference
 [group('authors')]
 starter-patch target: tool

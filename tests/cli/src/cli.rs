@@ -204,6 +204,19 @@ pub enum Command {
     },
     /// Write the run configurations of IntelliJ IDEA, RustRover and VS Code
     Editors,
+    /// Write every file of a new exercise that continues another one
+    NewExercise {
+        /// Its number, which no exercise has
+        number: u8,
+        /// The word from
+        #[arg(value_parser = ["from"])]
+        from: String,
+        /// The number of the exercise whose reference it continues
+        origin: u8,
+        /// Its title, from which the names of its files are made
+        #[arg(long, default_value = "A new step")]
+        title: String,
+    },
     /// Write the patch that makes the starter out of the reference, after a change in the starter
     StarterPatch {
         /// exercise-N

@@ -18,6 +18,7 @@ mod hunt;
 mod image;
 mod kit;
 mod measure;
+mod new_exercise;
 mod progress;
 mod rehearse;
 mod report;
@@ -120,6 +121,12 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         Command::Progress { to, name, leave } => {
             progress::run(workspace, to.zip(name).as_ref(), leave)
         }
+        Command::NewExercise {
+            number,
+            origin,
+            title,
+            ..
+        } => new_exercise::run(workspace, number, origin, &title),
         Command::StarterPatch { target } => {
             carry::starter_patch(workspace, &exercise(workspace, target)?)
         }

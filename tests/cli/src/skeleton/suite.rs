@@ -1,4 +1,4 @@
-//! Suite `a-new-step` (exercise 99): the service greets the world.
+//! Suite `{slug}` (exercise {number}): the service greets the world.
 
 use serde_json::json;
 use workshop_harness::contract::{Context, TestResult};

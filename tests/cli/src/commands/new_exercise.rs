@@ -1,0 +1,218 @@
+//! `just new-exercise 19 from 8`: every file of a new exercise that continues another one, small and complete, for the author to
+//! change: a route that greets, its suite, hints, a chapter and two mistakes.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::chain::carry;
+use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::files::{self, Tree};
+use workshop_base::originals;
+use workshop_base::outcome::{Outcome, Trouble};
+use workshop_base::program::cargo_command;
+use workshop_base::workspace::Workspace;
+
+/// The files beside those of the reference that is continued: their places below the checkout, and what they hold.
+const SKELETON: [(&str, &str); 9] = [
+    (
+        "solutions/{folder}/exercise.toml",
+        include_str!("../skeleton/exercise.toml"),
+    ),
+    (
+        "exercises/{folder}/exercise.toml",
+        include_str!("../skeleton/exercise.toml"),
+    ),
+    (
+        "solutions/{folder}/src/hello.rs",
+        include_str!("../skeleton/hello.rs"),
+    ),
+    (
+        "exercises/{folder}/src/hello.rs",
+        include_str!("../skeleton/starter-hello.rs"),
+    ),
+    (
+        "exercises/{folder}/hints.md",
+        include_str!("../skeleton/hints.md"),
+    ),
+    (
+        "solutions/{folder}/mistakes/a-list.patch",
+        include_str!("../skeleton/a-list.patch"),
+    ),
+    (
+        "solutions/{folder}/mistakes/another-name.patch",
+        include_str!("../skeleton/another-name.patch"),
+    ),
+    (
+        "tests/suites/src/{module}.rs",
+        include_str!("../skeleton/suite.rs"),
+    ),
+    (
+        "book/exercises/{folder}.md",
+        include_str!("../skeleton/page.md"),
+    ),
+];
+
+/// What a file of the skeleton has in braces.
+struct Names {
+    number: u8,
+    origin: u8,
+    title: String,
+}
+
+impl Names {
+    /// `a-new-step`
+    fn slug(&self) -> String {
+        let words = self
+            .title
+            .split(|character: char| !character.is_ascii_alphanumeric());
+        let words: Vec<String> = words
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        words.join("-")
+    }
+
+    /// `19-a-new-step`
+    fn folder(&self) -> String {
+        format!("{:02}-{}", self.number, self.slug())
+    }
+
+    /// `a_new_step`
+    fn module(&self) -> String {
+        self.slug().replace('-', "_")
+    }
+
+    fn fill(&self, text: &str) -> String {
+        text.replace("{folder}", &self.folder())
+            .replace("{module}", &self.module())
+            .replace("{slug}", &self.slug())
+            .replace("{number}", &self.number.to_string())
+            .replace("{origin}", &self.origin.to_string())
+            .replace("{title}", &self.title)
+    }
+}
+
+/// Writes the files and the two lines that name them, and says what is left to do by hand.
+pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow::Result<Outcome> {
+    let catalogue = Catalogue::read(workspace)?;
+    let names = Names {
+        number,
+        origin,
+        title: title.to_owned(),
+    };
+    if let Ok(there) = catalogue.get(number) {
+        return Trouble::new(format!("exercise {number} is there: {}", there.title))
+            .expected("a number that no exercise has; numbers never change")
+            .err();
+    }
+    let continued = catalogue.get(origin)?;
+    let writes = writes(workspace, continued, &names)?;
+    for (path, text) in &writes {
+        files::write_atomically(&workspace.root().join(path), text)?;
+    }
+    let mut fmt = cargo_command();
+    let packages = [format!("solution-{number}"), format!("exercise-{number}")];
+    fmt.arg("fmt").current_dir(workspace.root());
+    fmt.args(packages.iter().flat_map(|package| ["--package", package]));
+    anyhow::ensure!(
+        fmt.status()?.success(),
+        "cargo fmt failed on the new crates"
+    );
+
+    let catalogue = Catalogue::read(workspace)?;
+    carry::starter_by_hand(workspace, catalogue.get(number)?)?.finish()?;
+    for step in carry::plan(workspace, &catalogue, catalogue.get(origin)?)? {
+        step.finish()?;
+    }
+    for path in writes
+        .keys()
+        .filter(|path| !path.starts_with("solutions") || path.ends_with("exercise.toml"))
+    {
+        println!("  wrote {}", path.display());
+    }
+    println!(
+        "next: just check solution-{number}, just editors and just verify exercise-{number} --quick are green as it is. Then write\n  \
+         the suite, the reference and the starter ({}), the mistakes, the hints and the chapter. CONTRIBUTING.md says how.",
+        names.folder()
+    );
+    Ok(Outcome::Passed)
+}
+
+/// All files to write, by their paths in the checkout.
+fn writes(workspace: &Workspace, continued: &Exercise, names: &Names) -> anyhow::Result<Tree> {
+    let mut writes = Tree::new();
+    for (kind, folder) in [("solution", "solutions"), ("exercise", "exercises")] {
+        for (path, bytes) in originals::reference_files(workspace, continued)? {
+            let text = String::from_utf8(bytes)
+                .with_context(|| format!("{} isn't text", path.display()))?;
+            let text = match path.to_str() {
+                Some("Cargo.toml") => text.replace(
+                    &continued.reference_name(),
+                    &format!("{kind}-{}", names.number),
+                ),
+                Some("src/main.rs") => with_a_greeting(&text, continued)?,
+                _ => text,
+            };
+            let place = Path::new(folder).join(names.folder()).join(path);
+            writes.insert(place, text.into_bytes());
+        }
+    }
+    for (path, text) in SKELETON {
+        writes.insert(
+            PathBuf::from(names.fill(path)),
+            names.fill(text).into_bytes(),
+        );
+    }
+    let suites = format!("    \"{}\" => {},\n", names.slug(), names.module());
+    let chapter = format!(
+        "- [Exercise {}: {}](exercises/{}.md)\n",
+        names.number,
+        names.title,
+        names.folder()
+    );
+    for (path, before, line) in [
+        (
+            "tests/suites/src/lib.rs",
+            "\"first-route\" => first_route,".to_owned(),
+            suites,
+        ),
+        (
+            "book/SUMMARY.md",
+            format!("exercises/{:02}-", names.origin),
+            chapter,
+        ),
+    ] {
+        let text = files::text(&workspace.root().join(path))?;
+        writes.insert(
+            path.into(),
+            after_the_line_with(&text, &before, &line, path)?.into_bytes(),
+        );
+    }
+    Ok(writes)
+}
+
+/// The service with one route more.
+fn with_a_greeting(main: &str, continued: &Exercise) -> anyhow::Result<String> {
+    let mounted = "health::health,";
+    if !main.contains("mod health;\n") || !main.contains(mounted) {
+        return Trouble::new(format!(
+            "{} mounts no health::health in its main.rs",
+            continued.name()
+        ))
+        .expected("a reference on Rocket that has a route, such as exercise 8")
+        .err();
+    }
+    Ok(main
+        .replacen("mod health;\n", "mod health;\nmod hello;\n", 1)
+        .replacen(mounted, &format!("{mounted} hello::hello,"), 1))
+}
+
+fn after_the_line_with(text: &str, part: &str, new: &str, path: &str) -> anyhow::Result<String> {
+    let mut lines = text.split_inclusive('\n');
+    let place = lines.position(|line| line.contains(part));
+    let place = place.with_context(|| format!("{path} has no line with {part}"))?;
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines.insert(place + 1, new);
+    Ok(lines.concat())
+}

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use super::editors;
 use crate::chain::carry;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
@@ -125,16 +126,13 @@ pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow
     for step in carry::plan(workspace, &catalogue, catalogue.get(origin)?)? {
         step.finish()?;
     }
-    for path in writes
-        .keys()
-        .filter(|path| !path.starts_with("solutions") || path.ends_with("exercise.toml"))
-    {
-        println!("  wrote {}", path.display());
-    }
+    editors::run(workspace)?;
+    let folder = names.folder();
     println!(
-        "next: just check solution-{number}, just editors and just verify exercise-{number} --quick are green as it is. Then write\n  \
-         the suite, the reference and the starter ({}), the mistakes, the hints and the chapter. CONTRIBUTING.md says how.",
-        names.folder()
+        "exercise-{number} continues exercise-{origin}: it greets, has a suite, hints, two mistakes and a chapter. Now change, in this order:\n  \
+         tests/suites/src/{}.rs\n  solutions/{folder}: src, exercise.toml, mistakes\n  exercises/{folder}: src, hints.md\n  \
+         book/exercises/{folder}.md\nnext: just check solution-{number}, then just verify exercise-{number} --quick; CONTRIBUTING.md says more",
+        names.module()
     );
     Ok(Outcome::Passed)
 }

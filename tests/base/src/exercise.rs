@@ -85,6 +85,9 @@ pub struct Exercise {
     pub slug: String,
     /// The title as the book prints it.
     pub title: String,
+    /// True on the core way through the course; the other exercises are tracks that one can choose.
+    #[serde(default)]
+    pub core: bool,
     /// What the learner makes.
     #[serde(default)]
     pub kind: Kind,
@@ -142,11 +145,6 @@ impl Exercise {
     /// True when the exercise is a piece of the port.
     pub fn is_port(&self) -> bool {
         self.part == PORT
-    }
-
-    /// True on the core way through the course; the other exercises are tracks that one can choose.
-    pub fn is_core(&self) -> bool {
-        matches!(self.number, 0..=8 | 13 | 18)
     }
 
     /// What is measured at the end.

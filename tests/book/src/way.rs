@@ -185,7 +185,7 @@ impl<'a> Way<'a> {
             pages.filter_map(|one| self.exercise(one)).next_back()
         };
         here.or_else(before)
-            .is_some_and(|exercise| !exercise.is_core())
+            .is_some_and(|exercise| !exercise.core)
     }
 
     /// A part as the sidebar has it: with the hours of its exercises, and whether all of them are optional.
@@ -197,7 +197,7 @@ impl<'a> Way<'a> {
         if minutes == 0 {
             return part.to_owned();
         }
-        let optional = exercises.iter().all(|one| !one.is_core());
+        let optional = exercises.iter().all(|one| !one.core);
         let optional = if optional { ", optional" } else { "" };
         format!("{part} · {}{optional}", hours(minutes))
     }
@@ -211,7 +211,7 @@ impl<'a> Way<'a> {
         let pages = self.site.pages.iter().filter(of_part);
         let mut others = pages.filter_map(|one| self.exercise(one));
         let mut name = name.to_owned();
-        if !exercise.is_core() && others.any(Exercise::is_core) {
+        if !exercise.core && others.any(|other| other.core) {
             name += " (optional)";
         }
         let target = Target::Exercise(exercise.number).to_string();

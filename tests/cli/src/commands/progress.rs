@@ -101,7 +101,7 @@ impl<'a> Row<'a> {
     }
 
     fn is_optional(&self) -> bool {
-        !self.exercise.is_core()
+        !self.exercise.core
     }
 
     fn in_words(&self) -> String {

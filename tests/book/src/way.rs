@@ -184,8 +184,7 @@ impl<'a> Way<'a> {
             let pages = self.site.pages.iter().filter(of_part);
             pages.filter_map(|one| self.exercise(one)).next_back()
         };
-        here.or_else(before)
-            .is_some_and(|exercise| !exercise.core)
+        here.or_else(before).is_some_and(|exercise| !exercise.core)
     }
 
     /// A part as the sidebar has it: with the hours of its exercises, and whether all of them are optional.

@@ -30,7 +30,7 @@ pub struct Wanted {
 
 /// What became of it.
 #[derive(Serialize, Deserialize)]
-pub enum Answer {
+pub enum ContainerAnswer {
     /// It runs, and is reached here.
     Runs { id: String, host: String, port: u16 },
     /// Its image is not here and cannot be pulled, for this reason.

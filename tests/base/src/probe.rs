@@ -22,7 +22,7 @@ const PAGE: u64 = 64 * 1024;
 
 /// What came of asking a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ProbeAnswer {
     /// There is no such program on the PATH.
     Absent,
     /// It did not end in time, and was stopped.
@@ -33,11 +33,11 @@ pub enum Answer {
     Said(String),
 }
 
-impl Answer {
+impl ProbeAnswer {
     /// The first line of what a program said that ended well.
     pub fn line(&self) -> Option<&str> {
         match self {
-            Answer::Said(text) => text.lines().next(),
+            ProbeAnswer::Said(text) => text.lines().next(),
             _ => None,
         }
     }
@@ -49,7 +49,7 @@ pub async fn ask(
     args: &[&str],
     folder: &Path,
     limit: Duration,
-) -> Answer {
+) -> ProbeAnswer {
     let mut command = Command::new(program);
     // What is read here is read in English.
     command.args(args).current_dir(folder).env("LC_ALL", "C");
@@ -57,9 +57,9 @@ pub async fn ask(
     let asking = program::output(command, Signal::SIGKILL, "", PAGE);
     let output = match tokio::time::timeout(limit, asking).await {
         Ok(Ok(output)) => output,
-        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return Answer::Absent,
-        Ok(Err(error)) => return Answer::Refused(error.to_string()),
-        Err(_) => return Answer::Silent(limit),
+        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => return ProbeAnswer::Absent,
+        Ok(Err(error)) => return ProbeAnswer::Refused(error.to_string()),
+        Err(_) => return ProbeAnswer::Silent(limit),
     };
     let [stdout, stderr] =
         [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
@@ -69,22 +69,22 @@ pub async fn ask(
             .to_owned()
     };
     if output.status.success() {
-        Answer::Said(both(&stdout, &stderr))
+        ProbeAnswer::Said(both(&stdout, &stderr))
     } else {
-        Answer::Refused(both(&stderr, &stdout))
+        ProbeAnswer::Refused(both(&stderr, &stdout))
     }
 }
 
 /// As [`ask`], for code that blocks: on a thread of its own, since its caller may be inside of a runtime.
-pub fn ask_and_wait(program: &Path, args: &[&str], limit: Duration) -> Answer {
+pub fn ask_and_wait(program: &Path, args: &[&str], limit: Duration) -> ProbeAnswer {
     let asking = || {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build()?;
         Ok(runtime.block_on(ask(program, args, Path::new("/"), limit)))
     };
     let answer = std::thread::scope(|scope| scope.spawn(asking).join());
-    let failed = |error: std::io::Error| Answer::Refused(error.to_string());
-    answer.map_or(Answer::Absent, |answer| answer.unwrap_or_else(failed))
+    let failed = |error: std::io::Error| ProbeAnswer::Refused(error.to_string());
+    answer.map_or(ProbeAnswer::Absent, |answer| answer.unwrap_or_else(failed))
 }
 
 /// Runs something that blocks, for `limit` at the longest. On a thread of its own: the runtime would wait for its own
@@ -123,7 +123,7 @@ mod tests {
         let limit = Duration::from_millis(500);
         let script = ["-c", "sleep 60 & echo $! >left; wait"];
         let answer = ask("sh", &script, folder.path(), limit).await;
-        assert_eq!(answer, Answer::Silent(limit));
+        assert_eq!(answer, ProbeAnswer::Silent(limit));
         let left: u32 = std::fs::read_to_string(folder.path().join("left"))?
             .trim()
             .parse()?;

@@ -1,9 +1,9 @@
 //! Turns the macros of a page into what the reader sees.
 
-use crate::fault::Fault;
+use crate::fault::PageFault;
 use crate::macros::{self, Call};
 use crate::site::{Page, Site};
-use crate::source::Place;
+use crate::source::Excerpt;
 use crate::{board, difference, green, guess, panes, results, schedule, sheet, tests_list, typed};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
@@ -50,7 +50,7 @@ impl<'a> Expander<'a> {
     }
 
     /// The page with every macro replaced.
-    pub fn expand(&self, page: &Page) -> Result<String, Vec<Fault>> {
+    pub fn expand(&self, page: &Page) -> Result<String, Vec<PageFault>> {
         let text = &page.text;
         let mut faults = Vec::new();
         let mut expanded = String::with_capacity(text.len());
@@ -65,13 +65,13 @@ impl<'a> Expander<'a> {
             }
             match self.one(page, &call, &mut instructor) {
                 Ok(html) => expanded.push_str(&html),
-                Err(error) => faults.push(Fault::new(page.file(), call.line, error)),
+                Err(error) => faults.push(PageFault::new(page.file(), call.line, error)),
             }
         }
         if let Some(line) = instructor {
             let open = Trouble::new("{{#instructor}} is never closed")
                 .next("write {{#/instructor}} on a line of its own after the notes");
-            faults.push(Fault::new(page.file(), line, open));
+            faults.push(PageFault::new(page.file(), line, open));
         }
         expanded.push_str(&text[copied..]);
         match faults.is_empty() {
@@ -155,7 +155,7 @@ impl<'a> Expander<'a> {
         let [argument] = call.takes("{{#include ../path/to/file.sql:anchor}}")?;
         let path = page.beside(argument);
         let path = path.to_string_lossy();
-        let text = Place::parse(&path)?.read(self.workspace.root())?;
+        let text = Excerpt::parse(&path)?.read(self.workspace.root())?;
         let ends_code = |line: &str| line.trim_start().starts_with("```");
         if call.in_code && text.lines().any(ends_code) {
             return Trouble::new(format!(
@@ -218,7 +218,7 @@ fn notes(call: &Call, open: &mut Option<usize>) -> anyhow::Result<String> {
 mod tests {
     use super::*;
 
-    fn expand(text: &str) -> Result<String, Vec<Fault>> {
+    fn expand(text: &str) -> Result<String, Vec<PageFault>> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir_all(folder.path().join("book/x")).expect("a folder");
         std::fs::create_dir_all(folder.path().join("solutions")).expect("a folder");

@@ -7,7 +7,7 @@ use workshop_base::outcome::Trouble;
 
 /// Something that is wrong in the book, told with its place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fault {
+pub struct PageFault {
     /// The file, relative to the checkout's root.
     pub file: PathBuf,
     /// The line, from 1; 0 when the whole file is meant.
@@ -16,7 +16,7 @@ pub struct Fault {
     pub what: String,
 }
 
-impl Fault {
+impl PageFault {
     /// A fault in this line of this file. What goes wrong below the book, such as a malformed `exercise.toml`, may not say what to do.
     pub fn new(file: impl AsRef<Path>, line: usize, error: impl Into<anyhow::Error>) -> Self {
         let error = error.into();
@@ -24,7 +24,7 @@ impl Fault {
             Some(_) => "",
             None => "\n  next: fix what the message names, then build the book again",
         };
-        Fault {
+        PageFault {
             file: file.as_ref().to_path_buf(),
             line,
             what: format!("{error:#}{next}"),
@@ -32,7 +32,7 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for PageFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         if self.line > 0 {

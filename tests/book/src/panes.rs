@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::html::{block, escape};
 use crate::macros::Call;
-use crate::source::Place;
+use crate::source::Excerpt;
 use workshop_base::outcome::Trouble;
 
 /// The languages a pane can hold: what the page writes, what the highlighter calls it, what people call it.
@@ -53,7 +53,7 @@ pub fn render(root: &Path, call: &Call) -> anyhow::Result<String> {
                 .next(format!("use one of: {}", known.join(", ")))
                 .err();
         };
-        let place = Place::parse(place)?;
+        let place = Excerpt::parse(place)?;
         let code = place.read(root)?;
         panes.push(pane(name, highlight, &place, &code));
     }
@@ -83,7 +83,7 @@ fn cut(code: &str) -> (&str, Option<&str>) {
     (code[..at].trim_end(), Some(&code[at + 1..]))
 }
 
-fn pane(language: &str, highlight: &str, place: &Place, code: &str) -> String {
+fn pane(language: &str, highlight: &str, place: &Excerpt, code: &str) -> String {
     let path = place.file.to_string_lossy().replace('\\', "/");
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", &path));
     // A long path may break after each slash.

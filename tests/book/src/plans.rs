@@ -30,7 +30,7 @@ const CLOSING: u32 = 30;
 /// A plan: its exercises in order, of which some are measured on every laptop, and some are followed by a bug hunt.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct DayPlan {
     /// How many days it has.
     pub days: u32,
     /// The exercises.
@@ -56,10 +56,10 @@ pub enum What<'a> {
     Closing,
 }
 
-impl Plan {
+impl DayPlan {
     /// The plan of this name.
-    pub fn of(workspace: &Workspace, name: &str) -> anyhow::Result<Plan> {
-        let mut plans: BTreeMap<String, Plan> = read(workspace, FILE)?;
+    pub fn of(workspace: &Workspace, name: &str) -> anyhow::Result<DayPlan> {
+        let mut plans: BTreeMap<String, DayPlan> = read(workspace, FILE)?;
         plans.remove(name).ok_or_else(|| {
             let names: Vec<String> = plans.into_keys().collect();
             Trouble::new(format!("there is no plan {name}"))

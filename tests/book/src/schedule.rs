@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::html::{block, escape};
-use crate::plans::{FILE, Plan, SLOTS, Slots, Takes, What};
+use crate::plans::{DayPlan, FILE, SLOTS, Slots, Takes, What};
 use crate::site::{Site, link};
 use workshop_base::exercise::{Catalogue, Exercise, Minutes};
 use workshop_base::outcome::Trouble;
@@ -144,7 +144,7 @@ pub fn plan(
     catalogue: &Catalogue,
     name: &str,
 ) -> anyhow::Result<String> {
-    let plan = Plan::of(workspace, name)?;
+    let plan = DayPlan::of(workspace, name)?;
     let blocks = plan.blocks(catalogue, &Takes::read(workspace)?)?;
     let slots: Vec<Slots> = blocks.iter().map(|(_, slots)| *slots).collect();
     let table = Timetable::of(&slots);
@@ -227,7 +227,7 @@ fn in_words(what: What<'_>, site: &Site, page: &Path) -> String {
 }
 
 /// A sentence about the exercises that a plan does not have.
-fn left_out(plan: &Plan, catalogue: &Catalogue) -> String {
+fn left_out(plan: &DayPlan, catalogue: &Catalogue) -> String {
     let exercises = catalogue.iter();
     let others = exercises.filter(|exercise| !plan.exercises.contains(&exercise.number));
     let others: Vec<String> = others.map(|exercise| escape(&numbered(exercise))).collect();

@@ -5,14 +5,14 @@ use workshop_base::outcome::Trouble;
 
 /// A place in the checkout: a file, or an anchor in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Excerpt {
     /// The file, relative to the checkout's root.
     pub file: PathBuf,
     /// The anchor's name; the whole file without one.
     pub anchor: Option<String>,
 }
 
-impl Place {
+impl Excerpt {
     /// Reads `path/to/file.rs` or `path/to/file.rs:anchor`.
     pub fn parse(text: &str) -> anyhow::Result<Self> {
         let (file, anchor) = match text.split_once(':') {
@@ -36,7 +36,7 @@ impl Place {
             .next(format!("include the reference instead: {reference}"))
             .err();
         }
-        Ok(Place { file: path, anchor })
+        Ok(Excerpt { file: path, anchor })
     }
 
     /// The code at this place, without anchor comments and without the indentation that all its lines share.
@@ -127,7 +127,7 @@ mod tests {
     fn read(anchor: &str) -> anyhow::Result<String> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::write(folder.path().join("a.rs"), CODE).expect("written");
-        Place::parse(&format!("a.rs{anchor}"))?.read(folder.path())
+        Excerpt::parse(&format!("a.rs{anchor}"))?.read(folder.path())
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_missing_file_is_refused() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let problem = Place::parse("b.rs")
+        let problem = Excerpt::parse("b.rs")
             .and_then(|place| place.read(folder.path()))
             .expect_err("missing");
         assert!(
@@ -188,20 +188,20 @@ mod tests {
     #[test]
     fn only_paths_inside_the_checkout_are_taken() {
         for path in ["/etc/passwd", "../secret.rs", "a/../../b.rs", "", ":anchor"] {
-            assert!(Place::parse(path).is_err(), "{path}");
+            assert!(Excerpt::parse(path).is_err(), "{path}");
         }
     }
 
     #[test]
     fn the_learners_files_are_refused_in_favour_of_the_reference() {
-        let problem =
-            Place::parse("exercises/03-read-a-record/src/read.rs:read").expect_err("the learner's");
+        let problem = Excerpt::parse("exercises/03-read-a-record/src/read.rs:read")
+            .expect_err("the learner's");
         assert!(
             problem
                 .to_string()
                 .contains("solutions/03-read-a-record/src/read.rs"),
             "{problem:?}"
         );
-        assert!(Place::parse("exercises/kotlin-service/openapi.yaml").is_ok());
+        assert!(Excerpt::parse("exercises/kotlin-service/openapi.yaml").is_ok());
     }
 }

@@ -6,7 +6,7 @@ use crate::check::minutes;
 use crate::html::{block, escape};
 use crate::macros;
 use crate::site::{Page, Site, link};
-use crate::source::Place;
+use crate::source::Excerpt;
 use crate::tests_list::and;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::target::Target;
@@ -142,7 +142,7 @@ impl<'a> Way<'a> {
         let mut lines = 0;
         let mut count = |place: &str| {
             // What cannot be read is a fault of that page, told there.
-            let code = Place::parse(place).and_then(|place| place.read(self.workspace.root()));
+            let code = Excerpt::parse(place).and_then(|place| place.read(self.workspace.root()));
             lines += code.map_or(0, |code| code.lines().count());
         };
         for call in page.calls() {

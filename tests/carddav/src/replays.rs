@@ -36,7 +36,7 @@ pub async fn what_known_clients_send_is_understood(context: &Context) -> TestRes
     for (client, replay) in REPLAYS {
         let mut taken = BTreeMap::new();
         for step in replay.split("\n### ").skip(1) {
-            let step = Step::of(step, &taken);
+            let step = ReplayStep::of(step, &taken);
             let went = step.play(&ada.client, &mut taken).await;
             went.map_err(|failure| Failure {
                 expected: format!("{client} {}: {}", step.does, failure.expected),
@@ -47,7 +47,7 @@ pub async fn what_known_clients_send_is_understood(context: &Context) -> TestRes
     Ok(())
 }
 
-struct Step {
+struct ReplayStep {
     does: String,
     method: String,
     path: String,
@@ -57,9 +57,9 @@ struct Step {
     expected: Vec<String>,
 }
 
-impl Step {
+impl ReplayStep {
     /// Reads a step, with what was taken from the answers so far.
-    fn of(text: &str, taken: &BTreeMap<String, String>) -> Step {
+    fn of(text: &str, taken: &BTreeMap<String, String>) -> ReplayStep {
         let mut text = text.to_owned();
         for (name, value) in taken {
             text = text.replace(&format!("{{{name}}}"), value);
@@ -70,7 +70,7 @@ impl Step {
         let does = head.next().unwrap_or_default().to_owned();
         let (method, path) = split(head.next().unwrap_or_default(), " ");
         let mut expected = expected.lines().filter(|line| !line.is_empty());
-        Step {
+        ReplayStep {
             does,
             method,
             path,

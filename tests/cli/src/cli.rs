@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::subject::Subject;
+use crate::subject::CheckTarget;
 use workshop_base::target::Target;
 use workshop_harness::remote::host;
 use workshop_postgres::datasets::DataSet;
@@ -26,7 +26,7 @@ pub enum Command {
     /// Build, start and test one target
     Check {
         /// exercise-N, solution-N, kotlin or hunt
-        target: Subject,
+        target: CheckTarget,
         /// Print how long each step took
         #[arg(long)]
         timings: bool,
@@ -41,7 +41,7 @@ pub enum Command {
     /// Check again at every change
     Watch {
         /// exercise-N or hunt
-        target: Subject,
+        target: CheckTarget,
     },
     /// The next hint, chosen by what failed last
     Hint {
@@ -76,7 +76,7 @@ pub enum Command {
     /// Back to the starter; your files are kept as an attempt
     Reset {
         /// exercise-N; hunt ends the bug hunt and tells what it was
-        target: Subject,
+        target: CheckTarget,
     },
     /// On to an exercise: its starter, and those before it that aren't green count as skipped
     CatchUp {
@@ -253,7 +253,7 @@ pub enum Asked {
 #[derive(Debug, Args)]
 pub struct RunArgs {
     /// exercise-N, solution-N, kotlin or hunt
-    pub target: Subject,
+    pub target: CheckTarget,
     /// The port to listen on; 8080 when it is free, else any that is
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,

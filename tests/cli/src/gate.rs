@@ -62,7 +62,7 @@ const PLACES_THAT_ARE_JUDGED: usize = 3;
 
 /// What has to hold, and what is wrong with it: nothing is good.
 #[derive(Debug)]
-pub struct Finding {
+pub struct GateFinding {
     what: String,
     faults: Vec<String>,
 }
@@ -71,7 +71,7 @@ pub struct Finding {
 pub struct Judgment<'a> {
     /// How much of the machine it takes, of [`SIDE_BY_SIDE`].
     takes: u32,
-    work: LocalBoxFuture<'a, anyhow::Result<Vec<Finding>>>,
+    work: LocalBoxFuture<'a, anyhow::Result<Vec<GateFinding>>>,
 }
 
 /// How many findings held, how many did not, and what this machine could not judge.
@@ -89,7 +89,7 @@ impl<'a> Judgment<'a> {
     /// One that takes so much of the machine.
     fn new(
         takes: u32,
-        work: impl Future<Output = anyhow::Result<Vec<Finding>>> + 'a,
+        work: impl Future<Output = anyhow::Result<Vec<GateFinding>>> + 'a,
     ) -> Judgment<'a> {
         let work = Box::pin(work);
         Judgment { takes, work }
@@ -107,9 +107,9 @@ impl<'a> Judgment<'a> {
     }
 }
 
-impl Finding {
-    fn new(what: impl Into<String>, faults: Vec<String>) -> Finding {
-        Finding {
+impl GateFinding {
+    fn new(what: impl Into<String>, faults: Vec<String>) -> GateFinding {
+        GateFinding {
             what: what.into(),
             faults,
         }
@@ -154,11 +154,11 @@ impl<'a> Gate<'a> {
     pub fn lints(&'a self, exercise: &'a Exercise) -> Judgment<'a> {
         Judgment::new(WHOLE, async {
             Ok(vec![
-                Finding::new(
+                GateFinding::new(
                     "starter and reference are formatted",
                     self.formatting_faults(exercise).await?,
                 ),
-                Finding::new(
+                GateFinding::new(
                     "starter and reference compile without warnings, clippy's included",
                     self.clippy_faults(exercise).await?,
                 ),
@@ -207,7 +207,7 @@ impl<'a> Gate<'a> {
         let count = mistakes.len();
         let few = format!("{count} found, {FEWEST_MISTAKES} expected");
         let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
-        let few = Finding::new("there are planted mistakes", few.into_iter().collect());
+        let few = GateFinding::new("there are planted mistakes", few.into_iter().collect());
         Judgment::new(1, std::future::ready(Ok(vec![few])))
     }
 
@@ -291,7 +291,7 @@ impl<'a> Gate<'a> {
             let what = "the ceiling answers what the port answers";
             let worked = self.same_work_as_the_port().await;
             let faults = worked.err().map(|error| format!("{error:#}"));
-            Ok(vec![Finding::new(what, faults.into_iter().collect())])
+            Ok(vec![GateFinding::new(what, faults.into_iter().collect())])
         })
     }
 
@@ -316,7 +316,7 @@ impl<'a> Gate<'a> {
             let checked =
                 tokio::task::spawn_blocking(move || workshop_book::check::source(&workspace));
             let faults = checked.await??.iter().map(ToString::to_string).collect();
-            Ok(vec![Finding::new(
+            Ok(vec![GateFinding::new(
                 "the book's includes and minutes hold",
                 faults,
             )])
@@ -357,9 +357,9 @@ impl<'a> Gate<'a> {
         what: String,
         key: &Key,
         judge: impl AsyncFnOnce() -> anyhow::Result<Vec<String>>,
-    ) -> anyhow::Result<Vec<Finding>> {
+    ) -> anyhow::Result<Vec<GateFinding>> {
         if self.verdicts.is_kept(key) {
-            return Ok(vec![Finding::new(
+            return Ok(vec![GateFinding::new(
                 format!("{what} (as before)"),
                 Vec::new(),
             )]);
@@ -368,11 +368,11 @@ impl<'a> Gate<'a> {
         if faults.is_empty() {
             self.verdicts.keep(key);
         }
-        Ok(vec![Finding::new(what, faults)])
+        Ok(vec![GateFinding::new(what, faults)])
     }
 
     /// What can be said without building anything.
-    fn files_of(&self, exercise: &Exercise) -> anyhow::Result<Vec<Finding>> {
+    fn files_of(&self, exercise: &Exercise) -> anyhow::Result<Vec<GateFinding>> {
         let (workspace, catalogue) = (self.workspace, self.catalogue);
         let reference = originals::reference(workspace, exercise)?;
         let starter = originals::in_place(workspace, exercise)?;
@@ -381,25 +381,25 @@ impl<'a> Gate<'a> {
             false => originals::strays(exercise, &reference, &starter),
         };
         let mut found = vec![
-            Finding::new(
+            GateFinding::new(
                 "starter and reference differ in the files of the edit list only",
                 strays,
             ),
-            Finding::new(
+            GateFinding::new(
                 "starter.patch makes the starter from the reference",
                 originals::patch_faults(workspace, exercise)?,
             ),
-            Finding::new(
+            GateFinding::new(
                 "every change is carried to what grows from it",
                 chain::not_carried(workspace, catalogue, exercise)?,
             ),
-            Finding::new(
+            GateFinding::new(
                 "every test that is red has its hints",
                 hints::missing(workspace, exercise, &exercise.red)?,
             ),
         ];
         if let Some(grows_from) = &exercise.grows_from {
-            found.push(Finding::new(
+            found.push(GateFinding::new(
                 "the starter is the reference before it, but for edit and given",
                 chain::unannounced(workspace, catalogue, exercise, grows_from)?,
             ));
@@ -644,8 +644,8 @@ impl Tally {
         self.not_judged.extend(other.not_judged);
     }
 
-    fn take(&mut self, findings: Vec<Finding>) {
-        for Finding { what, faults } in findings {
+    fn take(&mut self, findings: Vec<GateFinding>) {
+        for GateFinding { what, faults } in findings {
             match terminal::finding(&what, faults.is_empty()) {
                 true => self.passed += 1,
                 false => self.failed += 1,

@@ -11,14 +11,14 @@ use workshop_harness::build::{self, BuildError, Launch, Profile};
 
 /// A service that a check judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
+pub enum CheckTarget {
     /// One of the course's targets.
     Target(Target),
     /// The bug hunt that is on.
     Hunt,
 }
 
-impl Subject {
+impl CheckTarget {
     /// The exercise that it belongs to; none for the Kotlin service.
     pub fn exercise<'a>(
         self,
@@ -26,8 +26,8 @@ impl Subject {
         catalogue: &'a Catalogue,
     ) -> anyhow::Result<Option<&'a Exercise>> {
         match self {
-            Subject::Target(target) => catalogue.of(target),
-            Subject::Hunt => catalogue.get(Hunt::on(workspace)?.exercise).map(Some),
+            CheckTarget::Target(target) => catalogue.of(target),
+            CheckTarget::Hunt => catalogue.get(Hunt::on(workspace)?.exercise).map(Some),
         }
     }
 
@@ -38,8 +38,8 @@ impl Subject {
         profile: Profile,
     ) -> Result<Launch, BuildError> {
         match self {
-            Subject::Target(target) => build::build(workspace, target, profile).await,
-            Subject::Hunt => {
+            CheckTarget::Target(target) => build::build(workspace, target, profile).await,
+            CheckTarget::Hunt => {
                 let catalogue = Catalogue::read(workspace)?;
                 let exercise = catalogue.get(Hunt::on(workspace)?.exercise)?;
                 let krate = hunt::krate(workspace, exercise);
@@ -50,26 +50,26 @@ impl Subject {
 
     /// True for a crate of the learner's.
     pub fn is_an_exercise(self) -> bool {
-        matches!(self, Subject::Target(Target::Exercise(_)))
+        matches!(self, CheckTarget::Target(Target::Exercise(_)))
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for CheckTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Subject::Target(target) => target.fmt(f),
-            Subject::Hunt => f.write_str(hunt::NAME),
+            CheckTarget::Target(target) => target.fmt(f),
+            CheckTarget::Hunt => f.write_str(hunt::NAME),
         }
     }
 }
 
-impl FromStr for Subject {
+impl FromStr for CheckTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            hunt::NAME => Ok(Subject::Hunt),
-            target => target.parse().map(Subject::Target),
+            hunt::NAME => Ok(CheckTarget::Hunt),
+            target => target.parse().map(CheckTarget::Target),
         }
     }
 }

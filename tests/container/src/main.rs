@@ -12,7 +12,7 @@ use testcontainers::runners::AsyncRunner;
 use testcontainers::{
     ContainerRequest, GenericImage, ImageExt, ReuseDirective, TestcontainersError,
 };
-use workshop_base::container::{Answer, Wanted};
+use workshop_base::container::{ContainerAnswer, Wanted};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -24,13 +24,13 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// Sees to it that the container runs.
-async fn run(wanted: Wanted) -> anyhow::Result<Answer> {
+async fn run(wanted: Wanted) -> anyhow::Result<ContainerAnswer> {
     let port = ContainerPort::Tcp(wanted.port);
     let only_local = wanted.only_local;
     let container = match request(wanted).start().await {
         Ok(container) => container,
         Err(TestcontainersError::Client(ClientError::PullImage { err, .. })) => {
-            return Ok(Answer::NoImage(err.to_string()));
+            return Ok(ContainerAnswer::NoImage(err.to_string()));
         }
         Err(error) => return Err(error.into()),
     };
@@ -39,7 +39,7 @@ async fn run(wanted: Wanted) -> anyhow::Result<Answer> {
     } else {
         container.get_host().await?.to_string()
     };
-    Ok(Answer::Runs {
+    Ok(ContainerAnswer::Runs {
         id: container.id().to_owned(),
         host,
         port: container.get_host_port_ipv4(port).await?,

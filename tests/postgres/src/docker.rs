@@ -12,7 +12,7 @@ use crate::identity::{self, checkout_id, short_hash};
 use crate::server::{Files, Server};
 use crate::settings::{Provider, Settings};
 use crate::{configuration, connection};
-use workshop_base::container::{Answer, PROGRAM, Wanted};
+use workshop_base::container::{ContainerAnswer, PROGRAM, Wanted};
 use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::process::memory_limit;
 use workshop_base::program::{self, cargo_command};
@@ -141,13 +141,18 @@ async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<(String, Ad
         patience: START_LIMIT,
     };
     match by_testcontainers(workspace, &wanted).await? {
-        Answer::Runs { id, host, port } => Ok((id, Address::ours(&host, port, &password)?)),
-        Answer::NoImage(why) => Err(no_image(image, &why).into()),
+        ContainerAnswer::Runs { id, host, port } => {
+            Ok((id, Address::ours(&host, port, &password)?))
+        }
+        ContainerAnswer::NoImage(why) => Err(no_image(image, &why).into()),
     }
 }
 
 /// Asks the program that knows testcontainers, which is built first where it is not there yet.
-async fn by_testcontainers(workspace: &Workspace, wanted: &Wanted) -> anyhow::Result<Answer> {
+async fn by_testcontainers(
+    workspace: &Workspace,
+    wanted: &Wanted,
+) -> anyhow::Result<ContainerAnswer> {
     let command = Command::new(built(workspace).await?);
     let output = program::run(command, &serde_json::to_string(wanted)?).await?;
     let image = &wanted.image;

@@ -8,7 +8,7 @@ use anyhow::Context;
 
 use workshop_base::fix::{DOCKER, Fix, Manager, System};
 use workshop_base::outcome::Trouble;
-use workshop_base::probe::{self, Answer};
+use workshop_base::probe::{self, ProbeAnswer};
 
 /// The official image, where nothing else is asked for.
 pub const OFFICIAL: &str = "postgres:18.1";
@@ -146,14 +146,14 @@ async fn ask(args: &[&str], limit: Duration) -> Result<Result<String, String>, T
     let host = host();
     let args = [&["--host", &host], args].concat();
     match probe::ask("docker", &args, Path::new("/"), limit).await {
-        Answer::Said(text) => Ok(Ok(text)),
-        Answer::Refused(why) => Ok(Err(why)),
-        Answer::Silent(limit) => {
+        ProbeAnswer::Said(text) => Ok(Ok(text)),
+        ProbeAnswer::Refused(why) => Ok(Err(why)),
+        ProbeAnswer::Silent(limit) => {
             let limit = limit.as_secs();
             let what = format!("the Docker engine on {host} gives no answer in {limit} s");
             Err(Trouble::fault("silent", what, service("restart")).next(WITHOUT))
         }
-        Answer::Absent => {
+        ProbeAnswer::Absent => {
             let what = "there is no docker command on the PATH";
             Err(
                 Trouble::fault("missing", what, System::here().install(&DOCKER))

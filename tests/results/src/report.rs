@@ -21,7 +21,7 @@ pub const FIRST: &str = "just measure exercise-1";
 
 /// All that is known.
 #[derive(Debug)]
-pub struct Report {
+pub struct ResultsReport {
     /// The sections: a heading, and what is below it.
     pub sections: Vec<(String, Vec<Item>)>,
     /// How the predictions did, in a sentence or two.
@@ -32,7 +32,7 @@ pub struct Report {
     pub own: usize,
 }
 
-impl Report {
+impl ResultsReport {
     /// In Markdown, with headings of the second level.
     pub fn markdown(&self) -> String {
         let sections = self.sections.iter().map(|(heading, items)| {
@@ -44,7 +44,7 @@ impl Report {
 }
 
 /// Gathers what there is; none when the reader has measured nothing yet.
-pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
+pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<ResultsReport>> {
     let own_files = result_files(&workspace.results())?;
     if own_files.is_empty() {
         return Ok(None);
@@ -84,7 +84,7 @@ pub fn gather(workspace: &Workspace) -> anyhow::Result<Option<Report>> {
         let cannot = "Files that cannot be shown".to_owned();
         sections.push((cannot.clone(), vec![Item::List(cannot, faults)]));
     }
-    Ok(Some(Report {
+    Ok(Some(ResultsReport {
         sections,
         score,
         all,

@@ -22,7 +22,7 @@ pub struct Table {
     /// The columns after the rows' headings.
     pub columns: Vec<Column>,
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TableRow>,
     /// Sentences below the table: findings, how to see it yourself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Column {
 
 /// One row of a table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct TableRow {
     /// The heading; a unit at its end in parentheses: `Throughput (requests/s)`.
     pub heading: String,
     /// What published figures use to name this row; empty where none do.
@@ -50,7 +50,7 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-impl Row {
+impl TableRow {
     /// The cell in this column.
     pub fn cell(&self, column: usize) -> &Cell {
         self.cells.get(column).unwrap_or(&Cell::Empty)
@@ -228,7 +228,7 @@ impl Table {
 
     /// Adds a row.
     pub fn row(&mut self, heading: impl Into<String>, cells: Vec<Cell>) {
-        self.rows.push(Row {
+        self.rows.push(TableRow {
             heading: heading.into(),
             key: String::new(),
             cells,

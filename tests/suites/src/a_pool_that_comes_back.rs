@@ -7,7 +7,7 @@ use sqlx::Executor;
 use tokio::time::sleep;
 use workshop_base::wait;
 
-use crate::row::{Row, paths};
+use crate::row::{RecordRow, paths};
 use crate::{expect_an_answer_or_no_database, expect_no_database};
 use workshop_harness::contract::{
     Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
@@ -57,7 +57,7 @@ async fn read_until_all_come(context: &Context, ids: &[i32]) -> Answers {
 /// Sees that all of these records can be read at the same time.
 async fn expect_all_to_come(context: &Context, ids: &[i32]) -> TestResult {
     let answers = read_until_all_come(context, ids).await;
-    Row::expect_each(context, ids, answers).await
+    RecordRow::expect_each(context, ids, answers).await
 }
 
 fn comes(answer: &Result<Answer, Failure>) -> bool {
@@ -107,7 +107,7 @@ async fn connections_that_were_closed_while_idle_cost_no_request(context: &Conte
     context.database.lock().await.execute(END_ITS_SESSIONS).await?;
     for id in ids {
         let answers = read(context, &[id]).await;
-        Row::expect_each(context, &[id], answers).await?;
+        RecordRow::expect_each(context, &[id], answers).await?;
     }
     Ok(())
 }
@@ -122,7 +122,7 @@ async fn reads_wait_for_a_database_that_is_being_restarted(context: &Context) ->
         }
         answers = read_in_a_restart(context, &ids).await?;
     }
-    Row::expect_each(context, &ids, answers).await
+    RecordRow::expect_each(context, &ids, answers).await
 }
 
 /// Reads these records at the same time, while the database refuses connections for a moment.
@@ -171,13 +171,13 @@ async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
     // A read that had a new connection opened for it is answered.
     for (id, answer) in asked_first.iter().zip(given_up) {
         if comes(&answer) {
-            Row::expect_each(context, &[*id], vec![answer]).await?;
+            RecordRow::expect_each(context, &[*id], vec![answer]).await?;
         } else {
             expect_no_database(&answer?)?;
         }
     }
-    Row::expect_each(context, &meanwhile, meanwhile_answers).await?;
-    Row::expect_each(context, &afterwards, afterwards_answers).await
+    RecordRow::expect_each(context, &meanwhile, meanwhile_answers).await?;
+    RecordRow::expect_each(context, &afterwards, afterwards_answers).await
 }
 
 fn the_whole_pool_is_back_after_the_last_silence(silences: &Silences) -> TestResult {

@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Postgres, Transaction};
 
-use crate::row::Row;
+use crate::row::RecordRow;
 use workshop_harness::contract::{
     Answer, Context, Failure, TestResult, contract_tests, expect, expect_each, expect_eq,
     has_status,
@@ -95,7 +95,7 @@ async fn a_visit_is_stored_and_answers_the_record(context: &Context) -> TestResu
     let mut database = context.database.lock().await;
     for id in [11, 12] {
         let answer = context.client.post(&format!("/records/{id}/visit")).await?;
-        let mut row = Row::load(&mut database, id).await?;
+        let mut row = RecordRow::load(&mut database, id).await?;
         row.visited = true;
         answer.expect_json(200, &row)?;
         let read = context.client.get(&format!("/read/{id}")).await?;
@@ -308,9 +308,9 @@ async fn hold(database: &mut PgConnection, id: i32) -> sqlx::Result<Transaction<
 async fn a_record_that_vanishes_meanwhile_counts_as_missing(context: &Context) -> TestResult {
     let mut database = context.database.lock().await;
     let (stays, vanishes) = (61, -61);
-    let row = Row {
+    let row = RecordRow {
         id: vanishes,
-        ..Row::default()
+        ..RecordRow::default()
     };
     row.insert(&mut database).await?;
     let mut transaction = database.begin().await?;

@@ -2,7 +2,7 @@
 
 use rand::seq::index::sample;
 
-use crate::row::{Row, paths};
+use crate::row::{RecordRow, paths};
 use workshop_harness::contract::{
     Context, TestResult, contract_tests, expect_at_most, expect_each, has_status, is_problem,
 };
@@ -32,7 +32,7 @@ const SAMPLED: usize = 25;
 const AT_ONCE: i32 = 32;
 
 async fn a_known_id_answers_its_record(context: &Context) -> TestResult {
-    let row = Row::load(&mut *context.database.lock().await, 3).await?;
+    let row = RecordRow::load(&mut *context.database.lock().await, 3).await?;
     let answer = context.client.get("/read/3").await?;
     answer.expect_json(200, &row)?;
     Ok(())
@@ -43,7 +43,7 @@ async fn every_field_comes_from_its_column(context: &Context) -> TestResult {
     let mut ids: Vec<i32> = sampled.iter().map(|index| index as i32 + 1).collect();
     ids.sort_unstable();
     let answers = context.client.get_all(&paths(ids.iter().copied())).await;
-    Row::expect_each(context, &ids, answers).await?;
+    RecordRow::expect_each(context, &ids, answers).await?;
 
     let mut database = context.database.lock().await;
     // No row of the data set is like these: each boolean against its neighbours, and text that must be escaped.
@@ -53,7 +53,7 @@ async fn every_field_comes_from_its_column(context: &Context) -> TestResult {
         (-2, escaped, [false, true, false]),
         (-3, "Grüße, 世界, 🦀, \u{7f}", [false, false, true]),
     ] {
-        let row = Row {
+        let row = RecordRow {
             id,
             value: value.to_owned(),
             odd,
@@ -75,7 +75,7 @@ async fn a_change_in_the_database_is_seen_at_once(context: &Context) -> TestResu
             .bind(visited)
             .execute(&mut *database)
             .await?;
-        let row = Row::load(&mut database, 7).await?;
+        let row = RecordRow::load(&mut database, 7).await?;
         let answer = context.client.get("/read/7").await?;
         answer.expect_json(200, &row)?;
     }

@@ -14,7 +14,7 @@ pub fn paths(ids: impl IntoIterator<Item = i32>) -> Vec<String> {
 
 /// One row. As JSON it is the record that a service answers for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, FromRow, Serialize, Deserialize)]
-pub struct Row {
+pub struct RecordRow {
     pub id: i32,
     pub value: String,
     pub odd: bool,
@@ -22,15 +22,18 @@ pub struct Row {
     pub visited: bool,
 }
 
-impl Row {
+impl RecordRow {
     /// The row with this id.
-    pub async fn load(database: &mut PgConnection, id: i32) -> sqlx::Result<Row> {
-        let rows = Row::load_those(database, &[id]).await?;
+    pub async fn load(database: &mut PgConnection, id: i32) -> sqlx::Result<RecordRow> {
+        let rows = RecordRow::load_those(database, &[id]).await?;
         rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)
     }
 
     /// The rows with these ids, ordered by id.
-    pub async fn load_those(database: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<Row>> {
+    pub async fn load_those(
+        database: &mut PgConnection,
+        ids: &[i32],
+    ) -> sqlx::Result<Vec<RecordRow>> {
         sqlx::query_as("SELECT * FROM records WHERE id = ANY($1) ORDER BY id")
             .bind(ids)
             .fetch_all(database)
@@ -39,7 +42,7 @@ impl Row {
 
     /// Each of these answers is the record with the id that was asked for; the ids ascend.
     pub async fn expect_each(context: &Context, ids: &[i32], answers: Answers) -> TestResult {
-        let rows = Row::load_those(&mut *context.database.lock().await, ids).await?;
+        let rows = RecordRow::load_those(&mut *context.database.lock().await, ids).await?;
         for (row, answer) in rows.iter().zip(answers) {
             answer?.expect_json(200, row)?;
         }
@@ -51,7 +54,7 @@ impl Row {
         database: &mut PgConnection,
         id: i32,
         limit: usize,
-    ) -> sqlx::Result<Vec<Row>> {
+    ) -> sqlx::Result<Vec<RecordRow>> {
         sqlx::query_as("SELECT * FROM records WHERE id > $1 ORDER BY id LIMIT $2")
             .bind(id)
             .bind(i64::try_from(limit).unwrap_or(i64::MAX))

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::row::{Row, paths};
+use crate::row::{RecordRow, paths};
 use workshop_base::wait;
 use workshop_harness::contract::{
     Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
@@ -53,7 +53,7 @@ const CUT_OFF_AFTER: Duration = Duration::from_secs(1);
 /// A page of records.
 #[derive(Serialize, Deserialize)]
 struct Page {
-    records: Vec<Row>,
+    records: Vec<RecordRow>,
     /// The `after` of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<i32>,
@@ -87,7 +87,7 @@ impl Page {
 }
 
 /// Holds an answer against the page with these rows, byte for byte.
-fn expect_page(answer: &Answer, rows: &[Row], next: Option<i32>) -> TestResult {
+fn expect_page(answer: &Answer, rows: &[RecordRow], next: Option<i32>) -> TestResult {
     let records = rows.to_vec();
     let expected = Page { records, next };
     // What is wrong is seldom in the beginning of a body, so it is said in other words.
@@ -99,15 +99,15 @@ fn expect_page(answer: &Answer, rows: &[Row], next: Option<i32>) -> TestResult {
 }
 
 /// The rows after this id, as the database has them.
-async fn rows_after(context: &Context, id: i32, limit: usize) -> sqlx::Result<Vec<Row>> {
-    Row::load_after(&mut *context.database.lock().await, id, limit).await
+async fn rows_after(context: &Context, id: i32, limit: usize) -> sqlx::Result<Vec<RecordRow>> {
+    RecordRow::load_after(&mut *context.database.lock().await, id, limit).await
 }
 
 /// Asks for a page, and holds it against these rows.
 async fn expect_page_at(
     context: &Context,
     path: &str,
-    rows: &[Row],
+    rows: &[RecordRow],
     next: Option<i32>,
 ) -> TestResult {
     expect_page(&context.client.get(path).await?, rows, next)

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::timeout;
 
-use crate::row::{Row, paths};
+use crate::row::{RecordRow, paths};
 use workshop_harness::contract::{
     Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_at_most,
     expect_each, expect_eq, has_status, is_problem,
@@ -55,13 +55,13 @@ fn is_unusable(answer: &Answer) -> Result<&Answer, Failure> {
 
 #[derive(Serialize)]
 struct PricedRecord {
-    record: Row,
+    record: RecordRow,
     cents: i64,
 }
 
 /// The answer is the record with this id, with the price that the upstream knows.
 async fn expect_price(context: &Context, id: i32, answer: &Answer) -> TestResult {
-    let record = Row::load(&mut *context.database.lock().await, id).await?;
+    let record = RecordRow::load(&mut *context.database.lock().await, id).await?;
     let cents = upstream::cents(id);
     answer.expect_json(200, &PricedRecord { record, cents })?;
     Ok(())

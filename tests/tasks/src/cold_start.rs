@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::start_helper::{self, Order, Seen};
+use crate::start_helper::{self, SeenStart, StartOrder};
 use workshop_harness::build::Launch;
 use workshop_harness::service::{self, Settings};
 use workshop_measure::protocol::block::{Observed, megabytes};
@@ -33,7 +33,7 @@ const PORT_ATTEMPTS: usize = 3;
 struct Starter {
     id: String,
     timing: Timing,
-    order: Order,
+    order: StartOrder,
     /// Where the order is written down.
     file: PathBuf,
 }
@@ -41,7 +41,7 @@ struct Starter {
 impl Starter {
     fn new(id: &str, launch: Launch, helper: &Path, lab: &Lab<'_>) -> anyhow::Result<Self> {
         let file = lab.scratch().join(format!("{id}.json"));
-        let order = Order {
+        let order = StartOrder {
             launch,
             settings: Settings {
                 pool_size: POOL_SIZE,
@@ -71,11 +71,11 @@ impl Starter {
         &self,
         hyperfine: &Hyperfine,
         scratch: &Path,
-    ) -> anyhow::Result<(Duration, Seen)> {
+    ) -> anyhow::Result<(Duration, SeenStart)> {
         let mut attempt = 1;
         loop {
             let times = hyperfine.times(&self.timing, scratch).await;
-            let seen: anyhow::Result<Seen> = start_helper::read(&self.order.seen);
+            let seen: anyhow::Result<SeenStart> = start_helper::read(&self.order.seen);
             let error = match times {
                 Ok(times) => return Ok((*times.first().context("no time")?, seen?)),
                 Err(error) => error,
@@ -177,7 +177,7 @@ fn nothing(helper: &Path, starters: &[Starter], subjects: &[Subject]) -> anyhow:
     })
 }
 
-fn observed(time: Duration, seen: &Seen, subject: &Subject) -> Observed {
+fn observed(time: Duration, seen: &SeenStart, subject: &Subject) -> Observed {
     let mut observed = Observed::default();
     observed.value("start_up", Some(time.as_secs_f64() * 1e3));
     observed.value("size", Some(subject.size as f64 / 1e6));

@@ -12,7 +12,7 @@ use workshop_measure::protocol::session::{Session, key};
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::warmup::{Limits, until_steady};
 use workshop_measure::protocol::{metrics, plan};
-use workshop_measure::tools::crowd::{Crowd, Order, Report};
+use workshop_measure::tools::crowd::{Crowd, CrowdOrder, CrowdReport};
 use workshop_measure::tools::oha::Run;
 use workshop_results::file::ResultFile;
 
@@ -98,10 +98,10 @@ async fn warm_up(
     observed: &mut Observed,
 ) -> anyhow::Result<()> {
     let limits = session.plan.warm_up_of(subject.runs_as);
-    crowd.order(Order::Connect(WARMING)).await?;
+    crowd.order(CrowdOrder::Connect(WARMING)).await?;
     let window = async || {
         let length = limits.window.as_secs_f64();
-        Ok(Ok(as_run(&crowd.order(Order::Closed(length)).await?)))
+        Ok(Ok(as_run(&crowd.order(CrowdOrder::Closed(length)).await?)))
     };
     // Here the last window begins before the ceiling; elsewhere it also ends before it.
     let ceiling = limits.ceiling + limits.window;
@@ -115,7 +115,7 @@ async fn warm_up(
     if steady.is_none() {
         observed.value(block::UNSTEADY, Some(1.0));
     }
-    crowd.order(Order::Leave).await?;
+    crowd.order(CrowdOrder::Leave).await?;
     Ok(())
 }
 
@@ -130,11 +130,11 @@ async fn gather(
 ) -> anyhow::Result<()> {
     let pids = service.pids();
     let files = process::open_files(service.pid());
-    let connected = crowd.order(Order::Connect(peers)).await?;
+    let connected = crowd.order(CrowdOrder::Connect(peers)).await?;
     observed.value(at("connecting", peers), Some(connected.took_s * 1e3));
 
     let (cpu_before, crowd_before) = (process::cpu(&pids), crowd.cpu());
-    let report = crowd.order(Order::Open(RATE, length)).await?;
+    let report = crowd.order(CrowdOrder::Open(RATE, length)).await?;
     let (cpu_after, crowd_after) = (process::cpu(&pids), crowd.cpu());
     let share = since(crowd_before, crowd_after)
         .map(|cpu| 100.0 * cpu.as_secs_f64() / (report.took_s * process::cores() as f64));
@@ -160,7 +160,7 @@ async fn gather(
     observed.gated(gate(&report), of_messages);
 
     let left = Instant::now();
-    crowd.order(Order::Leave).await?;
+    crowd.order(CrowdOrder::Leave).await?;
     let noticed = wait::within(NOTICED_WITHIN, async || {
         let open = process::open_files(service.pid()).zip(files);
         // Where the system does not tell, there is nothing to wait for.
@@ -179,7 +179,7 @@ async fn gather(
 }
 
 /// Messages as requests that were answered.
-fn as_run(report: &Report) -> Run {
+fn as_run(report: &CrowdReport) -> Run {
     Run {
         answers: report.arrived,
         p50_ms: report.p50_ms,
@@ -188,7 +188,7 @@ fn as_run(report: &Report) -> Run {
 }
 
 /// Why the figures of a load do not count.
-fn gate(report: &Report) -> Result<(), String> {
+fn gate(report: &CrowdReport) -> Result<(), String> {
     if report.lost > 0 {
         return Err(format!("{} sockets ended by themselves", report.lost));
     }
@@ -237,17 +237,17 @@ mod tests {
 
     #[test]
     fn a_load_that_lost_something_does_not_count() {
-        let fine = Report {
+        let fine = CrowdReport {
             sent: 10,
             arrived: 10,
             p99_late_ms: Some(1.5),
-            ..Report::default()
+            ..CrowdReport::default()
         };
         assert_eq!(gate(&fine), Ok(()));
         for broken in [
-            Report { arrived: 9, ..fine },
-            Report { lost: 1, ..fine },
-            Report {
+            CrowdReport { arrived: 9, ..fine },
+            CrowdReport { lost: 1, ..fine },
+            CrowdReport {
                 p99_late_ms: Some(200.0),
                 ..fine
             },

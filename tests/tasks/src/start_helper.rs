@@ -28,14 +28,14 @@ const LOG_SHOWN: usize = 2000;
 
 /// What to start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub struct StartOrder {
     /// The service.
     pub launch: Launch,
     /// What it is told.
     pub settings: Settings,
     /// The path that must answer 200.
     pub path: String,
-    /// Where the helper writes what it [`Seen`].
+    /// Where the helper writes what it [`SeenStart`].
     pub seen: PathBuf,
     /// Where the service's output goes.
     pub log: PathBuf,
@@ -43,7 +43,7 @@ pub struct Order {
 
 /// What the helper saw.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SeenStart {
     /// The service's process.
     pub pid: u32,
     /// From spawn to the first 200, by the helper's own clock.
@@ -58,7 +58,7 @@ pub struct Seen {
     pub trouble: Option<String>,
 }
 
-/// Reads an [`Order`], or what was [`Seen`].
+/// Reads an [`StartOrder`], or what was [`SeenStart`].
 pub fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
     let text = std::fs::read_to_string(path);
     let text = text.with_context(|| format!("cannot read {}", path.display()))?;
@@ -75,7 +75,7 @@ pub fn write(path: &Path, content: &impl Serialize) -> anyhow::Result<()> {
 }
 
 /// Starts the service and returns with its first 200; the service keeps running.
-pub fn start(order: &Order) -> anyhow::Result<()> {
+pub fn start(order: &StartOrder) -> anyhow::Result<()> {
     let address = free_address().context("no free port")?;
     let mut command = service::command(&order.launch, &order.settings, address, &order.log)?;
     // In the caller's process group, so that whoever ends the group ends the service with it.
@@ -84,9 +84,9 @@ pub fn start(order: &Order) -> anyhow::Result<()> {
     let mut child = command
         .spawn()
         .with_context(|| format!("{} cannot be started", order.launch.label))?;
-    let mut seen = Seen {
+    let mut seen = SeenStart {
         pid: child.id(),
-        ..Seen::default()
+        ..SeenStart::default()
     };
     write(&order.seen, &seen)?;
     let key = order.settings.api_keys.first().map_or("", String::as_str);
@@ -116,8 +116,8 @@ pub fn start(order: &Order) -> anyhow::Result<()> {
 }
 
 /// Stops the service that [`start`] left running: SIGTERM, and SIGKILL when that does not do.
-pub fn stop(order: &Order) -> anyhow::Result<()> {
-    let pid = Pid::from_raw(read::<Seen>(&order.seen)?.pid.cast_signed());
+pub fn stop(order: &StartOrder) -> anyhow::Result<()> {
+    let pid = Pid::from_raw(read::<SeenStart>(&order.seen)?.pid.cast_signed());
     let asked = Instant::now();
     let mut signal = Some(Signal::SIGTERM);
     while !process::is_gone(pid.as_raw().cast_unsigned()) {
@@ -164,8 +164,8 @@ mod tests {
     use workshop_base::target::Language;
     use workshop_harness::build::Limits;
 
-    fn order(folder: &Path, script: &str) -> Order {
-        Order {
+    fn order(folder: &Path, script: &str) -> StartOrder {
+        StartOrder {
             launch: Launch {
                 program: "/bin/sh".into(),
                 args: vec!["-c".into(), script.into()],
@@ -197,7 +197,7 @@ mod tests {
         let path = folder.path().join("order.json");
         let order = order(folder.path(), "true");
         write(&path, &order).unwrap();
-        assert_eq!(read::<Order>(&path).unwrap(), order);
+        assert_eq!(read::<StartOrder>(&path).unwrap(), order);
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
 
@@ -207,7 +207,7 @@ mod tests {
         let order = order(folder.path(), "echo the database is missing; exit 3");
         let error = start(&order).unwrap_err().to_string();
         assert!(error.contains("the database is missing"), "{error}");
-        assert_eq!(read::<Seen>(&order.seen).unwrap().trouble, Some(error));
+        assert_eq!(read::<SeenStart>(&order.seen).unwrap().trouble, Some(error));
         stop(&order).unwrap();
     }
 
@@ -219,9 +219,9 @@ mod tests {
             .arg("600")
             .spawn()
             .unwrap();
-        let seen = Seen {
+        let seen = SeenStart {
             pid: child.id(),
-            ..Seen::default()
+            ..SeenStart::default()
         };
         write(&order.seen, &seen).unwrap();
         stop(&order).unwrap();

@@ -10,7 +10,7 @@ use workshop_base::outcome::Trouble;
 use workshop_base::{open_files, process};
 use workshop_harness::jdk;
 use workshop_harness::service::{PriceSettings, Service};
-use workshop_harness::upstream::{Conduct, Trouble as Delay, Upstream};
+use workshop_harness::upstream::{Conduct, PriceFault, Upstream};
 use workshop_measure::protocol::block::{GENERATOR_SHARE, Loads, Observed, Reading, watched};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
 use workshop_measure::protocol::lab::Lab;
@@ -154,9 +154,9 @@ impl Loads for Delays {
         let pids = service.pids();
         let before = process::tree_pss_kb(&pids);
         for delay in self.delays.iter().copied() {
-            self.upstream.conduct(Conduct::Prices(Delay {
+            self.upstream.conduct(Conduct::Prices(PriceFault {
                 delay: Duration::from_millis(delay),
-                ..Delay::default()
+                ..PriceFault::default()
             }));
             for (load, seconds, readings) in self.loads {
                 session

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::fault::Fault;
+use crate::fault::PageFault;
 use crate::macros;
 use crate::plans::Takes;
 use crate::site::{Page, Site};
@@ -31,7 +31,7 @@ pub fn check(
     workspace: &Workspace,
     site: &Site,
     catalogue: &Catalogue,
-) -> anyhow::Result<Vec<Fault>> {
+) -> anyhow::Result<Vec<PageFault>> {
     let takes = Takes::read(workspace)?;
     let mut faults = Vec::new();
     for exercise in catalogue.iter() {
@@ -42,7 +42,7 @@ pub fn check(
         let folder = Path::new("solutions").join(exercise.folder());
         let mut fault = |what: String, next: String| {
             let trouble = Trouble::new(what).next(next);
-            faults.push(Fault::new(folder.join("exercise.toml"), 0, trouble));
+            faults.push(PageFault::new(folder.join("exercise.toml"), 0, trouble));
         };
         let write = |line: &str, minutes: u32| {
             let name = exercise.name();

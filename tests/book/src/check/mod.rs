@@ -14,7 +14,7 @@ use anyhow::Context;
 use walkdir::WalkDir;
 
 use crate::expand::Expander;
-use crate::fault::Fault;
+use crate::fault::PageFault;
 use crate::render::render;
 use crate::site::{Page, Site};
 use workshop_base::files;
@@ -22,7 +22,7 @@ use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// What is wrong with the book: its source, and what mdBook makes of it.
-pub fn check(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
+pub fn check(workspace: &Workspace) -> anyhow::Result<Vec<PageFault>> {
     let mut faults = source(workspace)?;
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     match render(workspace, Some(folder.path())) {
@@ -37,7 +37,7 @@ pub fn check(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
 }
 
 /// What is wrong with the book's source, all but its links.
-pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
+pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<PageFault>> {
     let site = Site::read(workspace)?;
     let expander = Expander::new(workspace, &site)?;
     let mut faults = minutes::check(workspace, &site, &expander.catalogue)?;
@@ -58,7 +58,7 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<Fault>> {
         if file.strip_prefix("book").is_ok_and(is_lost) {
             let problem = Trouble::new("this page is not in the table of contents")
                 .next("name it in book/SUMMARY.md, or remove it");
-            faults.push(Fault::new(&file, 0, problem));
+            faults.push(PageFault::new(&file, 0, problem));
         }
     }
     Ok(faults)

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, LinkType, Parser, Tag};
 
-use crate::fault::Fault;
+use crate::fault::PageFault;
 use crate::macros;
 use crate::site::Page;
 use workshop_base::exercise::Catalogue;
@@ -16,13 +16,13 @@ use workshop_results::file::{CALIBRATION, ResultFile};
 const BUILT: [&str; 5] = ["kotlin", "kt", "kts", "rust", "rs"];
 
 /// The faults of this page.
-pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<Fault> {
+pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<PageFault> {
     let file = page.file();
     let line = |at: usize| macros::line_at(&page.text, at);
     let mut faults = unmeasured(page, workspace);
     faults.extend(unanswered(page));
     let mut fault = |line: usize, what: &str, next: &str| {
-        faults.push(Fault::new(&file, line, Trouble::new(what).next(next)));
+        faults.push(PageFault::new(&file, line, Trouble::new(what).next(next)));
     };
     let is_chapter = page.path.starts_with("exercises");
     let chapter = page.exercise("minutes");
@@ -92,7 +92,7 @@ pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<F
 }
 
 /// Figures that the page promises and nobody has measured.
-fn unmeasured(page: &Page, workspace: &Workspace) -> Vec<Fault> {
+fn unmeasured(page: &Page, workspace: &Workspace) -> Vec<PageFault> {
     let calls = page.calls().filter(|call| call.name == "results");
     let faults = calls.filter_map(|call| {
         let name = call.arguments.first()?;
@@ -105,13 +105,13 @@ fn unmeasured(page: &Page, workspace: &Workspace) -> Vec<Fault> {
             format!("measure them on a quiet machine: just {command} --reference"),
         );
         let is_there = ResultFile::reference_path(workspace, name).is_file();
-        (!is_there).then(|| Fault::new(page.file(), call.line, problem))
+        (!is_there).then(|| PageFault::new(page.file(), call.line, problem))
     });
     faults.collect()
 }
 
 /// Boxes of a page before an exercise that neither name the exercise, whose tests judge them, nor have an answer in a fold below.
-fn unanswered(page: &Page) -> Vec<Fault> {
+fn unanswered(page: &Page) -> Vec<PageFault> {
     const BOX: &str = "> **Your turn.**";
     if page.path.starts_with("exercises") {
         return Vec::new();
@@ -131,7 +131,7 @@ fn unanswered(page: &Page) -> Vec<Fault> {
             "name the exercise whose tests judge it, or put a fold with what comes out below it",
         );
         let line = macros::line_at(&page.text, at);
-        Some(Fault::new(page.file(), line, what))
+        Some(PageFault::new(page.file(), line, what))
     });
     boxes.collect()
 }

@@ -9,7 +9,7 @@ use html5gum::{DefaultEmitter, Token, Tokenizer};
 use pulldown_cmark::{Event, Tag};
 use walkdir::WalkDir;
 
-use crate::fault::Fault;
+use crate::fault::PageFault;
 use crate::macros;
 use crate::site::{Page, Site, normal};
 use workshop_base::files;
@@ -35,7 +35,7 @@ struct Element {
 struct Book(BTreeMap<PathBuf, Vec<Element>>);
 
 /// The faults of the book that was rendered into this folder.
-pub fn check(site: &Site, folder: &Path) -> anyhow::Result<Vec<Fault>> {
+pub fn check(site: &Site, folder: &Path) -> anyhow::Result<Vec<PageFault>> {
     let mut book = Book(BTreeMap::new());
     let mut faults = Vec::new();
     for entry in WalkDir::new(folder) {
@@ -52,7 +52,7 @@ pub fn check(site: &Site, folder: &Path) -> anyhow::Result<Vec<Fault>> {
             for (line, text) in (1..).zip(files::text(entry.path())?.lines()) {
                 if REMOTE_STYLES.iter().any(|mark| text.contains(mark)) {
                     let problem = from_elsewhere("a stylesheet that loads something");
-                    faults.push(Fault::new(in_html(file), line, problem));
+                    faults.push(PageFault::new(in_html(file), line, problem));
                 }
             }
         }
@@ -73,10 +73,10 @@ pub fn check(site: &Site, folder: &Path) -> anyhow::Result<Vec<Fault>> {
 
 impl Book {
     /// The faults of one rendered page, which may be made of a page of the source.
-    fn faults(&self, file: &Path, source: Option<&Page>) -> Vec<Fault> {
+    fn faults(&self, file: &Path, source: Option<&Page>) -> Vec<PageFault> {
         let mut faults = Vec::new();
         for element in &self.0[file] {
-            let here = |problem| Fault::new(in_html(file), element.line, problem);
+            let here = |problem| PageFault::new(in_html(file), element.line, problem);
             let class = element.attribute("class");
             if class.is_some_and(|class| class.split(' ').any(|name| name == "mdbook-runnable")) {
                 faults.push(here(
@@ -109,7 +109,8 @@ impl Book {
                 }
                 let of_source = Path::new("book").join(file).with_extension("md");
                 let places = places.into_iter();
-                let told = places.map(|(line, how)| Fault::new(&of_source, line, problem(&how)));
+                let told =
+                    places.map(|(line, how)| PageFault::new(&of_source, line, problem(&how)));
                 faults.extend(told);
             }
         }

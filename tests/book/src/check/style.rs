@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-use crate::fault::Fault;
+use crate::fault::PageFault;
 use crate::macros;
 use workshop_base::outcome::Trouble;
 
@@ -37,7 +37,7 @@ const BEFORE: &str = "there here reasons";
 const AFTER: &str = "longer more different difference better faster slower still";
 
 /// The faults in the prose of this page.
-pub fn check(file: &Path, text: &str) -> Vec<Fault> {
+pub fn check(file: &Path, text: &str) -> Vec<PageFault> {
     let prose = prose(text);
     let words: Vec<(usize, &str)> = prose
         .split(|byte: char| !(byte.is_alphanumeric() || "'’-_".contains(byte)))
@@ -56,7 +56,7 @@ pub fn check(file: &Path, text: &str) -> Vec<Fault> {
                     let what = format!("“{phrase}” sounds translated");
                     let next =
                         format!("write: {instead}; or put <!-- style: the reason --> before it");
-                    faults.push(Fault::new(file, line, Trouble::new(what).next(next)));
+                    faults.push(PageFault::new(file, line, Trouble::new(what).next(next)));
                 }
             }
         }
@@ -68,7 +68,7 @@ pub fn check(file: &Path, text: &str) -> Vec<Fault> {
             if !allowed(text, line) {
                 let what = format!("“{formula}” more than {most} times on a page");
                 let next = "say it in other words, or not at all";
-                faults.push(Fault::new(file, line, Trouble::new(what).next(next)));
+                faults.push(PageFault::new(file, line, Trouble::new(what).next(next)));
             }
         }
     }

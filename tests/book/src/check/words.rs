@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::fault::Fault;
+use crate::fault::PageFault;
 use workshop_base::outcome::Trouble;
 
 /// Hosts of registries, in pieces, since this file must not hold their addresses either.
@@ -13,11 +13,11 @@ const REGISTRIES: &str = "crates io|maven org|maven apache org/maven2|registry n
 const MACHINE: [&str; 5] = ["work", "root", "tmp", "home", "Users"];
 
 /// The faults in this text.
-pub fn check(file: &Path, text: &str) -> Vec<Fault> {
+pub fn check(file: &Path, text: &str) -> Vec<PageFault> {
     let mut faults = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let mut fault =
-            |what, next| faults.push(Fault::new(file, number, Trouble::new(what).next(next)));
+            |what, next| faults.push(PageFault::new(file, number, Trouble::new(what).next(next)));
         let hosts = REGISTRIES.split('|').map(|pieces| pieces.replace(' ', "."));
         for host in hosts.filter(|host| line.contains(host)) {
             fault(

@@ -21,7 +21,7 @@ use workshop_base::{originals, patches};
 
 /// What is to be written for one exercise.
 #[derive(Debug)]
-pub struct Step<'a> {
+pub struct CarryStep<'a> {
     workspace: &'a Workspace,
     /// The exercise.
     pub exercise: &'a Exercise,
@@ -51,8 +51,8 @@ pub fn plan<'a>(
     workspace: &'a Workspace,
     catalogue: &'a Catalogue,
     origin: &'a Exercise,
-) -> anyhow::Result<Vec<Step<'a>>> {
-    let mut steps: Vec<Step> = Vec::new();
+) -> anyhow::Result<Vec<CarryStep<'a>>> {
+    let mut steps: Vec<CarryStep> = Vec::new();
     for exercise in catalogue.iter() {
         let grows_from = exercise.grows_from.as_ref().map(|before| before.exercise);
         let before = steps
@@ -61,7 +61,7 @@ pub fn plan<'a>(
         if exercise != origin && before.is_none() {
             continue;
         }
-        let mut step = Step::new(workspace, exercise)?;
+        let mut step = CarryStep::new(workspace, exercise)?;
         step.carry(before)?;
         let stuck = !step.open.is_empty();
         steps.push(step);
@@ -77,8 +77,8 @@ pub fn plan<'a>(
 pub fn starter_by_hand<'a>(
     workspace: &'a Workspace,
     exercise: &'a Exercise,
-) -> anyhow::Result<Step<'a>> {
-    let mut step = Step::new(workspace, exercise)?;
+) -> anyhow::Result<CarryStep<'a>> {
+    let mut step = CarryStep::new(workspace, exercise)?;
     if let Some(change) = step.change(exercise, step.reference.clone())? {
         step.mistakes(&change)?;
     }
@@ -90,9 +90,9 @@ pub fn starter_by_hand<'a>(
     Ok(step)
 }
 
-impl<'a> Step<'a> {
+impl<'a> CarryStep<'a> {
     fn new(workspace: &'a Workspace, exercise: &'a Exercise) -> anyhow::Result<Self> {
-        Ok(Step {
+        Ok(CarryStep {
             workspace,
             exercise,
             writes: Vec::new(),
@@ -104,7 +104,7 @@ impl<'a> Step<'a> {
     }
 
     /// The reference takes over what has changed in the one before, its starter and its mistakes what has changed in it.
-    fn carry(&mut self, before: Option<&Step>) -> anyhow::Result<()> {
+    fn carry(&mut self, before: Option<&CarryStep>) -> anyhow::Result<()> {
         let exercise = self.exercise;
         let folder = exercise.solution(self.workspace);
         let in_place = self.reference.clone();

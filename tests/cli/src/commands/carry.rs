@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::chain::{
-    carry::{self, Step},
+    carry::{self, CarryStep},
     merge,
 };
 
@@ -53,7 +53,7 @@ pub fn starter_patch(workspace: &Workspace, exercise: &Exercise) -> anyhow::Resu
 }
 
 /// Writes what a step has to write, and says so.
-fn finish(workspace: &Workspace, step: &Step) -> anyhow::Result<()> {
+fn finish(workspace: &Workspace, step: &CarryStep) -> anyhow::Result<()> {
     step.finish()?;
     println!("{}", paint(Style::Strong, step.exercise.name()));
     if step.writes.is_empty() {

@@ -10,7 +10,7 @@ use crate::hunt::Hunt;
 use crate::katas::{self, Katas};
 use crate::room;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
-use crate::subject::Subject;
+use crate::subject::CheckTarget;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -29,11 +29,15 @@ use workshop_harness::service::{NoStart, StartError};
 use workshop_postgres::Server;
 
 /// Checks one target and prints what it found.
-pub async fn run(workspace: &Workspace, target: Subject, timings: bool) -> anyhow::Result<Outcome> {
+pub async fn run(
+    workspace: &Workspace,
+    target: CheckTarget,
+    timings: bool,
+) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let exercise = target.exercise(workspace, &catalogue)?;
     let judged = match (exercise, target) {
-        (Some(exercise), Subject::Target(target)) if !exercise.is_crate() => {
+        (Some(exercise), CheckTarget::Target(target)) if !exercise.is_crate() => {
             println!("{}", paint(Style::Strong, target.to_string()));
             let judged = judge_alone(workspace, exercise, target, true).await;
             judged.inspect(Report::print_tests)
@@ -65,8 +69,8 @@ pub async fn run(workspace: &Workspace, target: Subject, timings: bool) -> anyho
         tell_katas(workspace, exercise, green)?;
     }
     let next = match target {
-        Subject::Target(target) => next_step(workspace, &catalogue, target, exercise, &report),
-        Subject::Hunt => after_hunting(&Hunt::on(workspace)?, &report),
+        CheckTarget::Target(target) => next_step(workspace, &catalogue, target, exercise, &report),
+        CheckTarget::Hunt => after_hunting(&Hunt::on(workspace)?, &report),
     };
     println!("\n{next}");
     Ok(report.outcome())
@@ -75,13 +79,13 @@ pub async fn run(workspace: &Workspace, target: Subject, timings: bool) -> anyho
 /// Judges one target by one test, and prints what it found. Nothing is remembered of it.
 pub async fn run_one(
     workspace: &Workspace,
-    target: Subject,
+    target: CheckTarget,
     test: &str,
 ) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let exercise = target.exercise(workspace, &catalogue)?;
     let phases = match target {
-        Subject::Target(Target::Peer(name)) => phases_of_peer(name)?,
+        CheckTarget::Target(Target::Peer(name)) => phases_of_peer(name)?,
         _ => phases_of(&catalogue, exercise)?,
     };
     let wanted = [test.to_owned()];
@@ -116,7 +120,7 @@ async fn built_and_judged(
     workspace: &Workspace,
     catalogue: &Catalogue,
     exercise: Option<&Exercise>,
-    target: Subject,
+    target: CheckTarget,
 ) -> anyhow::Result<Report> {
     let started = Instant::now();
     let launch = target.build(workspace, Profile::Check).await?;
@@ -133,7 +137,7 @@ async fn built_and_judged(
         launch: &launch,
     };
     let phases = match target {
-        Subject::Target(Target::Peer(name)) => phases_of_peer(name)?,
+        CheckTarget::Target(Target::Peer(name)) => phases_of_peer(name)?,
         _ => phases_of(catalogue, exercise)?,
     };
     let mut later: usize = phases.iter().map(|phase| phase.tests().count()).sum();
@@ -156,12 +160,12 @@ async fn built_and_judged(
 pub fn outcome_of(target: Target, judged: anyhow::Result<Report>) -> anyhow::Result<LastCheck> {
     match judged {
         Ok(report) => Ok(last_check(&report)),
-        Err(error) => Ok(faulty(Subject::Target(target), error)?.0),
+        Err(error) => Ok(faulty(CheckTarget::Target(target), error)?.0),
     }
 }
 
 /// What is remembered and what is said of code that does not get as far as the tests. Other errors are handed back.
-fn faulty(target: Subject, error: anyhow::Error) -> anyhow::Result<(LastCheck, Trouble)> {
+fn faulty(target: CheckTarget, error: anyhow::Error) -> anyhow::Result<(LastCheck, Trouble)> {
     let start = error.downcast_ref::<StartError>();
     if let Some(exited) = start.filter(|start| matches!(start.why, NoStart::Exited(_))) {
         let fault = Fault::new(DOES_NOT_START, &exited.log);

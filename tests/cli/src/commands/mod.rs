@@ -40,7 +40,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Cli, Command, LongRun, MeasureArgs};
 use crate::doctor;
-use crate::subject::Subject;
+use crate::subject::CheckTarget;
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Interrupted, Outcome, Trouble};
@@ -111,8 +111,8 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         }
         Command::Review { target } => review::run(workspace, &exercise(workspace, target)?).await,
         Command::Reset { target } => match target {
-            Subject::Target(target) => reset::run(workspace, &exercise(workspace, target)?),
-            Subject::Hunt => hunt::give_up(workspace),
+            CheckTarget::Target(target) => reset::run(workspace, &exercise(workspace, target)?),
+            CheckTarget::Hunt => hunt::give_up(workspace),
         },
         Command::CatchUp { target } => catch_up::run(workspace, &exercise(workspace, target)?),
         Command::Hunt { target, minutes } => {

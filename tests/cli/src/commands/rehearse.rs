@@ -9,13 +9,13 @@ use tokio::time::timeout;
 
 use crate::commands::{check, seed};
 use crate::doctor;
-use crate::subject::Subject;
+use crate::subject::CheckTarget;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_book::plans::{Plan, Takes};
+use workshop_book::plans::{DayPlan, Takes};
 use workshop_book::render::render;
 use workshop_harness::build::Profile;
 use workshop_measure::protocol::builder::built;
@@ -41,11 +41,11 @@ const LATE: f64 = 1.25;
 pub async fn run(workspace: &Workspace, plan: &str, only: &[Target]) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let takes = Takes::read(workspace)?;
-    let Plan {
+    let DayPlan {
         exercises: mut chosen,
         mut measured,
         ..
-    } = Plan::of(workspace, plan)?;
+    } = DayPlan::of(workspace, plan)?;
     if !only.is_empty() {
         chosen.clear();
         for target in only {
@@ -139,7 +139,7 @@ impl Rehearsal {
     }
 
     async fn check(&mut self, workspace: &Workspace, target: Target, planned: Duration) {
-        let checking = check::run(workspace, Subject::Target(target), false);
+        let checking = check::run(workspace, CheckTarget::Target(target), false);
         self.step(&format!("just check {target}"), planned, checking)
             .await;
     }

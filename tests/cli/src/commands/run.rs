@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use crate::cli::RunArgs;
 use crate::commands::{editors, interrupted};
-use crate::subject::Subject;
+use crate::subject::CheckTarget;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
@@ -19,7 +19,7 @@ use workshop_harness::front::Front;
 use workshop_harness::nginx::{self, FIRST_STAGE};
 use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::{PriceSettings, Service, Settings, free_address};
-use workshop_harness::upstream::{Conduct, Trouble as Delay, Upstream};
+use workshop_harness::upstream::{Conduct, PriceFault, Upstream};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::RunDatabase;
 
@@ -60,7 +60,7 @@ async fn until<T>(
 }
 
 /// A service that is tried by hand, with a database of its own.
-struct Session<'a> {
+struct RunSession<'a> {
     workspace: &'a Workspace,
     args: &'a RunArgs,
     server: Server,
@@ -75,10 +75,10 @@ struct Session<'a> {
 async fn prepare<'a>(
     workspace: &'a Workspace,
     args: &'a RunArgs,
-) -> anyhow::Result<(Session<'a>, Option<Launch>)> {
+) -> anyhow::Result<(RunSession<'a>, Option<Launch>)> {
     // Whoever puts a load on it by hand should meet it as it would be shipped: always so for the JVM, which a check
     // starts with a compiler that stops early.
-    let profile = match args.release || args.target == Subject::Target(Target::Kotlin) {
+    let profile = match args.release || args.target == CheckTarget::Target(Target::Kotlin) {
         true => Profile::Measure,
         false => Profile::Check,
     };
@@ -97,7 +97,7 @@ async fn prepare<'a>(
         true => Some(DatabaseProxy::start(database.url()).await?),
         false => None,
     };
-    let session = Session {
+    let session = RunSession {
         workspace,
         args,
         server,
@@ -113,27 +113,27 @@ async fn upstream(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Optio
     if std::env::var_os(UPSTREAM_URL).is_some() || !asks_for(workspace, args.target, PRICES)? {
         return Ok(None);
     }
-    let trouble = Delay {
+    let trouble = PriceFault {
         delay: UPSTREAM_DELAY,
-        ..Delay::default()
+        ..PriceFault::default()
     };
     Upstream::start(Conduct::Prices(trouble)).await.map(Some)
 }
 
 /// Whether the target's tests have this suite among them; those of the Kotlin service have all.
-fn asks_for(workspace: &Workspace, target: Subject, suite: &str) -> anyhow::Result<bool> {
+fn asks_for(workspace: &Workspace, target: CheckTarget, suite: &str) -> anyhow::Result<bool> {
     let catalogue = Catalogue::read(workspace)?;
     let exercise = target.exercise(workspace, &catalogue)?;
     Ok(exercise.is_none_or(|exercise| catalogue.suites_for(exercise).contains(&suite)))
 }
 
-impl Session<'_> {
+impl RunSession<'_> {
     /// Gives the settings that an editor starts the service with.
     async fn wait_for_a_debugger(
         &self,
         interrupted: &mut (impl Future<Output = ()> + Unpin),
     ) -> anyhow::Result<()> {
-        let Subject::Target(target) = self.args.target else {
+        let CheckTarget::Target(target) = self.args.target else {
             return Trouble::new("editors have no run configuration for a hunt")
                 .next("just run hunt, without --debug")
                 .err();

@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::cli::UpstreamArgs;
 use crate::commands::interrupted;
 use workshop_base::outcome::Outcome;
-use workshop_harness::upstream::{Conduct, Trouble, Upstream};
+use workshop_harness::upstream::{Conduct, PriceFault, Upstream};
 
 /// Serves prices until Ctrl-C, and says then what it was asked.
 pub async fn run(args: &UpstreamArgs) -> anyhow::Result<Outcome> {
     let share = |percent: u8| f64::from(percent) / 100.0;
-    let trouble = Trouble {
+    let trouble = PriceFault {
         delay: Duration::from_millis(args.delay),
         jitter: Duration::from_millis(args.jitter),
         failures: share(args.failures),

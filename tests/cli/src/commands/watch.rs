@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::commands::{check, exercise, interrupted};
 use crate::hunt::{self, Hunt};
-use crate::subject::Subject;
+use crate::subject::CheckTarget;
 use workshop_base::exercise::Exercise;
 use workshop_base::files::{self, Tree};
 use workshop_base::originals;
@@ -25,7 +25,7 @@ const QUIET: Duration = Duration::from_millis(150);
 const POLL: Duration = Duration::from_secs(1);
 
 /// Checks, waits for a change, checks again, until Ctrl-C. A hunt also ends when it is green.
-pub async fn run(workspace: &Workspace, target: Subject) -> anyhow::Result<Outcome> {
+pub async fn run(workspace: &Workspace, target: CheckTarget) -> anyhow::Result<Outcome> {
     let watched = Watched::find(workspace, target)?;
     let folder = watched.folder(workspace);
     let mut changes = Changes::below(&folder)?;
@@ -38,7 +38,7 @@ pub async fn run(workspace: &Workspace, target: Subject) -> anyhow::Result<Outco
             result = check::run(workspace, target, false) => {
                 let is_green = matches!(result, Ok(Outcome::Passed));
                 let _ = outcome::exit_code(result);
-                if is_green && target == Subject::Hunt {
+                if is_green && target == CheckTarget::Hunt {
                     return Ok(Outcome::Passed);
                 }
             }
@@ -70,10 +70,10 @@ enum Watched {
 }
 
 impl Watched {
-    fn find(workspace: &Workspace, target: Subject) -> anyhow::Result<Watched> {
+    fn find(workspace: &Workspace, target: CheckTarget) -> anyhow::Result<Watched> {
         Ok(match target {
-            Subject::Target(target) => Watched::Exercise(exercise(workspace, target)?),
-            Subject::Hunt => Watched::Hunt(Hunt::on(workspace)?),
+            CheckTarget::Target(target) => Watched::Exercise(exercise(workspace, target)?),
+            CheckTarget::Hunt => Watched::Hunt(Hunt::on(workspace)?),
         })
     }
 

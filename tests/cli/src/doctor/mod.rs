@@ -6,7 +6,7 @@ mod machine;
 mod postgres;
 mod report;
 
-use report::Report;
+use report::DoctorReport;
 
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
@@ -21,7 +21,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     Ok(report.outcome())
 }
 
-async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
+async fn examine(workspace: &Workspace) -> anyhow::Result<DoctorReport> {
     let (rust, kotlin, tools, peers, postgres, (machine, about)) = tokio::join!(
         checks::rust(workspace),
         checks::kotlin(workspace),
@@ -38,5 +38,5 @@ async fn examine(workspace: &Workspace) -> anyhow::Result<Report> {
         ("PostgreSQL", postgres),
         ("Machine", machine),
     ];
-    Ok(Report { parts, about })
+    Ok(DoctorReport { parts, about })
 }

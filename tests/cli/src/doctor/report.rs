@@ -97,13 +97,13 @@ impl Finding {
 
 /// Everything the doctor found.
 #[derive(Debug)]
-pub struct Report {
+pub struct DoctorReport {
     pub(super) parts: Vec<(&'static str, Vec<Finding>)>,
     /// Lines about the machine, for the block to paste.
     pub(super) about: Vec<String>,
 }
 
-impl Report {
+impl DoctorReport {
     /// 0 when nothing has to be fixed, 1 when you can fix all of it yourself, 2 when something takes an administrator.
     pub fn outcome(&self) -> Outcome {
         match self.faults() {
@@ -169,7 +169,7 @@ fn shorten_home(text: &str, home: &str) -> String {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for DoctorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let widths = self.findings().map(|finding| finding.name.len());
         let width = widths.max().unwrap_or_default();
@@ -212,7 +212,7 @@ mod tests {
     fn outcome(findings: Vec<Finding>) -> u8 {
         let parts = vec![("Part", findings)];
         let about = vec!["workshop 0".to_owned()];
-        Report { parts, about }.outcome().code()
+        DoctorReport { parts, about }.outcome().code()
     }
 
     fn fault(administrator: bool) -> Finding {

@@ -29,7 +29,7 @@ use workshop_postgres::Server;
 use workshop_postgres::datasets::DataSet;
 use workshop_results::file::ResultFile;
 use workshop_results::shown::Cell;
-use workshop_tasks::endurance::checkpoint::Run;
+use workshop_tasks::endurance::checkpoint::EnduranceRun;
 use workshop_tasks::endurance::{self, Endurance, Extent};
 
 /// The reference that is measured, and what its copy with a leak is called.
@@ -153,7 +153,7 @@ fn chunks(checkpoint: &Path) -> usize {
     let Ok(bytes) = std::fs::read(checkpoint) else {
         return 0;
     };
-    let run: Run = serde_json::from_slice(&bytes).expect("a whole file");
+    let run: EnduranceRun = serde_json::from_slice(&bytes).expect("a whole file");
     run.blocks.len()
 }
 

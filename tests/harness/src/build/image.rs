@@ -14,7 +14,7 @@ use anyhow::Context;
 use crate::jdk;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
-use workshop_base::probe::{self, Answer};
+use workshop_base::probe::{self, ProbeAnswer};
 use workshop_base::program;
 use workshop_base::scratch;
 use workshop_base::target::Target;
@@ -205,10 +205,10 @@ async fn docker(args: &[&str]) -> anyhow::Result<String> {
 /// What a program prints that runs in this folder.
 async fn run(program: &str, args: &[&str], folder: &Path) -> anyhow::Result<String> {
     let why = match probe::ask(program, args, folder, LIMIT).await {
-        Answer::Said(text) => return Ok(text),
-        Answer::Refused(why) => why,
-        Answer::Absent => "it is not on the PATH".to_owned(),
-        Answer::Silent(limit) => format!("it did not end within {} s", limit.as_secs()),
+        ProbeAnswer::Said(text) => return Ok(text),
+        ProbeAnswer::Refused(why) => why,
+        ProbeAnswer::Absent => "it is not on the PATH".to_owned(),
+        ProbeAnswer::Silent(limit) => format!("it did not end within {} s", limit.as_secs()),
     };
     Err(fails(program, &why))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use workshop_base::fix::{self, Fix, Manager, System};
 use workshop_base::outcome::Trouble;
-use workshop_base::probe::{self, Answer, QUICK, on_path};
+use workshop_base::probe::{self, ProbeAnswer, QUICK, on_path};
 
 /// The oldest Java that the Kotlin service is built for.
 pub const OLDEST: u32 = 17;
@@ -158,7 +158,8 @@ fn install(oldest: u32) -> Fix {
         return install;
     }
     let args = ["search", "--names-only", "^openjdk-[0-9]+-jdk$"];
-    let Answer::Said(listing) = probe::ask_and_wait(Path::new("apt-cache"), &args, QUICK) else {
+    let ProbeAnswer::Said(listing) = probe::ask_and_wait(Path::new("apt-cache"), &args, QUICK)
+    else {
         return install;
     };
     match best_package(&listing, oldest) {
@@ -225,7 +226,7 @@ fn version_in_release(home: &Path) -> Option<String> {
 /// A property of a `java`, as it says itself.
 fn property(java: &Path, name: &str) -> Option<String> {
     let args = ["-XshowSettings:properties", "-version"];
-    let Answer::Said(text) = probe::ask_and_wait(java, &args, PATIENCE) else {
+    let ProbeAnswer::Said(text) = probe::ask_and_wait(java, &args, PATIENCE) else {
         return None;
     };
     text.lines().find_map(|line| {

@@ -34,7 +34,7 @@ struct Target {
 
 /// Finds the package with the exercise's name: the crate in its folder, one in a folder of that, or a member of a workspace there.
 pub(super) async fn find(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Crate> {
-    let place = Place {
+    let place = OwnFolder {
         folder: exercise.starter(workspace),
         shown: files::shown(workspace, &exercise.starter(workspace)).to_string(),
         name: exercise.name(),
@@ -57,16 +57,16 @@ pub(super) async fn find(workspace: &Workspace, exercise: &Exercise) -> anyhow::
 }
 
 /// Where a crate is looked for, and under which name.
-struct Place {
+struct OwnFolder {
     folder: PathBuf,
     shown: String,
     name: String,
 }
 
-impl Place {
+impl OwnFolder {
     /// The one manifest that can be meant.
     fn manifest(&self, workspace: &Workspace) -> anyhow::Result<PathBuf> {
-        let Place { shown, name, .. } = self;
+        let OwnFolder { shown, name, .. } = self;
         match &manifests(&self.folder)?[..] {
             [manifest] => Ok(manifest.clone()),
             [] => Trouble::new(format!("there is no crate in {shown} yet"))
@@ -88,7 +88,7 @@ impl Place {
     }
 
     fn not_alone(&self, workspace: &Workspace, root: &Path) -> anyhow::Error {
-        let Place { shown, .. } = self;
+        let OwnFolder { shown, .. } = self;
         let root = files::shown(workspace, root);
         Trouble::new(format!(
             "the crate in {shown} belongs to the workspace {root}"
@@ -103,7 +103,7 @@ impl Place {
 
     /// The package with the name that the check looks for.
     fn package<'m>(&self, metadata: &'m Metadata) -> anyhow::Result<&'m Package> {
-        let Place { shown, name, .. } = self;
+        let OwnFolder { shown, name, .. } = self;
         let mut packages = metadata.packages.iter();
         if let Some(package) = packages.find(|found| found.name == *name) {
             return Ok(package);

@@ -30,7 +30,7 @@ pub async fn build(workspace: &Workspace, name: &str, profile: Profile) -> anyho
         let krate = Crate::new(folder, package);
         return Ok(cargo::cargo(workspace, &krate, profile).await?);
     }
-    let place = Place {
+    let place = PeerFolder {
         workspace,
         folder,
         jdk,
@@ -92,14 +92,14 @@ async fn part_of(workspace: &Workspace, set_up: &SetUp) -> Result<Option<PathBuf
 }
 
 /// Where a peer is built, with which JDK, and what was built for it.
-struct Place<'a> {
+struct PeerFolder<'a> {
     workspace: &'a Workspace,
     folder: PathBuf,
     jdk: Option<Jdk>,
     part: Option<PathBuf>,
 }
 
-impl Place<'_> {
+impl PeerFolder<'_> {
     fn filled(&self, word: &str) -> String {
         let state = self.workspace.state();
         let java = self.jdk.as_ref().map(|jdk| jdk.java());

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use workshop_base::fix::{self, Fix, System};
 use workshop_base::outcome::Trouble;
 use workshop_base::peer;
-use workshop_base::probe::{self, Answer, PATIENT, on_path};
+use workshop_base::probe::{self, PATIENT, ProbeAnswer, on_path};
 use workshop_base::version::Version;
 
 /// A program that is known here.
@@ -128,7 +128,7 @@ pub async fn find(program: &str, oldest: &str, folder: &Path) -> Result<Runtime,
         return lack("missing", format!("not on the PATH{nor}"));
     };
     match probe::ask(&path, asks, folder, PATIENT).await {
-        Answer::Said(said) => {
+        ProbeAnswer::Said(said) => {
             let found = Version::find(&said);
             let is_old = found < Version::find(oldest);
             let line = said.lines().next().unwrap_or_default();
@@ -138,13 +138,13 @@ pub async fn find(program: &str, oldest: &str, folder: &Path) -> Result<Runtime,
                 false => Ok(Runtime { path, version }),
             }
         }
-        Answer::Refused(said) => match said.lines().next().unwrap_or("(nothing printed)") {
+        ProbeAnswer::Refused(said) => match said.lines().next().unwrap_or("(nothing printed)") {
             // rustup's stand-ins for components that are not installed say so and end with an error.
             line if line.contains("is not installed") => lack("missing", line.to_owned()),
             line => lack("broken", format!("answers with an error: {line}")),
         },
-        Answer::Absent => lack("broken", "cannot be run".to_owned()),
-        Answer::Silent(limit) => lack("silent", format!("no answer in {} s", limit.as_secs())),
+        ProbeAnswer::Absent => lack("broken", "cannot be run".to_owned()),
+        ProbeAnswer::Silent(limit) => lack("silent", format!("no answer in {} s", limit.as_secs())),
     }
 }
 

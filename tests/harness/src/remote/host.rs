@@ -118,7 +118,7 @@ impl Host {
         let command = self.command(words);
         let arguments: Option<Vec<&str>> = command.get_args().map(OsStr::to_str).collect();
         match probe::ask_and_wait(Path::new("ssh"), &arguments?, PATIENT) {
-            probe::Answer::Said(text) => Some(text),
+            probe::ProbeAnswer::Said(text) => Some(text),
             _ => None,
         }
     }

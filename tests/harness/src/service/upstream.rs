@@ -23,7 +23,7 @@ const DRIP: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, PartialEq)]
 pub enum Conduct {
     /// Answers the price, with trouble now and then.
-    Prices(Trouble),
+    Prices(PriceFault),
     /// Answers nothing until it is told something else; then it does that.
     Hangs,
     /// Ends the connection when it has read the request.
@@ -38,7 +38,7 @@ pub enum Conduct {
 
 /// How late prices come, and how often something else does.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Trouble {
+pub struct PriceFault {
     /// How long it waits before it answers.
     pub delay: Duration,
     /// The most that it waits besides.
@@ -51,7 +51,7 @@ pub struct Trouble {
 
 impl Conduct {
     /// Answers each price at once.
-    pub const WELL: Conduct = Conduct::Prices(Trouble {
+    pub const WELL: Conduct = Conduct::Prices(PriceFault {
         delay: Duration::ZERO,
         jitter: Duration::ZERO,
         failures: 0.0,
@@ -251,7 +251,7 @@ impl Desk {
         &self,
         connection: &mut BufReader<TcpStream>,
         id: i32,
-        trouble: Trouble,
+        trouble: PriceFault,
         call: usize,
     ) -> io::Result<bool> {
         let wait = trouble.delay + trouble.jitter.mul_f64(self.share((call, "jitter")));

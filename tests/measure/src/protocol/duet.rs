@@ -10,7 +10,7 @@ use futures_util::future::{join_all, try_join_all};
 
 use crate::protocol::block::{self, Observed, Started};
 use crate::protocol::kernel::since;
-use crate::protocol::neighbors::Moment;
+use crate::protocol::neighbors::CpuTimes;
 use crate::protocol::plan::shuffled;
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
@@ -77,7 +77,7 @@ pub async fn play(
         let started: Vec<Started> = started.into_iter().flatten().collect();
         together(session, sides, &started, path, played.rate, SETTLING).await?;
         for _ in 0..per_sitting(sides).min(blocks - block) {
-            let before = Moment::now();
+            let before = CpuTimes::now();
             let observed = together(session, sides, &started, path, played.rate, BLOCK).await?;
             session.neighbors.since(before);
             for (side, observed) in sides.iter().zip(observed) {

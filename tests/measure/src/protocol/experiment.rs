@@ -11,7 +11,7 @@ use futures_util::future::LocalBoxFuture;
 use crate::protocol::block::{self, GENERATOR_SHARE, HUNG, Loads, Observed, Steps, UNSTEADY};
 use crate::protocol::lab::{self, Lab};
 use crate::protocol::machine;
-use crate::protocol::neighbors::Moment;
+use crate::protocol::neighbors::CpuTimes;
 use crate::protocol::plan::{CONNECTIONS, POOL_SIZE, Plan, needed, shuffled};
 use crate::protocol::progress::{self, Progress};
 pub use crate::protocol::rows::Asked;
@@ -224,7 +224,7 @@ impl<'a> Experiment<'a> {
                 let (id, detail) = (subject.id(), &subject.detail);
                 let title = format!("round {round} of {rounds}, {id}{detail}");
                 self.session.progress.part(&title);
-                let before = Moment::now();
+                let before = CpuTimes::now();
                 let observed = block(&mut self.session, subject, &title).await?;
                 self.session.neighbors.since(before);
                 let place = self.records.len() + records.len() + 1;

@@ -1,4 +1,4 @@
-//! The kernel that accounts for what is measured: this machine's, or that of another machine on which the services run. There a
+//! The kernel that accounts for what is measured: this machine's, or that of another machine on which the services run. Elsewhere a
 //! shell reads files of `/proc` for us, one `grep` for each look, over the connection that is there; what they say is understood
 //! here. Services there are processes without children.
 
@@ -31,14 +31,14 @@ pub enum Kernel {
     /// This machine.
     Here,
     /// Another one.
-    There(Box<There>),
+    Elsewhere(Box<Elsewhere>),
 }
 
 impl Kernel {
     /// That of a host, else this machine's.
     pub fn of(host: Option<&Host>) -> Kernel {
         host.map_or(Kernel::Here, |host| {
-            Kernel::There(Box::new(There {
+            Kernel::Elsewhere(Box::new(Elsewhere {
                 host: host.clone(),
                 shell: Mutex::default(),
             }))
@@ -49,7 +49,7 @@ impl Kernel {
     pub fn pids(&self, service: &Service) -> Vec<u32> {
         match self {
             Kernel::Here => service.pids(),
-            Kernel::There(there) => there.pid(service).into_iter().collect(),
+            Kernel::Elsewhere(there) => there.pid(service).into_iter().collect(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Kernel {
     pub fn sample(&self) -> Duration {
         match self {
             Kernel::Here => SAMPLE,
-            Kernel::There(_) => SAMPLE_THERE,
+            Kernel::Elsewhere(_) => SAMPLE_THERE,
         }
     }
 
@@ -65,7 +65,7 @@ impl Kernel {
     pub fn cpu(&self, pids: &[u32]) -> Option<Duration> {
         match self {
             Kernel::Here => process::cpu(pids),
-            Kernel::There(there) => there.of_all(pids, There::cpu),
+            Kernel::Elsewhere(there) => there.of_all(pids, Elsewhere::cpu),
         }
     }
 
@@ -73,7 +73,7 @@ impl Kernel {
     pub fn compilers_cpu(&self, pids: &[u32]) -> Option<Duration> {
         match self {
             Kernel::Here => pids.iter().map(|pid| process::compilers_cpu(*pid)).sum(),
-            Kernel::There(there) => there.of_all(pids, There::compilers_cpu),
+            Kernel::Elsewhere(there) => there.of_all(pids, Elsewhere::compilers_cpu),
         }
     }
 
@@ -81,7 +81,7 @@ impl Kernel {
     pub fn tree(&self, pids: &[u32]) -> Vec<u32> {
         match self {
             Kernel::Here => process::tree(pids),
-            Kernel::There(_) => pids.to_vec(),
+            Kernel::Elsewhere(_) => pids.to_vec(),
         }
     }
 
@@ -89,7 +89,7 @@ impl Kernel {
     pub fn threads(&self, pids: &[u32]) -> Option<usize> {
         match self {
             Kernel::Here => pids.iter().map(|pid| process::threads(*pid)).sum(),
-            Kernel::There(there) => there.of_all(pids, There::threads),
+            Kernel::Elsewhere(there) => there.of_all(pids, Elsewhere::threads),
         }
     }
 
@@ -97,7 +97,7 @@ impl Kernel {
     pub fn pss_kb(&self, pids: &[u32]) -> Option<u64> {
         match self {
             Kernel::Here => process::tree_pss_kb(pids),
-            Kernel::There(there) => there.of_all(pids, |there, pid| there.memory(pid)?.pss_kb),
+            Kernel::Elsewhere(there) => there.of_all(pids, |there, pid| there.memory(pid)?.pss_kb),
         }
     }
 
@@ -106,13 +106,13 @@ impl Kernel {
         let first = *pids.first()?;
         match self {
             Kernel::Here => process::tree_memory(first),
-            Kernel::There(there) => there.memory(first),
+            Kernel::Elsewhere(there) => there.memory(first),
         }
     }
 }
 
 /// Readings from another machine.
-pub struct There {
+pub struct Elsewhere {
     host: Host,
     shell: Mutex<Shell>,
 }
@@ -140,7 +140,7 @@ struct Spent {
     by_thread: HashMap<String, Duration>,
 }
 
-impl There {
+impl Elsewhere {
     /// The process that listens on the service's port. From now on its CPU time is counted by its threads.
     fn pid(&self, service: &Service) -> Option<u32> {
         let file = self.host.pid_file(service.address().port());
@@ -153,7 +153,7 @@ impl There {
     fn of_all<T: std::iter::Sum>(
         &self,
         pids: &[u32],
-        reading: impl Fn(&There, u32) -> Option<T>,
+        reading: impl Fn(&Elsewhere, u32) -> Option<T>,
     ) -> Option<T> {
         let all = pids.iter().map(|pid| reading(self, *pid));
         if pids.is_empty() { None } else { all.sum() }

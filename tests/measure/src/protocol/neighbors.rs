@@ -11,16 +11,16 @@ const WORTH_A_WORD: f64 = 0.04;
 const OURS: [&str; 3] = ["postgres", "docker-proxy", "containerd-shim"];
 
 /// The machine at one moment.
-pub struct Moment {
+pub struct CpuTimes {
     at: Instant,
     busy: Duration,
     processes: HashMap<u32, Process>,
 }
 
-impl Moment {
+impl CpuTimes {
     /// Now; none where there is no `/proc`.
-    pub fn now() -> Option<Moment> {
-        Some(Moment {
+    pub fn now() -> Option<CpuTimes> {
+        Some(CpuTimes {
             at: Instant::now(),
             busy: process::machine_cpu()?,
             processes: process::all(),
@@ -48,8 +48,8 @@ pub struct Neighbors {
 
 impl Neighbors {
     /// Takes note of what has happened since an earlier moment.
-    pub fn since(&mut self, before: Option<Moment>) {
-        let Some((before, now)) = before.zip(Moment::now()) else {
+    pub fn since(&mut self, before: Option<CpuTimes>) {
+        let Some((before, now)) = before.zip(CpuTimes::now()) else {
             return;
         };
         let busy = now.busy.saturating_sub(before.busy);
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_busy_stranger_is_noticed_and_named() {
         let mut neighbors = Neighbors::default();
-        let before = Moment::now();
+        let before = CpuTimes::now();
         let pid = stranger();
         let began = Instant::now();
         let spent = || process::cpu(&[pid]).unwrap_or_default();

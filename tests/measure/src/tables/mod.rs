@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::protocol::subject::Subject;
 use workshop_results::file::{Better, Metric, ResultFile};
-use workshop_results::shown::{Cell, Column, Row, Table, unique};
+use workshop_results::shown::{Cell, Column, Table, TableRow, unique};
 
 /// `tables.toml`.
 #[derive(Deserialize)]
@@ -125,7 +125,7 @@ impl Sheet {
             });
             let cells: Vec<Cell> = cells.collect();
             if cells.iter().any(|cell| *cell != Cell::Empty) {
-                table.rows.push(Row {
+                table.rows.push(TableRow {
                     heading: heading(subject),
                     key: subject
                         .row

@@ -1,7 +1,7 @@
 //! The load of exercise 15: peers that talk with one another through a service. They live in a process of their own, which the
 //! tool starts and which is the tool as well, so that what it takes of the machine can be told from what the service takes.
 //!
-//! The process reads an [`Order`] per line and answers each with a [`Report`]. All its peers have the same clock: what a message is
+//! The process reads an [`CrowdOrder`] per line and answers each with a [`CrowdReport`]. All its peers have the same clock: what a message is
 //! late by is measured from the moment before it is sent to the moment after it has arrived.
 
 use std::process::Stdio;
@@ -35,7 +35,7 @@ pub const COMMAND: &str = "play-peers";
 
 /// What the peers are to do.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum Order {
+pub enum CrowdOrder {
     /// This many of them connect, all at once.
     Connect(usize),
     /// For so many seconds, each of them sends a message to itself, and the next one when it has arrived.
@@ -48,7 +48,7 @@ pub enum Order {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct CrowdReport {
     /// From the order to the report.
     pub took_s: f64,
     /// Messages that were sent, and those that arrived.
@@ -91,7 +91,7 @@ impl Crowd {
     }
 
     /// Has an order carried out.
-    pub async fn order(&mut self, order: Order) -> anyhow::Result<Report> {
+    pub async fn order(&mut self, order: CrowdOrder) -> anyhow::Result<CrowdReport> {
         let line = serde_json::to_string(&order)? + "\n";
         self.orders.write_all(line.as_bytes()).await?;
         let report = self.reports.next_line().await?;
@@ -117,23 +117,23 @@ pub async fn play(base_url: &str) -> anyhow::Result<()> {
     let mut orders = BufReader::new(stdin()).lines();
     while let Some(line) = orders.next_line().await? {
         let began = Instant::now();
-        let mut report = Report::default();
+        let mut report = CrowdReport::default();
         match serde_json::from_str(&line)? {
-            Order::Connect(peers) => {
+            CrowdOrder::Connect(peers) => {
                 crowd += 1;
                 let opening = (0..peers).map(|peer| open(address, &key, name(crowd, peer)));
                 sockets = try_join_all(opening).await?;
             }
-            Order::Closed(seconds) => {
+            CrowdOrder::Closed(seconds) => {
                 (sockets, report) =
                     talk(sockets, crowd, None, Duration::from_secs_f64(seconds)).await;
             }
-            Order::Open(rate, seconds) => {
+            CrowdOrder::Open(rate, seconds) => {
                 let period = Duration::from_secs_f64(1.0 / rate);
                 let length = Duration::from_secs_f64(seconds);
                 (sockets, report) = talk(sockets, crowd, Some(period), length).await;
             }
-            Order::Leave => sockets.clear(),
+            CrowdOrder::Leave => sockets.clear(),
         }
         report.took_s = began.elapsed().as_secs_f64();
         println!("{}", serde_json::to_string(&report)?);
@@ -177,7 +177,7 @@ impl Shared {
 
 /// What one peer has seen: times in microseconds.
 #[derive(Default)]
-struct Seen {
+struct Received {
     latencies: Vec<u32>,
     late: Vec<u32>,
     lost: bool,
@@ -189,7 +189,7 @@ async fn talk(
     crowd: usize,
     period: Option<Duration>,
     length: Duration,
-) -> (Vec<Socket>, Report) {
+) -> (Vec<Socket>, CrowdReport) {
     let began = Instant::now();
     let shared = Arc::new(Shared {
         began,
@@ -237,7 +237,7 @@ async fn talk(
     }
     latencies.sort_by(f64::total_cmp);
     late.sort_by(f64::total_cmp);
-    let report = Report {
+    let report = CrowdReport {
         took_s: 0.0,
         sent: shared.sent.load(Ordering::Relaxed),
         arrived: shared.arrived.load(Ordering::Relaxed),
@@ -265,8 +265,8 @@ async fn converse(
     script: Script,
     shared: &Shared,
     mut stopped: watch::Receiver<bool>,
-) -> (Socket, Seen) {
-    let mut seen = Seen::default();
+) -> (Socket, Received) {
+    let mut seen = Received::default();
     let mut due = Some(script.first);
     loop {
         let sending = async {

@@ -27,7 +27,7 @@ pub type Conditions = BTreeMap<String, String>;
 
 /// A run as far as it has come.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct EnduranceRun {
     version: u32,
     /// When it began, in UTC.
     pub began: String,
@@ -57,7 +57,7 @@ pub struct Failed {
 pub struct Checkpoint {
     path: PathBuf,
     /// What the file holds.
-    pub run: Run,
+    pub run: EnduranceRun,
     _alone: Lock,
 }
 
@@ -88,7 +88,7 @@ impl Checkpoint {
         }
         let run = match files::read_if_there(path)? {
             Some(bytes) => carried_on(path, &bytes, conditions)?,
-            None => Run {
+            None => EnduranceRun {
                 version: VERSION,
                 began: now.to_owned(),
                 chunk,
@@ -135,9 +135,9 @@ impl Checkpoint {
 }
 
 /// The run that a file holds, with the next segment under way.
-fn carried_on(path: &Path, bytes: &[u8], conditions: &Conditions) -> anyhow::Result<Run> {
+fn carried_on(path: &Path, bytes: &[u8], conditions: &Conditions) -> anyhow::Result<EnduranceRun> {
     let read = serde_json::from_slice(bytes).ok();
-    let Some(mut run) = read.filter(|run: &Run| run.version == VERSION) else {
+    let Some(mut run) = read.filter(|run: &EnduranceRun| run.version == VERSION) else {
         return refused(path, "can't be read")
             .expected("the file as this version of the course wrote it")
             .err();
@@ -197,12 +197,12 @@ mod tests {
     use crate::endurance::chunk::SEGMENT;
     use workshop_measure::protocol::block::Observed;
 
-    struct Place {
+    struct CheckpointFile {
         folder: TempDir,
         conditions: Conditions,
     }
 
-    impl Place {
+    impl CheckpointFile {
         fn new() -> Self {
             let conditions = [
                 ("commit", "abc"),
@@ -211,7 +211,7 @@ mod tests {
                 ("program solution-3", "solution-3, sha256 1"),
             ];
             let conditions = conditions.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            Place {
+            CheckpointFile {
                 folder: tempfile::tempdir().unwrap(),
                 conditions: conditions.into(),
             }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_run_carries_on_where_it_stopped_in_a_segment_of_its_own() {
-        let place = Place::new();
+        let place = CheckpointFile::new();
         let mut checkpoint = place.open().unwrap();
         assert_eq!(checkpoint.run.segment, 1);
         checkpoint.add("solution-3", chunk(1)).unwrap();
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_size_of_chunks_stays_that_of_the_beginning() {
-        let place = Place::new();
+        let place = CheckpointFile::new();
         drop(place.open().unwrap());
         let now = "2025-11-22T09:30:00Z";
         let checkpoint = Checkpoint::open(&place.path(), now, 5, &place.conditions, false).unwrap();
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_a_kill_leaves_beside_the_file_costs_no_chunk_that_is_in_it() {
-        let place = Place::new();
+        let place = CheckpointFile::new();
         let mut checkpoint = place.open().unwrap();
         checkpoint.add("solution-3", chunk(1)).unwrap();
         drop(checkpoint);
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_run_of_an_older_version_is_refused_until_it_is_put_aside() {
-        let place = Place::new();
+        let place = CheckpointFile::new();
         let older = place.folder.path().join("endurance.jsonl");
         fs::write(&older, "{}\n").unwrap();
         let said = place.refusal().to_string();
@@ -322,7 +322,7 @@ mod tests {
             ("program solution-3", "solution-3, sha256 2"),
             ("program kotlin", "java -jar kotlin-service.jar"),
         ] {
-            let mut place = Place::new();
+            let mut place = CheckpointFile::new();
             let mut checkpoint = place.open().unwrap();
             checkpoint.add("solution-3", chunk(1)).unwrap();
             drop(checkpoint);
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn anew_begins_another_run_and_keeps_the_checkpoint_of_the_one_before() {
-        let mut place = Place::new();
+        let mut place = CheckpointFile::new();
         let mut checkpoint = place.open().unwrap();
         checkpoint.add("solution-3", chunk(1)).unwrap();
         drop(checkpoint);
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn an_error_ends_a_run_for_good() {
         use workshop_base::outcome::Outcome;
-        let place = Place::new();
+        let place = CheckpointFile::new();
         let mut checkpoint = place.open().unwrap();
         let wrong = "12 of 1000 answers had status 503, not 200".to_owned();
         let went = Went {
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_no_checkpoint_is_left_alone() {
-        let place = Place::new();
+        let place = CheckpointFile::new();
         for text in ["", "{}\n", "not JSON\n", "{\"version\":2}\n"] {
             fs::write(place.path(), text).unwrap();
             let said = place.refusal().to_string();
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn two_commands_do_not_write_one_checkpoint() {
-        let place = Place::new();
+        let place = CheckpointFile::new();
         let _first = place.open().unwrap();
         let said = place.refusal().to_string();
         assert!(said.contains("another command is at this run"), "{said}");

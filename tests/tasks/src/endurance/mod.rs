@@ -38,7 +38,7 @@ use workshop_measure::protocol::experiment::{Asked, Experiment, ids, notes_on_bl
 use workshop_measure::protocol::lab::{self, Lab};
 use workshop_measure::protocol::machine;
 use workshop_measure::protocol::metrics;
-use workshop_measure::protocol::neighbors::Moment;
+use workshop_measure::protocol::neighbors::CpuTimes;
 use workshop_measure::protocol::plan::{Chunks, Plan, shuffled};
 use workshop_measure::protocol::subject::{self, Subject};
 use workshop_measure::tools;
@@ -266,7 +266,7 @@ impl<'a> Endurance<'a> {
             let part = format!("chunk {} of {all}", round + 1);
             session.progress.left(left);
             session.progress.part(&part);
-            let before = Moment::now();
+            let before = CpuTimes::now();
             for place in shuffled(running.len()) {
                 let service = &mut running[place];
                 let id = service.subject.id();

@@ -34,7 +34,7 @@ pub enum Wanted {
 
 /// A form that is filled in.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Form {
+pub struct EnergyForm {
     /// What to measure with.
     pub wanted: Wanted,
     /// The carbon intensity of the grid, in grams of CO₂e per kWh.
@@ -107,9 +107,9 @@ pub static FORM: form::Form = form::Form {
     ],
 };
 
-impl Form {
+impl EnergyForm {
     /// Reads a form. An error names the line that isn't filled in, and the check that says more.
-    pub fn read(path: &Path, exercise: &str) -> anyhow::Result<Form> {
+    pub fn read(path: &Path, exercise: &str) -> anyhow::Result<EnergyForm> {
         let text = files::text(path)?;
         let malformed = |Failure {
                              expected, actual, ..
@@ -122,16 +122,16 @@ impl Form {
         for (_, judged) in FORM.judged(&text) {
             judged.map_err(malformed)?;
         }
-        let form = text.parse().ok().and_then(|table| Form::of(&table));
+        let form = text.parse().ok().and_then(|table| EnergyForm::of(&table));
         form.ok_or_else(|| malformed(Failure::new("a form with all of its lines", text)).into())
     }
 
     /// Of a table that all tests accept.
-    fn of(form: &Table) -> Option<Form> {
+    fn of(form: &Table) -> Option<EnergyForm> {
         let value = |table: &str, key: &str| number(form.get(table)?.get(key)?);
         let embodied = value("hardware", "embodied")?;
         let years = value("hardware", "years")?;
-        Some(Form {
+        Some(EnergyForm {
             wanted: wanted(form.get("source")?)?,
             intensity: value("grid", "intensity")?,
             rate: value("load", "rate")?,
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_filled_form_passes_and_is_read() {
         assert_eq!(failing(FILLED), Vec::<&str>::new());
-        let form = Form::of(&FILLED.parse().unwrap()).unwrap();
+        let form = EnergyForm::of(&FILLED.parse().unwrap()).unwrap();
         assert_eq!(form.wanted, Wanted::Best);
         assert_eq!(
             (form.intensity, form.rate, form.headroom),
@@ -175,7 +175,9 @@ mod tests {
         );
         assert_eq!(form.hardware, None);
         let with_hardware = FILLED.replace("embodied = 0", "embodied = 1200");
-        let hardware = Form::of(&with_hardware.parse().unwrap()).unwrap().hardware;
+        let hardware = EnergyForm::of(&with_hardware.parse().unwrap())
+            .unwrap()
+            .hardware;
         assert_eq!(hardware.map(|hardware| hardware.embodied), Some(1200.0));
     }
 
@@ -242,7 +244,7 @@ mod tests {
         let source = "kind = \"wattmeter\"\nfile = \"watts.csv\"\noffset = -3600";
         let form = FILLED.replace("kind = \"best\"", source);
         assert_eq!(failing(&form), Vec::<&str>::new());
-        let wanted = Form::of(&form.parse().unwrap()).unwrap().wanted;
+        let wanted = EnergyForm::of(&form.parse().unwrap()).unwrap().wanted;
         let file = PathBuf::from("watts.csv");
         let offset_s = -3600.0;
         assert_eq!(wanted, Wanted::Wattmeter { file, offset_s });
@@ -257,7 +259,9 @@ mod tests {
             ("[source\n".to_owned(), "line 1"),
         ] {
             std::fs::write(&path, text).unwrap();
-            let error = Form::read(&path, "exercise-17").unwrap_err().to_string();
+            let error = EnergyForm::read(&path, "exercise-17")
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(words), "{error}");
             assert!(error.contains("next: just check exercise-17"), "{error}");
         }

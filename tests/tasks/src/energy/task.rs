@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::energy::find;
-use crate::energy::form::{FORM, Form};
+use crate::energy::form::{EnergyForm, FORM};
 use crate::energy::interval::Energy;
 use crate::energy::meter::Meter;
 use crate::tables::energy as tables;
@@ -43,7 +43,7 @@ const CALM: Duration = Duration::from_secs(2);
 /// Measures Kotlin and the port with the source that the form names. The form is read first, and the source looked for: what is
 /// wrong with them is told before anybody waits for a build.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let form = Form::read(
+    let form = EnergyForm::read(
         &place_of_form(lab.workspace, asked)?,
         &asked.target.to_string(),
     )?;

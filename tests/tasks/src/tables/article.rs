@@ -1,7 +1,7 @@
 //! Exercise 8: what stands beside the published figures.
 
 use workshop_results::file::ResultFile;
-use workshop_results::shown::{Cell, Column, Row, Table};
+use workshop_results::shown::{Cell, Column, Table, TableRow};
 
 /// The Kotlin service as shipped.
 const SHIPPED: &str = "kotlin";
@@ -31,7 +31,7 @@ pub fn beside_published(result: &ResultFile) -> Table {
         let rust = result.rust(metric);
         let best = result.rust_against_kotlin(metric);
         let against_shipped = rust.and_then(|rust| metric.comparison(&rust.side, SHIPPED));
-        table.rows.push(Row {
+        table.rows.push(TableRow {
             heading: metric.heading(),
             key: metric.key.clone(),
             cells: vec![

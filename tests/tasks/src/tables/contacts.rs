@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use workshop_results::file::ResultFile;
-use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Row, Table};
+use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table, TableRow};
 use workshop_results::statistics::mean;
 
 /// The percentiles of reading one contact, as oha calls them and as the metrics' keys begin.
@@ -98,7 +98,7 @@ pub fn beside_published(result: &ResultFile) -> Option<Table> {
         .sides
         .iter()
         .map(|side| metric.value(&side.id).into());
-    table.rows.push(Row {
+    table.rows.push(TableRow {
         heading: "response time, mean (ms)".to_owned(),
         key: PUBLISHED.to_owned(),
         cells: values.chain([Cell::Number(rust / python)]).collect(),

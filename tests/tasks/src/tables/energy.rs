@@ -1,7 +1,7 @@
 //! Exercise 17: CPU seconds and joules per million requests, servers for the reader's own load, and CO₂.
 
 use crate::energy::cost::{self, REQUESTS};
-use crate::energy::form::Form;
+use crate::energy::form::EnergyForm;
 use workshop_base::process;
 use workshop_measure::tables::ratio;
 use workshop_results::figures::figure;
@@ -14,7 +14,7 @@ const LOADS: [(&str, &str); 2] = [("at_rate", "Same rate"), ("saturated", "Satur
 const EVERYDAY: &str = "at_rate";
 
 /// All tables, of what was measured and the reader's form; `said` is what is known of the source.
-pub fn tables(result: &ResultFile, form: &Form, said: &[String]) -> Vec<Table> {
+pub fn tables(result: &ResultFile, form: &EnergyForm, said: &[String]) -> Vec<Table> {
     let mut tables = vec![per_million(result, said), servers(result, form)];
     tables.extend(carbon(result, form));
     tables
@@ -68,7 +68,7 @@ fn per_million(result: &ResultFile, said: &[String]) -> Table {
 }
 
 /// Servers for the reader's own load.
-fn servers(result: &ResultFile, form: &Form) -> Table {
+fn servers(result: &ResultFile, form: &EnergyForm) -> Table {
     let first = result.sides.first().map_or("", |side| side.id.as_str());
     let group = |name: &str| Column::grouped(name, ["servers", "rounded up", "function"]);
     let columns = [group("All on each server"), group("The service alone")];
@@ -116,7 +116,7 @@ fn servers(result: &ResultFile, form: &Form) -> Table {
 }
 
 /// Grams of CO₂e by the SCI formula; none where neither energy nor hardware is known.
-fn carbon(result: &ResultFile, form: &Form) -> Option<Table> {
+fn carbon(result: &ResultFile, form: &EnergyForm) -> Option<Table> {
     if !has_energy(result) && form.hardware.is_none() {
         return None;
     }
@@ -237,8 +237,8 @@ mod tests {
         }
     }
 
-    fn form(hardware: Option<Hardware>) -> Form {
-        Form {
+    fn form(hardware: Option<Hardware>) -> EnergyForm {
+        EnergyForm {
             wanted: Wanted::Best,
             intensity: 360.0,
             rate: 30_000.0,

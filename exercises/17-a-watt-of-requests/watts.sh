@@ -6,13 +6,21 @@
 set -eu
 supplies=${SUPPLIES:-/sys/class/power_supply}
 
-# Of each battery its power, or else its current and its voltage, all in millionths.
+fail() {
+    echo "error: $1" >&2
+    exit 1
+}
+
+# Of all batteries that give power, their power, or else current times voltage, all in millionths.
 battery() {
-    cat "$supplies"/BAT*/uevent | awk -F= '
-        /_POWER_NOW=/ { watts += $2 / 1e6 }
-        /_CURRENT_NOW=/ { amperes = $2 / 1e6 }
-        /_VOLTAGE_NOW=/ { volts = $2 / 1e6 }
-        END { if (!watts) watts = amperes * volts; print watts < 0 ? -watts : watts }'
+    cat "$supplies"/BAT*/uevent 2>/dev/null | awk -F= '
+        function add() { if (gives) watts += power ? power : amperes * volts; gives = power = amperes = volts = 0 }
+        $1 == "POWER_SUPPLY_NAME" { add() }
+        $1 == "POWER_SUPPLY_STATUS" { gives = $2 == "Discharging" }
+        $1 == "POWER_SUPPLY_POWER_NOW" { power = ($2 < 0 ? -$2 : $2) / 1e6 }
+        $1 == "POWER_SUPPLY_CURRENT_NOW" { amperes = ($2 < 0 ? -$2 : $2) / 1e6 }
+        $1 == "POWER_SUPPLY_VOLTAGE_NOW" { volts = $2 / 1e6 }
+        END { add(); if (watts) print watts }'
 }
 
 # Of each line of the power chip its current times its voltage.
@@ -21,17 +29,25 @@ pi() {
         { split($2, value, "="); line = substr($1, 1, length($1) - 2) }
         $1 ~ /_A$/ { amperes[line] = value[2] + 0 }
         $1 ~ /_V$/ { watts += amperes[line] * value[2] }
-        END { print watts }'
+        END { if (watts) print watts }'
 }
 
 case ${1:-} in
-    battery | pi) ;;
+    battery) said="no battery gives power; pull the plug of the charger" ;;
+    pi)
+        command -v vcgencmd >/dev/null || fail "there is no vcgencmd here; Raspberry Pi OS brings it"
+        said="vcgencmd pmic_read_adc tells no power, as on the boards before the Pi 5"
+        ;;
     *) sed -n '2,5s/^# //p' "$0" >&2; exit 2 ;;
 esac
-echo time,watts
 lines=${2:-0}
+head=time,watts
 while :; do
-    echo "$(date +%s.%N),$("$1")"
+    watts=$("$1")
+    [ -n "$watts" ] || fail "$said"
+    [ -z "$head" ] || echo "$head"
+    head=''
+    echo "$(date +%s.%N),$watts"
     [ "$lines" -ne 1 ] || exit 0
     lines=$((lines - 1))
     sleep 1

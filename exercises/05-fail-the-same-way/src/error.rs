@@ -45,7 +45,7 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-sqlx
-/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
+/// Whether it is the database's trouble, which may pass, rather than the query's.
 #[expect(
     dead_code,
     reason = "delete this line once outages have an answer of their own"

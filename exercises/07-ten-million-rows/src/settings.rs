@@ -57,12 +57,12 @@ impl Settings {
     pub fn from_environment() -> Result<Settings, SettingsError> {
         Figment::from(Serialized::default("address", "127.0.0.1"))
             .merge(Serialized::default("port", 8080))
-            .merge(Serialized::default("api_keys", api_keys()))
             .merge(Serialized::default("database_pool_size", 10))
             .merge(Serialized::default("database_timeout_ms", 1000))
             .merge(Serialized::default("migration_timeout_ms", 600_000))
             .merge(Serialized::default("export_timeout_ms", 10_000))
             .merge(Env::raw())
+            .merge(Serialized::default("api_keys", api_keys()))
             .extract()
             .map_err(SettingsError::from)
     }
@@ -80,7 +80,7 @@ impl Settings {
 }
 // ANCHOR_END: settings
 
-/// `API_KEYS` as it stands, or its default. `Env` would take a key of digits for a number.
+/// `API_KEYS` as it is, or its default. `Env` would take a key of digits for a number.
 fn api_keys() -> String {
     match env::var("API_KEYS") {
         Ok(keys) => keys,

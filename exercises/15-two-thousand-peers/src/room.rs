@@ -67,7 +67,8 @@ impl Room {
         todo!("{message} for {to}, or no seat for {to} any more")
     }
 
-    /// Puts a message into the inboxes of all peers but this one, and says how many are in the room then.
+    /// Puts a message into the inboxes of all peers but this one, and says how many are in the room then:
+    /// its own seat counts, so no message is free.
     pub fn broadcast(&self, from: &str, message: &Arc<str>) -> usize {
         todo!("{message} for everybody but {from}")
     }

@@ -123,7 +123,7 @@ fn is_permanent(error: &MigrateError) -> bool {
 fn is_mistake(error: &MigrateError) -> bool {
     match error {
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-            !is_outage(error)
+            matches!(error, sqlx::Error::Database(_)) && !is_outage(error)
         }
         _ => false,
     }

@@ -86,7 +86,8 @@ impl Room {
         sent
     }
 
-    /// Puts a message into the inboxes of all peers but this one, and says how many are in the room then.
+    /// Puts a message into the inboxes of all peers but this one, and says how many are in the room then:
+    /// its own seat counts, so no message is free.
     pub fn broadcast(&self, from: &str, message: &Arc<str>) -> usize {
         let mut seats = self.seats();
         seats.retain(|name, seat| name == from || seat.inbox.try_send(Arc::clone(message)).is_ok());

@@ -175,7 +175,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
+/// Whether it is the database's trouble, which may pass, rather than the query's.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,

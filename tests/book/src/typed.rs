@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use workshop_base::exercise::{Catalogue, Exercise};
-use workshop_base::files::{Tree, read_tree};
+use workshop_base::files::{Tree, read_tree, text};
 use workshop_base::originals::STARTER_PATCH;
 use workshop_base::patches;
 use workshop_base::workspace::Workspace;
@@ -19,9 +19,11 @@ pub fn render(
     let mut next = Some(exercise);
     while let Some(exercise) = next {
         let patch = exercise.solution(workspace).join(STARTER_PATCH);
-        typed += lines_that_a_starter_lacks(&std::fs::read_to_string(patch)?);
+        typed += lines_that_a_starter_lacks(&text(&patch)?);
         let before = exercise.grows_from.as_ref();
-        next = before.and_then(|before| catalogue.get(before.exercise).ok());
+        next = before
+            .map(|before| catalogue.get(before.exercise))
+            .transpose()?;
     }
     let round = |lines: usize| (lines + 5) / 10 * 10;
     let (all, typed) = (round(all), round(typed));
@@ -40,14 +42,22 @@ fn lines_of(reference: &Tree) -> usize {
 
 /// The lines that a patch from a reference to its starter takes away.
 fn lines_that_a_starter_lacks(patch: &str) -> usize {
-    let mut is_counted = false;
-    count(patch.lines().filter_map(|line| {
-        if let Some(file) = line.strip_prefix("--- a/") {
-            is_counted = is_code(Path::new(file));
-            return None;
-        }
-        line.strip_prefix('-').filter(|_| is_counted)
-    }))
+    let files = patch
+        .split("\n--- ")
+        .skip(usize::from(!patch.starts_with("--- ")));
+    let code = files.filter(|file| {
+        let name = file.trim_start_matches("--- ").lines().next();
+        name.and_then(|name| name.strip_prefix("a/"))
+            .is_some_and(|name| is_code(Path::new(name)))
+    });
+    code.map(|file| {
+        count(
+            file.lines()
+                .skip(1)
+                .filter_map(|line| line.strip_prefix('-')),
+        )
+    })
+    .sum()
 }
 
 fn is_code(path: &Path) -> bool {

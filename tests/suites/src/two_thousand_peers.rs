@@ -50,7 +50,7 @@ const MAX_MESSAGE: usize = 8192;
 const WINDOW: usize = 16;
 /// How many messages are sent in one go, and to how many peers that read them.
 const IN_ONE_GO: usize = 1_000;
-const QUICK_READERS: usize = 5;
+const QUICK_READERS: usize = 10;
 /// How much is sent to a peer that does not read, in bytes: far more than its inbox and its connection hold.
 const TOO_MUCH: usize = 8 << 20;
 /// The longest that any of two thousand peers waits for its socket.

@@ -67,11 +67,28 @@ impl Names {
         let words = self
             .title
             .split(|character: char| !character.is_ascii_alphanumeric());
-        let words: Vec<String> = words
-            .filter(|word| !word.is_empty())
-            .map(str::to_lowercase)
-            .collect();
-        words.join("-")
+        let words = words.filter(|word| !word.is_empty());
+        words.map(str::to_lowercase).collect::<Vec<_>>().join("-")
+    }
+
+    /// A title of which a module's name can be made, and that needs no escapes.
+    fn judge(&self) -> anyhow::Result<()> {
+        let begins = self
+            .slug()
+            .starts_with(|first: char| first.is_ascii_lowercase());
+        if begins && self.slug().contains('-') && !self.title.contains(['"', '\\']) {
+            return Ok(());
+        }
+        Trouble::new(format!(
+            "no names of files can be made of the title {:?}",
+            self.title
+        ))
+        .expected("two words or more, of which the first begins with a letter")
+        .next(format!(
+            "just new-exercise {} from {} --title \"A new step\"",
+            self.number, self.origin
+        ))
+        .err()
     }
 
     /// `19-a-new-step`
@@ -107,7 +124,17 @@ pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow
             .expected("a number that no exercise has; numbers never change")
             .err();
     }
+    names.judge()?;
     let continued = catalogue.get(origin)?;
+    for (path, _) in SKELETON {
+        let path = names.fill(path);
+        if workspace.root().join(&path).exists() {
+            return Trouble::new(format!("{path} is there, and nothing was written"))
+                .expected("a title that no exercise and no suite has")
+                .next("the same command with another --title")
+                .err();
+        }
+    }
     let writes = writes(workspace, continued, &names)?;
     for (path, text) in &writes {
         files::write_atomically(&workspace.root().join(path), text)?;
@@ -140,6 +167,9 @@ pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow
 /// All files to write, by their paths in the checkout.
 fn writes(workspace: &Workspace, continued: &Exercise, names: &Names) -> anyhow::Result<Tree> {
     let mut writes = Tree::new();
+    if !continued.is_crate() || continued.is_own() {
+        return no_route(continued);
+    }
     for (kind, folder) in [("solution", "solutions"), ("exercise", "exercises")] {
         for (path, bytes) in originals::reference_files(workspace, continued)? {
             let text = String::from_utf8(bytes)
@@ -194,16 +224,20 @@ fn writes(workspace: &Workspace, continued: &Exercise, names: &Names) -> anyhow:
 fn with_a_greeting(main: &str, continued: &Exercise) -> anyhow::Result<String> {
     let mounted = "health::health,";
     if !main.contains("mod health;\n") || !main.contains(mounted) {
-        return Trouble::new(format!(
-            "{} mounts no health::health in its main.rs",
-            continued.name()
-        ))
-        .expected("a reference on Rocket that has a route, such as exercise 8")
-        .err();
+        return no_route(continued);
     }
     Ok(main
         .replacen("mod health;\n", "mod health;\nmod hello;\n", 1)
         .replacen(mounted, &format!("{mounted} hello::hello,"), 1))
+}
+
+fn no_route<T>(continued: &Exercise) -> anyhow::Result<T> {
+    Trouble::new(format!(
+        "{} mounts no health::health in a main.rs",
+        continued.name()
+    ))
+    .expected("a reference on Rocket that has a route, such as exercise 8")
+    .err()
 }
 
 fn after_the_line_with(text: &str, part: &str, new: &str, path: &str) -> anyhow::Result<String> {

@@ -21,6 +21,8 @@ use workshop_postgres::datasets::RunDatabase;
 /// The most that a request may add to the memory, in kB, and the most CPU time that it may take.
 const MAX_MEMORY: u64 = 64 << 10;
 const MAX_CPU: Duration = Duration::from_secs(1);
+/// How often each request is measured.
+const TIMES: usize = 2;
 /// How long a service may need for its tables.
 const START: Duration = Duration::from_secs(20);
 
@@ -77,12 +79,16 @@ async fn costs_no_more(
         for _ in 0..warm_up {
             request.send(&ada).await.expect("an answer");
         }
-        let (before, cpu) = (reset_peak(service.pid()), cpu_of(&service));
-        request.send(&ada).await.expect("an answer");
-        let memory = process::peak_kb(service.pid())
-            .unwrap()
-            .saturating_sub(before);
-        let cpu = cpu_of(&service) - cpu;
+        // A JVM may collect or compile at just this moment: the least of a few is the request's own.
+        let mut least = (u64::MAX, Duration::MAX);
+        for _ in 0..TIMES {
+            let (before, cpu) = (reset_peak(service.pid()), cpu_of(&service));
+            request.send(&ada).await.expect("an answer");
+            let peak = process::peak_kb(service.pid()).unwrap();
+            let memory = peak.saturating_sub(before);
+            least = (least.0.min(memory), least.1.min(cpu_of(&service) - cpu));
+        }
+        let (memory, cpu) = least;
         println!(
             "{:>6} kB {:>6} ms  {}",
             memory,

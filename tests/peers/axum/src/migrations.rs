@@ -18,7 +18,7 @@ use tokio::{
 };
 use tracing::{error, warn};
 
-use crate::settings::Settings;
+use crate::{error::is_outage, settings::Settings};
 
 /// The files in `migrations/`, compiled into the program.
 static MIGRATIONS: Migrator = sqlx::migrate!();
@@ -76,10 +76,14 @@ impl Schema {
                 error!("the migrations cannot run, so this service never gets ready: {error}");
                 return;
             }
-            // An outage is one line, however long it lasts.
+            // One line, however long it lasts.
             let reason = error.to_string();
             if reason != last_reason {
-                warn!("the migrations have not run, trying again: {reason}");
+                if is_mistake(&error) {
+                    error!("the database rejects a migration, trying again: {reason}");
+                } else {
+                    warn!("the migrations have not run, trying again: {reason}");
+                }
                 last_reason = reason;
             }
             sleep(PAUSE).await;
@@ -101,6 +105,16 @@ async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), Migr
         .connect_with(database)
         .await?;
     MIGRATIONS.run(&one_connection).await
+}
+
+/// Whether the database was there, and something in it or in the migration has to change.
+fn is_mistake(error: &MigrateError) -> bool {
+    match error {
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
+            matches!(error, sqlx::Error::Database(_)) && !is_outage(error)
+        }
+        _ => false,
+    }
 }
 
 /// Whether the database has seen other migrations than those of this program. Waiting does not help.

@@ -3,7 +3,7 @@
 use std::{
     env::{self, VarError},
     net::IpAddr,
-    num::NonZeroU32,
+    num::NonZeroU16,
     str::FromStr,
     time::Duration,
 };
@@ -34,7 +34,7 @@ pub struct Settings {
     /// Where PostgreSQL is, and with which user and password to go there.
     pub database: PgConnectOptions,
     /// The most connections that are open at the same time.
-    pub database_pool_size: NonZeroU32,
+    pub database_pool_size: NonZeroU16,
     /// The longest that a request waits for a connection, and for an answer on it.
     pub database_timeout: Duration,
     /// The longest that an attempt to migrate may take.
@@ -61,7 +61,7 @@ impl Settings {
             port: setting("PORT", "8080", "a port number, 0 to 65535", parsed)?,
             api_keys: secret("API_KEYS", "keys, separated by single commas", keys)?,
             database: secret("DATABASE_URL", POSTGRES_URL, postgres_url)?,
-            database_pool_size: setting("DATABASE_POOL_SIZE", "10", "1 or more", parsed)?,
+            database_pool_size: setting("DATABASE_POOL_SIZE", "10", "1 to 65535", parsed)?,
             database_timeout: setting("DATABASE_TIMEOUT_MS", "1000", MILLISECONDS, milliseconds)?,
             migration_timeout: setting(
                 "MIGRATION_TIMEOUT_MS",

@@ -27,8 +27,8 @@ pub struct Found {
     pub said: Vec<String>,
 }
 
-fn boxed(source: Option<impl Source + 'static>) -> Option<Box<dyn Source>> {
-    source.map(|source| Box::new(source) as Box<dyn Source>)
+fn boxed(source: impl Source + 'static) -> Option<Box<dyn Source>> {
+    Some(Box::new(source))
 }
 
 /// Looks for what is wanted, below the folder of the kernel's classes. A source that is wanted by name and isn't there is an error.
@@ -42,10 +42,10 @@ pub fn find(wanted: &Wanted, classes: &Path, folder: &Path) -> anyhow::Result<Fo
             return Ok(Found { source: None, said });
         }
         Wanted::Wattmeter { file, offset_s } => {
-            boxed(Some(Wattmeter::open(&folder.join(file), *offset_s)?))
+            boxed(Wattmeter::open(&folder.join(file), *offset_s)?)
         }
         Wanted::Rapl => match Rapl::open(&counters)? {
-            Some(rapl) => boxed(Some(rapl)),
+            Some(rapl) => boxed(rapl),
             None => {
                 return Trouble::new("energy.toml names a source that this machine doesn't have")
                     .expected("RAPL: an Intel or AMD processor under Linux, not in a virtual machine")
@@ -66,7 +66,7 @@ fn best(counters: &Path) -> Found {
     match Rapl::open(counters) {
         Ok(Some(rapl)) => Found {
             said: vec![covers(&rapl)],
-            source: boxed(Some(rapl)),
+            source: boxed(rapl),
         },
         Ok(None) => Found {
             source: None,
@@ -127,6 +127,20 @@ mod tests {
         let (name, said) = found(&Wanted::Best, nothing.path()).unwrap();
         assert_eq!((name, said.as_str()), (None, NO_SOURCE));
         assert_eq!(found(&Wanted::Nothing, nothing.path()).unwrap().0, None);
+    }
+
+    #[test]
+    fn counters_that_cannot_be_read_are_said() {
+        let folder = tempfile::tempdir().unwrap();
+        add_rapl(folder.path());
+        let counter = folder.path().join("powercap/intel-rapl:0/energy_uj");
+        std::fs::write(counter, "not a number").unwrap();
+        let (name, said) = found(&Wanted::Best, folder.path()).unwrap();
+        assert_eq!(name, None);
+        assert!(
+            said.starts_with(NO_SOURCE) && said.lines().count() > 1,
+            "{said}"
+        );
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub trait Source: std::fmt::Debug {
     /// What its joules are those of, and what they leave out.
     fn covers(&self) -> String;
 
-    /// The samples since the last call. Most sources have one, of this very moment; a wattmeter has all that it has written
+    /// The samples since the last call: of a counter one, of this very moment; of a wattmeter all that it has written
     /// meanwhile. An error says why the source can't be read any more.
     fn read(&mut self) -> anyhow::Result<Vec<Sample>>;
 

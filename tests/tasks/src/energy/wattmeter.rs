@@ -168,7 +168,7 @@ impl Source for Wattmeter {
     }
 
     fn covers(&self) -> String {
-        "all that hangs on it: usually the whole machine with its power supply".to_owned()
+        "all that it measures: at the plug, the whole machine with its power supply".to_owned()
     }
 
     fn read(&mut self) -> anyhow::Result<Vec<Sample>> {
@@ -239,6 +239,24 @@ mod tests {
         file.write_all(text.as_bytes()).unwrap();
     }
 
+    /// What the script beside the form prints for this source, one line of it.
+    fn script(source: &str, variable: &str, value: &str) -> String {
+        let script = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../exercises/17-a-watt-of-requests/watts.sh"
+        );
+        let mut sh = Command::new("sh");
+        let said = sh.args([script, source, "1"]).env(variable, value).output();
+        let said = said.unwrap();
+        assert!(said.status.success(), "{said:?}");
+        String::from_utf8(said.stdout).unwrap()
+    }
+
+    fn power(csv: &str) -> Reading {
+        let (_folder, path) = file(csv);
+        Wattmeter::of(&path, 0.0).unwrap().read().unwrap()[0].reading
+    }
+
     #[test]
     fn a_script_writes_what_the_sensors_of_a_pi_say() {
         let folder = tempfile::tempdir().unwrap();
@@ -249,19 +267,31 @@ mod tests {
         );
         std::fs::write(&vcgencmd, format!("#!/bin/sh\ncat '{printed}'\n")).unwrap();
         std::fs::set_permissions(&vcgencmd, PermissionsExt::from_mode(0o755)).unwrap();
-        let script = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../exercises/17-a-watt-of-requests/watts.sh"
-        );
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", folder.path().display());
-        let mut sh = Command::new("sh");
-        let said = sh.args([script, "pi", "1"]).env("PATH", path).output();
-        let (_folder, csv) = file(&String::from_utf8(said.unwrap().stdout).unwrap());
-        let samples = Wattmeter::open(&csv, 0.0).unwrap().read().unwrap();
-        assert!(samples.is_empty(), "open has read the only line");
-        let mut meter = Wattmeter::of(&csv, 0.0).unwrap();
-        assert_eq!(meter.read().unwrap()[0].reading, Reading::Power(1.50257));
+        assert_eq!(power(&script("pi", "PATH", &path)), Reading::Power(1.50257));
+    }
+
+    #[test]
+    fn a_script_writes_what_the_batteries_give_and_not_what_they_get() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, says) in [
+            ("BAT0", "STATUS=Discharging POWER_NOW=5000000"),
+            (
+                "BAT1",
+                "STATUS=Discharging CURRENT_NOW=-500000 VOLTAGE_NOW=12000000",
+            ),
+            ("BAT2", "STATUS=Charging POWER_NOW=9000000"),
+        ] {
+            let place = folder.path().join(name);
+            std::fs::create_dir(&place).unwrap();
+            let says = format!("NAME={name} {says}");
+            let lines = says.split(' ').map(|says| format!("POWER_SUPPLY_{says}\n"));
+            std::fs::write(place.join("uevent"), lines.collect::<String>()).unwrap();
+        }
+        let supplies = folder.path().to_str().unwrap();
+        let csv = script("battery", "SUPPLIES", supplies);
+        assert_eq!(power(&csv), Reading::Power(11.0));
     }
 
     fn times(samples: &[Sample]) -> Vec<f64> {

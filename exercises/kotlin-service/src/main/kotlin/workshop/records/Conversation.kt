@@ -11,11 +11,14 @@ import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelChildren
 import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.delay
 import kotlinx.coroutines.selects.select
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.io.IOException
 import kotlinx.serialization.json.Json
+import kotlin.time.Duration.Companion.microseconds
 import kotlin.time.Duration.Companion.seconds
+import kotlin.time.TimeSource
 
 /** How long a peer may take to confirm a close. */
 private val CLOSE_LIMIT = 1.seconds
@@ -43,15 +46,19 @@ suspend fun DefaultWebSocketSession.converse(
     throw CancellationException("the conversation is over")
 }
 
-/** Passes on what the peer says. Returns the reason to close with, or null when the peer is gone. */
+/**
+ * Passes on what the peer says, at a pace at which those who read empty their inboxes. Returns the reason to close with, or null when the
+ * peer is gone.
+ */
 private suspend fun DefaultWebSocketSession.listen(
     peer: Peer,
     room: Room,
 ): CloseReason? {
+    val pace = Pace(room.queue)
     try {
         for (frame in incoming) {
             if (frame !is Frame.Text) return CloseReason(CloseReason.Codes.CANNOT_ACCEPT, "")
-            room.passOn(peer, frame.data.decodeToString(throwOnInvalidSequence = true))
+            pace.spend(room.passOn(peer, frame.data.decodeToString(throwOnInvalidSequence = true)))
         }
         return null
     } catch (_: CharacterCodingException) {
@@ -74,33 +81,57 @@ private suspend fun DefaultWebSocketSession.speak(peer: Peer) {
 
 // ANCHOR: pass-on
 
-/** Does what the peer asks for, or tells it why not. */
+/** Does what the peer asks for, or tells it why not. Says how many inboxes that took. */
 private fun Room.passOn(
     peer: Peer,
     json: String,
-) {
+): Int {
     val message = parseMessage(json)
-    val complaint =
-        when {
-            message == null -> Complaint.NO_MESSAGE
-            message.isTooLong -> Complaint.TOO_LONG
-            else -> passOn(peer, message)
-        }
-    if (complaint != null) send(peer.name, Json.encodeToString(complaint))
+    return when {
+        message == null -> complain(peer, Complaint.NO_MESSAGE)
+        message.isTooLong -> complain(peer, Complaint.TOO_LONG)
+        else -> passOn(peer, message)
+    }
 }
 
 private fun Room.passOn(
     peer: Peer,
     message: PeerMessage,
-): Complaint? {
+): Int {
     val delivered = Json.encodeToString(DeliveredMessage(peer.name, message.text))
-    if (message.to == null) {
-        broadcast(peer, delivered)
-        return null
-    }
-    return if (send(message.to, delivered)) null else Complaint.nobody(message.to)
+    if (message.to == null) return broadcast(peer, delivered)
+    return if (send(message.to, delivered)) 1 else complain(peer, Complaint.nobody(message.to))
+}
+
+private fun Room.complain(
+    peer: Peer,
+    complaint: Complaint,
+): Int {
+    send(peer.name, Json.encodeToString(complaint))
+    return 1
 }
 // ANCHOR_END: pass-on
+
+// ANCHOR: pace
+
+/** How fast a peer may send, so that those who read can keep up with it. At once, it may fill half of an inbox. */
+private class Pace(
+    queue: Int,
+) {
+    private val ahead = COST * (queue / 2)
+    private var spentUntil = TimeSource.Monotonic.markNow()
+
+    /** Spends what a message costs that went to so many inboxes, and waits until the next one may be sent. */
+    suspend fun spend(inboxes: Int) {
+        val now = TimeSource.Monotonic.markNow()
+        spentUntil = maxOf(spentUntil, now) + COST * inboxes
+        delay(spentUntil - now - ahead)
+    }
+}
+
+/** What a message costs its sender for each inbox that it goes to: 5 000 of them per second. */
+private val COST = 200.microseconds
+// ANCHOR_END: pace
 
 // ANCHOR: close
 

@@ -20,6 +20,9 @@ class Room(
 
     val pingPeriod: Duration get() = settings.pingPeriod
 
+    /** How many messages may wait for a peer. */
+    val queue: Int get() = settings.queue
+
     /** Lets a peer in. Null while another one has the [name]. */
     fun enter(name: String): Peer? {
         val peer = Peer(name, settings.queue)
@@ -42,12 +45,13 @@ class Room(
         message: String,
     ): Boolean = peers[to]?.let { deliver(it, message) } ?: false
 
-    /** Puts a message into the inboxes of all peers but this one. */
+    /** Puts a message into the inboxes of all peers but this one, and says how many are in the room. */
     fun broadcast(
         from: Peer,
         message: String,
-    ) {
+    ): Int {
         peers.values.forEach { if (it !== from) deliver(it, message) }
+        return peers.size
     }
 
     /** Asks all peers to leave: the service stops. */

@@ -8,6 +8,7 @@ import org.springframework.web.reactive.socket.WebSocketHandler
 import org.springframework.web.reactive.socket.WebSocketMessage
 import org.springframework.web.reactive.socket.WebSocketSession
 import reactor.core.publisher.Mono
+import java.time.Duration
 
 /** Netty answers pings, and closes a socket whose frames are wrong. [end] ends the connection, whether it is closed or not. */
 class Conversation(
@@ -29,20 +30,27 @@ class Conversation(
     private fun listen(session: WebSocketSession): Mono<Void> =
         session
             .receive()
-            .doOnNext { if (!peer.gone.isDone) hear(it) }
+            .map { if (peer.gone.isDone) Duration.ZERO else hear(it) }
+            .concatMap({ wait -> if (wait.isZero) Mono.empty() else Mono.delay(wait) }, 1)
             .onErrorResume(TooLongFrameException::class.java) {
                 room.leave(peer)
                 peer.close(CloseCode.TOO_BIG)
                 Mono.empty()
             }.then(Mono.defer { if (peer.gone.isDone) Mono.never() else Mono.empty() })
 
-    private fun hear(message: WebSocketMessage) {
+    /** How long it has to wait before it may say more. */
+    private fun hear(message: WebSocketMessage): Duration {
         peer.isThere = true
-        when (message.type) {
-            WebSocketMessage.Type.TEXT -> message.payload.text()?.let { room.passOn(peer, it) } ?: peer.close(CloseCode.BAD_DATA)
-            WebSocketMessage.Type.BINARY -> peer.close(CloseCode.NOT_ACCEPTABLE)
-            WebSocketMessage.Type.PING, WebSocketMessage.Type.PONG -> Unit
+        return when (message.type) {
+            WebSocketMessage.Type.TEXT -> message.payload.text()?.let { room.passOn(peer, it) } ?: closed(CloseCode.BAD_DATA)
+            WebSocketMessage.Type.BINARY -> closed(CloseCode.NOT_ACCEPTABLE)
+            WebSocketMessage.Type.PING, WebSocketMessage.Type.PONG -> Duration.ZERO
         }
+    }
+
+    private fun closed(code: Int): Duration {
+        peer.close(code)
+        return Duration.ZERO
     }
 
     private fun speak(session: WebSocketSession): Mono<Void> = session.send(peer.messages(session)).then(Mono.never())

@@ -11,7 +11,7 @@ import java.util.concurrent.LinkedBlockingQueue
 class SinkPeer(
     name: String,
     queue: Int,
-) : Peer(name) {
+) : Peer(name, queue) {
     private val inbox = Sinks.many().unicast().onBackpressureBuffer<(WebSocketSession) -> WebSocketMessage>(LinkedBlockingQueue(queue))
     private val reason = Sinks.one<Int>()
 

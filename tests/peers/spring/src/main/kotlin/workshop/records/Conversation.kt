@@ -25,7 +25,8 @@ class Conversation(
         peer.isThere = true
         // Tomcat has counted characters.
         if (message.payloadLength > MAX_MESSAGE_BYTES) return session.close(CloseStatus.TOO_BIG_TO_PROCESS)
-        room.passOn(peer, message.payload)
+        // Tomcat reads no more of this peer meanwhile. It takes a thread, as everything that waits does here.
+        Thread.sleep(room.passOn(peer, message.payload).toMillis())
     }
 
     override fun handlePongMessage(

@@ -21,7 +21,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 class SessionPeer(
     name: String,
     queue: Int,
-) : Peer(name) {
+) : Peer(name, queue) {
     private val inbox = LinkedBlockingQueue<WebSocketMessage<*>>(queue)
     private val session = CompletableFuture<WebSocketSession>()
     private lateinit var remote: RemoteEndpoint.Async

@@ -36,7 +36,11 @@ object CloseCode {
 /** A peer in the room. Each stack has its own way to talk with it. Nothing here waits for the peer. */
 abstract class Peer(
     val name: String,
+    queue: Int,
 ) {
+    /** How fast it may send. */
+    val pace = Pace(queue)
+
     /** Set by every sign of the peer, and taken back when it is asked for another. */
     @Volatile
     var isThere = true
@@ -56,6 +60,26 @@ abstract class Peer(
 
     /** Closes its connection. Only the first time counts. */
     abstract fun close(code: Int)
+}
+
+/** How fast a peer may send, so that those who read can keep up with it. At once, it may fill half of an inbox. */
+class Pace(
+    queue: Int,
+) {
+    private val ahead = COST * (queue / 2)
+    private var spentUntil = System.nanoTime()
+
+    /** Spends what a message costs that went to so many inboxes, and says how long the next one has to wait. */
+    fun spend(inboxes: Int): Duration {
+        val now = System.nanoTime()
+        spentUntil = maxOf(spentUntil, now) + COST * inboxes
+        return Duration.ofNanos(maxOf(0, spentUntil - now - ahead))
+    }
+
+    private companion object {
+        /** What a message costs its sender for each inbox that it goes to, in nanoseconds: 5 000 of them per second. */
+        const val COST = 200_000L
+    }
 }
 
 /** All peers that are connected. */
@@ -92,11 +116,11 @@ class Room(
         peer.gone.complete(Unit)
     }
 
-    /** Does what the peer asks for, or tells it why not. */
+    /** Does what the peer asks for, or tells it why not. Says how long the peer has to wait before it may say more. */
     fun passOn(
         peer: Peer,
         json: String,
-    ) {
+    ): Duration {
         val message = parseMessage(json)
         val complaint =
             when {
@@ -105,6 +129,8 @@ class Room(
                 else -> passOn(peer, message)
             }
         if (complaint != null) deliver(peer, complaint)
+        val isForAll = message != null && message.to == null
+        return peer.pace.spend(if (isForAll) peers.size else 1)
     }
 
     private fun passOn(

@@ -33,7 +33,7 @@ impl Database {
         // Before the pool lends a connection it asks the database whether it is still good, and again
         // when it comes back. Each costs a round trip; `test_before_acquire` is the first.
         let pool = PgPoolOptions::new()
-            .max_connections(settings.database_pool_size.get())
+            .max_connections(settings.database_pool_size.get().into())
             .acquire_timeout(limit)
             .connect_lazy_with(options);
         Database { pool, limit }

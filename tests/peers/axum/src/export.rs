@@ -36,7 +36,7 @@ impl Exports {
     pub fn new(settings: &Settings) -> Exports {
         let permits = (settings.database_pool_size.get() / 2).max(1);
         Exports {
-            permits: Arc::new(Semaphore::new(permits as usize)),
+            permits: Arc::new(Semaphore::new(permits.into())),
             database_timeout: settings.database_timeout,
             client_timeout: settings.export_timeout,
         }

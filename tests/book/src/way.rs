@@ -18,6 +18,9 @@ const LINE: u32 = 3;
 /// The heading of the list of what is to be done.
 const TASK: &str = "## Your task";
 
+/// The part that nobody reads from its beginning to its end.
+const REFERENCE: &str = "Reference";
+
 /// The pages in order, and the exercises among them.
 pub struct Way<'a> {
     workspace: &'a Workspace,
@@ -185,6 +188,15 @@ impl<'a> Way<'a> {
             pages.filter_map(|one| self.exercise(one)).next_back()
         };
         here.or_else(before).is_some_and(|exercise| !exercise.core)
+    }
+
+    /// How many words are read on the core way: from the preface to the last page before the reference.
+    pub fn core_words(&self) -> usize {
+        let pages = self.site.pages.iter();
+        let way = pages.take_while(|page| page.part.as_deref() != Some(REFERENCE));
+        way.filter(|page| !self.is_optional(page))
+            .map(minutes::words)
+            .sum()
     }
 
     /// A part as the sidebar has it: with the hours of its exercises, and whether all of them are optional.

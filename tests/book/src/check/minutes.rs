@@ -80,9 +80,14 @@ pub fn check(
     Ok(faults)
 }
 
+/// How many words are read on this page.
+pub fn words(page: &Page) -> usize {
+    count(&prose(page))
+}
+
 /// The minutes that the words of this page take to read.
 pub fn reading(page: &Page) -> u32 {
-    minutes(count(&prose(page)))
+    minutes(words(page))
 }
 
 /// How often a page has its reader edit something.

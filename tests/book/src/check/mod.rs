@@ -17,9 +17,15 @@ use crate::expand::Expander;
 use crate::fault::PageFault;
 use crate::render::render;
 use crate::site::{Page, Site};
+use crate::way::Way;
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
+
+/// The most words on the core way.
+const CORE_WAY: usize = 45_000;
+/// Where the pages are listed.
+const SUMMARY: &str = "book/SUMMARY.md";
 
 /// What is wrong with the book: its source, and what mdBook makes of it.
 pub fn check(workspace: &Workspace) -> anyhow::Result<Vec<PageFault>> {
@@ -41,6 +47,13 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<PageFault>> {
     let site = Site::read(workspace)?;
     let expander = Expander::new(workspace, &site)?;
     let mut faults = minutes::check(workspace, &site, &expander.catalogue)?;
+    let words = Way::new(workspace, &site, &expander.catalogue).core_words();
+    if words > CORE_WAY {
+        let problem = Trouble::new(format!("the core way has {words} words"))
+            .expected(format!("at most {CORE_WAY}"))
+            .next("shorten its pages, or move one to a track or to the reference");
+        faults.push(PageFault::new(SUMMARY, 0, problem));
+    }
     for page in &site.pages {
         faults.extend(expander.expand(page).err().into_iter().flatten());
         faults.extend(pages::check(page, workspace, &expander.catalogue));

@@ -21,6 +21,7 @@ pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<P
     let line = |at: usize| macros::line_at(&page.text, at);
     let mut faults = unmeasured(page, workspace);
     faults.extend(unanswered(page));
+    faults.extend(alerts(page));
     let mut fault = |line: usize, what: &str, next: &str| {
         faults.push(PageFault::new(&file, line, Trouble::new(what).next(next)));
     };
@@ -164,9 +165,39 @@ fn only_includes(block: &str) -> bool {
     lines.all(|line| line.starts_with("{{#include ") && line.ends_with("}}"))
 }
 
+/// `> [!TIP]` is an alert only by itself; with words behind it, the page shows the brackets.
+fn alerts(page: &Page) -> Vec<PageFault> {
+    let mut faults = Vec::new();
+    for (number, line) in (1..).zip(page.text.lines()) {
+        let tag = line.trim_start().strip_prefix("> [!");
+        let after = tag.and_then(|tag| tag.split_once(']'));
+        if after.is_some_and(|(_, words)| !words.trim().is_empty()) {
+            let problem = Trouble::new("an alert's tag with words on its line, so it's no alert")
+                .next("begin the words on the next line, with > in front");
+            faults.push(PageFault::new(page.file(), number, problem));
+        }
+    }
+    faults
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_alert_has_its_tag_on_a_line_of_its_own() {
+        let faults = |text: &str| {
+            let (path, text) = ("one.md".into(), text.to_owned());
+            alerts(&Page {
+                path,
+                part: None,
+                text,
+            })
+            .len()
+        };
+        assert_eq!(faults("> [!TIP]\n> **Your turn.** Try.\n"), 0);
+        assert_eq!(faults("> [!TIP] **Your turn.** Try.\n"), 1);
+    }
 
     #[test]
     fn a_box_is_judged_by_an_exercise_or_answered_in_a_fold() {

@@ -90,7 +90,7 @@ pub fn assert_says(text: &str, words: &[&str]) {
 pub fn exercise_toml(number: u8, slug: &str, title: &str, edit: &str, red: &str) -> String {
     let kind = if number == 1 { "form" } else { "crate" };
     format!(
-        "number = {number}\nkind = \"{kind}\"\nslug = \"{slug}\"\ntitle = \"{title}\"\nsuites = [\"{slug}\"]\nedit = [\"{edit}\"]\n\
+        "number = {number}\nkind = \"{kind}\"\nslug = \"{slug}\"\ntitle = \"{title}\"\ncore = true\nsuites = [\"{slug}\"]\nedit = [\"{edit}\"]\n\
          red = [\"{red}\"]\n[minutes]\nreading = 8\ndoing = 25\nreviewing = 7\n[measure]\ntask = \"reads\"\n"
     )
 }

@@ -18,7 +18,7 @@ use workshop_postgres::Certificate;
 use workshop_postgres::datasets::RunDatabase;
 
 /// Switches the port's feature on.
-const BUILT_WITH_TLS: &str = include_str!("../../../variants/tls.patch");
+const BUILT_WITH_TLS: &str = include_str!("tls.patch");
 
 #[tokio::test]
 async fn the_port_built_with_tls_trusts_the_certificate_that_it_is_told_to_trust() {

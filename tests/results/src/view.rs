@@ -139,6 +139,11 @@ struct Layout<'a> {
     best: bool,
 }
 
+/// Whether the best of Kotlin and the target stand for all sides, since there are more than these.
+fn has_the_best(result: &ResultFile, max_sides: usize) -> bool {
+    result.sides.len() > max_sides && result.sides_in(Language::Kotlin).next().is_some()
+}
+
 impl<'a> Layout<'a> {
     /// With a column per side, if there are so many at most.
     fn of(result: &'a ResultFile, metrics: &[&'a Metric], max_sides: usize) -> Self {
@@ -152,7 +157,7 @@ impl<'a> Layout<'a> {
         Layout {
             sides: result.sides.iter().filter(has_part).collect(),
             pairs,
-            best: result.sides.len() > max_sides,
+            best: has_the_best(result, max_sides),
             result,
         }
     }
@@ -403,7 +408,7 @@ pub fn data(whose: Whose<'_>) -> Item {
     let result = whose.result;
     let mut items = vec![Item::Table(spread(result))];
     // Where the best of Kotlin and the target stand for all of them elsewhere.
-    if result.sides.len() > MAX_SIDES {
+    if has_the_best(result, MAX_SIDES) {
         let (id, title) = ("all-sides", "All sides and comparisons");
         items.extend(metrics_table(id, title, &[whose], |_| true, usize::MAX).map(Item::Table));
     }

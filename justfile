@@ -188,8 +188,9 @@ editors: tool
 
 # Every file of a new exercise that continues another one: just new-exercise 19 from 8 (--title "A new step")
 [group('authors')]
+[positional-arguments]
 new-exercise number from origin *options: tool
-    {{ workshop }} new-exercise {{ quote(number) }} {{ quote(from) }} {{ quote(origin) }} {{ options }}
+    {{ workshop }} new-exercise "$@"
 
 # After a change in a starter: write the patch that makes it out of its reference
 [group('authors')]

@@ -122,6 +122,7 @@ pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow
     if let Ok(there) = catalogue.get(number) {
         return Trouble::new(format!("exercise {number} is there: {}", there.title))
             .expected("a number that no exercise has; numbers never change")
+            .next("the same command with another number; just progress lists those that are taken")
             .err();
     }
     names.judge()?;
@@ -143,10 +144,11 @@ pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow
     let packages = [format!("solution-{number}"), format!("exercise-{number}")];
     fmt.arg("fmt").current_dir(workspace.root());
     fmt.args(packages.iter().flat_map(|package| ["--package", package]));
-    anyhow::ensure!(
-        fmt.status()?.success(),
-        "cargo fmt failed on the new crates"
-    );
+    if !fmt.status()?.success() {
+        return Trouble::new("cargo fmt failed on the new crates, which are there now")
+            .next(format!("git status, then git clean what was written, and just new-exercise {number} from {origin} again"))
+            .err();
+    }
 
     let catalogue = Catalogue::read(workspace)?;
     carry::starter_by_hand(workspace, catalogue.get(number)?)?.finish()?;
@@ -237,14 +239,14 @@ fn no_route<T>(continued: &Exercise) -> anyhow::Result<T> {
         continued.name()
     ))
     .expected("a reference on Rocket that has a route, such as exercise 8")
+    .next("the same command with another exercise to continue; nothing was written")
     .err()
 }
 
 fn after_the_line_with(text: &str, part: &str, new: &str, path: &str) -> anyhow::Result<String> {
-    let mut lines = text.split_inclusive('\n');
-    let place = lines.position(|line| line.contains(part));
-    let place = place.with_context(|| format!("{path} has no line with {part}"))?;
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let place = lines.iter().position(|line| line.contains(part));
+    let place = place.with_context(|| format!("{path} has no line with {part}"))?;
     lines.insert(place + 1, new);
     Ok(lines.concat())
 }

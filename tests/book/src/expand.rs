@@ -8,7 +8,7 @@ use crate::{board, difference, green, guess, panes, results, schedule, sheet, te
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
-use workshop_results::file::{CALIBRATION, ENDURANCE};
+use workshop_results::file::{CALIBRATION, ENDURANCE, TURNS};
 
 /// Every macro, as a page writes it.
 pub const MACROS: [&str; 17] = [
@@ -175,7 +175,8 @@ impl<'a> Expander<'a> {
         let exercises = self.catalogue.names();
         match call.arguments.split_first() {
             Some((of, ids))
-                if [CALIBRATION, ENDURANCE].contains(&of.as_str()) || exercises.contains(of) =>
+                if [CALIBRATION, TURNS, ENDURANCE].contains(&of.as_str())
+                    || exercises.contains(of) =>
             {
                 results::render(self.workspace, of, ids)
             }
@@ -184,7 +185,7 @@ impl<'a> Expander<'a> {
                 of.map_or("", |(of, _)| of)
             ))
             .next(format!(
-                "name one of: {}, {CALIBRATION}, {ENDURANCE}",
+                "name one of: {}, {CALIBRATION}, {TURNS}, {ENDURANCE}",
                 exercises.join(", ")
             ))
             .err(),

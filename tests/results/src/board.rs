@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::file::{CALIBRATION, ResultFile};
+use crate::file::{CALIBRATION, ResultFile, TURNS};
 use crate::report::{heading, place, result_files, unreadable};
 use crate::shown::{Cell, Chart, Column, Drawing, Table, unique};
 use crate::view::{self, Item, Whose};
@@ -61,7 +61,7 @@ impl Board {
         // Paths are shown as those below the folder.
         let here = Workspace::at(folder);
         match ResultFile::read(path) {
-            Ok(result) if result.task == CALIBRATION => {}
+            Ok(result) if [CALIBRATION, TURNS].contains(&&*result.task) => {}
             Ok(result) => match unfit(&result) {
                 Some(why) => self
                     .left_out

@@ -4,7 +4,7 @@
 use anyhow::Context;
 use serde::Deserialize;
 
-use crate::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, Verdict};
+use crate::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, TURNS, Verdict};
 use crate::metrics::compared;
 use crate::shown::{Cell, Column, Table};
 use crate::view::{Item, claim};
@@ -112,7 +112,9 @@ fn found<'a>(
     row.from.iter().find_map(|exercise| {
         let mut of: Vec<&ResultFile> = results
             .iter()
-            .filter(|result| result.exercise == *exercise && result.task != CALIBRATION)
+            .filter(|result| {
+                result.exercise == *exercise && ![CALIBRATION, TURNS].contains(&&*result.task)
+            })
             .collect();
         of.sort_by_key(|result| result.target.starts_with("solution"));
         of.into_iter().find_map(|result| {

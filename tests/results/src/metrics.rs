@@ -80,14 +80,13 @@ pub fn at_rows(key: &str, rows: u32) -> String {
     format!("{key}_at_{rows}_rows")
 }
 
-/// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first; `needed` is how many
-/// valid rounds a comparison needs. Metrics that no block speaks for are left out.
+/// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first. Metrics that no block speaks for
+/// are left out.
 pub fn from_blocks(
     definitions: &[Definition],
     blocks: &[BlockRecord],
     sides: &[String],
     pairs: &[(String, String)],
-    needed: usize,
 ) -> Vec<Metric> {
     let metrics = definitions.iter().filter_map(|definition| {
         let key = &definition.key;
@@ -105,7 +104,7 @@ pub fn from_blocks(
             .filter(|_| definition.kind != Kind::MayBeZero)
             .map(|(side, against)| (of(side), of(against)))
             .filter(|(above, below)| !above.is_empty() && !below.is_empty())
-            .map(|(above, below)| compare(definition, &above, &below, needed));
+            .map(|(above, below)| compare(definition, &above, &below));
         (!blocks.is_empty()).then(|| Metric {
             key: key.clone(),
             name: definition.name.clone(),
@@ -142,13 +141,13 @@ fn side_value(definition: &Definition, side: &str, blocks: &[&BlockRecord]) -> O
     })
 }
 
+/// How many of so many rounds must be valid for a comparison to count.
+fn needed(rounds: usize) -> usize {
+    (rounds * 3).div_ceil(5).max(rounds.min(2)).max(1)
+}
+
 /// The blocks of one side compared with those of the other, round by round.
-fn compare(
-    definition: &Definition,
-    above: &[&BlockRecord],
-    below: &[&BlockRecord],
-    needed: usize,
-) -> Comparison {
+fn compare(definition: &Definition, above: &[&BlockRecord], below: &[&BlockRecord]) -> Comparison {
     let (side, against, key) = (&above[0].side, &below[0].side, &definition.key);
     let (mut rounds, mut ratios, mut reasons) = (0, Vec::new(), Vec::new());
     for one in above {
@@ -164,7 +163,8 @@ fn compare(
         ratios.extend(value(one).zip(value(other)).map(|(one, other)| one / other));
     }
     let counted = ratios.len();
-    if counted < needed.max(1) {
+    let needed = needed(rounds);
+    if counted < needed {
         let reason = reasons.into_iter().next();
         let reason = reason.unwrap_or_else(|| "it could not be measured on both sides".to_owned());
         let reason = format!("{counted} of {rounds} rounds count, {needed} are needed; {reason}");
@@ -276,7 +276,7 @@ mod tests {
             .collect()
     }
 
-    fn metrics(blocks: &[BlockRecord], needed: usize) -> Vec<Metric> {
+    fn metrics(blocks: &[BlockRecord]) -> Vec<Metric> {
         let sides = ["kotlin".to_owned(), "rust".to_owned()];
         let pairs = [("rust".to_owned(), "kotlin".to_owned())];
         let definition = |key: &str, better, kind| Definition {
@@ -294,7 +294,7 @@ mod tests {
             definition("size", Better::Less, Kind::Constant),
             definition("warm_up", Better::Lower, Kind::MayBeZero),
         ];
-        from_blocks(&definitions, blocks, &sides, &pairs, needed)
+        from_blocks(&definitions, blocks, &sides, &pairs)
     }
 
     fn comparison<'a>(metrics: &'a [Metric], key: &str) -> &'a Comparison {
@@ -307,10 +307,10 @@ mod tests {
 
     #[test]
     fn three_times_the_throughput_is_faster() {
-        let metrics = metrics(
-            &rounds(&[5000.0, 5100.0, 4900.0], &[15000.0, 15400.0, 14800.0]),
-            3,
-        );
+        let metrics = metrics(&rounds(
+            &[5000.0, 5100.0, 4900.0],
+            &[15000.0, 15400.0, 14800.0],
+        ));
         let comparison = comparison(&metrics, "throughput");
         assert_eq!(comparison.verdict, Verdict::Faster);
         assert!((comparison.ratio.unwrap() - 3.0).abs() < 0.05);
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn less_of_what_should_be_small_is_better_and_its_interval_is_left_out_where_nothing_varies() {
-        let metrics = metrics(&rounds(&[1.0; 3], &[1.0; 3]), 3);
+        let metrics = metrics(&rounds(&[1.0; 3], &[1.0; 3]));
         let size = comparison(&metrics, "size");
         assert_eq!(
             (size.verdict, size.ratio, size.low),
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn an_interval_that_holds_one_shows_no_difference() {
-        let metrics = metrics(&rounds(&[100.0, 102.0, 98.0], &[101.0, 99.0, 100.0]), 3);
+        let metrics = metrics(&rounds(&[100.0, 102.0, 98.0], &[101.0, 99.0, 100.0]));
         assert_eq!(
             comparison(&metrics, "throughput").verdict,
             Verdict::NoDifferenceShown
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_difference_that_is_too_small_to_count_is_none_however_sure() {
-        let close = metrics(&rounds(&[1000.0, 1001.0, 999.0], &[991.0, 992.0, 990.0]), 3);
+        let close = metrics(&rounds(&[1000.0, 1001.0, 999.0], &[991.0, 992.0, 990.0]));
         let throughput = comparison(&close, "throughput");
         assert!(throughput.high.unwrap() < 1.0, "{throughput:?}");
         assert_eq!(throughput.verdict, Verdict::NoDifferenceShown);
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_slower_port_is_called_slower() {
-        let metrics = metrics(&rounds(&[100.0, 101.0, 99.0], &[50.0, 51.0, 49.0]), 3);
+        let metrics = metrics(&rounds(&[100.0, 101.0, 99.0], &[50.0, 51.0, 49.0]));
         assert_eq!(comparison(&metrics, "throughput").verdict, Verdict::Slower);
     }
 
@@ -357,23 +357,29 @@ mod tests {
             "throughput".to_owned(),
             "12 of 900 answers had status 503, not 200".to_owned(),
         );
-        let kept = metrics(&blocks, 2);
+        let kept = metrics(&blocks);
         assert_eq!(comparison(&kept, "throughput").rounds, 2);
         assert_eq!(kept[0].values[1].blocks, 2);
-        let refused = metrics(&blocks, 3);
+        blocks[3].invalid = blocks[1].invalid.clone();
+        let refused = metrics(&blocks);
         let refused = comparison(&refused, "throughput");
         assert_eq!(refused.verdict, Verdict::Invalid);
         assert_eq!(refused.ratio, None);
         let reason = refused.reason.as_deref().unwrap();
         assert!(
-            reason.contains("2 of 3 rounds") && reason.contains("status 503"),
+            reason.contains("1 of 3 rounds") && reason.contains("status 503"),
             "{reason}"
         );
     }
 
     #[test]
+    fn most_rounds_must_be_valid() {
+        assert_eq!([0, 1, 2, 5, 10].map(needed), [1, 1, 2, 3, 6]);
+    }
+
+    #[test]
     fn what_was_not_measured_is_left_out() {
-        let metrics = metrics(&rounds(&[1.0; 2], &[1.0; 2]), 2);
+        let metrics = metrics(&rounds(&[1.0; 2], &[1.0; 2]));
         assert!(metrics.iter().all(|metric| metric.key != "memory"));
     }
 
@@ -384,7 +390,7 @@ mod tests {
             block(1, "rust", &[("warm_up", 0.0)]),
             block(2, "rust", &[("warm_up", 1.0)]),
         ];
-        let metrics = metrics(&blocks, 1);
+        let metrics = metrics(&blocks);
         assert_eq!(metrics[0].values[1].value, 0.5);
         assert!(metrics[0].comparisons.is_empty());
     }

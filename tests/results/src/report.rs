@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::file::{CALIBRATION, JudgedPrediction, ResultFile, again};
+use crate::file::{CALIBRATION, JudgedPrediction, ResultFile, TURNS, again};
 use crate::guide;
 use crate::predictions::{self, FACTOR, KEYS};
 use crate::view::{self, Item, REFERENCE, Whose, YOURS};
@@ -153,7 +153,7 @@ fn same(own: &ResultFile, reference: &ResultFile) -> bool {
 /// The number of the exercise; the calibration comes last.
 pub(crate) fn place(result: &ResultFile) -> u8 {
     let number = result.exercise.strip_prefix("exercise-");
-    let number = number.filter(|_| result.task != CALIBRATION);
+    let number = number.filter(|_| ![CALIBRATION, TURNS].contains(&&*result.task));
     number
         .and_then(|number| number.parse().ok())
         .unwrap_or(u8::MAX)

@@ -1,18 +1,18 @@
 //! The measuring compared with itself: two runs of one binary must show no difference, and the interval of a planted one must
 //! contain what was planted.
 //!
-//! Four duets decide: the reference against itself, and against itself with more requests that are not counted (`plant` in
-//! `rows.toml`). So what is planted is of the kind that is measured, and its size is known.
+//! Four duets decide: the reference against itself, and against itself under load for longer, with its CPU time divided by the requests
+//! of the plain time (`plant` in `rows.toml`). So what is planted is of the kind that is measured, at the same rate, and its size is known.
+//!
+//! Whether a duet bends the ratio of services that differ is another question: [`turns`] compares it with blocks one after the other.
 
 use workshop_base::target::Target;
 use workshop_measure::protocol::duet;
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::experiment::{Asked, Experiment, pairs};
 use workshop_measure::protocol::lab::Lab;
-use workshop_measure::protocol::metrics;
-use workshop_measure::protocol::plan::{Plan, needed};
+use workshop_measure::protocol::plan::Plan;
 use workshop_measure::protocol::subject::Subject;
-use workshop_results::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, Verdict};
-use workshop_results::metrics::from_blocks;
+use workshop_results::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, TURNS, Verdict};
 use workshop_results::shown::{Cell, Column, Table};
 
 /// The exercise whose reference is measured.
@@ -64,16 +64,52 @@ impl Claim {
     }
 }
 
+/// How often a claim held.
+#[derive(Debug)]
+pub struct Score {
+    claim: String,
+    held: usize,
+    times: usize,
+}
+
+impl Score {
+    /// Whether it held as often as a 95 % interval may promise.
+    pub fn is_enough(&self) -> bool {
+        self.held * 20 >= self.times * 19
+    }
+}
+
+/// Adds what one calibration found.
+pub fn count(scores: &mut Vec<Score>, claims: &[Claim]) {
+    if scores.is_empty() {
+        scores.extend(claims.iter().map(|claim| Score {
+            claim: claim.in_words(),
+            held: 0,
+            times: 0,
+        }));
+    }
+    for (score, claim) in scores.iter_mut().zip(claims) {
+        score.times += 1;
+        score.held += usize::from(claim.holds());
+    }
+}
+
+/// How often each claim held, for people.
+pub fn table_of(scores: &[Score]) -> Table {
+    let columns = Column::list(["Held", "Calibrations"]);
+    let mut table = Table::new("held", "How often it held", columns);
+    table.corner = "Claim".to_owned();
+    for score in scores {
+        let counts = [score.held, score.times].map(|count| Cell::Count(count as u64));
+        table.row(&score.claim, counts.to_vec());
+    }
+    table
+}
+
 impl<'a> Calibration<'a> {
     /// Builds the services.
     pub async fn new(lab: &'a Lab<'a>) -> anyhow::Result<Self> {
-        let asked = Asked {
-            task: CALIBRATION.to_owned(),
-            exercise: EXERCISE,
-            target: Target::Solution(EXERCISE),
-            mode: Mode::Standard,
-            peers: false,
-        };
+        let asked = asked(CALIBRATION);
         let subjects = lab.subjects(&asked).await?.subjects;
         Ok(Calibration {
             lab,
@@ -98,34 +134,56 @@ impl<'a> Calibration<'a> {
         result.tables.push(table(&claims));
         Ok(Calibrated { result, claims })
     }
+}
 
-    /// Compares a duet with turns: the ratio of the side with this share more requests to the reference must be the same
-    /// whether both run at once or one after the other.
-    pub async fn turns(&self, share: f64) -> anyhow::Result<[Comparison; 2]> {
-        let plan = Plan {
-            duets: 20,
-            ..Plan::of(CALIBRATION, Mode::Standard)?
-        };
-        let mut subjects = self.subjects.clone();
-        subjects.retain(|subject| subject.id() == REFERENCE || subject.row.plant == share);
-        let [_, other] = subjects.as_slice() else {
-            anyhow::bail!("rows.toml has no side with {share} more requests");
-        };
-        let mut experiment = Experiment::of(self.lab, &self.asked, subjects.clone(), plan);
-        let path = experiment.session.records();
-        let session = &mut experiment.session;
-        let at_once = duet::play(session, &subjects, &path, 1).await?;
-        // At another rate a read would cost something else.
-        session.duet_rate = at_once.rate;
-        let in_turns = duet::in_turns(session, &subjects, &path).await?;
-        let mut cpu = metrics::closed("load")?;
-        cpu.retain(|known| known.key == duet::CPU);
-        let judged = [at_once.records, in_turns].map(|records| {
-            let (ids, pairs) = (ids(&subjects), pairs(&subjects));
-            let metrics = from_blocks(&cpu, &records, &ids, &pairs, needed(20));
-            claim(&metrics, other).found
-        });
-        Ok(judged)
+/// Compares duets with turns: the ratio of two services must be the same whether both run at once or one after the other. Returns the
+/// result, and whether the intervals agree.
+pub async fn turns(lab: &Lab<'_>) -> anyhow::Result<(ResultFile, bool)> {
+    let asked = asked(TURNS);
+    let subjects = lab.subjects(&asked).await?.subjects;
+    let pairs = pairs(&subjects);
+    let mut experiment = Experiment::of(lab, &asked, subjects, Plan::of(TURNS, asked.mode)?);
+    let path = experiment.session.records();
+    experiment.show_load(&path);
+    experiment.same_work().await?;
+    let rate = experiment.duets(&pairs, &path).await?;
+    let in_turns = experiment.in_turns(&pairs, &path, rate).await?;
+    let mut result = experiment.finish().await?;
+    TURNS.clone_into(&mut result.target);
+    let columns = Column::list(["Both at the same time", "One after the other", "Agree"]);
+    let mut table = Table::new("turns", "CPU per request, measured in two ways", columns);
+    table.corner = "Ratio".to_owned();
+    let mut all_agree = true;
+    for turns in &in_turns {
+        let metric = result.metrics.iter().find(|metric| metric.key == duet::CPU);
+        let at_once = metric.and_then(|metric| metric.comparison(&turns.side, &turns.against));
+        let agree = at_once.is_some_and(|at_once| agree(at_once, turns));
+        all_agree &= agree;
+        let words = Cell::text(if agree { "yes" } else { "no" });
+        table.row(
+            format!("{} / {}", turns.side, turns.against),
+            vec![at_once.into(), Some(turns).into(), words],
+        );
+    }
+    result.tables.push(table);
+    Ok((result, all_agree && !in_turns.is_empty()))
+}
+
+/// Whether two intervals have something in common.
+fn agree(one: &Comparison, other: &Comparison) -> bool {
+    let ends = |found: &Comparison| found.low.zip(found.high);
+    ends(one)
+        .zip(ends(other))
+        .is_some_and(|((a, b), (c, d))| a <= d && c <= b)
+}
+
+fn asked(task: &str) -> Asked {
+    Asked {
+        task: task.to_owned(),
+        exercise: EXERCISE,
+        target: Target::Solution(EXERCISE),
+        mode: Mode::Standard,
+        peers: false,
     }
 }
 
@@ -172,6 +230,25 @@ mod tests {
         assert!(claim(0.0, Verdict::NoDifferenceShown, 0.99, 1.01).holds());
         assert!(!claim(0.0, Verdict::Less, 0.9, 0.95).holds());
         assert!(!claim(0.0, Verdict::Invalid, 0.99, 1.01).holds());
+    }
+
+    #[test]
+    fn a_claim_may_fail_once_in_twenty_times_and_no_more() {
+        let mut scores = Vec::new();
+        for low in [0.99].repeat(19).into_iter().chain([1.01]) {
+            count(&mut scores, &[claim(0.05, Verdict::More, low + 0.05, 1.07)]);
+        }
+        assert!(scores[0].is_enough(), "{scores:?}");
+        count(&mut scores, &[claim(0.05, Verdict::More, 1.06, 1.07)]);
+        assert!(!scores[0].is_enough(), "{scores:?}");
+    }
+
+    #[test]
+    fn two_intervals_agree_where_they_meet() {
+        let found = |low, high| claim(0.0, Verdict::Less, low, high).found;
+        assert!(agree(&found(0.5, 0.6), &found(0.58, 0.7)));
+        assert!(!agree(&found(0.5, 0.6), &found(0.62, 0.7)));
+        assert!(!agree(&found(0.7, 0.8), &found(0.5, 0.6)));
     }
 
     #[test]

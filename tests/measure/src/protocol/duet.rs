@@ -1,9 +1,13 @@
-//! Duets: two sides under the same offered rate at the same time, in many short blocks. What disturbs the machine disturbs
+//! Duets: two sides under the same offered rate at the same time, in many short rounds. What disturbs the machine disturbs
 //! both, so the ratio of their CPU time per request is several times surer than that of blocks one after the other.
+//!
+//! Each round has fresh processes: where a program happens to lie in memory, and what a JIT happens to compile, is chance, too. JVMs
+//! of one service differ by several percent, so as many blocks of one process would look surer than they are.
 //!
 //! CPU is read in nanoseconds, by the clock of each process. Idea: duet benchmarking (Bulej and others, ICPE 2020).
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
@@ -22,106 +26,125 @@ pub const CPU: &str = "cpu_per_request";
 /// The most that is offered, as a share of the slower side's saturation.
 const SHARE: f64 = 0.3;
 /// The length of a block.
-pub const BLOCK: Duration = Duration::from_secs(3);
-/// The length of the block that is not counted, on fresh processes.
+const BLOCK: Duration = Duration::from_secs(3);
+/// The length of the load that is not counted, on fresh processes.
 const SETTLING: Duration = Duration::from_secs(1);
-/// Blocks after which native binaries are started afresh: where a process happens to lie in memory is chance, too.
-const NATIVE_BLOCKS: usize = 2;
-/// The same for a JVM, whose warm-up takes longer than the blocks.
-const JVM_BLOCKS: usize = 8;
+/// A JVM takes longer to warm up than a block takes, so it has as many times fewer rounds, each as many times longer.
+const JVM_FACTOR: u32 = 4;
+/// The fewest rounds that have an interval.
+const FEWEST: usize = 2;
 
 /// A duet that was played.
 #[derive(Debug, Default)]
 pub struct Played {
     /// The rate that each side was offered.
     pub rate: f64,
+    /// The rounds, and the length of a block in each.
+    pub extent: (usize, Duration),
     /// The blocks.
     pub records: Vec<BlockRecord>,
-    /// The JVMs that still got faster when the blocks began.
+    /// The JVMs that still got faster when a block began.
     pub unsteady: BTreeSet<String>,
 }
 
-/// Plays a duet, or a solo: all sides at the same time, block after block. `first_round` numbers the blocks.
+impl Played {
+    fn new(session: &Session<'_>, sides: &[Subject]) -> Played {
+        let rounds = session.plan.duets;
+        let is_jvm = |side: &Subject| side.runs_as.compiles_under_load();
+        let extent = if sides.iter().any(is_jvm) {
+            let fewer = rounds.div_ceil(JVM_FACTOR as usize).max(FEWEST);
+            (fewer, BLOCK * JVM_FACTOR)
+        } else {
+            (rounds, BLOCK)
+        };
+        Played {
+            rate: session.duet_rate,
+            extent,
+            ..Played::default()
+        }
+    }
+}
+
+/// Plays a duet, or a solo: all sides at the same time, round after round. `first_round` numbers the rounds.
 pub async fn play(
     session: &mut Session<'_>,
     sides: &[Subject],
     path: &str,
     first_round: usize,
 ) -> anyhow::Result<Played> {
-    let blocks = session.plan.duets;
-    let names: Vec<&str> = sides.iter().map(Subject::id).collect();
-    let names = names.join(" and ");
-    let mut played = Played {
-        rate: session.duet_rate,
-        ..Played::default()
-    };
-    let mut block = 0;
-    while block < blocks {
-        session
-            .progress
-            .part(&format!("duet of {names}, block {} of {blocks}", block + 1));
-        let mut started: Vec<Option<Started>> = sides.iter().map(|_| None).collect();
-        for place in shuffled(sides.len()) {
-            let side = &sides[place];
-            let fresh = block::start(session, side).await?;
-            let limits = session.plan.short_warm_up_of(side.runs_as);
-            let warm = block::warm_up(session, side, &fresh, path, &limits).await?;
-            if block == 0 {
-                played.rate = played.rate.min((warm.last_rate * SHARE).round());
-            }
-            if warm.steady_after_s.is_none() && side.runs_as.compiles_under_load() {
-                played.unsteady.insert(side.id().to_owned());
-            }
-            started[place] = Some(fresh);
-        }
-        let started: Vec<Started> = started.into_iter().flatten().collect();
-        together(session, sides, &started, path, played.rate, SETTLING).await?;
-        for _ in 0..per_sitting(sides).min(blocks - block) {
-            let before = CpuTimes::now();
-            let observed = together(session, sides, &started, path, played.rate, BLOCK).await?;
-            session.neighbors.since(before);
-            for (side, observed) in sides.iter().zip(observed) {
-                let place = played.records.len() + 1;
-                let record = observed.record(first_round + block, place, side.id());
-                played.records.push(record);
-            }
-            block += 1;
-        }
-        let stopped = join_all(started.into_iter().map(Started::stop)).await;
-        stopped.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut played = Played::new(session, sides);
+    let rounds = first_round..first_round + played.extent.0;
+    for round in rounds.clone() {
+        play_round(session, sides, path, (round, &rounds), &mut played).await?;
     }
     Ok(played)
 }
 
-/// The same one after the other, which a duet is compared with: every block has one side alone, in random order.
+/// The same one after the other, which a duet is compared with: every round has one side after the other, in random order.
 pub async fn in_turns(
     session: &mut Session<'_>,
     sides: &[Subject],
     path: &str,
 ) -> anyhow::Result<Vec<BlockRecord>> {
-    let blocks = session.plan.duets;
-    session.plan.duets = 1;
-    let mut records = Vec::new();
-    for round in 1..=blocks {
+    let mut played = Played::new(session, sides);
+    let rounds = 1..1 + played.extent.0;
+    for round in rounds.clone() {
         for place in shuffled(sides.len()) {
             let alone = std::slice::from_ref(&sides[place]);
-            records.extend(play(session, alone, path, round).await?.records);
+            play_round(session, alone, path, (round, &rounds), &mut played).await?;
         }
     }
-    session.plan.duets = blocks;
-    Ok(records)
+    Ok(played.records)
 }
 
-fn per_sitting(sides: &[Subject]) -> usize {
-    if sides.iter().any(|side| side.runs_as.compiles_under_load()) {
-        JVM_BLOCKS
-    } else {
-        NATIVE_BLOCKS
+/// One round: fresh processes of all sides, each warm before the next one starts, and a block of all at the same time.
+async fn play_round(
+    session: &mut Session<'_>,
+    sides: &[Subject],
+    path: &str,
+    (round, rounds): (usize, &Range<usize>),
+    played: &mut Played,
+) -> anyhow::Result<()> {
+    let names: Vec<&str> = sides.iter().map(Subject::id).collect();
+    session.progress.part(&format!(
+        "duet of {}, round {} of {}",
+        names.join(" and "),
+        round - rounds.start + 1,
+        rounds.len()
+    ));
+    let mut started: Vec<Option<Started>> = sides.iter().map(|_| None).collect();
+    for place in shuffled(sides.len()) {
+        let side = &sides[place];
+        let fresh = block::start(session, side).await?;
+        let limits = session.plan.short_warm_up_of(side.runs_as);
+        let warm = block::warm_up(session, side, &fresh, path, &limits).await?;
+        if round == rounds.start {
+            played.rate = played.rate.min((warm.last_rate * SHARE).round());
+        }
+        if warm.steady_after_s.is_none() && side.runs_as.compiles_under_load() {
+            played.unsteady.insert(side.id().to_owned());
+        }
+        started[place] = Some(fresh);
     }
+    let started: Vec<Started> = started.into_iter().flatten().collect();
+    together(session, sides, &started, path, played.rate, SETTLING).await?;
+    let before = CpuTimes::now();
+    let observed = together(session, sides, &started, path, played.rate, played.extent.1).await?;
+    session.neighbors.since(before);
+    for (side, observed) in sides.iter().zip(observed) {
+        let place = played.records.len() + 1;
+        played
+            .records
+            .push(observed.record(round, place, side.id()));
+    }
+    let stopped = join_all(started.into_iter().map(Started::stop)).await;
+    stopped.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(())
 }
 
 /// One block: the same rate for all of them, and what each spends on it. Whose generator starts first is chance. A side for which
-/// more requests are planted gets these as well, and what it spends is divided by the number of the others: as if a request cost more.
+/// more is planted is loaded for longer by this share, and what it spends is divided by the requests of the others' time: as if a
+/// request cost that much more. The others stay under load, uncounted, until it has ended.
 async fn together(
     session: &Session<'_>,
     sides: &[Subject],
@@ -130,27 +153,26 @@ async fn together(
     rate: f64,
     length: Duration,
 ) -> anyhow::Result<Vec<Observed>> {
-    let spent = || {
-        started
-            .iter()
-            .map(|started| session.kernel.cpu(&started.pids))
+    let longest = sides.iter().map(|side| side.row.plant).fold(0.0, f64::max);
+    let order = |place: usize, share: f64| {
+        let length = length.mul_f64(share);
+        session.order(path, &started[place].service, length, Load::Open(rate))
     };
-    let before: Vec<Option<Duration>> = spent().collect();
-    let loads = shuffled(started.len()).into_iter().map(async |place| {
-        let load = Load::Open(rate * (1.0 + sides[place].row.plant));
-        let order = session.order(path, &started[place].service, length, load);
-        let run = session.oha.run(&order).await?;
-        anyhow::Ok((place, run.gate(&order), run))
-    });
-    let mut runs = try_join_all(loads).await?;
-    runs.sort_by_key(|(place, ..)| *place);
-    let each = runs.into_iter().zip(before.into_iter().zip(spent()));
-    let observed = each.map(|((place, gate, run), (before, after))| {
+    let loads = shuffled(sides.len()).into_iter().map(async |place| {
+        let (plant, pids) = (sides[place].row.plant, &started[place].pids);
+        let counted = order(place, 1.0 + plant);
+        let before = session.kernel.cpu(pids);
+        let run = session.oha.run(&counted).await?;
+        let spent = since(before, session.kernel.cpu(pids));
+        if plant < longest {
+            session.oha.run(&order(place, longest - plant)).await?;
+        }
         let mut observed = Observed::default();
-        let cpu = run.per_request_us(since(before, after));
-        let cpu = cpu.map(|cpu| cpu * (1.0 + sides[place].row.plant));
-        observed.gated(gate, [(CPU, cpu)]);
-        observed
+        let cpu = run.per_request_us(spent).map(|cpu| cpu * (1.0 + plant));
+        observed.gated(run.gate(&counted), [(CPU, cpu)]);
+        anyhow::Ok((place, observed))
     });
-    Ok(observed.collect())
+    let mut observed = try_join_all(loads).await?;
+    observed.sort_by_key(|(place, _)| *place);
+    Ok(observed.into_iter().map(|(_, observed)| observed).collect())
 }

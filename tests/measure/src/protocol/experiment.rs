@@ -12,7 +12,7 @@ use crate::protocol::block::{self, GENERATOR_SHARE, HUNG, Loads, Observed, Steps
 use crate::protocol::lab::{self, Lab};
 use crate::protocol::machine;
 use crate::protocol::neighbors::CpuTimes;
-use crate::protocol::plan::{CONNECTIONS, POOL_SIZE, Plan, needed, shuffled};
+use crate::protocol::plan::{CONNECTIONS, POOL_SIZE, Plan, shuffled};
 use crate::protocol::progress::{self, Progress};
 pub use crate::protocol::rows::Asked;
 use crate::protocol::session::Session;
@@ -244,11 +244,10 @@ impl<'a> Experiment<'a> {
         path: &'f str,
     ) -> LocalBoxFuture<'f, anyhow::Result<f64>> {
         Box::pin(async move {
-            let blocks = self.session.plan.duets;
-            if blocks == 0 {
+            if self.session.plan.duets == 0 {
                 return Ok(self.session.duet_rate);
             }
-            let mut offered = Vec::new();
+            let (mut offered, mut extents) = (Vec::new(), BTreeSet::new());
             let mut unsteady: Vec<&Pair> = Vec::new();
             let known = self.subjects.clone();
             // One subject by itself plays solo.
@@ -268,14 +267,12 @@ impl<'a> Experiment<'a> {
                     unsteady.extend(pair);
                 }
                 offered.push(played.rate);
+                extents.insert(played.extent);
                 self.duets.extend(played.records);
             }
             self.partners.extend_from_slice(pairs);
-            let mut definitions = crate::protocol::metrics::closed("load")?;
-            definitions.retain(|definition| definition.key == duet::CPU);
-            let (sides, needed) = (ids(&self.subjects), needed(blocks));
-            let mut judged =
-                metrics::from_blocks(&definitions, &self.duets, &sides, &self.partners, needed);
+            let sides = ids(&self.subjects);
+            let mut judged = metrics::from_blocks(&cpu()?, &self.duets, &sides, &self.partners);
             if self.asked.mode == Mode::Quick {
                 let compared = judged.iter_mut().flat_map(|metric| &mut metric.comparisons);
                 let is_unsteady = |pair: &&mut Comparison| {
@@ -289,16 +286,34 @@ impl<'a> Experiment<'a> {
             self.metrics.retain(|metric| metric.key != duet::CPU);
             self.metrics.extend(judged);
             self.notes
-                .extend(note_on_duets(&offered, blocks, pairs.is_empty()));
+                .extend(note_on_duets(&offered, &extents, pairs.is_empty()));
             Ok(offered.into_iter().fold(self.session.duet_rate, f64::min))
         })
+    }
+
+    /// What a duet of each pair finds where its sides take turns instead, at this rate: at another one a read would cost something else.
+    pub async fn in_turns(
+        &mut self,
+        pairs: &[Pair],
+        path: &str,
+        rate: f64,
+    ) -> anyhow::Result<Vec<Comparison>> {
+        self.session.duet_rate = rate;
+        let (sides, cpu) = (ids(&self.subjects), cpu()?);
+        let mut found = Vec::new();
+        for pair in pairs {
+            let cast = cast(&self.subjects, pair);
+            let records = duet::in_turns(&mut self.session, &cast, path).await?;
+            let metrics = metrics::from_blocks(&cpu, &records, &sides, std::slice::from_ref(pair));
+            found.extend(metrics.into_iter().flat_map(|metric| metric.comparisons));
+        }
+        Ok(found)
     }
 
     /// Turns blocks into metrics with verdicts. A quick run's rounds are too few for one: they have values and ratios only.
     pub fn judge(&mut self, definitions: &[Definition], records: &[BlockRecord], pairs: &[Pair]) {
         let sides = ids(&self.subjects);
-        let rounds = rounds_of(records);
-        let mut metrics = metrics::from_blocks(definitions, records, &sides, pairs, needed(rounds));
+        let mut metrics = metrics::from_blocks(definitions, records, &sides, pairs);
         for metric in &mut metrics {
             let varies =
                 |known: &&Definition| known.key == metric.key && known.kind == Kind::Varying;
@@ -467,6 +482,13 @@ pub fn pairs(subjects: &[Subject]) -> Vec<Pair> {
     pairs.collect()
 }
 
+/// What a duet measures.
+fn cpu() -> anyhow::Result<Vec<Definition>> {
+    let mut definitions = crate::protocol::metrics::closed("load")?;
+    definitions.retain(|definition| definition.key == duet::CPU);
+    Ok(definitions)
+}
+
 /// The two of a pair, the one above the fraction bar first.
 fn cast(known: &[Subject], (side, against): &Pair) -> Vec<Subject> {
     let find = |id| known.iter().find(|subject| subject.id() == id);
@@ -498,7 +520,11 @@ fn without_verdict(pair: &mut Comparison, metric: &Metric) {
     }
 }
 
-fn note_on_duets(offered: &[f64], blocks: usize, alone: bool) -> Option<String> {
+fn note_on_duets(
+    offered: &[f64],
+    extents: &BTreeSet<(usize, Duration)>,
+    alone: bool,
+) -> Option<String> {
     let least = offered.iter().copied().reduce(f64::min)?;
     let most = offered.iter().copied().reduce(f64::max)?;
     let rate = if least < most {
@@ -510,9 +536,12 @@ fn note_on_duets(offered: &[f64], blocks: usize, alone: bool) -> Option<String> 
         true => "the service",
         false => "both sides at the same time",
     };
+    let extents = extents
+        .iter()
+        .map(|(rounds, block)| format!("{rounds} rounds of {} s", block.as_secs()));
+    let extents = extents.collect::<Vec<_>>().join(" or ");
     Some(format!(
-        "CPU per request: {who} under {rate} requests/s, in {blocks} blocks of {} s",
-        duet::BLOCK.as_secs()
+        "CPU per request: {who} under {rate} requests/s, in {extents}, each with fresh processes"
     ))
 }
 

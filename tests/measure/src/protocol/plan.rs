@@ -167,11 +167,6 @@ impl Plan {
     }
 }
 
-/// How many of so many must be valid for a comparison to count.
-pub fn needed(planned: usize) -> usize {
-    (planned * 3).div_ceil(5).max(planned.min(2))
-}
-
 /// A random order of the sides for one round.
 pub fn shuffled(sides: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sides).collect();
@@ -188,10 +183,8 @@ mod tests {
         let plan = |mode| Plan::of("reads", mode).unwrap();
         let standard = plan(Mode::Standard);
         assert_eq!((standard.rounds, standard.rates.len()), (5, 3));
-        assert!(
-            plan(Mode::Quick).duets >= 8,
-            "its verdict on CPU needs them"
-        );
+        let duets = plan(Mode::Quick).duets;
+        assert!(duets >= 8, "its verdict on CPU needs them");
         assert!(plan(Mode::Thorough).rounds >= 10);
     }
 
@@ -221,10 +214,5 @@ mod tests {
             order.sort_unstable();
             assert_eq!(order, [0, 1, 2]);
         }
-    }
-
-    #[test]
-    fn most_rounds_must_be_valid() {
-        assert_eq!([1, 2, 5, 10].map(needed), [1, 2, 3, 6]);
     }
 }

@@ -15,6 +15,7 @@ use workshop_harness::contract::{
     Answer, Context, Failure, TestError, TestResult, contract_tests, expect, expect_each,
     expect_none, has_header, has_status,
 };
+use workshop_harness::first_start::FirstStart;
 use workshop_harness::outage::settled;
 use workshop_harness::short_runs::{SECRET, ShortRun, ShortRuns, WrongSetting};
 use workshop_harness::shutdown::{End, Shutdown};
@@ -35,6 +36,9 @@ contract_tests! {
         a_request_is_logged_with_its_id_when_that_is_asked_for,
         no_secret_is_logged_at_any_level,
         each_line_of_the_log_is_a_json_object,
+    ],
+    first_start: [
+        a_migration_that_the_database_rejects_is_an_error_in_the_log,
     ],
     shutdown: [
         requests_in_flight_are_answered_before_the_end,
@@ -267,6 +271,19 @@ async fn each_line_of_the_log_is_a_json_object(context: &Context) -> TestResult 
     })?;
     let expected = "on each line of the log a JSON object with timestamp, level and message";
     expect_none(expected, other)
+}
+
+fn a_migration_that_the_database_rejects_is_an_error_in_the_log(
+    watched: &FirstStart,
+) -> TestResult {
+    let line = watched.logged.as_deref().unwrap_or("none");
+    let event: Value = serde_json::from_str(line).unwrap_or_default();
+    expect(
+        event["level"] == "ERROR",
+        "a line of the log with \"level\":\"ERROR\" that says which table the migration could not create: \
+         waiting doesn't help, so somebody has to read it",
+        line,
+    )
 }
 
 fn requests_in_flight_are_answered_before_the_end(shutdown: &Shutdown) -> TestResult {

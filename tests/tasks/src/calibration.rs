@@ -136,9 +136,8 @@ impl<'a> Calibration<'a> {
     }
 }
 
-/// Compares duets with turns: the ratio of two services must be the same whether both run at once or one after the other. Returns the
-/// result, and whether the intervals agree.
-pub async fn turns(lab: &Lab<'_>) -> anyhow::Result<(ResultFile, bool)> {
+/// Compares duets with turns: how far a duet bends the ratio of two services that differ.
+pub async fn turns(lab: &Lab<'_>) -> anyhow::Result<ResultFile> {
     let asked = asked(TURNS);
     let subjects = lab.subjects(&asked).await?.subjects;
     let pairs = pairs(&subjects);
@@ -150,31 +149,33 @@ pub async fn turns(lab: &Lab<'_>) -> anyhow::Result<(ResultFile, bool)> {
     let in_turns = experiment.in_turns(&pairs, &path, rate).await?;
     let mut result = experiment.finish().await?;
     TURNS.clone_into(&mut result.target);
-    let columns = Column::list(["Both at the same time", "One after the other", "Agree"]);
-    let mut table = Table::new("turns", "CPU per request, measured in two ways", columns);
-    table.corner = "Ratio".to_owned();
-    let mut all_agree = true;
-    for turns in &in_turns {
-        let metric = result.metrics.iter().find(|metric| metric.key == duet::CPU);
-        let at_once = metric.and_then(|metric| metric.comparison(&turns.side, &turns.against));
-        let agree = at_once.is_some_and(|at_once| agree(at_once, turns));
-        all_agree &= agree;
-        let words = Cell::text(if agree { "yes" } else { "no" });
-        table.row(
-            format!("{} / {}", turns.side, turns.against),
-            vec![at_once.into(), Some(turns).into(), words],
-        );
-    }
+    let duets = result.metrics.iter().flat_map(|metric| &metric.comparisons);
+    let table = bends(duets, &in_turns);
     result.tables.push(table);
-    Ok((result, all_agree && !in_turns.is_empty()))
+    Ok(result)
 }
 
-/// Whether two intervals have something in common.
-fn agree(one: &Comparison, other: &Comparison) -> bool {
-    let ends = |found: &Comparison| found.low.zip(found.high);
-    ends(one)
-        .zip(ends(other))
-        .is_some_and(|((a, b), (c, d))| a <= d && c <= b)
+/// What a duet found, what turns found, and how far they are apart.
+fn bends<'a>(duets: impl Iterator<Item = &'a Comparison>, in_turns: &[Comparison]) -> Table {
+    let duets: Vec<&Comparison> = duets.collect();
+    let headings = ["Both at the same time", "One after the other", "Bent by"];
+    let title = "CPU per request, measured in two ways";
+    let mut table = Table::new("turns", title, Column::list(headings));
+    table.corner = "Ratio".to_owned();
+    for turns in in_turns {
+        let same =
+            |pair: &&&Comparison| (&pair.side, &pair.against) == (&turns.side, &turns.against);
+        let at_once = duets.iter().find(same).copied();
+        let ratios = at_once.and_then(|at_once| at_once.ratio).zip(turns.ratio);
+        let bent = ratios.map(|(at_once, turns)| {
+            Cell::text(format!("{:+.0} %", (at_once / turns - 1.0) * 100.0))
+        });
+        table.row(
+            format!("{} / {}", turns.side, turns.against),
+            vec![at_once.into(), Some(turns).into(), bent.unwrap_or_default()],
+        );
+    }
+    table
 }
 
 fn asked(task: &str) -> Asked {
@@ -244,11 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn two_intervals_agree_where_they_meet() {
-        let found = |low, high| claim(0.0, Verdict::Less, low, high).found;
-        assert!(agree(&found(0.5, 0.6), &found(0.58, 0.7)));
-        assert!(!agree(&found(0.5, 0.6), &found(0.62, 0.7)));
-        assert!(!agree(&found(0.7, 0.8), &found(0.5, 0.6)));
+    fn a_duet_that_finds_less_of_a_difference_than_turns_is_said_to_bend_it() {
+        let found = |ratio| Comparison {
+            ratio: Some(ratio),
+            ..Comparison::invalid("light", "heavy", "")
+        };
+        let table = bends([found(0.52)].iter(), &[found(0.5)]);
+        assert_eq!(table.rows[0].cells[2], Cell::text("+4 %"));
     }
 
     #[test]

@@ -16,10 +16,10 @@ pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<
     let data_set = args.result.data_set.unwrap_or_else(lab::usual_data_set);
     let lab = Lab::open(workspace, Some(data_set), data_set).await?;
     if args.turns {
-        let (result, agree) = calibration::turns(&lab).await?;
+        let result = calibration::turns(&lab).await?;
         let path = measure::place(workspace, &args.result, TURNS);
         measure::write(workspace, &result, &path)?;
-        return Ok(Outcome::of(agree));
+        return Ok(Outcome::of(result.invalid.is_empty()));
     }
     let calibration = Calibration::new(&lab).await?;
     let mut scores: Vec<Score> = Vec::new();

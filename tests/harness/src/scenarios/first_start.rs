@@ -68,8 +68,8 @@ pub struct FirstStart {
     pub alone: Hindered,
     /// The one whose migrations fail at first.
     pub failing: Hindered,
-    /// Whether the log of that one has named the table that could not be created.
-    pub logged: bool,
+    /// The line in the log of that one that names the table that could not be created.
+    pub logged: Option<String>,
     /// The one whose line falls silent while it migrates: its connection is lost without a word, and new ones work.
     pub silenced: Hindered,
     /// The two that were started at the same time.
@@ -195,23 +195,27 @@ async fn watch_alone(place: &Place<'_>) -> anyhow::Result<Hindered> {
     Ok(instance.freed(meanwhile).await)
 }
 
-async fn watch_failing(place: &Place<'_>) -> anyhow::Result<(Hindered, bool)> {
+async fn watch_failing(place: &Place<'_>) -> anyhow::Result<(Hindered, Option<String>)> {
     let database = RunDatabase::empty(place.server).await?;
     let mut own = database.connect().await?;
     // Each table has a type of its name, so there can be no other.
     own.execute("CREATE TYPE records AS ENUM ()").await?;
     let instance = Instance::start(place, settings(database.url())).await?;
-    let logged = async || names_the_table(&instance.log());
-    let logged = wait::last_within(RECOVERY_LIMIT, logged, |logged| *logged).await;
+    let logged = wait::within(RECOVERY_LIMIT, async || {
+        let log = instance.log();
+        let line = log.lines().find(|line| names_the_table(line));
+        line.map(str::to_owned)
+    });
+    let logged = logged.await;
     let meanwhile = instance.meanwhile().await;
     own.execute("DROP TYPE records").await?;
     Ok((instance.freed(meanwhile).await, logged))
 }
 
-/// Whether `records` is in this log, in whatever quotes PostgreSQL's language has, and not as part of a path, a module or a package.
-fn names_the_table(log: &str) -> bool {
-    let mut found = log.match_indices("records");
-    found.any(|(at, _)| !log[..at].ends_with(['/', ':', '.', '_']))
+/// Whether `records` is in this line, in whatever quotes PostgreSQL's language has, and not as part of a path, a module or a package.
+fn names_the_table(line: &str) -> bool {
+    let mut found = line.match_indices("records");
+    found.any(|(at, _)| !line[..at].ends_with(['/', ':', '.', '_']))
 }
 
 async fn watch_silenced(place: &Place<'_>) -> anyhow::Result<Hindered> {

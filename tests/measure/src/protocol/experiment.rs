@@ -540,8 +540,14 @@ fn note_on_duets(
         .iter()
         .map(|(rounds, block)| format!("{rounds} rounds of {} s", block.as_secs()));
     let extents = extents.collect::<Vec<_>>().join(" or ");
+    let bent = match alone {
+        true => "",
+        false => {
+            "; sharing the machine draws a ratio towards 1, by a few percent (just calibrate --turns)"
+        }
+    };
     Some(format!(
-        "CPU per request: {who} under {rate} requests/s, in {extents}, each with fresh processes"
+        "CPU per request: {who} under {rate} requests/s, in {extents}, each with fresh processes{bent}"
     ))
 }
 

@@ -56,19 +56,27 @@ class Schema(
      */
     fun migrate(database: DataSource) {
         thread(isDaemon = true, name = "migrations") {
-            var failures = 0
+            var lastReason: String? = null
             while (!isUpToDate) {
                 try {
                     database.connection.use { it.migrate(scripts, lock) }
                     isUpToDate = true
-                } catch (cause: SQLException) {
-                    if (failures == 0) log.warn("the migrations have not run, trying on: {}", cause.message)
-                    failures += 1
+                } catch (failure: SQLException) {
+                    // One line, however long it lasts.
+                    if (failure.message != lastReason) logged(failure)
+                    lastReason = failure.message
                     Thread.sleep(RETRY_INTERVAL_MS)
                 }
             }
         }
     }
+
+    private fun logged(failure: SQLException) =
+        if (failure.orUnavailable() is DatabaseUnavailable) {
+            log.warn("the migrations have not run, trying again: {}", failure.message)
+        } else {
+            log.error("the database rejects a migration, trying again: {}", failure.message)
+        }
 
     private companion object {
         const val RETRY_INTERVAL_MS = 100L

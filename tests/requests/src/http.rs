@@ -1,31 +1,27 @@
 //! The HTTP client of the suites: each request can be shown as a curl line, each answer can be held against the contract.
 
-use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use futures_util::future::join_all;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use hyper::upgrade::{self, Upgraded};
-use hyper::{Request, Response, StatusCode};
-use serde::Serialize;
-use serde_json::json;
+use hyper::{Request, StatusCode};
 use url::Url;
 
-use crate::connection::{self, Broken};
+use crate::answer::shortened;
+use crate::connection::{self, Broken, read_body, within};
 use crate::failure::{Failure, TestResult};
 
+pub use crate::answer::{Answer, expect_each, has_header, has_status, is_problem, problem};
+pub use crate::download::{Download, Rest};
 pub use hyper::Method;
 
 /// The longest that a test waits for a whole answer.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
-/// The longest body that a test reads, in bytes: no call of the suites answers with more.
-const BODY_LIMIT: usize = 4 * 1024 * 1024;
-/// How much of a body a failure shows, in characters.
-const SHOWN: usize = 300;
 /// The headers that a client may send with each request.
 const KEY: &str = "X-API-Key";
 const REQUEST_ID: &str = "X-Request-Id";
@@ -134,12 +130,7 @@ impl Client {
         let (request, curl) = self.request(method, path, body)?;
         let sent = connection::send(&self.addresses, request);
         let response = within(self.limit, &curl, sent).await?;
-        Ok(Download {
-            curl,
-            limit: self.limit,
-            response,
-            unread: Vec::new(),
-        })
+        Ok(Download::new(curl, self.limit, response))
     }
 
     /// Sends a request of any method, without a body, and reads the answer.
@@ -292,303 +283,4 @@ impl<'a> Body<'a> {
         let text = shortened(&text);
         format!(" -H '{header}' --data-binary '{text}'")
     }
-}
-
-/// The beginning of a text, as much as a failure shows.
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{} …", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-/// What a request comes to in this time.
-async fn within<T>(
-    limit: Duration,
-    curl: &str,
-    answer: impl Future<Output = Result<T, Broken>>,
-) -> Result<T, Failure> {
-    let failure = match tokio::time::timeout(limit, answer).await {
-        Ok(Ok(answer)) => return Ok(answer),
-        Ok(Err(error)) => Failure::new("an HTTP answer", error.0),
-        Err(_) => Failure::new(
-            format!("an answer within {} s", limit.as_secs_f64()),
-            "no complete answer in that time",
-        ),
-    };
-    Err(failure.of(curl))
-}
-
-async fn read_body(mut response: Response<Incoming>) -> Result<Vec<u8>, Broken> {
-    let status = response.status().as_u16();
-    let mut body = Vec::new();
-    while let Some(chunk) = chunk(&mut response).await? {
-        body.extend_from_slice(&chunk);
-        if body.len() > BODY_LIMIT {
-            return Err(Broken(format!(
-                "status {status} and a body that was still coming after {BODY_LIMIT} bytes"
-            )));
-        }
-    }
-    Ok(body)
-}
-
-/// The next bytes of a body; none at its end.
-async fn chunk(response: &mut Response<Incoming>) -> Result<Option<Bytes>, Broken> {
-    while let Some(frame) = response.frame().await {
-        // Trailers are no part of the body.
-        if let Ok(chunk) = frame?.into_data() {
-            return Ok(Some(chunk));
-        }
-    }
-    Ok(None)
-}
-
-/// An answer whose body is still coming.
-#[derive(Debug)]
-pub struct Download {
-    curl: String,
-    limit: Duration,
-    response: Response<Incoming>,
-    /// What has come after the lines that were asked for.
-    unread: Vec<u8>,
-}
-
-/// What was left of a download.
-#[derive(Debug)]
-pub struct Rest {
-    /// How much it was.
-    pub bytes: usize,
-    /// Its last line, with its line break if it has one.
-    pub last_line: Vec<u8>,
-}
-
-impl Download {
-    /// A failure of this request.
-    pub fn failure(&self, expected: impl Into<String>, actual: impl Into<String>) -> Failure {
-        Failure::new(expected, actual).of(&self.curl)
-    }
-
-    /// The status code.
-    pub fn status(&self) -> u16 {
-        self.response.status().as_u16()
-    }
-
-    /// Holds the status code against the contract; the body of another one is read, to show it.
-    pub async fn expect_status(&mut self, expected: u16) -> Result<(), Failure> {
-        let status = self.status();
-        if status == expected {
-            return Ok(());
-        }
-        while self.more().await? {}
-        let body = String::from_utf8_lossy(&self.unread);
-        Err(self.failure(
-            format!("status {expected}"),
-            format!("status {status}, body {}", shortened(&body)),
-        ))
-    }
-
-    /// Reads one line, with its line break.
-    pub async fn line(&mut self) -> Result<Vec<u8>, Failure> {
-        loop {
-            if let Some(end) = memchr::memchr(b'\n', &self.unread) {
-                let rest = self.unread.split_off(end + 1);
-                return Ok(std::mem::replace(&mut self.unread, rest));
-            }
-            if !self.more().await? {
-                return Err(self.failure("one more line", "the body has ended"));
-            }
-        }
-    }
-
-    /// Reads all that is left, and keeps the last line of it: the whole may be too much for memory.
-    pub async fn rest(mut self) -> Result<Rest, Failure> {
-        let mut dropped = 0;
-        loop {
-            let before_it = beginning_of_last_line(&self.unread);
-            self.unread.drain(..before_it);
-            dropped += before_it;
-            if !self.more().await? {
-                break;
-            }
-        }
-        Ok(Rest {
-            bytes: dropped + self.unread.len(),
-            last_line: self.unread,
-        })
-    }
-
-    /// Waits for some bytes; false at the end of the body.
-    async fn more(&mut self) -> Result<bool, Failure> {
-        let chunk = within(self.limit, &self.curl, chunk(&mut self.response)).await?;
-        if let Some(chunk) = &chunk {
-            self.unread.extend_from_slice(chunk);
-        }
-        Ok(chunk.is_some())
-    }
-}
-
-/// Where the last line begins, whether it has its line break yet or not.
-fn beginning_of_last_line(text: &[u8]) -> usize {
-    let before_the_end = text.len().saturating_sub(1);
-    memchr::memrchr(b'\n', &text[..before_the_end]).map_or(0, |place| place + 1)
-}
-
-/// A whole answer, with the request that it answers.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// The request, as a curl line.
-    pub(crate) curl: String,
-    status: u16,
-    headers: HeaderMap,
-    body: Vec<u8>,
-    took: Duration,
-}
-
-impl Answer {
-    /// The status code.
-    pub fn status(&self) -> u16 {
-        self.status
-    }
-
-    /// The body as it came.
-    pub fn body(&self) -> &[u8] {
-        &self.body
-    }
-
-    /// The body, to be shown.
-    pub fn text(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.body)
-    }
-
-    /// From sending the request to the last byte of the answer.
-    pub fn took(&self) -> Duration {
-        self.took
-    }
-
-    /// A failure of this request.
-    pub fn failure(&self, expected: impl Into<String>, actual: impl Into<String>) -> Failure {
-        Failure::new(expected, actual).of(&self.curl)
-    }
-
-    /// Holds this against the contract: when it does not hold, that was expected, and that has come.
-    pub fn expect(
-        &self,
-        holds: bool,
-        expected: impl Into<String>,
-        got: impl Into<String>,
-    ) -> Result<&Self, Failure> {
-        if holds {
-            return Ok(self);
-        }
-        Err(self.failure(expected, got))
-    }
-
-    /// Holds the status code against the contract.
-    pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
-        if self.status == expected {
-            return Ok(self);
-        }
-        let status = self.status;
-        let got = match self.shown_body().as_str() {
-            "" => format!("status {status}, no body"),
-            body => format!("status {status}, body {body}"),
-        };
-        Err(self.failure(format!("status {expected}"), got))
-    }
-
-    /// The value of a header, where there is one.
-    pub fn header(&self, name: &str) -> Option<Cow<'_, str>> {
-        let value = self.headers.get(name)?;
-        Some(String::from_utf8_lossy(value.as_bytes()))
-    }
-
-    /// Holds a header against the contract.
-    pub fn expect_header(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
-        self.expect_header_that(name, expected, |value| value == expected)
-    }
-
-    /// Holds a header against a rule of the contract, which `expected` says in words or by an example.
-    pub fn expect_header_that(
-        &self,
-        name: &str,
-        expected: &str,
-        is_so: impl Fn(&str) -> bool,
-    ) -> Result<&Self, Failure> {
-        let (holds, got) = match self.header(name) {
-            Some(value) => (is_so(&value), format!("{name}: {value}")),
-            None => (false, format!("no header {name}")),
-        };
-        self.expect(holds, format!("header {name}: {expected}"), got)
-    }
-
-    /// Holds status, content type and body against the contract; the body byte for byte, so the order of members counts.
-    pub fn expect_json(&self, status: u16, expected: &impl Serialize) -> Result<&Self, Failure> {
-        self.expect_status(status)?
-            .expect_media_type("application/json")?
-            .expect_body(&json!(expected).to_string())
-    }
-
-    /// Holds the answer against the problem (RFC 9457) that the contract has for this status.
-    pub fn expect_problem(&self, status: u16, detail: &str) -> Result<&Self, Failure> {
-        self.expect_status(status)?
-            .expect_media_type("application/problem+json")?
-            .expect_body(&problem(status, detail))
-    }
-
-    fn expect_media_type(&self, expected: &str) -> Result<&Self, Failure> {
-        let content_type = self.header("Content-Type").unwrap_or("none".into());
-        let media_type = content_type.split(';').next().unwrap_or_default().trim();
-        self.expect(
-            media_type.eq_ignore_ascii_case(expected),
-            format!("content type {expected}"),
-            format!("content type {content_type}"),
-        )
-    }
-
-    fn expect_body(&self, expected: &str) -> Result<&Self, Failure> {
-        if self.body == expected.as_bytes() {
-            return Ok(self);
-        }
-        let got = format!("body {}", self.shown_body());
-        Err(self.failure(format!("body {expected}"), got))
-    }
-
-    fn shown_body(&self) -> String {
-        let text = self.text();
-        shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "))
-    }
-}
-
-/// A problem as the contract writes it: its title is the status's own.
-pub fn problem(status: u16, detail: &str) -> String {
-    let known = StatusCode::from_u16(status).ok();
-    let title = known.and_then(|status| status.canonical_reason());
-    json!({"type": "about:blank", "title": title, "status": status, "detail": detail}).to_string()
-}
-
-/// What holds an answer against this status.
-pub fn has_status(expected: u16) -> impl Fn(&Answer) -> Result<&Answer, Failure> {
-    move |answer| answer.expect_status(expected)
-}
-
-/// What holds an answer against this header.
-pub fn has_header(name: &str, expected: &str) -> impl Fn(&Answer) -> Result<&Answer, Failure> {
-    move |answer| answer.expect_header(name, expected)
-}
-
-/// What holds an answer against the problem that the contract has for this status.
-pub fn is_problem(status: u16, detail: &str) -> impl Fn(&Answer) -> Result<&Answer, Failure> {
-    move |answer| answer.expect_problem(status, detail)
-}
-
-/// Holds each of these answers against the contract.
-pub fn expect_each<'a>(
-    answers: impl IntoIterator<Item = &'a Result<Answer, Failure>>,
-    check: impl Fn(&Answer) -> Result<&Answer, Failure>,
-) -> TestResult {
-    for answer in answers {
-        check(answer.as_ref().map_err(Clone::clone)?)?;
-    }
-    Ok(())
 }

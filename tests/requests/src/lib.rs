@@ -7,7 +7,9 @@
     reason = "the numbers of a test run are small, and figures are rounded for people"
 )]
 
+mod answer;
 pub mod connection;
+mod download;
 pub mod failure;
 pub mod http;
 pub mod qr;

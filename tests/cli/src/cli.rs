@@ -345,7 +345,7 @@ pub struct ResultArgs {
 /// A measurement that takes hours.
 #[derive(Debug, Subcommand)]
 pub enum LongRun {
-    /// Millions of requests in chunks: does memory stay flat? Ctrl-C stops it, and the same command carries on from there
+    /// Millions of requests in chunks: does memory stay flat? Ctrl-C stops it, and what was measured is written
     Endurance(EnduranceArgs),
 }
 
@@ -358,9 +358,6 @@ pub struct EnduranceArgs {
     /// How many requests each of them gets in all
     #[arg(long, default_value_t = 3_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
-    /// Begin another run, and keep the checkpoint of the one before beside its own
-    #[arg(long)]
-    pub anew: bool,
     #[command(flatten)]
     pub result: ResultArgs,
 }

@@ -13,8 +13,6 @@
 //! - A **tooth** of a saw has to be shorter than the judged part; that is then longer than what rises once.
 //! - A heap that **fills up** after the start grows ever more slowly. The first half of what a process has served isn't judged, and
 //!   what slows down within the other half, so that it may come to rest, does not count as growth yet.
-//! - A process that was **started anew** begins anew: its series is a segment of its own. Increments are taken within segments and
-//!   then judged together.
 
 use std::fmt;
 
@@ -54,9 +52,6 @@ impl fmt::Display for Growth {
     }
 }
 
-/// What was seen of one process: the requests that it had served, and its memory then, in bytes.
-pub type Segment = Vec<(f64, f64)>;
-
 /// A slope that was judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
@@ -66,11 +61,14 @@ pub struct Judged {
     pub growth: Growth,
 }
 
-/// Judges segments together. The first half of each is left out, and so are the first `settles` requests of its process.
-pub fn judge(segments: &[Segment], settles: f64) -> Judged {
-    let increments = increments(segments, settles);
-    let all: Vec<f64> = increments.iter().flatten().copied().collect();
-    let slope = mean_interval(&all).filter(|_| all.len() >= FEWEST);
+/// Judges what was seen of one process: the requests that it had served, and its memory then, in bytes. The first half is left out, and so
+/// are the first `settles` requests.
+pub fn judge(series: &[(f64, f64)], settles: f64) -> Judged {
+    let last = series.last().map_or(0.0, |(served, _)| *served);
+    let left_out = settles.max(last / 2.0);
+    let first = series.partition_point(|(served, _)| *served <= left_out);
+    let increments = increments(&series[first..]);
+    let slope = mean_interval(&increments).filter(|_| increments.len() >= FEWEST);
     let growth = match slope {
         Some(slope) if slope.high < COUNTS => Growth::Flat,
         Some(slope) if slope.low > COUNTS && keeps_on(&increments) => Growth::Grows,
@@ -79,26 +77,9 @@ pub fn judge(segments: &[Segment], settles: f64) -> Judged {
     Judged { slope, growth }
 }
 
-/// The slopes from batch to batch, in bytes per request, by segment.
-fn increments(segments: &[Segment], settles: f64) -> Vec<Vec<f64>> {
-    let judged: Vec<&[(f64, f64)]> = segments
-        .iter()
-        .map(|segment| {
-            let last = segment.last().map_or(0.0, |(served, _)| *served);
-            let left_out = settles.max(last / 2.0);
-            let first = segment.partition_point(|(served, _)| *served <= left_out);
-            &segment[first..]
-        })
-        .collect();
-    let all: usize = judged.iter().map(|part| part.len()).sum();
-    let longest = judged.iter().map(|part| part.len()).max().unwrap_or(0);
-    // Many short segments give an increment each rather than none.
-    let length = (all / BATCHES).min(longest / 2).max(SHORTEST);
-    judged.iter().map(|part| of_batches(part, length)).collect()
-}
-
-/// The slopes between the means of neighboring batches of about this length.
-fn of_batches(part: &[(f64, f64)], length: usize) -> Vec<f64> {
+/// The slopes between the means of neighboring batches, in bytes per request.
+fn increments(part: &[(f64, f64)]) -> Vec<f64> {
+    let length = (part.len() / BATCHES).max(SHORTEST);
     let count = part.len() / length;
     let batch = |number: usize| {
         let (first, end) = (
@@ -114,19 +95,12 @@ fn of_batches(part: &[(f64, f64)], length: usize) -> Vec<f64> {
     means.windows(2).map(slope).collect()
 }
 
-/// True when the later increments of the segments are about as large as the earlier ones. Segments of a single increment cannot
-/// tell.
-fn keeps_on(increments: &[Vec<f64>]) -> bool {
-    let halves = || {
-        let long = increments.iter().filter(|segment| segment.len() >= 2);
-        long.map(|segment| {
-            let half = segment.len() / 2;
-            (&segment[..half], &segment[segment.len() - half..])
-        })
-    };
-    let earlier = mean(halves().flat_map(|(earlier, _)| earlier).copied());
-    let later = mean(halves().flat_map(|(_, later)| later).copied());
-    halves().next().is_some() && later >= SLOWING * earlier
+/// True when the later increments are about as large as the earlier ones.
+fn keeps_on(increments: &[f64]) -> bool {
+    let half = increments.len() / 2;
+    let earlier = mean(increments[..half].iter().copied());
+    let later = mean(increments[increments.len() - half..].iter().copied());
+    later >= SLOWING * earlier
 }
 
 #[cfg(test)]
@@ -141,14 +115,16 @@ mod tests {
     const CHUNK: f64 = 50_000.0;
     const SETTLES: f64 = 100_000.0;
 
+    type Series = Vec<(f64, f64)>;
+
     /// The memory after each chunk, by how many requests were served.
-    fn series(chunks: usize, chunk: f64, bytes: impl Fn(f64) -> f64) -> Segment {
+    fn series(chunks: usize, chunk: f64, bytes: impl Fn(f64) -> f64) -> Series {
         let served = (1..=chunks).map(|number| number as f64 * chunk);
         served.map(|served| (served, bytes(served))).collect()
     }
 
     /// Noise that is close enough to normal, with this standard deviation, part of which stays from one value to the next.
-    fn noisy(segment: Segment, deviation: f64, stays: f64, random: &mut SmallRng) -> Segment {
+    fn noisy(series: Series, deviation: f64, stays: f64, random: &mut SmallRng) -> Series {
         let mut noise = 0.0;
         let fresh = deviation * (1.0 - stays * stays).sqrt();
         let add = |(served, bytes)| {
@@ -156,15 +132,15 @@ mod tests {
             noise = stays * noise + fresh * normal;
             (served, bytes + noise)
         };
-        segment.into_iter().map(add).collect()
+        series.into_iter().map(add).collect()
     }
 
     fn random() -> SmallRng {
         SmallRng::seed_from_u64(42)
     }
 
-    fn growth(segments: &[Segment]) -> Growth {
-        judge(segments, SETTLES).growth
+    fn growth(series: &Series) -> Growth {
+        judge(series, SETTLES).growth
     }
 
     #[test]
@@ -173,7 +149,7 @@ mod tests {
         for stays in [0.0, 0.5, 0.9] {
             let level = series(60, CHUNK, |_| 20.0 * MB);
             let varies = noisy(level, 0.5 * MB, stays, &mut random);
-            assert_eq!(growth(&[varies]), Growth::Flat, "{stays}");
+            assert_eq!(growth(&varies), Growth::Flat, "{stays}");
         }
     }
 
@@ -182,7 +158,7 @@ mod tests {
         let mut random = random();
         for _ in 0..100 {
             let leak = series(40, 5_000.0, |served| 20.0 * MB + 1024.0 * served);
-            let judged = judge(&[noisy(leak, 0.5 * MB, 0.5, &mut random)], SETTLES);
+            let judged = judge(&noisy(leak, 0.5 * MB, 0.5, &mut random), SETTLES);
             assert_eq!(judged.growth, Growth::Grows, "{judged:?}");
             let slope = judged.slope.unwrap();
             assert!((900.0..1150.0).contains(&slope.mean), "{slope:?}");
@@ -192,7 +168,7 @@ mod tests {
     #[test]
     fn a_slope_that_counts_is_found_and_one_that_does_not_is_none() {
         let leak = |bytes: f64| series(60, CHUNK, move |served| 20.0 * MB + bytes * served);
-        let judged = |bytes| growth(&[noisy(leak(bytes), 0.3 * MB, 0.5, &mut random())]);
+        let judged = |bytes| growth(&noisy(leak(bytes), 0.3 * MB, 0.5, &mut random()));
         assert_eq!(judged(40.0), Growth::Grows);
         assert_eq!(judged(5.0), Growth::Flat);
         assert_eq!(judged(-40.0), Growth::Flat);
@@ -204,7 +180,7 @@ mod tests {
             for phase in 0..length {
                 let tooth = |served: f64| (served / CHUNK + f64::from(phase)) % f64::from(length);
                 let saw = series(60, CHUNK, |served| 200.0 * MB + 4.0 * MB * tooth(served));
-                let judged = judge(&[saw], SETTLES);
+                let judged = judge(&saw, SETTLES);
                 assert_ne!(judged.growth, Growth::Grows, "{length} {phase} {judged:?}");
             }
         }
@@ -215,7 +191,7 @@ mod tests {
         let saw = series(600, CHUNK, |served| {
             200.0 * MB + 4.0 * MB * ((served / CHUNK) % 7.0)
         });
-        assert_eq!(growth(&[saw]), Growth::Flat);
+        assert_eq!(growth(&saw), Growth::Flat);
     }
 
     #[test]
@@ -229,7 +205,7 @@ mod tests {
                         0.0
                     }
             });
-            let judged = judge(&[step], SETTLES);
+            let judged = judge(&step, SETTLES);
             assert_ne!(judged.growth, Growth::Grows, "{at} {judged:?}");
             if at < 30 {
                 assert_eq!(judged.growth, Growth::Flat, "{at} {judged:?}");
@@ -245,33 +221,17 @@ mod tests {
             })
         };
         for requests in [200_000.0, 300_000.0, 400_000.0, 800_000.0] {
-            let judged = judge(&[filled(requests)], SETTLES);
+            let judged = judge(&filled(requests), SETTLES);
             assert_ne!(judged.growth, Growth::Grows, "{requests} {judged:?}");
         }
-        assert_eq!(growth(&[filled(3e6)]), Growth::Flat);
-    }
-
-    #[test]
-    fn a_leak_is_found_although_the_run_was_stopped_again_and_again() {
-        let mut random = random();
-        let mut segment = |chunks| {
-            let leak = series(chunks, CHUNK, |served| 20.0 * MB + 200.0 * served);
-            noisy(leak, 0.5 * MB, 0.5, &mut random)
-        };
-        let segments: Vec<Segment> = [13, 20, 9, 2].map(&mut segment).into();
-        assert_eq!(growth(&segments), Growth::Grows);
-        // Each process begins with little again: nothing is read into the way from one to the next.
-        let flat: Vec<Segment> = [30.0, 20.0, 10.0]
-            .map(|level| series(20, CHUNK, |_| level * MB))
-            .into();
-        assert_eq!(growth(&flat), Growth::Flat);
+        assert_eq!(growth(&filled(3e6)), Growth::Flat);
     }
 
     #[test]
     fn too_little_to_judge_is_unclear_and_has_no_slope() {
         for chunks in 0..8 {
             let leak = series(chunks, CHUNK, |served| 1024.0 * served);
-            let judged = judge(&[leak], SETTLES);
+            let judged = judge(&leak, SETTLES);
             assert_eq!(
                 (judged.growth, judged.slope),
                 (Growth::Unclear, None),
@@ -288,7 +248,7 @@ mod tests {
             let trials = 300;
             let held = (0..trials).filter(|_| {
                 let leak = series(60, CHUNK, |served| 20.0 * MB + 50.0 * served);
-                let slope = judge(&[noisy(leak, MB, stays, &mut random)], SETTLES).slope;
+                let slope = judge(&noisy(leak, MB, stays, &mut random), SETTLES).slope;
                 slope.is_some_and(|slope| slope.low <= 50.0 && 50.0 <= slope.high)
             });
             let coverage = held.count() as f64 / f64::from(trials);

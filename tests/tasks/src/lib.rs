@@ -1,8 +1,7 @@
 //! The measurements: one file per task, and the registry that knows them by the name in `exercise.toml`.
 //!
 //! A task says what it loads and what it varies; how that is compared is in `workshop-measure`. `tables/` is what a task
-//! shows that is not a table of sides by metrics, [`energy`] is where joules come from, and [`endurance`] takes hours and can be
-//! stopped and carried on.
+//! shows that is not a table of sides by metrics, [`energy`] is where joules come from, and [`endurance`] takes hours.
 
 #![allow(
     clippy::cast_possible_truncation,

@@ -8,7 +8,6 @@ use workshop_measure::protocol::block::{
     GENERATOR_SHARE, Observed, Reading, Started, megabytes, watched,
 };
 use workshop_measure::protocol::session::Session;
-use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::oha::Load;
 
 /// Between two looks at the processes.
@@ -22,17 +21,13 @@ pub const REQUESTS: &str = "requests";
 pub const ERRORS: &str = "errors";
 /// The key of what a chunk's process had answered by its end, the warm-up included.
 pub const SERVED: &str = "served";
-/// The key of the segment that a chunk belongs to.
-pub const SEGMENT: &str = "segment";
 
 /// A service that gets chunk after chunk.
-pub struct Running<'s> {
-    /// What it is.
-    pub subject: &'s Subject,
+pub struct Running {
+    /// The side's id.
+    pub side: String,
     /// Its process.
     pub started: Started,
-    /// Which segment of the run that is.
-    pub segment: u32,
     /// What it has answered, the warm-up included.
     pub served: u64,
 }
@@ -45,7 +40,7 @@ pub struct Went {
     pub wrong: Option<String>,
 }
 
-impl Running<'_> {
+impl Running {
     /// Sends a chunk of so many requests to these random paths; it may take at most so long.
     pub async fn chunk(
         &mut self,
@@ -83,7 +78,6 @@ impl Running<'_> {
             (REQUESTS, Some(requests as f64)),
             (ERRORS, Some(errors as f64)),
             (SERVED, Some(self.served as f64)),
-            (SEGMENT, Some(f64::from(self.segment))),
             ("throughput", Some(run.rate)),
             ("p50_saturated", run.p50_ms),
             ("p99_saturated", run.p99_ms),

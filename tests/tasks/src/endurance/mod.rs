@@ -4,17 +4,11 @@
 //! Chunks take turns: one of each service, in random order, then the next of each. What slowly changes in the machine meets all of
 //! them alike, and a run that is stopped has come equally far with each. The others wait meanwhile, and an idle service takes no CPU.
 //!
-//! The [`checkpoint`] keeps each chunk as it ends. A run that was stopped carries on from there, by new processes: the old ones are gone.
-//! So a run has *segments*, one per process and service. The slope of the memory is that within segments
-//! ([`workshop_results::growth`]); the way from the end of one to the beginning of the next is no growth and no shrinking.
-//!
 //! A JVM is given its whole heap at the start, since how much of a larger one holds objects is policy. What leaks beside the heap then
 //! shows in the slope. What leaks into it ends in an `OutOfMemoryError`, and with it in an answer that isn't a 200.
 
-pub mod checkpoint;
 pub mod chunk;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use workshop_base::exercise::Catalogue;
@@ -22,21 +16,17 @@ use workshop_base::outcome::Interrupted;
 use workshop_base::target::{Language, Target};
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::sources::fingerprint;
 use workshop_harness::build::{Launch, Profile};
 use workshop_postgres::datasets::DataSet;
-use workshop_results::figures::{THIN, count};
-use workshop_results::file::{Mode, ResultFile};
-use workshop_results::manifest::Manifest;
+use workshop_results::figures::count;
+use workshop_results::file::{BlockRecord, Mode, ResultFile};
 
-use crate::endurance::checkpoint::{Checkpoint, Conditions, Failed};
-use crate::endurance::chunk::{ERRORS, REQUESTS, Running};
+use crate::endurance::chunk::{ERRORS, REQUESTS, Running, Went};
 use crate::tables;
 use workshop_measure::protocol::block;
 use workshop_measure::protocol::builder;
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, notes_on_blocks};
+use workshop_measure::protocol::experiment::{Asked, Experiment, notes_on_blocks};
 use workshop_measure::protocol::lab::{self, Lab};
-use workshop_measure::protocol::machine;
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::neighbors::CpuTimes;
 use workshop_measure::protocol::plan::{Chunks, Plan, shuffled};
@@ -58,63 +48,67 @@ pub struct Wanted {
     pub targets: Vec<Target>,
     /// The requests that each of them gets, in all.
     pub requests: u64,
-    /// Begin another run, whatever the checkpoint has.
-    pub anew: bool,
     /// The data set to read from; none for the usual one.
     pub data_set: Option<DataSet>,
 }
 
-/// How far a run goes, and where its checkpoint is.
+/// How far a run goes.
 #[derive(Debug, Clone)]
 pub struct Extent {
     /// The requests that each service gets, in all.
     pub requests: u64,
     /// How they are cut.
     pub chunks: Chunks,
-    /// The checkpoint's file.
-    pub checkpoint: PathBuf,
-    /// Begin another run, whatever the checkpoint has.
-    pub anew: bool,
+}
+
+impl Extent {
+    /// The requests of a chunk.
+    fn size(&self) -> u64 {
+        self.chunks.size(self.requests)
+    }
+
+    /// The chunks that each service gets.
+    fn rounds(&self) -> u64 {
+        self.requests.div_ceil(self.size())
+    }
 }
 
 /// A run that came to its end, or was stopped.
 #[derive(Debug)]
 pub struct Ended {
-    /// What is known so far.
+    /// What was measured.
     pub result: ResultFile,
-    /// Where it was stopped: the requests that are kept, of those that were asked for.
+    /// Where it was stopped: the requests that were answered, of those that were asked for.
     pub stopped_at: Option<(u64, u64)>,
 }
 
-/// Carries on with the run of this checkout, or begins one, until it is done or `stop` says so. Whatever way it ends, what was measured is
-/// in the checkpoint. Conditions that differ from those of the run, a service that does not start, and a missing tool are errors; a service
-/// that fails under load makes the result invalid.
+/// Runs until it is done, a service fails, or `stop` says so; what was measured by then is the result. A service that does not start and a
+/// missing tool are errors; a service that fails under load makes the result invalid.
 pub async fn measure(
     workspace: &Workspace,
     wanted: &Wanted,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<Ended> {
     tokio::pin!(stop);
+    let nothing = || Interrupted::new("interrupted before the first chunk; nothing is written");
     let chunks = Chunks::of_the_course()?;
     let (lab, subjects) = tokio::select! {
         prepared = prepared(workspace, wanted, &chunks.jvm) => prepared?,
-        () = &mut stop => {
-            let nothing = "interrupted before the first chunk; what was started is stopped";
-            return Err(Interrupted::new(nothing).into());
-        }
+        () = &mut stop => return Err(nothing().into()),
     };
     let asked = asked(&subjects);
     let extent = Extent {
         requests: wanted.requests,
         chunks,
-        checkpoint: workspace.results().join(format!("{NAME}.checkpoint")),
-        anew: wanted.anew,
     };
-    let mut run = Endurance::begin(&lab, &asked, subjects, extent)?;
+    let mut run = Endurance::of(&lab, &asked, subjects, extent)?;
     let stopped = tokio::select! {
-        gone = run.go_on() => gone.map(|()| false)?,
+        ended = run.run() => ended.map(|()| false)?,
         () = &mut stop => true,
     };
+    if stopped && run.chunks.is_empty() {
+        return Err(nothing().into());
+    }
     let stopped_at = stopped.then(|| run.answered());
     Ok(Ended {
         result: run.finish().await?,
@@ -179,151 +173,163 @@ pub fn asked(subjects: &[Subject]) -> Asked {
     }
 }
 
+/// What ended a run early.
+pub struct Failed {
+    /// The side's id.
+    pub side: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// A run under way.
 pub struct Endurance<'a> {
     experiment: Experiment<'a>,
-    checkpoint: Checkpoint,
     extent: Extent,
+    running: Vec<Running>,
+    chunks: Vec<BlockRecord>,
+    failed: Option<Failed>,
 }
 
 impl<'a> Endurance<'a> {
-    /// Carries on with the run in the checkpoint, or begins one. Nothing is started yet.
-    pub fn begin(
+    /// One in which nothing is started yet.
+    pub fn of(
         lab: &'a Lab<'a>,
         asked: &'a Asked,
         subjects: Vec<Subject>,
         extent: Extent,
     ) -> anyhow::Result<Self> {
-        let conditions = conditions(&lab.manifest(&subjects), &subjects)?;
-        let size = extent.chunks.size(extent.requests);
-        let (path, now) = (&extent.checkpoint, lab::now());
-        let checkpoint = Checkpoint::open(path, &now, size, &conditions, extent.anew)?;
-        let left = left(&checkpoint, &ids(&subjects), &extent);
+        let seconds = subjects.len() as f64 * extent.requests as f64 / extent.chunks.rate;
         let plan = Plan {
-            takes: [left.as_secs(); 3],
+            takes: [seconds as u64; 3],
             ..Plan::of(NAME, Mode::Standard)?
         };
-        let run = Endurance {
+        Ok(Endurance {
             experiment: Experiment::of(lab, asked, subjects, plan),
-            checkpoint,
             extent,
-        };
-        let (answered, of) = run.answered();
-        if answered > 0 {
-            println!(
-                "{} of {} requests are there since {}; it carries on from there",
-                in_full(answered),
-                in_full(of),
-                run.checkpoint.run.began
-            );
-        }
-        Ok(run)
+            running: Vec::new(),
+            chunks: Vec::new(),
+            failed: None,
+        })
     }
 
     /// The requests that were answered, and those that were asked for, of all services together.
     pub fn answered(&self) -> (u64, u64) {
-        let blocks = self.checkpoint.run.blocks.iter();
-        let answered: f64 = blocks.filter_map(|block| block.valid(REQUESTS)).sum();
+        let chunks = self.chunks.iter();
+        let answered: f64 = chunks.filter_map(|chunk| chunk.valid(REQUESTS)).sum();
         let services = self.experiment.subjects.len() as u64;
-        let size = self.checkpoint.run.chunk;
-        (
-            answered as u64,
-            services * self.extent.requests.next_multiple_of(size),
-        )
+        let of = services * self.extent.rounds() * self.extent.size();
+        (answered as u64, of)
     }
 
-    /// The checkpoint so far.
-    pub fn checkpoint(&self) -> &Checkpoint {
-        &self.checkpoint
-    }
-
-    /// Sends chunk after chunk until all are answered, or a service fails. Dropping the future ends what was started.
-    pub async fn go_on(&mut self) -> anyhow::Result<()> {
-        let subjects = self.experiment.subjects.clone();
-        let size = self.checkpoint.run.chunk;
-        let longest = Duration::from_secs_f64(self.extent.chunks.longest);
-        let all = usize::try_from(self.extent.requests.div_ceil(size))?;
-        let has = |checkpoint: &Checkpoint, subject: &Subject| checkpoint.of(subject.id()).count();
-        let fewest = subjects
-            .iter()
-            .map(|subject| has(&self.checkpoint, subject));
-        let fewest = fewest.min().unwrap_or(all);
-        if fewest >= all {
-            return Ok(());
-        }
-        let path = self.experiment.session.records();
-        self.experiment.show_load_of(&path, Load::Counted(size));
-        self.experiment.same_work().await?;
-        let mut running = Vec::new();
-        for subject in &subjects {
-            if has(&self.checkpoint, subject) < all {
-                running.push(self.started(subject, &path).await?);
+    /// Sends chunk after chunk until all are answered, or a service fails. Dropping the future ends the chunk that is under way.
+    pub async fn run(&mut self) -> anyhow::Result<()> {
+        self.start().await?;
+        for number in 1..=self.extent.rounds() {
+            self.round(number).await;
+            if self.failed.is_some() {
+                break;
             }
-        }
-        'run: for round in fewest..all {
-            let left = left(&self.checkpoint, &ids(&subjects), &self.extent);
-            let session = &mut self.experiment.session;
-            let part = format!("chunk {} of {all}", round + 1);
-            session.progress.left(left);
-            session.progress.part(&part);
-            let before = CpuTimes::now();
-            for place in shuffled(running.len()) {
-                let service = &mut running[place];
-                let id = service.subject.id();
-                if has(&self.checkpoint, service.subject) > round {
-                    continue;
-                }
-                session.progress.phase(&format!("{part}, {id}"));
-                let went = service.chunk(session, &path, size, longest).await?;
-                self.checkpoint.add(id, went)?;
-                if self.checkpoint.run.failed.is_some() {
-                    break 'run;
-                }
-            }
-            session.neighbors.since(before);
-        }
-        for service in running {
-            service.started.stop().await?;
         }
         Ok(())
     }
 
-    /// Starts a service and warms it up.
-    async fn started<'s>(&self, subject: &'s Subject, path: &str) -> anyhow::Result<Running<'s>> {
+    /// Has the gate passed, starts the services, and warms each up.
+    pub async fn start(&mut self) -> anyhow::Result<()> {
+        let path = self.experiment.session.records();
+        let load = Load::Counted(self.extent.size());
+        self.experiment.show_load_of(&path, load);
+        self.experiment.same_work().await?;
         let session = &self.experiment.session;
-        let title = format!("{}: warming up until steady", subject.id());
-        session.progress.part(&title);
-        let started = block::start(session, subject).await?;
-        let limits = session.plan.warm_up_of(subject.runs_as);
-        let warmed_up = block::warm_up(session, subject, &started, path, &limits).await?;
-        Ok(Running {
-            subject,
-            started,
-            segment: self.checkpoint.run.segment,
-            served: warmed_up.answers,
-        })
+        for subject in &self.experiment.subjects {
+            let title = format!("{}: warming up until steady", subject.id());
+            session.progress.part(&title);
+            let started = block::start(session, subject).await?;
+            let limits = session.plan.warm_up_of(subject.runs_as);
+            let warmed_up = block::warm_up(session, subject, &started, &path, &limits).await?;
+            self.running.push(Running {
+                side: subject.id().to_owned(),
+                started,
+                served: warmed_up.answers,
+            });
+        }
+        Ok(())
     }
 
-    /// What is known so far, as a result.
+    /// The round of this number, from 1: one chunk of each service, in random order. It ends with the first that fails.
+    pub async fn round(&mut self, number: u64) {
+        let (size, all) = (self.extent.size(), self.extent.rounds());
+        let longest = Duration::from_secs_f64(self.extent.chunks.longest);
+        let left = self.left();
+        let session = &mut self.experiment.session;
+        let path = session.records();
+        let part = format!("chunk {number} of {all}");
+        session.progress.left(left);
+        session.progress.part(&part);
+        let before = CpuTimes::now();
+        for place in shuffled(self.running.len()) {
+            let service = &mut self.running[place];
+            let side = &service.side;
+            session.progress.phase(&format!("{part}, {side}"));
+            let went = service.chunk(session, &path, size, longest).await;
+            // An error of a tool ends the run as well, but not what was measured before it.
+            let went = went.unwrap_or_else(|error| Went {
+                observed: None,
+                wrong: Some(format!("{error:#}")),
+            });
+            let (side, place) = (service.side.clone(), self.chunks.len() + 1);
+            let observed = went.observed;
+            let chunk = observed.map(|observed| observed.record(number as usize, place, &side));
+            self.chunks.extend(chunk);
+            if let Some(reason) = went.wrong {
+                self.failed = Some(Failed { side, reason });
+                break;
+            }
+        }
+        session.neighbors.since(before);
+    }
+
+    /// How long the chunks take that are still to come: each as long as the last one of its service, or by the course's rate while there
+    /// is none.
+    fn left(&self) -> Duration {
+        let seconds = self.running.iter().map(|service| {
+            let of_side = || {
+                let chunks = self.chunks.iter();
+                chunks.filter(|chunk| chunk.side == service.side)
+            };
+            let sent: f64 = of_side().filter_map(|chunk| chunk.valid(REQUESTS)).sum();
+            let rate = of_side().filter_map(|chunk| chunk.valid("throughput"));
+            let rate = rate.last().unwrap_or(self.extent.chunks.rate).max(1.0);
+            (self.extent.requests as f64 - sent).max(0.0) / rate
+        });
+        Duration::from_secs_f64(seconds.sum())
+    }
+
+    /// Stops the services; the result holds what was measured by then.
     pub async fn finish(self) -> anyhow::Result<ResultFile> {
         let (answered, of) = self.answered();
         let Endurance {
             mut experiment,
-            checkpoint,
             extent,
+            running,
+            chunks,
+            failed,
         } = self;
-        let blocks = checkpoint.run.blocks.iter();
-        let counted = blocks.filter(|block| block.valid(ERRORS) == Some(0.0));
+        for service in running {
+            service.started.stop().await?;
+        }
+        let counted = chunks
+            .iter()
+            .filter(|chunk| chunk.valid(ERRORS) == Some(0.0));
         let records: Vec<_> = counted.cloned().collect();
         let notes = notes_on_blocks(&records, &experiment.subjects);
         experiment.notes.extend(notes);
         experiment.judge(&metrics::closed(NAME)?, &records, &[]);
         experiment.records = records;
-        if let Some(Failed { side, reason }) = &checkpoint.run.failed {
+        if let Some(Failed { side, reason }) = &failed {
             experiment.invalid.push(format!("{side}: {reason}"));
         } else if answered < of {
             experiment.notes.push(format!(
-                "the run isn't done: {} of {} requests; the same command carries on from there",
+                "the run was stopped after {} of {} requests",
                 count(answered),
                 count(of)
             ));
@@ -338,73 +344,10 @@ impl<'a> Endurance<'a> {
         }));
         let mut result = experiment.finish().await?;
         NAME.clone_into(&mut result.target);
-        let blocks = checkpoint.run.blocks.iter();
-        let seconds =
-            blocks.filter_map(|block| Some(block.valid(REQUESTS)? / block.valid("throughput")?));
-        result.manifest.took_s = seconds.filter(|took| took.is_finite()).sum::<f64>().round();
-        let (table, chart) = tables::endurance::drawn(&result, &checkpoint, extent.chunks.settles);
+        let (table, chart) =
+            tables::endurance::drawn(&result, &chunks, failed.as_ref(), extent.chunks.settles);
         result.tables.push(table);
         result.charts.extend(chart);
         Ok(result)
     }
-}
-
-/// A number for the terminal.
-pub fn in_full(number: u64) -> String {
-    count(number).replace(THIN, " ")
-}
-
-/// How long the chunks take that are still to come: each as long as the last one of its service, or by this rate while there is none.
-fn left(checkpoint: &Checkpoint, sides: &[String], extent: &Extent) -> Duration {
-    let seconds = sides.iter().map(|side| {
-        let values = |key| {
-            checkpoint
-                .of(side)
-                .filter_map(move |block| block.valid(key))
-        };
-        let sent: f64 = values(REQUESTS).sum();
-        let rate = values("throughput").last();
-        let rate = rate.unwrap_or(extent.chunks.rate).max(1.0);
-        (extent.requests as f64 - sent).max(0.0) / rate
-    });
-    Duration::from_secs_f64(seconds.sum())
-}
-
-/// What has to be the same for all chunks of a run.
-fn conditions(manifest: &Manifest, subjects: &[Subject]) -> anyhow::Result<Conditions> {
-    let postgresql = manifest.versions.get("postgresql");
-    let postgresql = postgresql.map_or("unknown", String::as_str);
-    let mut conditions: Conditions = [
-        (
-            "commit",
-            manifest.commit.as_deref().unwrap_or("none").to_owned(),
-        ),
-        ("machine", machine::label(&manifest.machine)),
-        (
-            "data set",
-            format!(
-                "{}, fingerprint {}",
-                manifest.data_set, manifest.fingerprint
-            ),
-        ),
-        (
-            "database",
-            format!("PostgreSQL {postgresql}, {}", manifest.database),
-        ),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into();
-    for subject in subjects {
-        let (launch, side) = (&subject.launch, &subject.side);
-        let shipped = launch.parts.iter().chain([&launch.artifact]);
-        let hash = fingerprint(&shipped.cloned().collect::<Vec<_>>())?;
-        let value = format!(
-            "{} ({}), sha256 {}",
-            side.command,
-            side.runtime,
-            &hash[..12]
-        );
-        conditions.insert(format!("program {}", side.id), value);
-    }
-    Ok(conditions)
 }

@@ -2,15 +2,15 @@
 
 use workshop_results::figures::{count, figure};
 use workshop_results::file::{BlockRecord, ResultFile};
-use workshop_results::growth::{self, COUNTS, Segment};
+use workshop_results::growth::{self, COUNTS};
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 use workshop_results::statistics::{mean, median};
 
-use crate::endurance::checkpoint::Checkpoint;
-use crate::endurance::chunk::{ERRORS, REQUESTS, SEGMENT, SERVED};
+use crate::endurance::Failed;
+use crate::endurance::chunk::{ERRORS, REQUESTS, SERVED};
 
 /// Columns with what neighbors have in common above them.
-const COLUMNS: [(&str, &str); 13] = [
+const COLUMNS: [(&str, &str); 12] = [
     ("", "Requests"),
     ("", "Errors"),
     ("Memory (MB)", "first"),
@@ -23,13 +23,18 @@ const COLUMNS: [(&str, &str); 13] = [
     ("Threads", "last"),
     ("p99 (ms)", "first tenth"),
     ("p99 (ms)", "last tenth"),
-    ("", "Processes"),
 ];
 /// The points of a line.
 const POINTS: usize = 10;
 
-/// Both, of a run. The first `settles` requests of each process are not judged.
-pub fn drawn(result: &ResultFile, checkpoint: &Checkpoint, settles: u64) -> (Table, Option<Chart>) {
+/// Both, of a run's chunks in the order of time, and of what has ended it early. The first `settles` requests of each process are not
+/// judged.
+pub fn drawn(
+    result: &ResultFile,
+    chunks: &[BlockRecord],
+    failed: Option<&Failed>,
+    settles: u64,
+) -> (Table, Option<Chart>) {
     let columns = COLUMNS.map(|(group, heading)| Column {
         group: group.to_owned(),
         heading: heading.to_owned(),
@@ -39,8 +44,8 @@ pub fn drawn(result: &ResultFile, checkpoint: &Checkpoint, settles: u64) -> (Tab
     table.corner = "Service".to_owned();
     let mut lines: Vec<(String, Vec<&BlockRecord>)> = Vec::new();
     for side in &result.sides {
-        let chunks: Vec<&BlockRecord> = checkpoint.of(&side.id).collect();
-        let failed = checkpoint.run.failed.as_ref();
+        let of_side = chunks.iter().filter(|chunk| chunk.side == side.id);
+        let chunks: Vec<&BlockRecord> = of_side.collect();
         let invalid = failed.is_some_and(|failed| failed.side == side.id);
         if let Some(cells) = cells(&chunks, settles, invalid) {
             table.row(&side.label, cells);
@@ -75,8 +80,7 @@ fn cells(chunks: &[&BlockRecord], settles: u64, invalid: bool) -> Option<Vec<Cel
         let number = chunk.valid(key);
         number.map_or(Cell::Empty, |number| Cell::Count(number as u64))
     };
-    let segments = segments(chunks);
-    let judged = growth::judge(&segments, settles as f64);
+    let judged = growth::judge(&memory_by_served(chunks), settles as f64);
     let slope = judged.slope.map_or(Cell::Empty, |slope| Cell::Range {
         value: slope.mean,
         least: slope.low,
@@ -100,7 +104,6 @@ fn cells(chunks: &[&BlockRecord], settles: u64, invalid: bool) -> Option<Vec<Cel
         counted(last, "threads"),
         p99(&chunks[..tenth]),
         p99(&chunks[chunks.len() - tenth..]),
-        Cell::Count(segments.len() as u64),
     ])
 }
 
@@ -109,13 +112,10 @@ fn values(chunks: &[&BlockRecord], key: &str) -> impl Iterator<Item = f64> {
     chunks.iter().filter_map(move |chunk| chunk.valid(key))
 }
 
-/// The memory of each process, by what it had served.
-fn segments(chunks: &[&BlockRecord]) -> Vec<Segment> {
-    let of_process = chunks.chunk_by(|one, next| one.valid(SEGMENT) == next.valid(SEGMENT));
+/// The memory of a process in bytes, by what it had served.
+fn memory_by_served(chunks: &[&BlockRecord]) -> Vec<(f64, f64)> {
     let point = |chunk: &&BlockRecord| Some((chunk.valid(SERVED)?, chunk.valid("memory")? * 1e6));
-    of_process
-        .map(|chunks| chunks.iter().filter_map(point).collect())
-        .collect()
+    chunks.iter().filter_map(point).collect()
 }
 
 /// A line for each service, as far as all of them have come; each point is the mean of a tenth.
@@ -150,10 +150,9 @@ mod tests {
     use super::*;
     use workshop_measure::protocol::block::{Observed, megabytes};
 
-    fn chunk(number: u32, segment: u32, pss_kb: u64) -> BlockRecord {
+    fn chunk(number: u32, pss_kb: u64) -> BlockRecord {
         let mut observed = Observed::default();
         for (key, value) in [
-            (SEGMENT, f64::from(segment)),
             (SERVED, f64::from(number) * 50_000.0),
             (REQUESTS, 50_000.0),
             (ERRORS, 0.0),
@@ -170,7 +169,7 @@ mod tests {
     #[test]
     fn a_row_says_first_and_last_and_what_the_slope_allows_to_say() {
         let leaks: Vec<BlockRecord> = (1..=40)
-            .map(|number| chunk(number, 1, 20_000 + 50_000 * u64::from(number)))
+            .map(|number| chunk(number, 20_000 + 50_000 * u64::from(number)))
             .collect();
         let leaks: Vec<&BlockRecord> = leaks.iter().collect();
         let row = cells(&leaks, 100_000, false).unwrap();
@@ -184,7 +183,6 @@ mod tests {
             (&row[10], &row[11]),
             (&Cell::Number(2.5), &Cell::Number(38.5))
         );
-        assert_eq!(row[12], Cell::Count(1));
         assert_eq!(
             cells(&leaks, 100_000, true).unwrap()[5],
             Cell::text("invalid")
@@ -193,19 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_had_before_is_no_part_of_the_next_ones_slope() {
-        let before = (1..=20).map(|number| chunk(number, 1, 20_000));
-        let after = (1..=20).map(|number| chunk(number, 2, 90_000));
-        let chunks: Vec<BlockRecord> = before.chain(after).collect();
-        let chunks: Vec<&BlockRecord> = chunks.iter().collect();
-        let row = cells(&chunks, 100_000, false).unwrap();
-        assert_eq!(row[5], Cell::text("flat"));
-        assert_eq!(row[12], Cell::Count(2));
-    }
-
-    #[test]
     fn lines_end_where_all_services_have_come() {
-        let long: Vec<BlockRecord> = (1..=41).map(|number| chunk(number, 1, 20_000)).collect();
+        let long: Vec<BlockRecord> = (1..=41).map(|number| chunk(number, 20_000)).collect();
         let lines: [(String, Vec<&BlockRecord>); 2] = [
             ("one".to_owned(), long.iter().collect()),
             ("other".to_owned(), long[..40].iter().collect()),

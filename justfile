@@ -199,8 +199,8 @@ starter-patch target: tool
 
 # How long the loop of edit and check takes, compared with its limits (--from-nothing: tour and test in an empty clone)
 [group('authors')]
-bench-loop *options: tool
-    {{ workshop }} bench-loop {{ options }}
+bench-loop *options: tool (bring "hyperfine")
+    tests/bench-loop.sh {{ options }}
 
 [private]
 tool:

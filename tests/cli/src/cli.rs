@@ -196,12 +196,6 @@ pub enum Command {
     },
     /// What is wrong in the book, with file and line
     BookCheck,
-    /// How long the loop of edit and check takes, compared with its limits
-    BenchLoop {
-        /// How long the tour and the test command take in an empty clone instead
-        #[arg(long)]
-        from_nothing: bool,
-    },
     /// Write the run configurations of IntelliJ IDEA, RustRover and VS Code
     Editors,
     /// Write every file of a new exercise that continues another one

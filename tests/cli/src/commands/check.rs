@@ -255,7 +255,7 @@ pub async fn judge_launch(
 }
 
 /// The phases of an exercise's check; without one, of every suite that the Kotlin service keeps: it is the oracle.
-pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::Result<Vec<Phase>> {
+fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::Result<Vec<Phase>> {
     let all = workshop_suites::all();
     let (names, new): (Vec<&str>, Vec<&str>) = match exercise {
         Some(exercise) => (
@@ -272,7 +272,7 @@ pub fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::
 }
 
 /// The phases of a peer's check.
-pub fn phases_of_peer(name: &str) -> anyhow::Result<Vec<Phase>> {
+fn phases_of_peer(name: &str) -> anyhow::Result<Vec<Phase>> {
     let (_, peer, set_up) = peer::named(name).context("there is no such peer")?;
     let suites: Vec<&str> = peer.suites(set_up).iter().map(String::as_str).collect();
     let phases = plan::phases(workshop_suites::all(), &suites, &suites)?;

@@ -1,6 +1,5 @@
 //! The commands, one module each, and the table that leads to them.
 
-mod bench_loop;
 mod board;
 mod book;
 mod build;
@@ -12,7 +11,6 @@ mod clean;
 mod cold_start;
 mod editors;
 mod endurance;
-mod from_nothing;
 mod hint;
 mod hunt;
 mod image;
@@ -144,10 +142,6 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
             Ok(Outcome::Passed)
         }
         Command::Editors => editors::run(workspace),
-        Command::BenchLoop { from_nothing: true } => from_nothing::run(workspace),
-        Command::BenchLoop {
-            from_nothing: false,
-        } => bench_loop::run(workspace).await,
         Command::Seed { data_set, again } => seed::run(workspace, data_set, again).await,
         Command::Image { target: None, .. } => image::run(workspace).await,
         Command::Image {

@@ -181,11 +181,6 @@ verify target: tool
 carry target: tool
     {{ workshop }} carry {{ quote(target) }}
 
-# Run configurations for IntelliJ IDEA, RustRover and VS Code, made from the exercises
-[group('authors')]
-editors: tool
-    {{ workshop }} editors
-
 # Every file of a new exercise that continues another one: just new-exercise 19 from 8 (--title "A new step")
 [group('authors')]
 [positional-arguments]

@@ -196,8 +196,6 @@ pub enum Command {
     },
     /// What is wrong in the book, with file and line
     BookCheck,
-    /// Write the run configurations of IntelliJ IDEA, RustRover and VS Code
-    Editors,
     /// Write every file of a new exercise that continues another one
     NewExercise {
         /// Its number, which no exercise has

@@ -5,6 +5,7 @@ pub mod chain;
 pub mod cli;
 pub mod commands;
 pub mod doctor;
+pub mod editors;
 pub mod forms;
 pub mod gate;
 pub mod hints;

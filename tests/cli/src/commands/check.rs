@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use anyhow::Context;
 
-use crate::commands::{editors, solution};
+use crate::commands::solution;
+use crate::editors;
 use crate::forms;
 use crate::hunt::Hunt;
 use crate::katas::{self, Katas};

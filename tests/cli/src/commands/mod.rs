@@ -9,7 +9,6 @@ mod catch_up;
 pub mod check;
 mod clean;
 mod cold_start;
-mod editors;
 mod endurance;
 mod hint;
 mod hunt;
@@ -141,7 +140,6 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
             std::io::stdout().write_all(&script)?;
             Ok(Outcome::Passed)
         }
-        Command::Editors => editors::run(workspace),
         Command::Seed { data_set, again } => seed::run(workspace, data_set, again).await,
         Command::Image { target: None, .. } => image::run(workspace).await,
         Command::Image {

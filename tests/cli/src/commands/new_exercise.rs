@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::editors;
 use crate::chain::carry;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
@@ -111,7 +110,7 @@ impl Names {
     }
 }
 
-/// Writes the files and the two lines that name them, and says what is left to do by hand.
+/// Writes the files, the two lines that name them and the run configurations, and says what is left to do by hand.
 pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let names = Names {
@@ -155,7 +154,6 @@ pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow
     for step in carry::plan(workspace, &catalogue, catalogue.get(origin)?)? {
         step.finish()?;
     }
-    editors::run(workspace)?;
     let folder = names.folder();
     println!(
         "exercise-{number} continues exercise-{origin}: it greets, has a suite, hints, two mistakes and a chapter. Now change, in this order:\n  \
@@ -218,6 +216,41 @@ fn writes(workspace: &Workspace, continued: &Exercise, names: &Names) -> anyhow:
             path.into(),
             after_the_line_with(&text, &before, &line, path)?.into_bytes(),
         );
+    }
+    writes.extend(run_configurations(workspace, continued, names)?);
+    Ok(writes)
+}
+
+/// What editors run: the files and the entries of the exercise that is continued, once more for the new one.
+fn run_configurations(
+    workspace: &Workspace,
+    continued: &Exercise,
+    names: &Names,
+) -> anyhow::Result<Tree> {
+    let text = |path: &str| files::text(&workspace.root().join(path));
+    let (old, new) = (continued.name(), format!("exercise-{}", names.number));
+    let again = |text: &str| {
+        text.replace(&old, &new)
+            .replace(&continued.title, &names.title)
+    };
+    let mut writes = Tree::new();
+    for what in ["check", "watch", "debug database"] {
+        let text = text(&format!(".run/{what} {old}.run.xml"))?;
+        let path = format!(".run/{what} {new}.run.xml");
+        writes.insert(path.into(), again(&text).into_bytes());
+    }
+    for path in [".vscode/tasks.json", ".vscode/launch.json"] {
+        let text = text(path)?;
+        let list = text.split_once("[\n");
+        let (before, entries) = list.with_context(|| format!("{path} has no list"))?;
+        let mut with = format!("{before}[\n");
+        for entry in entries.split_inclusive("\n    },\n") {
+            with.push_str(entry);
+            if entry.contains(&format!("{old}\"")) {
+                with.push_str(&again(entry));
+            }
+        }
+        writes.insert(path.into(), with.into_bytes());
     }
     Ok(writes)
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::cli::RunArgs;
-use crate::commands::{editors, interrupted};
+use crate::commands::interrupted;
+use crate::editors;
 use crate::subject::CheckTarget;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::{Outcome, Trouble};

@@ -9,6 +9,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::editors;
+
 /// A copy of the checkout, with a target folder that begins with what is built already.
 struct Copy {
     folder: tempfile::TempDir,
@@ -89,6 +91,7 @@ fn an_exercise_is_added_by_one_command() {
     };
     build();
     copy.workshop(&["new-exercise", "99", "from", "3"]);
+    assert_eq!(editors::faults(&copy.path("")), Vec::<String>::new());
     // The suite is part of the tool.
     build();
     copy.workshop(&["check", "solution-99"]);

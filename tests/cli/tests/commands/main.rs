@@ -17,6 +17,7 @@ mod contacts_client;
 mod contacts_worst;
 mod database;
 mod drill;
+mod editors;
 mod endurance;
 mod environment;
 mod folder;

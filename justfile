@@ -117,15 +117,15 @@ calibrate *options: tool (bring "oha" "hyperfine")
 seed data_set *options: tool
     {{ workshop }} seed {{ quote(data_set) }} {{ options }}
 
-# Build a local PostgreSQL image from this machine's binaries, for rooms without a registry; or the image of a service, and try it
-[group('the database')]
-image *target: tool
-    {{ workshop }} image {{ target }}
+# The image of a service, built, tried out and removed again (--keep: it stays on the engine)
+[group('exercises')]
+image target *options: tool
+    {{ workshop }} image {{ quote(target) }} {{ options }}
 
 # Remove the server, the containers and the databases that the course started
 [group('the database')]
-clean *options: tool
-    {{ workshop }} clean {{ options }}
+clean: tool
+    {{ workshop }} clean
 
 # Make the offline kit in DIR, for machines without a network; there: ./justw --kit DIR
 [group('for instructors')]

@@ -130,12 +130,12 @@ pub enum Command {
     },
     /// Compare the measuring with itself: no difference must be shown as none, a planted one in its size
     Calibrate(CalibrateArgs),
-    /// Build a local PostgreSQL image from the binaries on this machine; or the image of a service, and try it out
+    /// Build the image of a service, try it out, and remove it
     Image {
-        /// exercise-8, solution-8 or kotlin; without it, the image is PostgreSQL's
-        target: Option<Target>,
-        /// Leave the image of the service on the engine
-        #[arg(long, requires = "target")]
+        /// exercise-8, solution-8 or kotlin
+        target: Target,
+        /// Leave the image on the engine
+        #[arg(long)]
         keep: bool,
     },
     /// Make the offline kit: crates, Maven's artifacts, tools, PostgreSQL and the book, for machines without a network
@@ -152,11 +152,7 @@ pub enum Command {
         exercises: Vec<Target>,
     },
     /// Remove the server, containers and databases that the course started
-    Clean {
-        /// Also the image of `just image`, which other checkouts may use
-        #[arg(long)]
-        image: bool,
-    },
+    Clean,
     /// The author's gate: starters red as declared, references green, mistakes caught
     Verify {
         /// exercise-N or all

@@ -62,35 +62,16 @@ impl Binaries {
         Some(self.bin.join(name)).filter(|path| path.is_file())
     }
 
-    /// The folder of the server's loadable libraries.
-    pub(crate) fn libraries(&self) -> Option<PathBuf> {
-        self.folder("--pkglibdir", "lib", |folder| {
-            library(folder, "plpgsql").is_some()
-        })
-    }
-
-    /// The folder of the server's shared files.
-    pub(crate) fn share(&self) -> Option<PathBuf> {
-        self.folder("--sharedir", "share", |folder| {
-            folder.join("postgres.bki").is_file()
-        })
-    }
-
-    /// A folder as `pg_config` knows it, else beside the programs.
-    fn folder(
-        &self,
-        question: &str,
-        name: &str,
-        is_it: impl Fn(&PathBuf) -> bool,
-    ) -> Option<PathBuf> {
-        let beside = self.bin.parent()?.join(name);
+    /// The folder of the server's loadable libraries, as `pg_config` knows it, else beside the programs.
+    fn libraries(&self) -> Option<PathBuf> {
+        let beside = self.bin.parent()?.join("lib");
         let asked = self
             .has("pg_config")
-            .and_then(|program| pg_config(&program, question));
+            .and_then(|program| pg_config(&program, "--pkglibdir"));
         asked
             .into_iter()
             .chain([beside.join("postgresql"), beside])
-            .find(is_it)
+            .find(|folder| library(folder, "plpgsql").is_some())
     }
 
     /// True when `pg_stat_statements` can be preloaded.

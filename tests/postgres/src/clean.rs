@@ -15,9 +15,8 @@ pub struct Cleaned {
 }
 
 /// Stops and removes every server, container and database that this checkout started or made, with their data, and
-/// whatever of it lies outside the checkout. What learners made (attempts, results) and the tools stay. The image of
-/// `just image` goes when `with_image` says so: other checkouts may use it.
-pub async fn clean(workspace: &Workspace, with_image: bool) -> anyhow::Result<Cleaned> {
+/// whatever of it lies outside the checkout. What learners made (attempts, results) and the tools stay.
+pub async fn clean(workspace: &Workspace) -> anyhow::Result<Cleaned> {
     // A typing error in a variable must not keep anybody from cleaning.
     let settings = Settings::from_env().unwrap_or_default();
     let _turn = choice::turn(workspace).await?;
@@ -25,12 +24,8 @@ pub async fn clean(workspace: &Workspace, with_image: bool) -> anyhow::Result<Cl
         mut removed,
         mut left,
     } = Cleaned::default();
-    let mut images = Vec::new();
     match engine::answers().await {
-        Ok(_) => {
-            removed.extend(docker::clean(workspace).await?);
-            images = engine::local_images().await?;
-        }
+        Ok(_) => removed.extend(docker::clean(workspace).await?),
         Err(trouble) if docker::note(workspace).exists() => {
             let why = trouble.to_string();
             let why = why.lines().next().unwrap_or_default();
@@ -55,15 +50,6 @@ pub async fn clean(workspace: &Workspace, with_image: bool) -> anyhow::Result<Cl
     }
     if left.is_empty() {
         files::remove(&workspace.state().join("postgres"))?;
-    }
-    for name in images {
-        if with_image {
-            engine::docker(&["image", "rm", &name]).await?;
-            removed.push(format!("the image {name}"));
-        } else {
-            let how = "for all checkouts: just clean --image removes it";
-            left.push(format!("the image {name}, {how}"));
-        }
     }
     Ok(Cleaned { removed, left })
 }

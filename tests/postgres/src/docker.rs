@@ -22,9 +22,6 @@ use workshop_base::{files, wait};
 /// The label that says whose container it is.
 const LABEL: &str = "workshop.checkout";
 
-/// The label of an image that says whether its server has `pg_stat_statements`.
-const STATEMENTS: &str = "workshop.statements";
-
 /// The server's port inside the container.
 const PORT: u16 = 5432;
 
@@ -43,14 +40,13 @@ pub(crate) fn note(workspace: &Workspace) -> PathBuf {
 pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow::Result<Server> {
     engine::answers().await?;
     let asked = settings.image.as_deref();
-    let image = engine::image_here(asked).await?.unwrap_or_else(|| {
-        let image = asked.unwrap_or(OFFICIAL);
+    let image = asked.unwrap_or(OFFICIAL);
+    if engine::image_here(asked).await?.is_none() {
         // By testcontainers.
         eprintln!("pulling the image {image}");
-        image.to_owned()
-    });
+    }
     files::write_atomically(&note(workspace), format!("{image}\n").as_bytes())?;
-    let (mut id, mut address) = start(workspace, &image).await?;
+    let (mut id, mut address) = start(workspace, image).await?;
     let (mut last, mut restarted) = (String::new(), false);
     // Log lines are no sign of readiness: an image that is already initialized prints others than a new one.
     let answer = wait::within_saying(START_LIMIT, "the database", async || {
@@ -60,12 +56,12 @@ pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow
         }
         match look(&["inspect", "--format", "{{.State.Running}}", &id]).await {
             Ok(running) if running.as_deref() == Some("true") => return None,
-            Ok(_) if restarted => return Some(Err(died(&image, &id).await.into())),
+            Ok(_) if restarted => return Some(Err(died(image, &id).await.into())),
             Ok(_) => restarted = true,
             Err(error) => return Some(Err(error)),
         }
         // One that was just being stopped starts again.
-        match start(workspace, &image).await {
+        match start(workspace, image).await {
             Ok(started) => (id, address) = started,
             Err(error) => return Some(Err(error)),
         }
@@ -95,13 +91,11 @@ pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<Vec<String>> 
 /// another one after each start, and the password is kept in the container and nowhere else.
 async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<(String, Address)> {
     let checkout = checkout_id(workspace);
-    let settings = |statements| {
-        let parameters = configuration::parameters(memory_limit(), statements);
-        let settings = parameters.into_iter();
-        settings.map(|(name, value)| format!("{name}={value}"))
-    };
-    let form = settings(true).collect::<Vec<_>>().join(" ");
-    let form = short_hash(&[FORM, image, &form]);
+    let parameters = configuration::parameters(memory_limit(), true).into_iter();
+    let settings: Vec<String> = parameters
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let form = short_hash(&[FORM, image, &settings.join(" ")]);
     let name = format!("kotlin-to-rust-workshop-{checkout}-{form}");
     let format = "{{.State.Paused}}\n{{range .Config.Env}}{{println .}}{{end}}";
     let found = look(&["inspect", "--format", format, &name])
@@ -117,8 +111,8 @@ async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<(String, Ad
     let mut command = vec!["postgres".to_owned()];
     if found.is_empty() {
         eprintln!("starting a container from {image}");
-        let settings = settings(counts_statements(image).await?);
-        command.extend(settings.flat_map(|setting| ["-c".to_owned(), setting]));
+        let options = settings.into_iter();
+        command.extend(options.flat_map(|setting| ["-c".to_owned(), setting]));
     }
     let variables = [
         ("POSTGRES_USER", USER),
@@ -160,7 +154,7 @@ async fn by_testcontainers(
         "the Docker engine cannot start a container from {image}"
     ))
     .expected("a container that runs")
-    .next("docker info says more; just image builds an image from the PostgreSQL on this machine");
+    .next("docker info says more; without Docker: WORKSHOP_POSTGRES=embedded");
     let answer = program::printed(&output, trouble)?;
     serde_json::from_str(&answer).with_context(|| format!("{PROGRAM} says: {answer}"))
 }
@@ -193,15 +187,6 @@ async fn built(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// False for an image of `just image` whose server has no `pg_stat_statements`; all others have it.
-async fn counts_statements(image: &str) -> anyhow::Result<bool> {
-    let format = format!("{{{{index .Config.Labels {STATEMENTS:?}}}}}");
-    Ok(look(&["image", "inspect", "--format", &format, image])
-        .await?
-        .as_deref()
-        != Some("false"))
-}
-
 fn no_image(image: &str, why: &str) -> Trouble {
     let why = why.lines().next().unwrap_or_default();
     Trouble::new(format!(
@@ -210,7 +195,7 @@ fn no_image(image: &str, why: &str) -> Trouble {
     .expected(format!(
         "{image} on this machine, or a registry that has it"
     ))
-    .next("just image builds an image from the PostgreSQL on this machine; then try again")
+    .next("docker load an image that was saved elsewhere, or name another: WORKSHOP_POSTGRES_IMAGE; without Docker: WORKSHOP_POSTGRES=embedded")
 }
 
 /// Why the server in the container is gone: the end of its log.

@@ -13,9 +13,6 @@ use workshop_base::probe::{self, ProbeAnswer};
 /// The official image, where nothing else is asked for.
 pub const OFFICIAL: &str = "postgres:18.1";
 
-/// The name of the images that `just image` builds; the tag is PostgreSQL's major version.
-pub(crate) const LOCAL: &str = "kotlin-to-rust-workshop-postgres";
-
 /// How long an engine may take to say that it is there.
 const PING: Duration = Duration::from_secs(5);
 
@@ -164,29 +161,14 @@ async fn ask(args: &[&str], limit: Duration) -> Result<Result<String, String>, T
     }
 }
 
-/// The images of `just image` on this engine, the newest PostgreSQL last.
-pub(crate) async fn local_images() -> anyhow::Result<Vec<String>> {
-    let tags = docker(&["image", "ls", "--format", "{{.Tag}}", LOCAL]).await?;
-    let mut tags: Vec<u32> = tags.lines().filter_map(|tag| tag.parse().ok()).collect();
-    tags.sort_unstable();
-    let names = tags.iter().map(|tag| format!("{LOCAL}:{tag}"));
-    Ok(names.collect())
-}
-
-/// An image with PostgreSQL that is on this engine: the one asked for; else the official one, else the newest of `just image`.
+/// The image with PostgreSQL that is asked for, or else the official one, if it is on this engine.
 pub async fn image_here(asked: Option<&str>) -> anyhow::Result<Option<String>> {
     let image = asked.unwrap_or(OFFICIAL);
     let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
-    if look(&inspect).await?.is_some() {
-        return Ok(Some(image.to_owned()));
-    }
-    match asked {
-        Some(_) => Ok(None),
-        None => Ok(local_images().await?.pop()),
-    }
+    Ok(look(&inspect).await?.map(|_| image.to_owned()))
 }
 
-/// Saves an image with PostgreSQL into a file; gives its name. `None` where no engine answers, or it has none.
+/// Saves the official image into a file; gives its name. `None` where no engine answers, or it doesn't have it.
 pub async fn save_image(file: &Path) -> anyhow::Result<Option<String>> {
     if answers().await.is_err() {
         return Ok(None);

@@ -5,7 +5,7 @@
 //!
 //! Imports run one way, from the bottom of this list to its top: `identity`, `settings`, `connection`, `engine`, `server`;
 //! what a data set is, `databases`, `tls`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
-//! `elsewhere`, `choice`, `clean`, `image`; `datasets`.
+//! `elsewhere`, `choice`, `clean`; `datasets`.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -15,7 +15,6 @@
 )]
 
 pub mod datasets;
-pub mod image;
 
 mod account;
 mod binaries;

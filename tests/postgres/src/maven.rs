@@ -45,7 +45,7 @@ pub fn find_binaries(workspace: &Workspace) -> Option<Binaries> {
 }
 
 /// The programs that were brought before, if any.
-pub(crate) fn present(workspace: &Workspace) -> Option<Binaries> {
+fn present(workspace: &Workspace) -> Option<Binaries> {
     homes(workspace)
         .iter()
         .find_map(|home| Binaries::at(&folder(home).join("bin"), BinariesFrom::Maven))

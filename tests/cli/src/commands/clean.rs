@@ -5,8 +5,8 @@ use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 
 /// Runs the command.
-pub async fn run(workspace: &Workspace, image: bool) -> anyhow::Result<Outcome> {
-    let cleaned = workshop_postgres::clean(workspace, image).await?;
+pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
+    let cleaned = workshop_postgres::clean(workspace).await?;
     for line in &cleaned.removed {
         println!("removed {line}");
     }

@@ -1,36 +1,12 @@
-//! `just image`: builds a PostgreSQL image from the programs on this machine; `just image TARGET`: the image of a service,
-//! which is tried out and removed again.
+//! `just image TARGET`: the image of a service, which is tried out and removed again.
 
 use workshop_base::outcome::{Outcome, Trouble, last_lines};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::container::{Image, Trial};
-use workshop_postgres::image;
 
 /// Runs the command.
-pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
-    let start = std::time::Instant::now();
-    let built = image::build(workspace).await?;
-    println!(
-        "built {} from {}: {} MB in {:.1} s",
-        built.name,
-        built.bin.display(),
-        built.bytes / 1_000_000,
-        start.elapsed().as_secs_f64()
-    );
-    println!(
-        "it is taken where the official image is not here; WORKSHOP_POSTGRES_IMAGE={} takes it always",
-        built.name
-    );
-    Ok(Outcome::Passed)
-}
-
-/// Runs the command with a target.
-pub async fn run_service(
-    workspace: &Workspace,
-    target: Target,
-    keep: bool,
-) -> anyhow::Result<Outcome> {
+pub async fn run(workspace: &Workspace, target: Target, keep: bool) -> anyhow::Result<Outcome> {
     let image = Image::build(workspace, target).await?;
     println!(
         "built {}: {} unpacked, {} packed",

@@ -48,7 +48,7 @@ use workshop_measure::tools::crowd;
 
 /// Runs one command. On Ctrl-C or SIGTERM it is dropped, and with it whatever it has started, unless it has a way of its own to end.
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
-    if !matches!(command, Command::Clean { .. }) {
+    if !matches!(command, Command::Clean) {
         scratch::sweep_checkout(workspace);
     }
     let ends_in_order = matches!(
@@ -141,14 +141,10 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
             Ok(Outcome::Passed)
         }
         Command::Seed { data_set, again } => seed::run(workspace, data_set, again).await,
-        Command::Image { target: None, .. } => image::run(workspace).await,
-        Command::Image {
-            target: Some(target),
-            keep,
-        } => image::run_service(workspace, target, keep).await,
+        Command::Image { target, keep } => image::run(workspace, target, keep).await,
         Command::Kit { folder } => kit::run(workspace, &folder).await,
         Command::Rehearse { plan, exercises } => rehearse::run(workspace, &plan, &exercises).await,
-        Command::Clean { image } => clean::run(workspace, image).await,
+        Command::Clean => clean::run(workspace).await,
         Command::Build(args) => build::run(workspace, &args).await,
         Command::Measure(MeasureArgs {
             long: Some(LongRun::Endurance(args)),

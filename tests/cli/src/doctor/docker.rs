@@ -29,7 +29,7 @@ pub(super) async fn examine(asked: Option<&str>) -> (Vec<Finding>, Engine) {
         return (vec![engine, Finding::ok(name, image)], Engine::Ready);
     }
     let detail = format!("{wanted} is not here yet; it is pulled at first use");
-    let pull = format!("docker pull {wanted}, or just image where there is no registry");
+    let pull = format!("docker pull {wanted}, or docker load where there is no registry");
     let image = Finding::fault("missing", name, detail, Fix::yourself(pull));
     (vec![engine, image], Engine::WithoutImage)
 }

@@ -1194,6 +1194,7 @@ impl Machine {
         let mut command = self.course.tool();
         for variable in [
             "WORKSHOP_POSTGRES",
+            "WORKSHOP_POSTGRES_IMAGE",
             "WORKSHOP_DATABASE_URL",
             "DOCKER_HOST",
             "XDG_RUNTIME_DIR",
@@ -1448,7 +1449,7 @@ fn doctor_names_the_image_that_is_missing_and_the_host_that_is_hidden() {
             "28.2.2 on unix:///",
             "postgres:local is not here yet",
             "docker pull postgres:local",
-            "just image",
+            "docker load",
         ],
     );
 

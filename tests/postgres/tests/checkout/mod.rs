@@ -52,7 +52,7 @@ impl Drop for Checkout {
         // On a thread of its own: a test's runtime cannot block in a destructor.
         let cleaner = std::thread::spawn(move || {
             tokio::runtime::Runtime::new()
-                .map(|runtime| runtime.block_on(workshop_postgres::clean(&workspace, false)))
+                .map(|runtime| runtime.block_on(workshop_postgres::clean(&workspace)))
         });
         match cleaner.join() {
             Ok(Ok(Ok(_))) => {}

@@ -26,7 +26,7 @@ const LUNCH: u32 = 45;
 
 /// One line of a timetable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Row {
+enum Entry {
     /// A new day, from 1.
     Day(u32),
     /// A break: its name, from, to.
@@ -47,7 +47,7 @@ struct Work {
 /// Blocks on the clock.
 #[derive(Debug, Clone, Default)]
 struct Timetable {
-    rows: Vec<Row>,
+    entries: Vec<Entry>,
     days: u32,
     clock: u32,
     worked: u32,
@@ -81,14 +81,15 @@ impl Timetable {
     /// A new day.
     fn morning(&mut self) {
         self.days += 1;
-        self.rows.push(Row::Day(self.days));
+        self.entries.push(Entry::Day(self.days));
         (self.clock, self.worked, self.lunched) = (START, 0, false);
     }
 
     /// What is left of the day is in reserve.
     fn evening(&mut self) {
         if self.clock < END {
-            self.rows.push(Row::Break("In reserve", self.clock, END));
+            self.entries
+                .push(Entry::Break("In reserve", self.clock, END));
         }
     }
 
@@ -100,7 +101,7 @@ impl Timetable {
             let from = self.clock;
             self.clock += length;
             self.worked += length;
-            if let Some(Row::Work(work)) = self.rows.last_mut()
+            if let Some(Entry::Work(work)) = self.entries.last_mut()
                 && work.block == block
             {
                 work.to = self.clock;
@@ -114,7 +115,7 @@ impl Timetable {
                 slots: Slots::default(),
             };
             work.slots[slot] = *length;
-            self.rows.push(Row::Work(work));
+            self.entries.push(Entry::Work(work));
         }
     }
 
@@ -130,7 +131,7 @@ impl Timetable {
             false => ("Break", BREAK),
         };
         let to = self.clock + length;
-        self.rows.push(Row::Break(name, self.clock, to));
+        self.entries.push(Entry::Break(name, self.clock, to));
         self.lunched |= is_lunch;
         (self.clock, self.worked) = (to, 0);
     }
@@ -157,15 +158,15 @@ pub fn plan(
     let mut part = None;
     let mut last = None;
     let mut rows = String::new();
-    for row in &table.rows {
+    for row in &table.entries {
         match row {
-            Row::Day(day) => rows.push_str(&heading("schedule-day", &format!("Day {day}"))),
-            Row::Break(name, from, to) => rows.push_str(&format!(
+            Entry::Day(day) => rows.push_str(&heading("schedule-day", &format!("Day {day}"))),
+            Entry::Break(name, from, to) => rows.push_str(&format!(
                 "<tr class=\"schedule-break\"><td>{}</td><td colspan=\"6\">{name}, {} minutes</td></tr>\n",
                 span(*from, *to),
                 to - from
             )),
-            Row::Work(work) => {
+            Entry::Work(work) => {
                 let what = blocks[work.block].0;
                 if let What::Exercise(exercise) = what {
                     let here = site.exercise_page(exercise.number);
@@ -269,8 +270,8 @@ mod tests {
         Timetable::of(blocks)
     }
 
-    fn work(block: usize, from: u32, to: u32, slots: Slots) -> Row {
-        Row::Work(Work {
+    fn work(block: usize, from: u32, to: u32, slots: Slots) -> Entry {
+        Entry::Work(Work {
             block,
             from,
             to,
@@ -281,48 +282,51 @@ mod tests {
     #[test]
     fn a_break_comes_between_two_slots_and_the_exercise_goes_on_after_it() {
         assert_eq!(
-            table(&[[15, 10, 30, 0, 5], [0, 20, 25, 5, 5]]).rows,
+            table(&[[15, 10, 30, 0, 5], [0, 20, 25, 5, 5]]).entries,
             [
-                Row::Day(1),
+                Entry::Day(1),
                 work(0, 540, 600, [15, 10, 30, 0, 5]),
                 work(1, 600, 620, [0, 20, 0, 0, 0]),
-                Row::Break("Break", 620, 635),
+                Entry::Break("Break", 620, 635),
                 work(1, 635, 670, [0, 0, 25, 5, 5]),
-                Row::Break("In reserve", 670, END),
+                Entry::Break("In reserve", 670, END),
             ]
         );
     }
 
     #[test]
     fn around_noon_the_break_is_lunch_and_comes_once() {
-        let rows = table(&[[0, 0, 80, 0, 0]; 4]).rows;
+        let rows = table(&[[0, 0, 80, 0, 0]; 4]).entries;
         let lunches = rows.iter();
         let lunches: Vec<_> = lunches
-            .filter(|row| matches!(row, Row::Break("Lunch", ..)))
+            .filter(|row| matches!(row, Entry::Break("Lunch", ..)))
             .collect();
         let noon = START + 80 + BREAK + 80;
-        assert_eq!(lunches, [&Row::Break("Lunch", noon, noon + LUNCH)]);
+        assert_eq!(lunches, [&Entry::Break("Lunch", noon, noon + LUNCH)]);
     }
 
     #[test]
     fn lunch_comes_before_an_exercise_rather_than_into_it() {
-        let rows = table(&[[0, 0, 80, 0, 0], [0, 0, 75, 0, 0], [0, 20, 30, 0, 0]]).rows;
+        let rows = table(&[[0, 0, 80, 0, 0], [0, 0, 75, 0, 0], [0, 20, 30, 0, 0]]).entries;
         let begins = START + 80 + BREAK + 75;
-        assert_eq!(rows[4], Row::Break("Lunch", begins, begins + LUNCH));
+        assert_eq!(rows[4], Entry::Break("Lunch", begins, begins + LUNCH));
     }
 
     #[test]
     fn a_block_that_would_end_too_late_is_the_next_days_first() {
         let table = table(&[[0, 20, 60, 0, 0]; 6]);
         assert_eq!(table.days, 2);
-        let place = table.rows.iter().position(|row| *row == Row::Day(2));
+        let place = table.entries.iter().position(|row| *row == Entry::Day(2));
         let place = place.expect("a second day");
         assert!(
-            matches!(&table.rows[place + 1], Row::Work(work) if work.from == START),
+            matches!(&table.entries[place + 1], Entry::Work(work) if work.from == START),
             "{table:?}"
         );
-        for row in &table.rows {
-            assert!(!matches!(row, Row::Work(work) if work.to > END), "{row:?}");
+        for row in &table.entries {
+            assert!(
+                !matches!(row, Entry::Work(work) if work.to > END),
+                "{row:?}"
+            );
         }
     }
 

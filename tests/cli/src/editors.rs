@@ -5,7 +5,7 @@ use std::path::Path;
 use workshop_base::files;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::report::{Report, Verdict};
+use workshop_harness::report::{Report, TestStatus};
 
 const DEBUG: &str = include_str!("editors/debug.run.xml");
 
@@ -57,7 +57,7 @@ pub fn tell_places(workspace: &Workspace, report: &Report) -> anyhow::Result<()>
         );
     }
     for judged in &report.tests {
-        let Verdict::Failed { failure, .. } = &judged.verdict else {
+        let TestStatus::Failed { failure, .. } = &judged.status else {
             continue;
         };
         let wanted = format!("fn {}(", judged.test);

@@ -6,7 +6,7 @@ use anyhow::Context;
 use workshop_base::exercise::Exercise;
 use workshop_base::files;
 use workshop_harness::build::Crate;
-use workshop_harness::report::{Report, Verdict};
+use workshop_harness::report::{Report, TestStatus};
 use workshop_results::predictions::KEYS;
 use workshop_tasks::energy;
 use workshop_tasks::form::{Form, Line, is_in, number};
@@ -56,14 +56,14 @@ pub fn judge(exercise: &Exercise, place: &Crate) -> anyhow::Result<Report> {
     let text = files::text(&place.folder.join(form.file))?;
     let mut report = Report::new(&place.package);
     for (test, judged) in form.judged(&text) {
-        let verdict = match judged {
-            Ok(()) => Verdict::Passed,
-            Err(failure) => Verdict::Failed {
+        let status = match judged {
+            Ok(()) => TestStatus::Passed,
+            Err(failure) => TestStatus::Failed {
                 failure,
                 log: String::new(),
             },
         };
-        report.add(suite, test, verdict);
+        report.add(suite, test, status);
     }
     Ok(report)
 }

@@ -29,7 +29,7 @@ use workshop_harness::build::copies::Copy;
 use workshop_harness::build::launch::Launch;
 use workshop_harness::build::{self, BuildError, Profile, nginx};
 use workshop_harness::plan::Phase;
-use workshop_harness::report::{Report, Verdict};
+use workshop_harness::report::{Report, TestStatus};
 use workshop_harness::run::judge_mistake;
 use workshop_harness::scenarios::Place;
 use workshop_measure::protocol::subject::Subject as Measured;
@@ -685,7 +685,7 @@ fn red_faults(exercise: &Exercise, report: &Report) -> Vec<String> {
     report.print_unsteady();
     let mut undeclared = Vec::new();
     for judged in &report.tests {
-        if let Verdict::Failed { failure, log } = &judged.verdict
+        if let TestStatus::Failed { failure, log } = &judged.status
             && !exercise.red.contains(&judged.test)
         {
             undeclared.push(format!("{} fails, but is not declared red", judged.test));

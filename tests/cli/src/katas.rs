@@ -13,7 +13,7 @@ use workshop_base::workspace::Workspace;
 use workshop_base::{files, originals, patches};
 use workshop_harness::build::{self, Crate};
 use workshop_harness::failure::Failure;
-use workshop_harness::report::{Report, Verdict};
+use workshop_harness::report::{Report, TestStatus};
 
 /// How long a test may run. Each of them is done in milliseconds, unless its code never ends.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -130,7 +130,7 @@ impl<'a> Katas<'a> {
         for kata in katas {
             let program = programs.iter().find(|program| kata.is_built_as(program));
             for test in &kata.tests {
-                let verdict = match program {
+                let status = match program {
                     Some(program) => run(program, test, self.limit).await?,
                     None => failed(
                         format!("the tests of {} as they were", kata.file.display()),
@@ -141,7 +141,7 @@ impl<'a> Katas<'a> {
                         ),
                     ),
                 };
-                report.add(kata.name(), test, verdict);
+                report.add(kata.name(), test, status);
             }
         }
         Ok(report)
@@ -169,7 +169,7 @@ impl Kata<'_> {
 }
 
 /// Runs one test of a program, and ends it if it does not end.
-async fn run(program: &Path, test: &str, limit: Duration) -> anyhow::Result<Verdict> {
+async fn run(program: &Path, test: &str, limit: Duration) -> anyhow::Result<TestStatus> {
     let mut command = Command::new("sh");
     command
         .args(["-c", WITHIN_MEMORY])
@@ -186,7 +186,7 @@ async fn run(program: &Path, test: &str, limit: Duration) -> anyhow::Result<Verd
     let output = output.with_context(|| format!("cannot run {}", program.display()))?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     if output.status.success() && stdout.contains("1 passed") {
-        return Ok(Verdict::Passed);
+        return Ok(TestStatus::Passed);
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     let said = stderr
@@ -206,9 +206,9 @@ async fn run(program: &Path, test: &str, limit: Duration) -> anyhow::Result<Verd
 }
 
 /// A failure, with the lines of a longer text below one another.
-fn failed(expected: impl Into<String>, actual: impl Into<String>) -> Verdict {
+fn failed(expected: impl Into<String>, actual: impl Into<String>) -> TestStatus {
     let actual = actual.into().replace('\n', "\n          ");
-    Verdict::Failed {
+    TestStatus::Failed {
         failure: Failure::new(expected, actual),
         log: String::new(),
     }
@@ -268,13 +268,13 @@ mod tests {
         katas.limit = Duration::from_secs(1);
         let krate = Crate::of(&workspace, exercise, Target::Exercise(0));
         let report = katas.judge_in_turn(&workspace, &krate, 0).await?;
-        let said = |verdict| match verdict {
-            Verdict::Passed => "green".to_owned(),
-            Verdict::Failed { failure, .. } => failure.actual,
+        let said = |status| match status {
+            TestStatus::Passed => "green".to_owned(),
+            TestStatus::Failed { failure, .. } => failure.actual,
         };
         let tests = report.tests.into_iter();
         Ok(tests
-            .map(|judged| (judged.test, said(judged.verdict)))
+            .map(|judged| (judged.test, said(judged.status)))
             .collect())
     }
 

@@ -14,7 +14,7 @@ use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{Launch, Limits};
 use workshop_harness::plan;
-use workshop_harness::report::{Report, Verdict};
+use workshop_harness::report::{Report, TestStatus};
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
@@ -153,9 +153,9 @@ fn failure_of(report: &Report, test: &str) -> anyhow::Result<String> {
         .tests
         .iter()
         .find(|judged| judged.test == test)
-        .map(|judged| &judged.verdict)
+        .map(|judged| &judged.status)
     {
-        Some(Verdict::Failed { failure, log }) => Ok(format!("{failure}\n{log}")),
+        Some(TestStatus::Failed { failure, log }) => Ok(format!("{failure}\n{log}")),
         other => anyhow::bail!("{test}: {other:?}"),
     }
 }

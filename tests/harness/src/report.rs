@@ -1,4 +1,4 @@
-//! What a judged target did: a verdict a test, how long each step took, and how that is told.
+//! What a judged target did: one status per test, how long each step took, and how that is told.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use workshop_base::outcome::Outcome;
 use workshop_base::terminal::{Style, paint};
 use workshop_requests::failure::Failure;
 
-/// What a test found.
+/// How a test ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum TestStatus {
     /// The service does what the test's name says.
     Passed,
     /// It does not.
@@ -22,15 +22,15 @@ pub enum Verdict {
     },
 }
 
-/// A test and its verdict.
+/// A test and its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judged {
     /// The suite that the test belongs to.
     pub suite: String,
     /// The test's name.
     pub test: String,
-    /// What it found.
-    pub verdict: Verdict,
+    /// How it ended.
+    pub status: TestStatus,
 }
 
 /// How long the steps of a check took, in the order they happened.
@@ -95,12 +95,12 @@ impl Report {
         }
     }
 
-    /// Adds a test's verdict.
-    pub fn add(&mut self, suite: &str, test: &str, verdict: Verdict) {
+    /// Adds a test and its status.
+    pub fn add(&mut self, suite: &str, test: &str, status: TestStatus) {
         self.tests.push(Judged {
             suite: suite.to_owned(),
             test: test.to_owned(),
-            verdict,
+            status,
         });
     }
 
@@ -109,7 +109,7 @@ impl Report {
         let failed = self
             .tests
             .iter()
-            .filter(|judged| judged.verdict != Verdict::Passed);
+            .filter(|judged| judged.status != TestStatus::Passed);
         failed.map(|judged| judged.test.clone()).collect()
     }
 
@@ -138,11 +138,11 @@ impl Report {
         self.timings.add_all(&again.timings);
         self.hung_on_shutdown |= again.hung_on_shutdown;
         for judged in again.tests {
-            let green = judged.verdict == Verdict::Passed;
+            let green = judged.status == TestStatus::Passed;
             let mut tests = self.tests.iter_mut();
             let before = tests.find(|before| before.test == judged.test);
             if let (true, Some(before)) = (green, before) {
-                before.verdict = Verdict::Passed;
+                before.status = TestStatus::Passed;
                 self.unsteady.push(judged.test);
             }
         }
@@ -164,9 +164,11 @@ impl Report {
                 suite = &judged.suite;
                 println!("  {}", paint(Style::Strong, suite));
             }
-            match &judged.verdict {
-                Verdict::Passed => println!("    {}    {}", paint(Style::Good, "ok"), judged.test),
-                Verdict::Failed { failure, log } => {
+            match &judged.status {
+                TestStatus::Passed => {
+                    println!("    {}    {}", paint(Style::Good, "ok"), judged.test)
+                }
+                TestStatus::Failed { failure, log } => {
                     println!("    {}  {}", paint(Style::Bad, "FAIL"), judged.test);
                     if told_in_full {
                         let (expected, actual) = shortened(&failure.expected, &failure.actual);
@@ -260,21 +262,21 @@ fn in_a_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Report, Verdict, shortened};
+    use super::{Report, TestStatus, shortened};
     use workshop_base::outcome::Outcome;
     use workshop_requests::failure::Failure;
 
-    fn red() -> Verdict {
-        Verdict::Failed {
+    fn red() -> TestStatus {
+        TestStatus::Failed {
             failure: Failure::new("an answer in time", "none"),
             log: String::new(),
         }
     }
 
-    fn report(verdicts: [(&str, Verdict); 2]) -> Report {
+    fn report(statuses: [(&str, TestStatus); 2]) -> Report {
         let mut report = Report::new("exercise-5");
-        for (test, verdict) in verdicts {
-            report.add("suite", test, verdict);
+        for (test, status) in statuses {
+            report.add("suite", test, status);
         }
         report
     }
@@ -296,7 +298,7 @@ mod tests {
     #[test]
     fn what_is_green_the_second_time_counts_and_is_told() {
         let first = report([("busy", red()), ("wrong", red())]);
-        let again = report([("busy", Verdict::Passed), ("wrong", red())]);
+        let again = report([("busy", TestStatus::Passed), ("wrong", red())]);
         let both = first.judged_again(again);
         assert_eq!(both.failed(), ["wrong"]);
         assert_eq!(both.unsteady, ["busy"]);

@@ -130,17 +130,17 @@ async fn play(
     let played: Vec<_> = stream::iter(plays).buffered(side_by_side).collect().await;
 
     let mut report = Report::new(&place.launch.label);
-    let mut verdicts = Vec::new();
+    let mut statuses = Vec::new();
     for ((scenario, tests), (played, took)) in scenarios.iter().zip(played) {
         let played = played?;
         report.timings.add(scenario.name, took);
         leaving.extend(played.leaving);
-        verdicts.extend(tests.iter().map(|test| test.name).zip(played.verdicts));
+        statuses.extend(tests.iter().map(|test| test.name).zip(played.statuses));
     }
     for suite in &phase.suites {
         for test in &suite.tests {
-            if let Some(place) = verdicts.iter().position(|(name, _)| *name == test.name) {
-                report.add(suite.name, test.name, verdicts.swap_remove(place).1);
+            if let Some(place) = statuses.iter().position(|(name, _)| *name == test.name) {
+                report.add(suite.name, test.name, statuses.swap_remove(place).1);
             }
         }
     }

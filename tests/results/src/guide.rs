@@ -17,7 +17,7 @@ struct Guide {
     question: Vec<Question>,
 }
 
-/// A question that figures can speak to, with one row per figure.
+/// A question that figures can speak to, each a line of its table.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Question {
@@ -26,7 +26,7 @@ struct Question {
     compares: Pair,
     otherwise: String,
     note: String,
-    rows: Vec<Row>,
+    figures: Vec<Figure>,
 }
 
 /// What is compared in a measurement.
@@ -41,7 +41,7 @@ enum Pair {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct Figure {
     name: String,
     key: String,
     from: Vec<String>,
@@ -56,8 +56,8 @@ pub fn items(results: &[ResultFile]) -> anyhow::Result<Vec<Item>> {
         let columns = Column::list(["Ratio", "Speaks for", "Ratio of", "Measured in"]);
         let mut table = Table::new(&question.id, &question.title, columns);
         table.corner = "Figure".to_owned();
-        for row in &question.rows {
-            table.row(&row.name, cells(question, row, results));
+        for figure in &question.figures {
+            table.row(&figure.name, cells(question, figure, results));
         }
         table.notes = vec![question.note.clone()];
         Item::Table(table)
@@ -72,9 +72,9 @@ pub fn items(results: &[ResultFile]) -> anyhow::Result<Vec<Item>> {
     Ok(items)
 }
 
-fn cells(question: &Question, row: &Row, results: &[ResultFile]) -> Vec<Cell> {
-    let Some((result, comparison)) = found(question, row, results) else {
-        let first = row.from.last().map_or("", String::as_str);
+fn cells(question: &Question, figure: &Figure, results: &[ResultFile]) -> Vec<Cell> {
+    let Some((result, comparison)) = found(question, figure, results) else {
+        let first = figure.from.last().map_or("", String::as_str);
         return vec![
             Cell::Empty,
             Cell::text(format!("not measured yet: just measure {first}")),
@@ -86,7 +86,7 @@ fn cells(question: &Question, row: &Row, results: &[ResultFile]) -> Vec<Cell> {
         _ if comparison.side == comparison.against => {
             format!("{}: no set-up was better", question.otherwise)
         }
-        Verdict::Faster | Verdict::Less => row.answer.clone(),
+        Verdict::Faster | Verdict::Less => figure.answer.clone(),
         Verdict::Slower | Verdict::More => format!("{}: Kotlin is better here", question.otherwise),
         Verdict::NoDifferenceShown => format!("{}: no difference shown", question.otherwise),
         Verdict::Invalid => "nothing: it is invalid".to_owned(),
@@ -103,13 +103,13 @@ fn cells(question: &Question, row: &Row, results: &[ResultFile]) -> Vec<Cell> {
     ]
 }
 
-/// The measurement that tells most about this row: the reader's own code comes before the reference's on the same machine.
+/// The measurement that tells most about this figure: the reader's own code comes before the reference's on the same machine.
 fn found<'a>(
     question: &Question,
-    row: &Row,
+    figure: &Figure,
     results: &'a [ResultFile],
 ) -> Option<(&'a ResultFile, Comparison)> {
-    row.from.iter().find_map(|exercise| {
+    figure.from.iter().find_map(|exercise| {
         let mut of: Vec<&ResultFile> = results
             .iter()
             .filter(|result| {
@@ -118,7 +118,7 @@ fn found<'a>(
             .collect();
         of.sort_by_key(|result| result.target.starts_with("solution"));
         of.into_iter().find_map(|result| {
-            let metric = result.metric(&row.key)?;
+            let metric = result.metric(&figure.key)?;
             let comparison = match question.compares {
                 Pair::KotlinWithItself => tuned(result, metric)?,
                 Pair::RustWithKotlin => result.rust_against_kotlin(metric)?.clone(),

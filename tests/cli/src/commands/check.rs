@@ -23,7 +23,7 @@ use workshop_book::site::Site;
 use workshop_book::way::Way;
 use workshop_harness::build::{self, BuildError, Crate, Profile};
 use workshop_harness::plan::{self, Phase};
-use workshop_harness::report::{Judged, Report, Verdict};
+use workshop_harness::report::{Judged, Report, TestStatus};
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
 use workshop_harness::service::{NoStart, StartError};
@@ -202,9 +202,9 @@ fn faulty(target: CheckTarget, error: anyhow::Error) -> anyhow::Result<(LastChec
 }
 
 fn last_check(report: &Report) -> LastCheck {
-    let fault = |judged: &Judged| match &judged.verdict {
-        Verdict::Passed => None,
-        Verdict::Failed { failure, log } => {
+    let fault = |judged: &Judged| match &judged.status {
+        TestStatus::Passed => None,
+        TestStatus::Failed { failure, log } => {
             Some(Fault::new(&judged.test, format!("{failure}\n{log}")))
         }
     };

@@ -17,7 +17,7 @@ use workshop_base::{files, originals};
 use workshop_results::file::ResultFile;
 
 /// How far an exercise is: one line of the table.
-struct Row<'a> {
+struct Standing<'a> {
     exercise: &'a Exercise,
     started: bool,
     /// How many of its katas are green, where it has katas.
@@ -58,8 +58,8 @@ pub fn run(
     let mut faults = Vec::new();
     let rows = catalogue
         .iter()
-        .map(|exercise| Row::of(workspace, exercise, &mut faults));
-    let rows: Vec<Row> = rows.collect();
+        .map(|exercise| Standing::of(workspace, exercise, &mut faults));
+    let rows: Vec<Standing> = rows.collect();
     print(&rows);
     for fault in faults {
         eprintln!("warning: {fault}");
@@ -68,13 +68,13 @@ pub fn run(
     Ok(Outcome::Passed)
 }
 
-impl<'a> Row<'a> {
+impl<'a> Standing<'a> {
     /// An exercise whose files cannot be compared counts as untouched; why they cannot is told below the table.
     fn of(
         workspace: &Workspace,
         exercise: &'a Exercise,
         faults: &mut Vec<anyhow::Error>,
-    ) -> Row<'a> {
+    ) -> Standing<'a> {
         let memory = state::recall(workspace, exercise);
         let mut started = memory.last_check.is_some() || memory.first_passed.is_some();
         if !started {
@@ -87,7 +87,7 @@ impl<'a> Row<'a> {
             faults.push(fault);
             None
         });
-        Row {
+        Standing {
             exercise,
             started,
             green,
@@ -126,7 +126,7 @@ fn is_touched(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<bool
     Ok(!files::differing(&starter, &mine).is_empty())
 }
 
-fn print(rows: &[Row]) {
+fn print(rows: &[Standing]) {
     let titles = rows.iter().map(|row| row.exercise.title.chars().count());
     let width = titles.max().unwrap_or(0);
     let line = |name: &str, title: &str, minutes: &str, state: &str, measured: &str| {
@@ -152,15 +152,15 @@ fn print(rows: &[Row]) {
 }
 
 /// The first thing in the order of the course that is not done.
-fn next(rows: &[Row]) -> String {
+fn next(rows: &[Standing]) -> String {
     let begun = rows.iter().any(|row| row.started);
     // The warm-up is for those who need it, and a track for those who have begun it.
-    let is_skipped = |row: &Row| {
+    let is_skipped = |row: &Standing| {
         let not_needed = row.exercise.kind == Kind::Katas && begun || row.is_optional();
         not_needed && !row.started || row.memory.skipped.is_some()
     };
-    let is_measured = |row: &Row| row.measured || row.exercise.task().is_none();
-    let is_done = |row: &&Row| is_skipped(row) || row.is_green() && is_measured(row);
+    let is_measured = |row: &Standing| row.measured || row.exercise.task().is_none();
+    let is_done = |row: &&Standing| is_skipped(row) || row.is_green() && is_measured(row);
     match rows.iter().find(|row| !is_done(row)) {
         Some(row) if row.is_green() => format!("just measure {}", row.exercise.name()),
         Some(row) => format!("just check {}", row.exercise.name()),
@@ -182,7 +182,7 @@ mod tests {
         let workspace = Workspace::find()?;
         let catalogue = Catalogue::read(&workspace)?;
         let row = |number, started| {
-            Ok::<_, anyhow::Error>(Row {
+            Ok::<_, anyhow::Error>(Standing {
                 exercise: catalogue.get(number)?,
                 started,
                 green: None,

@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 use workshop_base::workspace::Workspace;
 
 use super::outage::settled;
-use super::{Context, Place, Played, Scenario, When, verdict};
+use super::{Context, Place, Played, Scenario, When, status_of};
 use crate::build::launch::Launch;
 use crate::scenarios::ContractTest;
 use crate::service::Service;
@@ -34,14 +34,14 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         launch: place.launch.clone(),
         stage: Mutex::new(stage),
     };
-    let mut verdicts = Vec::new();
+    let mut statuses = Vec::new();
     for test in tests {
         faults.stage.lock().await.service.begin_log();
         let result = (test.judge)(&faults).await;
         let stage = faults.stage.lock().await;
-        verdicts.push(verdict(result, || stage.log_tail())?);
+        statuses.push(status_of(result, || stage.log_tail())?);
     }
-    Ok(faults.stage.into_inner().leaves_with(verdicts))
+    Ok(faults.stage.into_inner().leaves_with(statuses))
 }
 
 /// What such a test has at hand.

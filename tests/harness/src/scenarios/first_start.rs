@@ -56,7 +56,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         together,
     };
     Ok(Played {
-        verdicts: judge_all(&seen, &log, tests).await?,
+        statuses: judge_all(&seen, &log, tests).await?,
         leaving: Vec::new(),
     })
 }

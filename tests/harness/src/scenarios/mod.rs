@@ -30,7 +30,7 @@ use std::any::Any;
 use std::future;
 
 use crate::build::launch::Launch;
-use crate::report::Verdict;
+use crate::report::TestStatus;
 use crate::service::Stopped;
 use anyhow::Context as _;
 use futures_util::future::LocalBoxFuture;
@@ -65,7 +65,7 @@ pub struct Scenario {
     pub lasts: u8,
     /// False where the tests look below the service, which is each implementation's own matter, or ask a service of another kind.
     pub of_the_contract: bool,
-    /// Plays it for these tests and gives their verdicts in the same order.
+    /// Plays it for these tests and gives their statuses in the same order.
     pub play: Play,
 }
 
@@ -108,10 +108,10 @@ pub struct Place<'a> {
     pub launch: &'a Launch,
 }
 
-/// The verdicts of a scenario's tests, and what is still being stopped.
+/// The statuses of a scenario's tests, and what is still being stopped.
 pub struct Played {
-    /// One verdict per test, in their order.
-    pub verdicts: Vec<Verdict>,
+    /// One status per test, in their order.
+    pub statuses: Vec<TestStatus>,
     /// Services that were told to stop. The next tests don't have to wait for them.
     pub leaving: Vec<JoinHandle<Stopped>>,
 }
@@ -149,20 +149,20 @@ async fn judge_all(
     seen: &dyn Any,
     log: &str,
     tests: &[&ContractTest],
-) -> anyhow::Result<Vec<Verdict>> {
-    let mut verdicts = Vec::new();
+) -> anyhow::Result<Vec<TestStatus>> {
+    let mut statuses = Vec::new();
     for test in tests {
-        verdicts.push(verdict((test.judge)(seen).await, || log.to_owned())?);
+        statuses.push(status_of((test.judge)(seen).await, || log.to_owned())?);
     }
-    Ok(verdicts)
+    Ok(statuses)
 }
 
-fn verdict(result: TestResult, log: impl FnOnce() -> String) -> anyhow::Result<Verdict> {
+fn status_of(result: TestResult, log: impl FnOnce() -> String) -> anyhow::Result<TestStatus> {
     match result {
-        Ok(()) => Ok(Verdict::Passed),
+        Ok(()) => Ok(TestStatus::Passed),
         Err(TestError::Failed(failure)) => {
             let log = log();
-            Ok(Verdict::Failed { failure, log })
+            Ok(TestStatus::Failed { failure, log })
         }
         Err(TestError::CouldNotJudge(error)) => Err(error),
     }

@@ -10,7 +10,7 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::RunDatabase;
 
-use super::{LOG_LINES, Place, Played, Scenario, When, verdict};
+use super::{LOG_LINES, Place, Played, Scenario, When, status_of};
 use crate::build::copies::Copy;
 use crate::build::launch::{BuildError, Launch, Profile};
 use crate::build::{self, nginx};
@@ -38,16 +38,16 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         services: Mutex::default(),
         redrawn: tokio::sync::Mutex::default(),
     };
-    let mut verdicts = Vec::new();
+    let mut statuses = Vec::new();
     for test in tests {
         for (_, own) in bench.services().iter() {
             own.process.begin_log();
         }
         let result = (test.judge)(&bench).await;
-        verdicts.push(verdict(result, || bench.log_tail())?);
+        statuses.push(status_of(result, || bench.log_tail())?);
     }
     Ok(Played {
-        verdicts,
+        statuses,
         leaving: Vec::new(),
     })
 }

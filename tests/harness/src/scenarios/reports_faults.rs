@@ -14,7 +14,7 @@ use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::RunDatabase;
 
 use super::outage::settled;
-use super::{Context, Place, Played, Scenario, When, stage, verdict};
+use super::{Context, Place, Played, Scenario, When, stage, status_of};
 use crate::build::launch::Launch;
 use crate::scenarios::ContractTest;
 use crate::service::{NoStart, Service, Settings, StartError};
@@ -53,12 +53,12 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     // Who writes a service from nothing has no `/ready` for a while, and shall not wait for it again and again.
     let gets_ready = bad_days.client.get("/ready").await;
     let gets_ready = gets_ready.is_ok_and(|answer| answer.status() == 200);
-    let mut verdicts = Vec::new();
+    let mut statuses = Vec::new();
     for test in tests {
         bad_days.stage.lock().await.service.begin_log();
         let result = (test.judge)(&bad_days).await;
         let mut stage = bad_days.stage.lock().await;
-        verdicts.push(verdict(result, || stage.log_tail())?);
+        statuses.push(status_of(result, || stage.log_tail())?);
         // The next test begins with everything in its place, whatever this one has seen.
         stage.proxy.resume();
         stage.proxy.restore().await;
@@ -71,7 +71,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
             let _ = bad_days.ready().await;
         }
     }
-    Ok(bad_days.stage.into_inner().leaves_with(verdicts))
+    Ok(bad_days.stage.into_inner().leaves_with(statuses))
 }
 
 /// What such a test has at hand.

@@ -57,9 +57,9 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     let service = Service::start(place.workspace, place.launch, &settings).await?;
     let seen = ShortRuns::watch(place, &settings, service.address()).await?;
     // A failure shows what such a run has written: it has no log beside that.
-    let verdicts = judge_all(&seen, "", tests).await?;
+    let statuses = judge_all(&seen, "", tests).await?;
     Ok(Played {
-        verdicts,
+        statuses,
         leaving: vec![tokio::spawn(service.stop())],
     })
 }

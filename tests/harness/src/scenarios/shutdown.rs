@@ -48,8 +48,8 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         held: held_seen,
     };
     let log = format!("{}\n{}", busy.log_tail(), held.log_tail());
-    let verdicts = judge_all(&seen, &log, tests).await?;
-    let mut played = busy.leaves_with(verdicts);
+    let statuses = judge_all(&seen, &log, tests).await?;
+    let mut played = busy.leaves_with(statuses);
     played.leaving.extend(held.leaves_with(Vec::new()).leaving);
     Ok(played)
 }

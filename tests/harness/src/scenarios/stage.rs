@@ -10,8 +10,8 @@ use tokio::sync::Mutex;
 use workshop_base::outcome::Trouble;
 use workshop_postgres::datasets::{DataSet, RunDatabase};
 
-use super::{LOG_LINES, Place, Played, judge_all, outage, verdict};
-use crate::report::Verdict;
+use super::{LOG_LINES, Place, Played, judge_all, outage, status_of};
+use crate::report::TestStatus;
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::upstream::Upstream;
@@ -138,7 +138,7 @@ impl Context {
 
     /// Runs the tests on the service, one after the other.
     pub async fn ask(mut self, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-        let mut verdicts = Vec::new();
+        let mut statuses = Vec::new();
         for test in tests {
             let result = if self.service.exited().is_some() {
                 let got = format!("it had ended before {}", test.name);
@@ -147,28 +147,28 @@ impl Context {
                 self.service.begin_log();
                 (test.judge)(&self).await
             };
-            let verdict = verdict(result, || self.log_tail()).map_err(database_trouble)?;
+            let status = status_of(result, || self.log_tail()).map_err(database_trouble)?;
             // A database that died in the middle would turn every test red: that is no verdict on the service.
-            if matches!(verdict, Verdict::Failed { .. })
+            if matches!(status, TestStatus::Failed { .. })
                 && let Err(error) = self.database.lock().await.ping().await
             {
                 return Err(database_trouble(error.into()));
             }
-            verdicts.push(verdict);
+            statuses.push(status);
         }
-        Ok(self.leaves_with(verdicts))
+        Ok(self.leaves_with(statuses))
     }
 
     /// Has the tests judge what was seen of the service.
     pub async fn judged(self, seen: &dyn Any, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-        let verdicts = judge_all(seen, &self.log_tail(), tests).await?;
-        Ok(self.leaves_with(verdicts))
+        let statuses = judge_all(seen, &self.log_tail(), tests).await?;
+        Ok(self.leaves_with(statuses))
     }
 
     /// Tells the service to stop and does not wait for it.
-    pub fn leaves_with(self, verdicts: Vec<Verdict>) -> Played {
+    pub fn leaves_with(self, statuses: Vec<TestStatus>) -> Played {
         Played {
-            verdicts,
+            statuses,
             leaving: vec![tokio::spawn(self.stop())],
         }
     }

@@ -11,6 +11,7 @@ use futures_util::stream::FuturesOrdered;
 use tokio::sync::Semaphore;
 
 use crate::commands::check;
+use crate::judge;
 use crate::katas::Katas;
 use crate::references::Reference;
 use crate::verdicts::{self, Key, Verdicts};
@@ -180,7 +181,7 @@ impl<'a> Gate<'a> {
             let key = self.key(exercise, &what, &[])?;
             self.unless_kept(what, &key, async || {
                 let target = Target::Solution(exercise.number);
-                let judged = check::judge(self.workspace, self.catalogue, target, Some(&suites));
+                let judged = judge::judge(self.workspace, self.catalogue, target, Some(&suites));
                 faults_in(judged.await, green_faults)
             })
             .await
@@ -195,7 +196,7 @@ impl<'a> Gate<'a> {
             let key = self.key(exercise, &what, &[&starter])?;
             self.unless_kept(what, &key, async || {
                 let target = Target::Exercise(exercise.number);
-                let judged = check::judge(self.workspace, self.catalogue, target, None).await;
+                let judged = judge::judge(self.workspace, self.catalogue, target, None).await;
                 faults_in(judged, |report| red_faults(exercise, report))
             })
             .await
@@ -264,7 +265,7 @@ impl<'a> Gate<'a> {
                         server: self.server,
                         launch: &launch?,
                     };
-                    check::judge_launch(place, self.catalogue, Some(exercise)).await
+                    judge::judge_launch(place, self.catalogue, Some(exercise)).await
                 };
                 faults_in(judged.await, green_faults)
             })
@@ -278,7 +279,7 @@ impl<'a> Gate<'a> {
             let what = "the Kotlin service keeps the whole contract".to_owned();
             let key = self.verdicts.key(&what, true, &[]);
             self.unless_kept(what, &key, async || {
-                let judged = check::judge(self.workspace, self.catalogue, Target::Kotlin, None);
+                let judged = judge::judge(self.workspace, self.catalogue, Target::Kotlin, None);
                 faults_in(judged.await, green_faults)
             })
             .await

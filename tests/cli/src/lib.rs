@@ -10,6 +10,7 @@ pub mod forms;
 pub mod gate;
 pub mod hints;
 pub mod hunt;
+pub mod judge;
 pub mod katas;
 pub mod references;
 pub mod room;

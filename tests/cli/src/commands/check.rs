@@ -2,27 +2,23 @@
 
 use std::time::Instant;
 
-use anyhow::Context;
-
 use crate::commands::solution;
 use crate::editors;
-use crate::forms;
 use crate::hunt::Hunt;
-use crate::katas::{self, Katas};
+use crate::judge::{judge_alone, phases_of, phases_of_peer};
+use crate::katas;
 use crate::room;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use crate::subject::CheckTarget;
-use workshop_base::exercise::{Catalogue, Exercise, Kind};
+use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
-use workshop_base::peer;
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_book::site::Site;
 use workshop_book::way::Way;
-use workshop_harness::build::{self, BuildError, Crate, Profile};
-use workshop_harness::plan::{self, Phase};
+use workshop_harness::build::{BuildError, Profile};
 use workshop_harness::report::{Judged, Report, TestStatus};
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
@@ -216,96 +212,6 @@ fn last_check(report: &Report) -> LastCheck {
     LastCheck::now(outcome, faults)
 }
 
-/// Builds a target and judges it by these suites, or by all that its exercise's check asks. A starter is red as its exercise says.
-pub async fn judge(
-    workspace: &Workspace,
-    catalogue: &Catalogue,
-    target: Target,
-    suites: Option<&[&str]>,
-) -> anyhow::Result<Report> {
-    let exercise = catalogue.of(target)?;
-    if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
-        return judge_alone(workspace, alone, target, false).await;
-    }
-    let server = Server::ensure(workspace).await?;
-    let launch = build::build(workspace, target, Profile::Check).await?;
-    let place = Place {
-        workspace,
-        server: &server,
-        launch: &launch,
-    };
-    let mut phases = match suites {
-        Some(suites) => plan::phases(workshop_suites::all(), suites, suites)?,
-        None => phases_of(catalogue, exercise)?,
-    };
-    if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
-        for phase in &mut phases {
-            phase.said_to_be_red.clone_from(&exercise.red);
-        }
-    }
-    judge_phases(place, &phases, |_| true).await
-}
-
-/// Judges a built target by all that its exercise's check asks.
-pub async fn judge_launch(
-    place: Place<'_>,
-    catalogue: &Catalogue,
-    exercise: Option<&Exercise>,
-) -> anyhow::Result<Report> {
-    judge_phases(place, &phases_of(catalogue, exercise)?, |_| true).await
-}
-
-/// The phases of an exercise's check; without one, of every suite that the Kotlin service keeps: it is the oracle.
-fn phases_of(catalogue: &Catalogue, exercise: Option<&Exercise>) -> anyhow::Result<Vec<Phase>> {
-    let all = workshop_suites::all();
-    let (names, new): (Vec<&str>, Vec<&str>) = match exercise {
-        Some(exercise) => (
-            catalogue.suites_for(exercise),
-            exercise.suites.iter().map(String::as_str).collect(),
-        ),
-        None => {
-            let of_kotlin = all.iter().filter(|suite| suite.judges_kotlin());
-            let names: Vec<&str> = of_kotlin.map(|suite| suite.name).collect();
-            (names.clone(), names)
-        }
-    };
-    plan::phases(all, &names, &new)
-}
-
-/// The phases of a peer's check.
-fn phases_of_peer(name: &str) -> anyhow::Result<Vec<Phase>> {
-    let (_, peer, set_up) = peer::named(name).context("there is no such peer")?;
-    let suites: Vec<&str> = peer.suites(set_up).iter().map(String::as_str).collect();
-    let phases = plan::phases(workshop_suites::all(), &suites, &suites)?;
-    if peer.tests.is_empty() {
-        return Ok(phases);
-    }
-    Ok(phases
-        .iter()
-        .filter_map(|phase| phase.some(&peer.tests))
-        .collect())
-}
-
-/// Judges what needs no service: a form, or katas; of a learner's katas no more than the first that is not green, where it goes
-/// `in_turn`.
-async fn judge_alone(
-    workspace: &Workspace,
-    exercise: &Exercise,
-    target: Target,
-    in_turn: bool,
-) -> anyhow::Result<Report> {
-    let place = Crate::of(workspace, exercise, target);
-    if exercise.kind != Kind::Katas {
-        return forms::judge(exercise, &place);
-    }
-    let katas = Katas::of(workspace, exercise)?;
-    if in_turn && matches!(target, Target::Exercise(_)) {
-        let green = katas::green(workspace, exercise)?.unwrap_or_default();
-        return katas.judge_in_turn(workspace, &place, green).await;
-    }
-    katas.judge_all(workspace, &place).await
-}
-
 /// Prints how many katas are green, what else one could have written in those that are now and were not `before`, and which file is
 /// to be edited now.
 fn tell_katas(
@@ -397,19 +303,5 @@ mod tests {
             "{next}"
         );
         Ok(())
-    }
-
-    #[test]
-    fn a_peer_that_names_tests_is_judged_by_each_of_them() {
-        for peer in peer::all().iter().filter(|peer| !peer.tests.is_empty()) {
-            for name in peer.targets.keys() {
-                let phases = phases_of_peer(name).unwrap_or_default();
-                let judging: Vec<&str> = phases
-                    .iter()
-                    .flat_map(|phase| phase.tests().map(|test| test.name))
-                    .collect();
-                assert_eq!(judging, peer.tests, "{name}");
-            }
-        }
     }
 }

@@ -7,7 +7,8 @@ use std::time::Instant;
 use anyhow::Context;
 
 use crate::cli::{MeasureArgs, ResultArgs};
-use crate::commands::{check, measure};
+use crate::commands::measure;
+use crate::judge;
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
@@ -58,7 +59,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
             server: &server,
             launch,
         };
-        let report = check::judge_launch(place, &catalogue, Some(exercise)).await?;
+        let report = judge::judge_launch(place, &catalogue, Some(exercise)).await?;
         println!("{target}");
         report.print();
         if report.outcome() != Outcome::Passed {

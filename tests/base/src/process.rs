@@ -45,10 +45,10 @@ pub struct Memory {
 }
 
 /// CPU time of processes and their descendants, in nanoseconds by the clock of each process; of descendants that ended and
-/// were waited for as well, in ticks of 10 ms. None when one of the processes is gone.
+/// were waited for as well, in ticks of 10 ms. None when one of the processes is gone, and of no process.
 pub fn cpu(pids: &[u32]) -> Option<Duration> {
     let processes = all();
-    if !pids.iter().all(|pid| processes.contains_key(pid)) {
+    if pids.is_empty() || !pids.iter().all(|pid| processes.contains_key(pid)) {
         return None;
     }
     let tree = descendants(pids, &processes);
@@ -58,6 +58,11 @@ pub fn cpu(pids: &[u32]) -> Option<Duration> {
         Some(own + in_ticks(process.children_ticks))
     });
     Some(times.sum())
+}
+
+/// The time between two readings.
+pub fn since(before: Option<Duration>, after: Option<Duration>) -> Option<Duration> {
+    Some(after?.saturating_sub(before?))
 }
 
 /// The clock of a process's CPU time, which counts in nanoseconds and knows the threads that have ended.
@@ -102,8 +107,8 @@ pub fn compilers_cpu(pid: u32) -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// True for the name of a thread that compiles for a JVM. The kernel cuts names at 15 characters.
-pub fn is_compiler(name: &str) -> bool {
+/// The kernel cuts the name of a thread at 15 characters.
+fn is_compiler(name: &str) -> bool {
     name.starts_with("C1 CompilerThre") || name.starts_with("C2 CompilerThre")
 }
 
@@ -235,7 +240,7 @@ pub struct Process {
 impl Process {
     /// Parses the line of `/proc/PID/stat`. The program's name is in parentheses and may hold anything, so the fields
     /// are counted after the last one.
-    pub fn parse(line: &str) -> Option<Process> {
+    fn parse(line: &str) -> Option<Process> {
         let (before, after) = line.rsplit_once(')')?;
         let fields: Vec<&str> = after.split_whitespace().collect();
         // Field 3 of proc(5), the state, is the first here: utime, stime, cutime, cstime are 14 to 17.
@@ -286,7 +291,7 @@ pub fn descendants(roots: &[u32], processes: &HashMap<u32, Process>) -> HashSet<
 }
 
 /// The value of a line such as `VmHWM:   5120 kB` in one of the kernel's tables.
-pub fn kilobytes(text: &str, name: &str) -> Option<u64> {
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line[name.len()..]
         .trim()
@@ -361,6 +366,7 @@ mod tests {
         assert!(memory(pid).is_some_and(|memory| memory.peak_kb > 500));
         assert!(threads(pid).is_some_and(|threads| threads >= 1));
         assert_eq!(cpu(&[pid, u32::MAX]), None);
+        assert_eq!(cpu(&[]), None);
         assert!(machine_cpu().is_some_and(|busy| busy > Duration::ZERO));
     }
 }

@@ -4,7 +4,6 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::subject::CheckTarget;
 use workshop_base::target::Target;
-use workshop_harness::remote::host;
 use workshop_postgres::datasets::DataSet;
 
 /// The Kotlin to Rust workshop.
@@ -285,7 +284,7 @@ pub struct BuildArgs {
     #[arg(long = "for", value_name = "MACHINE", value_parser = ["pi"])]
     pub machine: String,
     /// Where to copy it, by ssh: user@pi
-    #[arg(value_parser = host::destination)]
+    #[arg(value_parser = destination)]
     pub to: Option<String>,
 }
 
@@ -312,9 +311,12 @@ pub struct MeasureArgs {
     /// Also the services beside the port: Spring Boot, Node, Python. A row that cannot be built here is left out
     #[arg(long)]
     pub peers: bool,
-    /// Run services and database on another machine, reached by ssh, and send the load from here: user@pi
-    #[arg(long, value_parser = host::destination, conflicts_with_all = ["peers", "reference"])]
-    pub on: Option<String>,
+    /// Load a service that you have started, on another machine perhaps: http://pi.local:8080. Shows what can be seen from outside
+    #[arg(long, value_name = "URL", conflicts_with_all = ["peers", "reference"])]
+    pub at: Option<String>,
+    /// The key of that service; valid_key without it
+    #[arg(long, requires = "at")]
+    pub key: Option<String>,
     #[command(flatten)]
     pub result: ResultArgs,
 }
@@ -374,4 +376,32 @@ pub struct ColdStartArgs {
     /// Be a service that does nothing but answer: the floor of every measured start
     #[arg(long, conflicts_with = "stop")]
     pub answer: bool,
+}
+
+/// Refuses what ssh would take for an option, or a shell for more than a word.
+fn destination(text: &str) -> Result<String, String> {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "@._-".contains(letter);
+    if text.starts_with(['-', '.'])
+        || !text.ends_with(char::is_alphanumeric)
+        || !text.chars().all(allowed)
+    {
+        return Err("a machine is user@host, or a name of your ~/.ssh/config".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ssh_would_take_for_an_option_is_no_machine() {
+        for good in ["pi@raspberrypi", "pi@10.0.0.2", "my-pi", "pi@pi.local"] {
+            assert_eq!(destination(good), Ok(good.to_owned()));
+        }
+        let option = "-oProxyCommand=x";
+        for bad in ["", option, "pi@", "a b", "pi@[::1]", "pi@host;id", "../x"] {
+            assert!(destination(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -85,7 +85,6 @@ fn playing(part: &str, shell_first: &str) -> anyhow::Result<Launch> {
             start: Duration::from_secs(2),
             stop: Duration::from_secs(1),
         },
-        on: None,
     })
 }
 

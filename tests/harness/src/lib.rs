@@ -1,7 +1,7 @@
 //! The harness: targets built and started, the database taken away and given back, failures told.
 //!
 //! `build` makes a launch of a target, `service` runs it and what surrounds it, and `scenarios` are what the tests of a suite
-//! need around it. `remote` is a machine that a service runs on instead of this one.
+//! need around it.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -13,7 +13,6 @@
 pub mod build;
 pub mod contract;
 pub mod plan;
-pub mod remote;
 pub mod report;
 pub mod run;
 pub mod scenarios;

@@ -1,4 +1,4 @@
-//! How the servers that we start are set up: the same for the embedded one, the container, and one on another machine.
+//! How the servers that we start are set up: the same for the embedded one and the container.
 
 /// The settings of a server on a machine with so many bytes of memory, name and value.
 ///

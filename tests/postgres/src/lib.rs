@@ -5,7 +5,7 @@
 //!
 //! Imports run one way, from the bottom of this list to its top: `identity`, `settings`, `connection`, `engine`, `server`;
 //! what a data set is, `databases`, `tls`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
-//! `elsewhere`, `choice`, `clean`; `datasets`.
+//! `choice`, `clean`; `datasets`.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -25,7 +25,6 @@ mod configuration;
 mod connection;
 mod databases;
 mod docker;
-mod elsewhere;
 mod embedded;
 mod engine;
 mod home;
@@ -39,7 +38,6 @@ mod url;
 pub use binaries::Binaries;
 pub use choice::file as choice_file;
 pub use clean::{Cleaned, clean};
-pub use elsewhere::Elsewhere;
 pub use engine::{
     OFFICIAL as OFFICIAL_IMAGE, answers as docker_engine, image_here as docker_image, save_image,
 };

@@ -241,7 +241,7 @@ impl Books {
     ) -> anyhow::Result<()> {
         let limits = session.plan.short_warm_up_of(subject.runs_as);
         // A warm-up that breaks a gate is followed by a load that does.
-        let warmed_up = warmup::run(&session.oha, &session.kernel, order, pids, &limits).await?;
+        let warmed_up = warmup::run(&session.oha, order, pids, &limits).await?;
         let unsteady = warmed_up.is_ok_and(|warmed_up| warmed_up.steady_after_s.is_none());
         if unsteady && subject.runs_as.compiles_under_load() {
             observed.value(UNSTEADY, Some(1.0));

@@ -13,12 +13,11 @@ use sha2::{Digest, Sha256};
 use sqlx::{Connection, PgConnection};
 
 use crate::paging;
-use workshop_base::process;
+use workshop_base::process::{self, since};
 use workshop_harness::service::{Service, Stopped};
 use workshop_measure::protocol::block::{self, HUNG, Observed, memory};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids as ids_of, pairs};
 use workshop_measure::protocol::gates::not_the_same;
-use workshop_measure::protocol::kernel::since;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::session::{self, Session};
 use workshop_measure::protocol::subject::Subject;

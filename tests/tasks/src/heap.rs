@@ -133,8 +133,8 @@ async fn trial(
     let path = session.records();
     let order_for = |length, load| session.order(&path, &started.service, length, load);
     let order = order_for(limits.window, Load::Closed);
-    let (oha, kernel) = (&session.oha, &session.kernel);
-    let warmed_up = warmup::run(oha, kernel, &order, &started.pids, &limits).await?;
+    let pids = started.service.pids();
+    let warmed_up = warmup::run(&session.oha, &order, &pids, &limits).await?;
     let tried = match warmed_up {
         Err(reason) => Err(reason),
         Ok(warmed_up) => {

@@ -11,6 +11,7 @@
 )]
 
 mod article;
+pub mod at;
 pub mod calibration;
 mod calls;
 pub mod codes;
@@ -38,9 +39,7 @@ mod waiting;
 use std::pin::Pin;
 
 use workshop_base::outcome::Trouble;
-use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::remote::{Connection, Database, Host};
 use workshop_measure::protocol::experiment::Asked;
 use workshop_measure::protocol::lab::{self, Lab};
 use workshop_measure::protocol::rows::{self, Row};
@@ -113,66 +112,6 @@ pub fn has_peers(task: &str) -> anyhow::Result<bool> {
     Ok(rows::of(task, Mode::Thorough, true)?
         .iter()
         .any(Row::is_a_peer))
-}
-
-/// The task that is measured on another machine, and those whose exercises it belongs to: they load the same route.
-const READS: &str = "reads";
-const OF_READS: [&str; 3] = [READS, "article", "best"];
-
-/// Measures random reads of what is asked for on another machine, reached by ssh: the service and its database run there, the load
-/// comes from here. Without a data set, that of a Raspberry Pi.
-pub async fn measure_on(
-    workspace: &Workspace,
-    asked: &Asked,
-    data_set: Option<DataSet>,
-    destination: &str,
-) -> anyhow::Result<ResultFile> {
-    if !OF_READS.contains(&asked.task.as_str()) || asked.target == Target::Kotlin {
-        return Trouble::new(format!("{} is measured on this machine only", asked.target))
-            .expected("a step of the port with random reads: exercise-3, exercise-8 or exercise-13")
-            .next(format!("just measure exercise-3 --on {destination}"))
-            .err();
-    }
-    let asked = Asked {
-        task: READS.to_owned(),
-        ..asked.clone()
-    };
-    tools::find(workspace, "oha")?;
-    let mut connection = Connection::open(destination).await?;
-    let host = connection.host().clone();
-    println!(
-        "connected to {destination}: {}, {}",
-        host.machine, host.address
-    );
-    let ended = tokio::select! {
-        measured = reads_there(workspace, &asked, data_set, host.clone()) => Ok(measured),
-        lost = connection.lost() => Err(lost),
-    };
-    let measured = match ended {
-        Err(lost) => Err(lost),
-        // A service that cannot be reached is seen before ssh gives the machine up.
-        Ok(Err(error)) if !host.answers() => Err(connection.lost_or(error).await),
-        Ok(measured) => measured,
-    };
-    connection.close().await;
-    measured
-}
-
-async fn reads_there(
-    workspace: &Workspace,
-    asked: &Asked,
-    data_set: Option<DataSet>,
-    host: Host,
-) -> anyhow::Result<ResultFile> {
-    let database = Database::start(&host, workspace).await?;
-    let server = database.server.clone();
-    let data_set = data_set.unwrap_or(DataSet::Pi);
-    let mut lab = Lab::on(workspace, server, data_set).await?;
-    lab.host = Some(host);
-    lab.is_worth_a_release(asked.target, "/read/1", &lab.database_url)
-        .await?;
-    println!("release builds come first; the first time they take minutes");
-    reads::measure(&lab, asked).await
 }
 
 /// Measures what is asked for. The tools are looked for first: data are seeded, and releases built, for minutes.

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use workshop_base::{open_files, process, wait};
+use workshop_base::process::{self, since};
+use workshop_base::{open_files, wait};
 use workshop_harness::service::{Service, Stopped};
 use workshop_measure::protocol::block::{self, HUNG, Observed, megabytes};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
-use workshop_measure::protocol::kernel::since;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::session::{Session, key};
 use workshop_measure::protocol::subject::Subject;
@@ -107,7 +107,7 @@ async fn warm_up(
     let ceiling = limits.ceiling + limits.window;
     let until = Limits { ceiling, ..limits };
     let pids = service.pids();
-    let warmed_up = until_steady(&session.kernel, &pids, &until, window).await?;
+    let warmed_up = until_steady(&pids, &until, window).await?;
     let steady = warmed_up
         .ok()
         .and_then(|warmed_up| warmed_up.steady_after_s);

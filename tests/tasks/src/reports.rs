@@ -286,7 +286,7 @@ impl Loads for Reports {
                 .progress
                 .phase(&format!("{title}: {words}, {}", order.load));
             // A warm-up that breaks a gate is followed by a load that does.
-            let _ = warmup::run(&session.oha, &session.kernel, &order, &pids, &limits).await?;
+            let _ = warmup::run(&session.oha, &order, &pids, &limits).await?;
             let seen = block::watched(session, &order, &pids, false).await?;
             observed.most(GENERATOR_SHARE, seen.run.generator_share);
             let gate = seen.run.gate(&order);

@@ -180,7 +180,6 @@ mod tests {
                     start: Duration::from_secs(20),
                     stop: Duration::from_secs(5),
                 },
-                on: None,
                 member: "a script".to_owned(),
             },
             settings: Settings::new("postgres://nobody@127.0.0.1:1/none"),

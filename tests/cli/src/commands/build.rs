@@ -1,4 +1,4 @@
-//! `just build TARGET --for pi`: a release build for another kind of machine; with `user@host`, copied there.
+//! `just build TARGET --for pi`: a release build for a Raspberry Pi; with `user@host`, copied there.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,15 +8,14 @@ use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::program;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::cross::{self, OF_A_PI};
+use workshop_harness::build::cross;
 use workshop_measure::protocol::builder::does_not_build;
 
 /// Runs the command.
 pub async fn run(workspace: &Workspace, args: &BuildArgs) -> anyhow::Result<Outcome> {
     let target = args.target;
-    // The command line knows one machine only.
-    println!("building {target} for {OF_A_PI}; the first time it takes minutes");
-    let built = cross::build(workspace, target, OF_A_PI).await;
+    println!("building {target} for a Raspberry Pi; the first time it takes minutes");
+    let built = cross::build(workspace, target).await;
     let program = built
         .map_err(|error| does_not_build(error, target))?
         .program;
@@ -28,10 +27,11 @@ pub async fn run(workspace: &Workspace, args: &BuildArgs) -> anyhow::Result<Outc
     match &args.to {
         Some(destination) => {
             copy(&program, destination).await?;
+            let host = destination.rsplit('@').next().unwrap_or(destination);
             println!(
-                "it is in the home folder of {destination}: DATABASE_URL=… ADDRESS=0.0.0.0 ./{target}"
+                "it is in the home folder of {destination}: DATABASE_URL=… API_KEYS=… ADDRESS=0.0.0.0 ./{target}"
             );
-            println!("next: just measure {target} --on {destination}");
+            println!("next, once it runs there: just measure {target} --at http://{host}:8080");
         }
         None => println!("next: just build {target} --for pi user@pi copies it there as well"),
     }

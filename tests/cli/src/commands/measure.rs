@@ -10,12 +10,15 @@ use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::remote::host;
 use workshop_measure::protocol::experiment::Asked;
+use workshop_measure::protocol::session;
+use workshop_postgres::datasets::DataSet;
 use workshop_results::file::{JudgedPrediction, Mode, ResultFile};
+use workshop_results::view::Item;
 use workshop_results::write::text;
 use workshop_results::{predictions, view};
 use workshop_tasks as tasks;
+use workshop_tasks::at::Place;
 
 /// The measurement of the Kotlin service alone.
 const BASELINE: &str = "baseline";
@@ -45,12 +48,15 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
             .next(format!("just measure {target}"))
             .err();
     }
-    if let Some(destination) = &args.on {
-        let result =
-            tasks::measure_on(workspace, &asked, args.result.data_set, destination).await?;
-        let path = result_there(workspace, destination, target);
-        write(workspace, &result, &path)?;
-        return Ok(Outcome::of(result.invalid.is_empty()));
+    if let Some(url) = &args.at {
+        let place = Place {
+            url,
+            key: &args.key.clone().unwrap_or_else(session::key),
+            data_set: args.result.data_set.unwrap_or(DataSet::Full),
+        };
+        let table = tasks::at::measure(workspace, &asked, &place).await?;
+        text::print(&[Item::Table(table)]);
+        return Ok(Outcome::Passed);
     }
     let mut result = tasks::measure(workspace, &asked, args.result.data_set).await?;
     // The predictions are about the port.
@@ -63,15 +69,6 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
     };
     write(workspace, &result, &place(workspace, &args.result, &name))?;
     Ok(Outcome::of(result.invalid.is_empty()))
-}
-
-/// Where a result of another machine is: `results/on-raspberrypi/exercise-3.json`. The book and the report show this machine's.
-fn result_there(workspace: &Workspace, destination: &str, target: Target) -> PathBuf {
-    let folder = format!("on-{}", host::name_in(destination));
-    workspace
-        .results()
-        .join(folder)
-        .join(format!("{target}.json"))
 }
 
 /// Where a result of this name belongs.

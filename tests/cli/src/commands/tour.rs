@@ -82,7 +82,8 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         quick: true,
         thorough: false,
         peers: false,
-        on: None,
+        at: None,
+        key: None,
         result: ResultArgs {
             data_set: Some(DATA_SET),
             reference: false,

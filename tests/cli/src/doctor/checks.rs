@@ -52,7 +52,7 @@ pub(super) async fn rust(workspace: &Workspace) -> Vec<Finding> {
     let modules = search(move || Ok(wasm::compiler()?.in_words(rustup)));
     // On a Pi itself it is the usual compiler, and not spoken of.
     let for_a_pi = search(move || {
-        let found = cross::compiler(cross::OF_A_PI)?;
+        let found = cross::compiler()?;
         Ok(found.map(|compiler| compiler.in_words(rustup)))
     });
     let (mut findings, modules, for_a_pi) = tokio::join!(join_all(programs), modules, for_a_pi);

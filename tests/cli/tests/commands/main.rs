@@ -9,6 +9,7 @@
 )]
 
 mod add_an_exercise;
+mod at;
 mod book;
 mod chain;
 #[path = "../../../postgres/tests/checkout/mod.rs"]
@@ -28,7 +29,6 @@ mod kotlin_words;
 mod leak;
 mod learner;
 mod own;
-mod remote;
 mod report;
 mod robustness;
 mod tls;

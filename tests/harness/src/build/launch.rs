@@ -10,8 +10,6 @@ use workshop_base::exercise::Exercise;
 use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
 
-use crate::remote::host::Host;
-
 /// What a target is built for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
@@ -46,8 +44,6 @@ pub struct Launch {
     pub calls: Option<Calls>,
     /// How long it may take to start and to stop.
     pub limits: Limits,
-    /// The machine that it runs on, to which its program and its folder belong then; none for this one.
-    pub on: Option<Host>,
 }
 
 impl Launch {
@@ -65,7 +61,6 @@ impl Launch {
             parts: Vec::new(),
             calls: None,
             limits: Limits::of(language),
-            on: None,
         }
     }
 }

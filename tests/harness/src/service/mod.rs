@@ -10,14 +10,11 @@ pub mod tail;
 pub mod upstream;
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write;
-use std::iter;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -236,10 +233,7 @@ pub enum Stopped {
 /// A running service. Dropping it kills its whole process group.
 #[derive(Debug)]
 pub struct Service {
-    /// The process; on another machine, the `ssh` whose end is its end.
     child: Child,
-    /// What keeps it running on another machine.
-    line: Mutex<Option<ChildStdin>>,
     stop_limit: Duration,
     label: String,
     address: SocketAddr,
@@ -254,7 +248,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts the target on a free port, of 127.0.0.1 where it runs here, and waits for its first HTTP answer. The error for people
+    /// Starts the target on a free port of 127.0.0.1 and waits for its first HTTP answer. The error for people
     /// has a [`StartError`] below it where the target runs and does something else.
     pub fn start<'f>(
         workspace: &'f Workspace,
@@ -264,7 +258,7 @@ impl Service {
         Box::pin(async move {
             let mut attempt = 1;
             loop {
-                let address = address_for(launch).map_err(|error| cannot_start(launch, &error))?;
+                let address = free_address().map_err(|error| cannot_start(launch, &error))?;
                 let started = Service::start_at(workspace, launch, settings, address).await;
                 let Err(error) = started else { return started };
                 let start = error.downcast_ref::<StartError>();
@@ -295,8 +289,8 @@ impl Service {
                     break NoStart::Exited(in_words(status));
                 }
                 // Another command's service may have the port: then ours ends soon, and says so.
-                let is_ours = || launch.on.is_some() || !sockets::is_anothers(port, service.pid());
-                match answer.filter(|_| is_ours()) {
+                let is_ours = |_: &Vec<u8>| !sockets::is_anothers(port, service.pid());
+                match answer.filter(is_ours) {
                     Some(bytes) if bytes.starts_with(b"HTTP/") => return Ok(service),
                     Some(bytes) => {
                         let sent = String::from_utf8_lossy(&bytes).into_owned();
@@ -328,18 +322,8 @@ impl Service {
         let log = scratch::log(workspace, &launch.label)?;
         let mut command = command(launch, settings, address, log.path())?;
         die_with_the_tool(&mut command, Signal::SIGKILL);
-        let mut child = command.spawn()?;
-        let mut line = child.stdin.take();
-        if let Some(line) = &mut line {
-            // A guard on another machine reads them: a line each, and an empty one.
-            for (name, value) in variables(launch, settings, address) {
-                writeln!(line, "{name}={value}")?;
-            }
-            writeln!(line)?;
-        }
         Ok(Service {
-            child,
-            line: Mutex::new(line),
+            child: command.spawn()?,
             stop_limit: launch.limits.stop,
             label: launch.label.clone(),
             address,
@@ -361,7 +345,7 @@ impl Service {
         &self.base_url
     }
 
-    /// Its process id, which is its process group's as well. That of a service on another machine is another one there.
+    /// Its process id, which is its process group's as well.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -431,11 +415,7 @@ impl Service {
 
     /// Asks it to stop, by SIGTERM.
     pub fn ask_to_stop(&self) {
-        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        // On another machine, a guard sends the signal at the end of the line.
-        if line.take().is_none() {
-            let _ = killpg(self.group(), Signal::SIGTERM);
-        }
+        let _ = killpg(self.group(), Signal::SIGTERM);
     }
 
     /// Asks it to stop, kills it when it does not within the launch's limit.
@@ -482,39 +462,21 @@ pub fn command(
     address: SocketAddr,
     log: &Path,
 ) -> std::io::Result<Command> {
-    let mut command = match &launch.on {
-        Some(host) => {
-            let words = iter::once(launch.program.as_os_str())
-                .chain(launch.args.iter().map(OsString::as_os_str))
-                .map(|word| word.to_str().ok_or(std::io::ErrorKind::InvalidInput))
-                .collect::<Result<Vec<_>, _>>()?;
-            host.guarded(&host.pid_file(address.port()), &words)
-        }
-        None => {
-            let mut command = Command::new(&launch.program);
-            command
-                .args(&launch.args)
-                .current_dir(&launch.directory)
-                .stdin(Stdio::null());
-            environment::for_service(&mut command);
-            command.envs(variables(launch, settings, address));
-            command
-        }
-    };
+    let mut command = Command::new(&launch.program);
+    environment::for_service(&mut command);
     let output = File::create(log)?;
     command
+        .args(&launch.args)
+        .current_dir(&launch.directory)
+        // A backtrace would push the message of a panic out of the lines that a learner is shown.
+        .env("RUST_BACKTRACE", "0")
+        .envs(launch.env.iter().cloned())
+        .envs(settings.environment(address))
+        .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
         .process_group(0);
     Ok(command)
-}
-
-/// What the service is told by its environment.
-fn variables(launch: &Launch, settings: &Settings, address: SocketAddr) -> Vec<(String, String)> {
-    // A backtrace would push the message of a panic out of the lines that a learner is shown.
-    let quiet = ("RUST_BACKTRACE".to_owned(), "0".to_owned());
-    let own = iter::once(quiet).chain(launch.env.iter().cloned());
-    own.chain(settings.environment(address)).collect()
 }
 
 /// On Linux the kernel sends the process this signal when the tool ends, even when the tool is killed and can clean nothing up.
@@ -544,15 +506,6 @@ fn die_with(parent: Pid, command: &mut Command, signal: Signal) {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (parent, command, signal);
-}
-
-/// The address for a service of this launch: on this machine a free port, on another one a port that probably is.
-pub fn address_for(launch: &Launch) -> std::io::Result<SocketAddr> {
-    let here = free_address()?;
-    Ok(match &launch.on {
-        Some(host) => SocketAddr::new(host.address, here.port()),
-        None => here,
-    })
 }
 
 /// A port that was free a moment ago, and that nobody else in this process has been given lately: a service that is slow to

@@ -58,11 +58,6 @@ impl DatabaseProxy {
         &self.url
     }
 
-    /// The port of that URL, on 127.0.0.1.
-    pub fn port(&self) -> u16 {
-        self.port.address().port()
-    }
-
     /// Drops every connection and refuses new ones, as a stopped server does.
     pub async fn cut(&self) {
         self.port.close().await;

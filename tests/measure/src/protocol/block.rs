@@ -8,7 +8,6 @@ use anyhow::Context;
 use async_trait::async_trait;
 use futures_util::future::LocalBoxFuture;
 
-use crate::protocol::kernel::since;
 use crate::protocol::plan::{HEADLINE_RATE, Plan};
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
@@ -17,11 +16,13 @@ use crate::protocol::{front, ids};
 use crate::tools::first_answer;
 use crate::tools::oha::{Load, Order, Run};
 use workshop_base::outcome::Trouble;
-use workshop_base::process::Memory;
+use workshop_base::process::{self, Memory, since};
 use workshop_harness::front::Front;
-use workshop_harness::service::{self, Service, Settings, Stopped, address_for};
+use workshop_harness::service::{self, Service, Settings, Stopped, free_address};
 use workshop_results::file::BlockRecord;
 
+/// Between two looks at the number of threads.
+const SAMPLE: Duration = Duration::from_millis(200);
 /// Between two looks at the memory. Adding up a JVM's pages takes the kernel milliseconds.
 const MEMORY_SAMPLE: Duration = Duration::from_millis(500);
 /// How many of a service's last log lines an error shows.
@@ -102,8 +103,6 @@ impl Observed {
 pub struct Started {
     /// The service.
     pub service: Service,
-    /// Its processes and those that clients reach it through, its own first, by their ids where they run.
-    pub pids: Vec<u32>,
     front: Option<Front>,
     start_up: Duration,
     cpu: Option<Duration>,
@@ -143,14 +142,13 @@ pub fn start<'f>(
         loop {
             let (mut service, took) = spawn(session, subject, &settings, &path).await?;
             if let Some(start_up) = took {
-                let cpu = session.kernel.cpu(&session.kernel.pids(&service));
+                let cpu = process::cpu(&service.pids());
                 let mut front = None;
                 if let Some(launch) = &subject.front {
                     let started = launch.start(session.workspace, &settings, &mut service);
                     front = Some(started.await?);
                 }
                 return Ok(Started {
-                    pids: session.kernel.pids(&service),
                     service,
                     front,
                     start_up,
@@ -181,7 +179,7 @@ async fn spawn(
     settings: &Settings,
     path: &str,
 ) -> anyhow::Result<(Service, Option<Duration>)> {
-    let address = address_for(&subject.launch).context("no free port")?;
+    let address = free_address().context("no free port")?;
     let limit = subject.launch.limits.start;
     let (path, header) = (path.to_owned(), session.header.clone());
     // Who waits for the first answer has this one, and the blocking wait ends when nobody does anymore.
@@ -209,7 +207,7 @@ pub async fn saturation(
 ) -> anyhow::Result<f64> {
     let limits = session.plan.warm_up_of(subject.runs_as);
     let started = start(session, subject).await?;
-    let warmed_up = warm_up(session, subject, &started, path, &limits).await?;
+    let warmed_up = warm_up(session, subject, &started.service, path, &limits).await?;
     started.stop().await?;
     Ok(warmed_up.last_rate)
 }
@@ -218,13 +216,13 @@ pub async fn saturation(
 pub fn warm_up<'f>(
     session: &'f Session<'_>,
     subject: &'f Subject,
-    Started { service, pids, .. }: &'f Started,
+    service: &'f Service,
     path: &'f str,
     limits: &'f Limits,
 ) -> LocalBoxFuture<'f, anyhow::Result<WarmedUp>> {
     Box::pin(async move {
         let order = session.order(path, service, limits.window, Load::Closed);
-        let warmed_up = warmup::run(&session.oha, &session.kernel, &order, pids, limits).await?;
+        let warmed_up = warmup::run(&session.oha, &order, &service.pids(), limits).await?;
         warmed_up.map_err(|reason| {
             Trouble::new(format!(
                 "{} cannot be measured: {reason}\n{}",
@@ -393,7 +391,7 @@ impl Step {
         let order = session.order(&self.path, service, self.length, self.load);
         let wants = |wanted: Reading| self.readings.iter().any(|(reading, _)| *reading == wanted);
         let database_before = session.database_time().await;
-        let pids = session.kernel.pids(service);
+        let pids = service.pids();
         let seen = watched(session, &order, &pids, wants(Reading::Pss)).await?;
         let database = database_before
             .zip(session.database_time().await)
@@ -439,18 +437,18 @@ pub fn run<'f>(
 
         let warming = format!("{title}: warming up until steady");
         session.progress.phase(&warming);
-        let pids = started.pids.clone();
+        let pids = service.pids();
         let limits = session.plan.warm_up_of(subject.runs_as);
         let order = loads.warm_up(session, subject, service, limits.window);
-        let cpu_before = session.kernel.cpu(&pids);
-        match warmup::run(&session.oha, &session.kernel, &order, &pids, &limits).await? {
+        let cpu_before = process::cpu(&pids);
+        match warmup::run(&session.oha, &order, &pids, &limits).await? {
             Ok(warmed_up) => {
-                let cpu = since(cpu_before, session.kernel.cpu(&pids));
+                let cpu = since(cpu_before, process::cpu(&pids));
                 loads
                     .put_on(session, subject, service, &mut observed, title)
                     .await?;
                 after_warm_up(&mut observed, &warmed_up, cpu);
-                observed.gated(Ok(()), memory(session.kernel.memory(&pids), ""));
+                observed.gated(Ok(()), memory(process::tree_memory(service.pid()), ""));
             }
             Err(reason) => {
                 observed.invalid(loads.keys(subject), &reason);
@@ -527,26 +525,26 @@ pub fn watched<'f>(
     look_at_memory: bool,
 ) -> LocalBoxFuture<'f, anyhow::Result<Seen>> {
     Box::pin(async move {
-        let kernel = &session.kernel;
-        let tree = kernel.tree(pids);
-        let mut threads = kernel.threads(&tree);
+        let tree = process::tree(pids);
+        let threads_now = || tree.iter().map(|pid| process::threads(*pid)).sum();
+        let mut threads: Option<usize> = threads_now();
         let (mut pss_kb, mut looked) = (None, Instant::now());
-        let cpu_before = kernel.cpu(pids);
+        let cpu_before = process::cpu(pids);
         let load = session.oha.run(order);
         tokio::pin!(load);
         let run = loop {
             tokio::select! {
                 run = &mut load => break run?,
-                () = tokio::time::sleep(kernel.sample()) => {
-                    threads = threads.max(kernel.threads(&tree));
+                () = tokio::time::sleep(SAMPLE) => {
+                    threads = threads.max(threads_now());
                     if look_at_memory && looked.elapsed() > MEMORY_SAMPLE {
-                        pss_kb = pss_kb.max(kernel.pss_kb(pids));
+                        pss_kb = pss_kb.max(process::tree_pss_kb(pids));
                         looked = Instant::now();
                     }
                 }
             }
         };
-        let cpu = since(cpu_before, kernel.cpu(pids));
+        let cpu = since(cpu_before, process::cpu(pids));
         Ok(Seen {
             run,
             cpu,

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::protocol::elsewhere;
 use crate::protocol::front::FrontLaunch;
 use crate::protocol::rows::{self, Asked, CEILING, Row, Source};
 use crate::protocol::subject::{self, Subject};
@@ -22,7 +21,6 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build::{self, BuildError, Crate, Launch, Profile};
 use workshop_harness::copies::Copy;
 use workshop_harness::nginx;
-use workshop_harness::remote::Host;
 
 /// Where the patches are, from the root of the checkout.
 const FOLDER: &str = "tests/variants";
@@ -35,13 +33,11 @@ pub struct Cast {
     pub missing: Vec<String>,
 }
 
-/// Builds the rows of what is asked for. A service beside the port that cannot be built here has no row. Where they run on a host,
-/// they are built for it and brought there; Kotlin has no row where there is no Java.
+/// Builds the rows of what is asked for. A service beside the port that cannot be built here has no row.
 pub async fn subjects(
     workspace: &Workspace,
     asked: &Asked,
     scratch: &Path,
-    host: Option<&Host>,
 ) -> anyhow::Result<Cast> {
     let catalogue = Catalogue::read(workspace)?;
     let mut built: BTreeMap<String, Launch> = BTreeMap::new();
@@ -64,10 +60,7 @@ pub async fn subjects(
                     "building {} for release",
                     paint(Style::Strong, what.as_str())
                 );
-                let launch = match host.filter(|host| !host.runs_what_is_built_here()) {
-                    Some(host) => for_another(workspace, source, &row, host).await,
-                    None => for_release(workspace, &catalogue, source, &what, &row).await,
-                };
+                let launch = for_release(workspace, &catalogue, source, &what, &row).await;
                 let launch = match launch {
                     Err(error) if row.is_a_peer() => {
                         missing.push(no_row(&id, &error.to_string()));
@@ -88,15 +81,6 @@ pub async fn subjects(
         launch.env.extend(row.env.clone());
         let label = label(&row, source, asked, &catalogue)?;
         let mut subject = Subject::named(&id, &label, launch, scratch)?;
-        if let Some(host) = host {
-            subject = match elsewhere::bring(host, subject).await? {
-                Ok(brought) => brought,
-                Err(lack) => {
-                    missing.push(no_row(&id, &lack));
-                    continue;
-                }
-            };
-        }
         if let Some(first) = subjects.first() {
             subject.against = row.compared_with(first.id(), asked, &catalogue)?;
         }
@@ -161,23 +145,6 @@ async fn for_release(
         (Some(_), _) => {
             anyhow::bail!("rows.toml: a variant is one of a reference, not of {source}")
         }
-    }
-}
-
-/// Builds a row for a machine of another architecture. A jar is the same everywhere.
-async fn for_another(
-    workspace: &Workspace,
-    source: Source,
-    row: &Row,
-    host: &Host,
-) -> anyhow::Result<Launch> {
-    match source {
-        Source::Target(Target::Kotlin) => built(workspace, Target::Kotlin, Profile::Measure).await,
-        Source::Target(target) if row.variant.is_none() => {
-            let launch = build::cross::build(workspace, target, &host.machine).await;
-            launch.map_err(|error| does_not_build(error, target))
-        }
-        _ => anyhow::bail!("{source} is measured on machines like this one only"),
     }
 }
 

@@ -13,12 +13,12 @@ use std::time::Duration;
 use futures_util::future::{join_all, try_join_all};
 
 use crate::protocol::block::{self, Observed, Started};
-use crate::protocol::kernel::since;
 use crate::protocol::neighbors::CpuTimes;
 use crate::protocol::plan::shuffled;
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::tools::oha::Load;
+use workshop_base::process::{self, since};
 use workshop_results::file::BlockRecord;
 
 /// The key of what duets measure.
@@ -117,7 +117,7 @@ async fn play_round(
         let side = &sides[place];
         let fresh = block::start(session, side).await?;
         let limits = session.plan.short_warm_up_of(side.runs_as);
-        let warm = block::warm_up(session, side, &fresh, path, &limits).await?;
+        let warm = block::warm_up(session, side, &fresh.service, path, &limits).await?;
         if round == rounds.start {
             played.rate = played.rate.min((warm.last_rate * SHARE).round());
         }
@@ -159,11 +159,11 @@ async fn together(
         session.order(path, &started[place].service, length, Load::Open(rate))
     };
     let loads = shuffled(sides.len()).into_iter().map(async |place| {
-        let (plant, pids) = (sides[place].row.plant, &started[place].pids);
+        let (plant, pids) = (sides[place].row.plant, started[place].service.pids());
         let counted = order(place, 1.0 + plant);
-        let before = session.kernel.cpu(pids);
+        let before = process::cpu(&pids);
         let run = session.oha.run(&counted).await?;
-        let spent = since(before, session.kernel.cpu(pids));
+        let spent = since(before, process::cpu(&pids));
         if plant < longest {
             session.oha.run(&order(place, longest - plant)).await?;
         }

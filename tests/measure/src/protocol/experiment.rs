@@ -17,7 +17,7 @@ use crate::protocol::progress::{self, Progress};
 pub use crate::protocol::rows::Asked;
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
-use crate::protocol::{duet, elsewhere, gates};
+use crate::protocol::{duet, gates};
 use crate::tables;
 use crate::tools::database::{self, CEILING_SHARE};
 use crate::tools::oha::{Call, Load, Order};
@@ -99,7 +99,7 @@ impl<'a> Experiment<'a> {
             lab,
             asked,
             session: Session::new(lab, plan, Progress::begin(expected)),
-            notes: standing_notes(lab, &subjects, asked.mode),
+            notes: standing_notes(&subjects, asked.mode),
             subjects,
             metrics: Vec::new(),
             invalid: Vec::new(),
@@ -131,10 +131,8 @@ impl<'a> Experiment<'a> {
 
     /// Shows the raw command of one load on these random paths.
     pub fn show_load_of(&self, path: &str, load: Load) {
-        let host = self.lab.host.as_ref();
-        let address = host.map_or("127.0.0.1".to_owned(), |host| host.address.to_string());
         let order = Order {
-            url: format!("http://{address}:PORT{path}"),
+            url: format!("http://127.0.0.1:PORT{path}"),
             header: self.session.header.clone(),
             call: Call::default(),
             connections: self.connections,
@@ -420,10 +418,6 @@ impl<'a> Experiment<'a> {
             database::close(self.session.statements.take()).await;
             database::close(self.session.activity.take()).await;
             self.notes.extend(self.session.neighbors.note());
-            if self.metrics.iter().any(|metric| metric.key == "start_up") {
-                let host = self.lab.host.as_ref();
-                self.notes.extend(host.and_then(elsewhere::round_trip));
-            }
             let mut manifest = self.lab.manifest(&self.subjects);
             manifest.connections = self.connections;
             manifest.round_trips = self.round_trips();
@@ -442,7 +436,7 @@ impl<'a> Experiment<'a> {
                 target: self.asked.target.to_string(),
                 mode: self.asked.mode,
                 taken_at: lab::now(),
-                machine: self.lab.label(&manifest.machine),
+                machine: machine::label(&manifest.machine),
                 manifest,
                 sides: self.subjects.iter().map(|one| one.side.clone()).collect(),
                 metrics: self.metrics,
@@ -551,7 +545,7 @@ fn note_on_duets(
     ))
 }
 
-fn standing_notes(lab: &Lab<'_>, subjects: &[Subject], mode: Mode) -> Vec<String> {
+fn standing_notes(subjects: &[Subject], mode: Mode) -> Vec<String> {
     let mut notes = Vec::new();
     if mode == Mode::Quick {
         notes.push("a quick run judges CPU per request and size; the rest are values of a few short blocks, without a verdict".to_owned());
@@ -568,24 +562,14 @@ fn standing_notes(lab: &Lab<'_>, subjects: &[Subject], mode: Mode) -> Vec<String
     }));
     notes
         .extend(kotlin.map(|_| "the size of Kotlin is its jar's; the JVM comes on top".to_owned()));
-    let machine = machine::look(lab.host.as_ref());
-    match &lab.host {
-        Some(host) => {
-            let (name, cores) = (host.name(), machine.cores);
-            notes.push(format!("services and PostgreSQL share the {cores} cores of {name}; the load comes over the network from another machine, whose time on the way is in the latency"));
-            notes.push(format!("CPU, memory and threads are read on {name} once a second, by a process that takes a little of it"));
-        }
-        None => {
-            notes.push(format!(
-                "load generator, services and PostgreSQL share the machine's {} cores",
-                process::cores()
-            ));
-            if !process::available() {
-                notes.push(process::NO_PROC.to_owned());
-            }
-        }
+    notes.push(format!(
+        "load generator, services and PostgreSQL share the machine's {} cores",
+        process::cores()
+    ));
+    if !process::available() {
+        notes.push(process::NO_PROC.to_owned());
     }
-    notes.extend(machine::warning(&machine));
+    notes.extend(machine::warning(&machine::look()));
     notes
 }
 

@@ -28,7 +28,7 @@ const BURST: usize = 64;
 /// How long a service may take from its first answer to its first record.
 const READY_LIMIT: Duration = Duration::from_secs(15);
 /// The exercise from which on a port checks keys.
-const KEYS_FROM: u8 = 4;
+pub const KEYS_FROM: u8 = 4;
 /// How many services are compared at a time: each of them opens a pool, and the database has so many connections.
 const AT_ONCE: usize = 5;
 
@@ -88,9 +88,6 @@ pub async fn on_stages<T>(
     let mut stages = Vec::new();
     for subject in subjects {
         let proxy = DatabaseProxy::start(database_url).await?;
-        if let Some(host) = &subject.launch.on {
-            host.lend_port(proxy.port()).await?;
-        }
         let settings = Settings {
             pool_size: POOL_SIZE,
             ..Settings::new(proxy.url())
@@ -165,7 +162,8 @@ pub async fn await_200(client: &Client, path: &str) -> Result<(), String> {
     })
 }
 
-fn random_ids(data_set: DataSet) -> Vec<u32> {
+/// Ids of records, so many as are compared.
+pub fn random_ids(data_set: DataSet) -> Vec<u32> {
     let mut random = rand::rng();
     (0..COMPARED)
         .map(|_| random.random_range(1..=data_set.rows()))

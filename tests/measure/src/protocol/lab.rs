@@ -23,12 +23,11 @@ use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::Profile;
 use workshop_harness::http::Client;
-use workshop_harness::remote::Host;
 use workshop_harness::service::{Service, Settings, StartError};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{self, DataSet, Seeded};
 use workshop_postgres::find_binaries;
-use workshop_results::manifest::{Machine, Manifest};
+use workshop_results::manifest::Manifest;
 
 /// A data set of more bytes than this is not made without a question.
 const LARGE: u64 = 1_000_000_000;
@@ -43,8 +42,6 @@ pub struct Lab<'a> {
     pub seeded: Seeded,
     /// Where the data set is; it is only read.
     pub database_url: String,
-    /// The machine that the services run on, with the server; none for this one.
-    pub host: Option<Host>,
     scratch: scratch::Folder,
 }
 
@@ -94,22 +91,9 @@ impl<'a> Lab<'a> {
                 server,
                 seeded,
                 database_url,
-                host: None,
                 scratch,
             })
         })
-    }
-
-    /// What a result is labelled with: the machine of the services, and this one where it is another.
-    pub fn label(&self, machine: &Machine) -> String {
-        let label = machine::label(machine);
-        match self.host {
-            Some(_) => format!(
-                "{label}; the load from {}",
-                machine::label(&machine::look(None))
-            ),
-            None => label,
-        }
     }
 
     /// The first process of PostgreSQL, where it is known: what CPU time is the database's.
@@ -168,9 +152,7 @@ impl<'a> Lab<'a> {
 
     /// Builds those who are measured, as they would be shipped.
     pub fn subjects<'f>(&'f self, asked: &'f Asked) -> LocalBoxFuture<'f, anyhow::Result<Cast>> {
-        Box::pin(async move {
-            builder::subjects(self.workspace, asked, self.scratch(), self.host.as_ref()).await
-        })
+        Box::pin(async move { builder::subjects(self.workspace, asked, self.scratch()).await })
     }
 
     /// The database's own statistics, where the server keeps them.
@@ -186,11 +168,6 @@ impl<'a> Lab<'a> {
 
     /// What the database reads per second without a service, by pgbench where that is here.
     pub async fn pgbench(&self, clients: u16, duration: Duration) -> Option<anyhow::Result<f64>> {
-        if self.host.is_some() {
-            return Some(Err(anyhow::anyhow!(
-                "pgbench is not asked where the database is another machine's"
-            )));
-        }
         let pgbench = find_binaries(self.workspace)
             .and_then(|binaries| binaries.has("pgbench"))
             .or_else(|| tools::look(self.workspace, "pgbench"))?;
@@ -264,7 +241,7 @@ impl<'a> Lab<'a> {
                 ":!book/reference-results",
             ])
             .map(|changes| !changes.is_empty()),
-            machine: machine::look(self.host.as_ref()),
+            machine: machine::look(),
             versions,
             flags,
             database: format!("{:?}", self.server.provider()).to_lowercase(),

@@ -4,59 +4,29 @@ use std::fs;
 use std::path::Path;
 
 use workshop_base::{probe, process};
-use workshop_harness::remote::Host;
 use workshop_results::manifest::Machine;
 
 /// Where the kernel says how the CPU's frequency is chosen, and where a board says what it is.
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 const DEVICE_TREE_MODEL: &str = "/proc/device-tree/model";
 
-/// Looks at a host, which has Linux; without one, at this machine.
-pub fn look(host: Option<&Host>) -> Machine {
-    let said = |words: &[&str]| match host {
-        Some(host) => filled(&host.said(words)?),
-        None => said(words[0], &words[1..]),
-    };
-    let read = |path: &str| match host {
-        Some(_) => said(&["cat", path]),
-        None => read(path),
-    };
-    let (cpuinfo, meminfo) = (read("/proc/cpuinfo"), read("/proc/meminfo"));
-    let cpuinfo = cpuinfo.unwrap_or_default();
-    let (architecture, system, cores) = match host {
-        Some(host) => {
-            let cores = said(&["nproc"]).and_then(|cores| cores.parse().ok());
-            (
-                host.machine.as_str(),
-                host.machine.as_str(),
-                cores.unwrap_or(1),
-            )
-        }
-        None => (
-            std::env::consts::ARCH,
-            std::env::consts::OS,
-            process::cores(),
-        ),
-    };
-    let kilobytes = meminfo.and_then(|meminfo| process::kilobytes(&meminfo, "MemTotal:"));
-    let bytes = kilobytes
-        .map(|kilobytes| kilobytes * 1024)
-        .or_else(|| said(&["sysctl", "-n", "hw.memsize"])?.parse().ok());
+/// Looks at this machine.
+pub fn look() -> Machine {
+    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    let bytes = process::meminfo("MemTotal:")
+        .or_else(|| said("sysctl", &["-n", "hw.memsize"])?.parse().ok());
     Machine {
         // ARM boards have no model name; their device tree names the board.
         cpu: model_name(&cpuinfo)
             .or_else(|| read(DEVICE_TREE_MODEL))
-            .or_else(|| said(&["sysctl", "-n", "machdep.cpu.brand_string"]))
-            .unwrap_or_else(|| format!("unknown {architecture} CPU")),
-        cores,
+            .or_else(|| said("sysctl", &["-n", "machdep.cpu.brand_string"]))
+            .unwrap_or_else(|| format!("unknown {} CPU", std::env::consts::ARCH)),
+        cores: process::cores(),
         memory_mb: bytes.unwrap_or(0) / 1_000_000,
-        kernel: said(&["uname", "-srm"]).unwrap_or_else(|| system.to_owned()),
+        kernel: said("uname", &["-srm"]).unwrap_or_else(|| std::env::consts::OS.to_owned()),
         governor: read(GOVERNOR),
-        throttled: said(&["vcgencmd", "get_throttled"]),
-        virtualised: match host {
-            Some(_) => hypervisor(&cpuinfo).then(|| "a virtual machine".to_owned()),
-            None => virtualised(&cpuinfo),
-        },
+        throttled: said("vcgencmd", &["get_throttled"]),
+        virtualised: virtualised(&cpuinfo),
     }
 }
 

@@ -3,12 +3,10 @@
 pub mod block;
 pub mod builder;
 pub mod duet;
-pub mod elsewhere;
 pub mod experiment;
 pub mod front;
 pub mod gates;
 pub mod ids;
-pub mod kernel;
 pub mod lab;
 pub mod machine;
 pub mod metrics;

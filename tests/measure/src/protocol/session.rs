@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::protocol::ids;
-use crate::protocol::kernel::Kernel;
 use crate::protocol::lab::Lab;
 use crate::protocol::neighbors::Neighbors;
 use crate::protocol::plan::{CONNECTIONS, DUET_RATE, Plan, TIMEOUT};
@@ -38,8 +37,6 @@ pub struct Session<'a> {
     pub header: String,
     /// The most that each side of a duet is offered, in requests per second.
     pub duet_rate: f64,
-    /// Where the services run, as far as readings go.
-    pub kernel: Kernel,
     /// What else the machine did.
     pub neighbors: Neighbors,
     /// Where it is.
@@ -61,7 +58,6 @@ impl<'a> Session<'a> {
             activity: None,
             header: header(&key()),
             duet_rate: DUET_RATE,
-            kernel: Kernel::of(lab.host.as_ref()),
             neighbors: Neighbors::default(),
             progress,
         }

@@ -220,7 +220,6 @@ mod tests {
             artifact: "/home/somebody/kotlin-service.jar".into(),
             parts: Vec::new(),
             calls: None,
-            on: None,
         }
     }
 

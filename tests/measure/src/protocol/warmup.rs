@@ -9,8 +9,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::protocol::kernel::{Kernel, since};
 use crate::tools::oha::{Load, Oha, Order, Run};
+use workshop_base::process::{self, since};
 
 /// The share of a service's CPU time that a JVM's compilers may take once it is steady. It is a quarter while they have work,
 /// and one or two percent afterwards.
@@ -124,7 +124,6 @@ pub fn steady_after(windows: &[Window], limits: &Limits) -> Option<f64> {
 /// Puts a closed loop on the service until it is steady or the ceiling is reached.
 pub async fn run(
     oha: &Oha,
-    kernel: &Kernel,
     order: &Order,
     pids: &[u32],
     limits: &Limits,
@@ -141,12 +140,11 @@ pub async fn run(
             .map(|()| run)
             .map_err(|reason| format!("during the warm-up, {reason}")))
     };
-    until_steady(kernel, pids, limits, window).await
+    until_steady(pids, limits, window).await
 }
 
 /// Has windows of a load run until the processes are steady or the ceiling is reached.
 pub async fn until_steady(
-    kernel: &Kernel,
     pids: &[u32],
     limits: &Limits,
     mut window: impl AsyncFnMut() -> anyhow::Result<Result<Run, String>>,
@@ -155,13 +153,13 @@ pub async fn until_steady(
     let mut began_s = 0.0;
     let mut windows: Vec<Window> = Vec::new();
     loop {
-        let (cpu_before, compilers_before) = (kernel.cpu(pids), kernel.compilers_cpu(pids));
+        let (cpu_before, compilers_before) = (process::cpu(pids), compilers_cpu(pids));
         let run = match window().await? {
             Ok(run) => run,
             Err(reason) => return Ok(Err(reason)),
         };
-        let cpu = since(cpu_before, kernel.cpu(pids));
-        let compilers = since(compilers_before, kernel.compilers_cpu(pids));
+        let cpu = since(cpu_before, process::cpu(pids));
+        let compilers = since(compilers_before, compilers_cpu(pids));
         windows.push(Window {
             began_s,
             answers: run.answers,
@@ -184,6 +182,11 @@ pub async fn until_steady(
         }
         began_s = took.as_secs_f64();
     }
+}
+
+/// CPU time that the compilers of JVMs took among these; zero where none is one.
+fn compilers_cpu(pids: &[u32]) -> Option<Duration> {
+    pids.iter().map(|pid| process::compilers_cpu(*pid)).sum()
 }
 
 #[cfg(test)]

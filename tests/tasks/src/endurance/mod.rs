@@ -245,7 +245,8 @@ impl<'a> Endurance<'a> {
             session.progress.part(&title);
             let started = block::start(session, subject).await?;
             let limits = session.plan.warm_up_of(subject.runs_as);
-            let warmed_up = block::warm_up(session, subject, &started, &path, &limits).await?;
+            let warmed_up =
+                block::warm_up(session, subject, &started.service, &path, &limits).await?;
             self.running.push(Running {
                 side: subject.id().to_owned(),
                 started,

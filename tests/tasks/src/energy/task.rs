@@ -12,7 +12,7 @@ use crate::energy::interval::Energy;
 use crate::energy::meter::Meter;
 use crate::tables::energy as tables;
 use workshop_base::exercise::Catalogue;
-use workshop_base::process;
+use workshop_base::process::{self, since};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::service::Service;
@@ -20,7 +20,6 @@ use workshop_measure::protocol::block::{
     self, GENERATOR_SHARE, Loads, Observed, Reading, Seen, watched,
 };
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
-use workshop_measure::protocol::kernel::since;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::session::Session;

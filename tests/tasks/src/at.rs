@@ -12,6 +12,7 @@ use workshop_harness::failure::Failure;
 use workshop_harness::http::Client;
 use workshop_measure::protocol::experiment::Asked;
 use workshop_measure::protocol::plan::{CONNECTIONS, Plan};
+use workshop_measure::protocol::progress::Progress;
 use workshop_measure::protocol::{gates, ids, machine, session, warmup};
 use workshop_measure::tools::oha::{Call, Load, Oha, Order};
 use workshop_postgres::datasets::DataSet;
@@ -54,8 +55,12 @@ pub fn measure<'f>(
         println!("           and at shares of what it reaches, with -q RATE --latency-correction");
         // What it is written in cannot be seen, so it gets the time that a JVM needs.
         let limits = plan.warm_up_of(Language::Kotlin);
+        let open_loops = all_rounds(plan.open) * plan.rates.len() as u32;
+        let progress = Progress::begin(limits.shortest() + closed.duration + open_loops);
+        progress.part("warming up until steady");
         let warmed_up = warmup::run(&oha, &closed, &[], &limits).await?;
         warmed_up.map_err(|reason| refused(place, &reason))?;
+        progress.part("closed loop");
         let saturated = oha.run(&closed).await?;
         let gate = saturated.gate(&closed);
         gate.map_err(|reason| refused(place, &reason))?;
@@ -68,14 +73,16 @@ pub fn measure<'f>(
                 load: Load::Open(rate),
                 ..closed.clone()
             };
+            progress.part(&open.load.to_string());
             let run = oha.run(&open).await?;
             let heading = format!("{percent} % of that");
             let mut cells = vec![Cell::Number(rate)];
             match run.gate(&open) {
                 Ok(()) => cells.extend([run.p50_ms.into(), run.p99_ms.into()]),
-                Err(reason) => table
-                    .notes
-                    .push(format!("{heading} does not count: {reason}")),
+                Err(reason) => {
+                    let note = format!("{heading} does not count: {reason}");
+                    table.notes.push(note);
+                }
             }
             table.row(heading, cells);
         }

@@ -37,9 +37,14 @@ async fn a_service_that_is_there_shows_what_can_be_seen_from_outside() -> anyhow
     println!("{said}");
     assert_eq!(code, Some(0), "{said}");
     assert_says(&said, &["solution-4 at http://localhost:", "closed loop"]);
+    // A busy machine may not reach the rate, and then says so.
     let open = said.lines().find(|line| line.starts_with("60 % of that "));
-    let figures = open.map(|line| line.split_whitespace().skip(4).count());
-    assert_eq!(figures, Some(3), "a rate, a median and a p99: {said}");
+    let p99 = open.and_then(|line| line.split_whitespace().last());
+    let is_figure = p99.is_some_and(|p99| p99.parse::<f64>().is_ok());
+    assert!(
+        is_figure || said.contains("60 % of that does not count"),
+        "{said}"
+    );
 
     // With data of another size, and without its key.
     let (code, said) = measure(&["--data-set", "pi", "--key", "of_the_pi"])?;

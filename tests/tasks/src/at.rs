@@ -130,7 +130,7 @@ fn refused(place: &Place<'_>, reason: &str) -> anyhow::Error {
     );
     Trouble::new(format!("the service at {url} cannot be measured:\n{reason}"))
         .expected(expected)
-        .next("--data-set pi or small, if that is what is in its database; see the page On a Raspberry Pi")
+        .next("if it has other data, name them: --data-set pi or small; the page On a Raspberry Pi says how to start it")
         .failed()
         .into()
 }

@@ -1,38 +1,43 @@
 //! A service under test: started on a free port, awaited, and stopped whatever way the command ends.
 
+mod address;
+mod command;
 pub mod front;
 pub mod nginx;
 mod port;
 pub mod proxy;
+mod settings;
 pub mod sockets;
 pub mod stand_in;
+mod start_error;
 pub mod tail;
 pub mod upstream;
 
-use std::collections::VecDeque;
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::{Pid, getpid, getppid};
-use serde::{Deserialize, Serialize};
+use nix::unistd::Pid;
 use tempfile::NamedTempFile;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::build::Launch;
-use workshop_base::environment;
-use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::scratch;
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;
+
+pub use address::free_address;
+pub use command::command;
+pub(crate) use command::die_with_the_tool;
+pub use settings::{PriceSettings, Settings};
+pub use start_error::{NoStart, StartError, port_was_taken};
+use start_error::{cannot_start, in_words};
 
 /// How often a port is tried that somebody else took between our choosing and the service's binding.
 const PORT_ATTEMPTS: usize = 3;
@@ -40,184 +45,6 @@ const PORT_ATTEMPTS: usize = 3;
 const LOG_LINES: usize = 12;
 /// Between two looks at a service that is left running.
 const WATCH: Duration = Duration::from_millis(200);
-
-/// What a service reads from its environment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
-    /// `DATABASE_URL`.
-    pub database_url: String,
-    /// `DATABASE_POOL_SIZE`.
-    pub pool_size: u16,
-    /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
-    pub timeout: Duration,
-    /// `MIGRATION_TIMEOUT_MS`: the longest that an attempt to migrate may take.
-    pub migration_timeout: Duration,
-    /// `EXPORT_TIMEOUT_MS`: the longest that an export waits for its client.
-    pub export_timeout: Duration,
-    /// `API_KEYS`.
-    pub api_keys: Vec<String>,
-    /// `LOG_LEVEL`.
-    pub log_level: String,
-    /// The service of prices; none for a service that has no `/price`.
-    pub prices: Option<PriceSettings>,
-    /// `PEER_QUEUE`: the most messages that wait for a peer.
-    pub peer_queue: u32,
-    /// `PEER_PING_MS`: how often a peer is asked whether it is still there.
-    pub peer_ping: Duration,
-    /// `CONTACTS_USERS`, of a service that has address books.
-    pub contacts_users: String,
-}
-
-/// Two users with their passwords. Services without address books know nothing of them.
-const CONTACTS_USERS: &str = "ada:secret,grace:secret2";
-
-/// What a service is told about the service of prices.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PriceSettings {
-    /// `UPSTREAM_URL`.
-    pub url: String,
-    /// `UPSTREAM_LIMIT`: the most calls that are under way at a time.
-    pub limit: u16,
-    /// `UPSTREAM_WAIT_MS`: the longest that a request waits for its turn.
-    pub wait: Duration,
-    /// `UPSTREAM_TIMEOUT_MS`: the longest that a call may take.
-    pub timeout: Duration,
-    /// `PRICE_DEADLINE_MS`: the longest that a request with a price may take as a whole.
-    pub deadline: Duration,
-}
-
-impl PriceSettings {
-    /// The documented defaults, with this service of prices.
-    pub fn new(url: impl Into<String>) -> Self {
-        PriceSettings {
-            url: url.into(),
-            limit: 64,
-            wait: Duration::from_millis(250),
-            timeout: Duration::from_secs(1),
-            deadline: Duration::from_millis(1500),
-        }
-    }
-}
-
-impl Settings {
-    /// The documented defaults, with this database.
-    pub fn new(database_url: impl Into<String>) -> Self {
-        Settings {
-            database_url: database_url.into(),
-            pool_size: 10,
-            timeout: Duration::from_secs(1),
-            migration_timeout: Duration::from_mins(10),
-            export_timeout: Duration::from_secs(10),
-            api_keys: vec!["valid_key".to_owned()],
-            log_level: "warn".to_owned(),
-            prices: None,
-            peer_queue: 256,
-            peer_ping: Duration::from_secs(20),
-            contacts_users: CONTACTS_USERS.to_owned(),
-        }
-    }
-
-    /// The settings as environment variables, for a service on this address.
-    pub fn environment(&self, address: SocketAddr) -> Vec<(String, String)> {
-        let milliseconds = |duration: Duration| duration.as_millis().to_string();
-        let mut all = vec![
-            ("ADDRESS", address.ip().to_string()),
-            ("PORT", address.port().to_string()),
-            ("DATABASE_URL", self.database_url.clone()),
-            ("DATABASE_POOL_SIZE", self.pool_size.to_string()),
-            ("DATABASE_TIMEOUT_MS", milliseconds(self.timeout)),
-            ("MIGRATION_TIMEOUT_MS", milliseconds(self.migration_timeout)),
-            ("EXPORT_TIMEOUT_MS", milliseconds(self.export_timeout)),
-            ("API_KEYS", self.api_keys.join(",")),
-            ("LOG_LEVEL", self.log_level.clone()),
-            ("PEER_QUEUE", self.peer_queue.to_string()),
-            ("PEER_PING_MS", milliseconds(self.peer_ping)),
-            ("CONTACTS_USERS", self.contacts_users.clone()),
-        ];
-        if let Some(prices) = &self.prices {
-            all.extend([
-                ("UPSTREAM_URL", prices.url.clone()),
-                ("UPSTREAM_LIMIT", prices.limit.to_string()),
-                ("UPSTREAM_WAIT_MS", milliseconds(prices.wait)),
-                ("UPSTREAM_TIMEOUT_MS", milliseconds(prices.timeout)),
-                ("PRICE_DEADLINE_MS", milliseconds(prices.deadline)),
-            ]);
-        }
-        let all = all.into_iter();
-        all.map(|(name, value)| (name.to_owned(), value)).collect()
-    }
-}
-
-/// Why a service could not be judged: it never got to its first answer.
-#[derive(Debug, thiserror::Error)]
-#[error("{label} {why}")]
-pub struct StartError {
-    /// The target.
-    pub label: String,
-    /// What it did instead.
-    pub why: NoStart,
-    /// Its last log lines.
-    pub log: String,
-}
-
-/// What a service does that does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum NoStart {
-    /// The process ended before it answered.
-    #[error("exited at start ({0}) before it answered")]
-    Exited(String),
-    /// The process runs, but nothing answers on the port it was given.
-    #[error("did not answer on port {port} within {} s", .waited.as_secs())]
-    NeverReady {
-        /// The port that it was told to listen on.
-        port: u16,
-        /// How long it was waited for.
-        waited: Duration,
-    },
-    /// Something answers, but it is not HTTP.
-    #[error("answers on port {port}, but not with HTTP: it sent {sent:?}")]
-    NotHttp {
-        /// The port.
-        port: u16,
-        /// The first bytes that came.
-        sent: String,
-    },
-}
-
-impl StartError {
-    fn lost_its_port(&self) -> bool {
-        matches!(self.why, NoStart::Exited(_)) && port_was_taken(&self.log)
-    }
-
-    /// The error for people: with the log's last lines and what to do next.
-    pub fn trouble(&self) -> Trouble {
-        let alone = format!("just run {} starts it alone", self.label);
-        let with_log = || {
-            let log = match self.log.trim() {
-                "" => "\n  (it wrote nothing to its log)".to_owned(),
-                log => last_lines(log),
-            };
-            Trouble::new(format!("{self}{log}"))
-        };
-        match self.why {
-            NoStart::Exited(_) => with_log()
-                .expected("a process that keeps running and answers GET /health")
-                .next(format!("read the lines above; {alone}")),
-            NoStart::NeverReady { .. } => with_log()
-                .expected("an answer to GET /health on the address and port that ADDRESS and PORT name")
-                .next(format!(
-                    "does it read PORT from the environment? {alone}; on a slow machine: WORKSHOP_START_LIMIT=300 (seconds)"
-                )),
-            NoStart::NotHttp { .. } => Trouble::new(self.to_string())
-                .expected("an HTTP/1.1 status line")
-                .next(alone),
-        }
-    }
-}
-
-fn cannot_start(launch: &Launch, error: &std::io::Error) -> Trouble {
-    Trouble::new(format!("{} cannot be started: {error}", launch.label)).next("just doctor")
-}
 
 /// How a service ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -454,85 +281,6 @@ impl Drop for Service {
     }
 }
 
-/// The command line of a launch, its output going to this log. Variables that would configure the service, Rocket or
-/// the JVM behind the suite's back are taken out.
-pub fn command(
-    launch: &Launch,
-    settings: &Settings,
-    address: SocketAddr,
-    log: &Path,
-) -> std::io::Result<Command> {
-    let mut command = Command::new(&launch.program);
-    environment::for_service(&mut command);
-    let output = File::create(log)?;
-    command
-        .args(&launch.args)
-        .current_dir(&launch.directory)
-        // A backtrace would push the message of a panic out of the lines that a learner is shown.
-        .env("RUST_BACKTRACE", "0")
-        .envs(launch.env.iter().cloned())
-        .envs(settings.environment(address))
-        .stdin(Stdio::null())
-        .stdout(output.try_clone()?)
-        .stderr(output)
-        .process_group(0);
-    Ok(command)
-}
-
-/// On Linux the kernel sends the process this signal when the tool ends, even when the tool is killed and can clean nothing up.
-pub(crate) fn die_with_the_tool(command: &mut Command, signal: Signal) {
-    die_with(getpid(), command, signal);
-}
-
-fn die_with(parent: Pid, command: &mut Command, signal: Signal) {
-    #[cfg(target_os = "linux")]
-    {
-        #[expect(
-            unsafe_code,
-            reason = "pre_exec is unsafe; prctl and getppid are async-signal-safe and allocate nothing"
-        )]
-        // SAFETY: the closure runs between fork and exec and only makes two system calls.
-        unsafe {
-            command.pre_exec(move || {
-                nix::sys::prctl::set_pdeathsig(signal)?;
-                // A process that lost its parent before that line would never be told.
-                if getppid() == parent {
-                    Ok(())
-                } else {
-                    Err(nix::errno::Errno::ESRCH.into())
-                }
-            });
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (parent, command, signal);
-}
-
-/// A port that was free a moment ago, and that nobody else in this process has been given lately: a service that is slow to
-/// listen would find another one's there, and be taken for it.
-pub fn free_address() -> std::io::Result<SocketAddr> {
-    const REMEMBERED: usize = 1000;
-    static GIVEN: Mutex<VecDeque<SocketAddr>> = Mutex::new(VecDeque::new());
-    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
-        if given.contains(&address) {
-            continue;
-        }
-        given.push_back(address);
-        if given.len() > REMEMBERED {
-            given.pop_front();
-        }
-        return Ok(address);
-    }
-}
-
-/// True when a log says that the port belongs to another process.
-pub fn port_was_taken(log: &str) -> bool {
-    let log = log.to_lowercase();
-    log.contains("address already in use") || log.contains("address in use")
-}
-
 /// The first bytes of an answer to `/health`, asked for by hand: any status will do, and no connection stays behind.
 async fn first_answer(address: SocketAddr) -> Option<Vec<u8>> {
     let answer = tokio::time::timeout(Duration::from_secs(2), exchange(address)).await;
@@ -546,14 +294,6 @@ async fn exchange(address: SocketAddr) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     while bytes.len() < "HTTP/".len() && stream.read_buf(&mut bytes).await? > 0 {}
     Ok(bytes)
-}
-
-fn in_words(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "no exit code".to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -655,26 +395,5 @@ mod tests {
             .and_then(|error| error.downcast::<StartError>().ok());
         assert!(error.is_some_and(|error| error.lost_its_port()));
         Ok(())
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn a_program_whose_tool_has_ended_before_it_began_does_not_run() -> anyhow::Result<()> {
-        let folder = tempfile::tempdir()?;
-        let mut command = Command::new("touch");
-        command.arg(folder.path().join("ran"));
-        die_with(Pid::from_raw(1), &mut command, Signal::SIGKILL);
-        assert!(command.spawn().is_err());
-        assert!(!folder.path().join("ran").exists());
-        Ok(())
-    }
-
-    #[test]
-    fn no_address_is_given_twice_in_a_row() {
-        // Among so many, the system alone would give one of 28 000 twice nearly always.
-        let mut given: Vec<SocketAddr> = (0..900).map(|_| free_address().unwrap()).collect();
-        given.sort_unstable();
-        given.dedup();
-        assert_eq!(given.len(), 900);
     }
 }

@@ -1,0 +1,113 @@
+//! What a service is told by its environment.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// What a service reads from its environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// `DATABASE_URL`.
+    pub database_url: String,
+    /// `DATABASE_POOL_SIZE`.
+    pub pool_size: u16,
+    /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
+    pub timeout: Duration,
+    /// `MIGRATION_TIMEOUT_MS`: the longest that an attempt to migrate may take.
+    pub migration_timeout: Duration,
+    /// `EXPORT_TIMEOUT_MS`: the longest that an export waits for its client.
+    pub export_timeout: Duration,
+    /// `API_KEYS`.
+    pub api_keys: Vec<String>,
+    /// `LOG_LEVEL`.
+    pub log_level: String,
+    /// The service of prices; none for a service that has no `/price`.
+    pub prices: Option<PriceSettings>,
+    /// `PEER_QUEUE`: the most messages that wait for a peer.
+    pub peer_queue: u32,
+    /// `PEER_PING_MS`: how often a peer is asked whether it is still there.
+    pub peer_ping: Duration,
+    /// `CONTACTS_USERS`, of a service that has address books.
+    pub contacts_users: String,
+}
+
+/// Two users with their passwords. Services without address books know nothing of them.
+const CONTACTS_USERS: &str = "ada:secret,grace:secret2";
+
+/// What a service is told about the service of prices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriceSettings {
+    /// `UPSTREAM_URL`.
+    pub url: String,
+    /// `UPSTREAM_LIMIT`: the most calls that are under way at a time.
+    pub limit: u16,
+    /// `UPSTREAM_WAIT_MS`: the longest that a request waits for its turn.
+    pub wait: Duration,
+    /// `UPSTREAM_TIMEOUT_MS`: the longest that a call may take.
+    pub timeout: Duration,
+    /// `PRICE_DEADLINE_MS`: the longest that a request with a price may take as a whole.
+    pub deadline: Duration,
+}
+
+impl PriceSettings {
+    /// The documented defaults, with this service of prices.
+    pub fn new(url: impl Into<String>) -> Self {
+        PriceSettings {
+            url: url.into(),
+            limit: 64,
+            wait: Duration::from_millis(250),
+            timeout: Duration::from_secs(1),
+            deadline: Duration::from_millis(1500),
+        }
+    }
+}
+
+impl Settings {
+    /// The documented defaults, with this database.
+    pub fn new(database_url: impl Into<String>) -> Self {
+        Settings {
+            database_url: database_url.into(),
+            pool_size: 10,
+            timeout: Duration::from_secs(1),
+            migration_timeout: Duration::from_mins(10),
+            export_timeout: Duration::from_secs(10),
+            api_keys: vec!["valid_key".to_owned()],
+            log_level: "warn".to_owned(),
+            prices: None,
+            peer_queue: 256,
+            peer_ping: Duration::from_secs(20),
+            contacts_users: CONTACTS_USERS.to_owned(),
+        }
+    }
+
+    /// The settings as environment variables, for a service on this address.
+    pub fn environment(&self, address: SocketAddr) -> Vec<(String, String)> {
+        let milliseconds = |duration: Duration| duration.as_millis().to_string();
+        let mut all = vec![
+            ("ADDRESS", address.ip().to_string()),
+            ("PORT", address.port().to_string()),
+            ("DATABASE_URL", self.database_url.clone()),
+            ("DATABASE_POOL_SIZE", self.pool_size.to_string()),
+            ("DATABASE_TIMEOUT_MS", milliseconds(self.timeout)),
+            ("MIGRATION_TIMEOUT_MS", milliseconds(self.migration_timeout)),
+            ("EXPORT_TIMEOUT_MS", milliseconds(self.export_timeout)),
+            ("API_KEYS", self.api_keys.join(",")),
+            ("LOG_LEVEL", self.log_level.clone()),
+            ("PEER_QUEUE", self.peer_queue.to_string()),
+            ("PEER_PING_MS", milliseconds(self.peer_ping)),
+            ("CONTACTS_USERS", self.contacts_users.clone()),
+        ];
+        if let Some(prices) = &self.prices {
+            all.extend([
+                ("UPSTREAM_URL", prices.url.clone()),
+                ("UPSTREAM_LIMIT", prices.limit.to_string()),
+                ("UPSTREAM_WAIT_MS", milliseconds(prices.wait)),
+                ("UPSTREAM_TIMEOUT_MS", milliseconds(prices.timeout)),
+                ("PRICE_DEADLINE_MS", milliseconds(prices.deadline)),
+            ]);
+        }
+        let all = all.into_iter();
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}

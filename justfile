@@ -147,24 +147,24 @@ tests := "--workspace --exclude 'node-*' --lib --test house --test golden --test
 # Every test (--anew: also what was green before and has not changed). Four files of tests run each night only: just test-night
 [group('authors')]
 test-all *options: tool (bring "oha")
-    @./justw --part "formatting" cargo fmt --all --check
-    @./justw --part "the Kotlin service's own tests" mvn --batch-mode --no-transfer-progress --file exercises/kotlin-service test
-    @./justw --part "building the tests" cargo test --quiet {{ tests }} --no-run
-    @./justw --part "cargo test" cargo test {{ tests }} --no-fail-fast -- --skip tls:: --skip robustness:: --skip add_an_exercise::
-    @./justw --part "verify" {{ workshop }} verify all --quick {{ options }}
-    @./justw --part "the book's check" just book-check
-    @./justw --part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
+    @.ci/part "formatting" cargo fmt --all --check
+    @.ci/part "the Kotlin service's own tests" mvn --batch-mode --no-transfer-progress --file exercises/kotlin-service test
+    @.ci/part "building the tests" cargo test --quiet {{ tests }} --no-run
+    @.ci/part "cargo test" cargo test {{ tests }} --no-fail-fast -- --skip tls:: --skip robustness:: --skip add_an_exercise::
+    @.ci/part "verify" {{ workshop }} verify all --quick {{ options }}
+    @.ci/part "the book's check" just book-check
+    @.ci/part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
 
 # The tests that are seen a night later: TLS to the database, generated requests, adding an exercise
 [group('authors')]
 test-night: tool (bring "oha")
-    @./justw --part "tests of the night" cargo test --workspace --exclude 'node-*' --test commands --no-fail-fast -- tls:: robustness:: add_an_exercise::
+    @.ci/part "tests of the night" cargo test --workspace --exclude 'node-*' --test commands --no-fail-fast -- tls:: robustness:: add_an_exercise::
 
 # What another provider of PostgreSQL can break beside the contract, which `just test` judges: the server, seeding, faults
 [group('authors')]
 test-provider: tool
-    @./justw --part "server, seeding, faults, other provider" cargo test --workspace --exclude 'node-*' --test server --test seeding --test faults
-    @./justw --part "databases, other provider" cargo test --workspace --exclude 'node-*' --test commands -- database::
+    @.ci/part "server, seeding, faults, other provider" cargo test --workspace --exclude 'node-*' --test server --test seeding --test faults
+    @.ci/part "databases, other provider" cargo test --workspace --exclude 'node-*' --test commands -- database::
 
 # What is wrong in the book: includes, links, minutes, images, what it loads; with file and line
 [group('authors')]

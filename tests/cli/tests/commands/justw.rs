@@ -1,5 +1,5 @@
-//! The wrapper `justw`: called twice at the same time in one checkout, and called in one where nothing is built. A fake cargo
-//! finishes when a test says so.
+//! The wrapper `justw`: called where something is missing, where nothing is built, and twice at the same time in one checkout. A fake
+//! cargo finishes when a test says so.
 
 #![expect(
     clippy::expect_used,
@@ -13,37 +13,32 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant, SystemTime};
 
-use notify::{RecursiveMode, Watcher};
 use tempfile::TempDir;
 
 /// Only a hanging wrapper takes this long.
 const HANGS: Duration = Duration::from_secs(60);
 
 /// What the fake cargo does: it says that it was called, waits for the file `go`, and then makes what it was asked for.
-const CARGO: &str = r#"#!/bin/sh
+const CARGO: &str = r#"
 echo "   Compiling a-thousand-crates v1.0.0" >&2
 : >"$FAKE/called-$1.$$"
-while ! [ -e "$FAKE/go" ] && ! [ -e "$FAKE/go-$1" ]; do sleep 0.05; done
+while ! [ -e "$FAKE/go" ]; do sleep 0.05; done
 case $1 in
     build) mkdir -p target/debug; cp "$FAKE/workshop" target/debug/workshop ;;
     install)
         for tool; do :; done
-        mkdir -p .workshop/tools/bin "$CARGO_TARGET_DIR"
-        printf '#!/bin/sh\necho %s 1.0.0\n' "$tool" >.workshop/tools/bin/$tool
-        chmod +x .workshop/tools/bin/$tool ;;
+        while [ "$1" != --root ]; do shift; done
+        mkdir -p "$2/bin" "$CARGO_TARGET_DIR"
+        printf '#!/bin/sh\necho %s 1.0.0\n' "$tool" >"$2/bin/$tool"
+        chmod +x "$2/bin/$tool" ;;
 esac
 "#;
 
-/// What the fake tool does as `workshop tour`: it lets cargo finish the tools that measure, once it has seen cargo at work on
-/// them, and then waits for them.
-const TOUR: &str = r#"#!/bin/sh
-while ! ls "$FAKE" | grep -q called-install; do sleep 0.05; done
-: >"$FAKE/go"
-./justw --bring oha && oha --version >"$FAKE/toured"
-"#;
+/// The fake tool.
+const TOOL: &str = r#"echo "$@" >"$FAKE/ran""#;
 
 struct Checkout {
     folder: TempDir,
@@ -59,26 +54,31 @@ impl Checkout {
             "tests/tools.toml",
             "just = \"1.0.0\"\nmdbook = \"1.0.0\"\noha = \"1.0.0\"\nhyperfine = \"1.0.0\"\n",
         );
+        let kit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kit.sh");
+        fs::copy(kit, checkout.path("tests/kit.sh")).expect("a copy of its other part");
         checkout.write("Cargo.toml", "rust-version = \"1.94\"\n");
         for source in ["Cargo.lock", "tests/cli/Cargo.toml"] {
             checkout.write(source, "");
         }
         checkout.write("tests/cli/src/main.rs", "");
         checkout.write("datasets/records/data.sql", "");
-        let rustc = "#!/bin/sh\necho rustc 1.95.0\n";
         for (program, text) in [
             ("cargo", CARGO),
-            ("workshop", TOUR),
-            ("rustc", rustc),
-            ("mvn", ""),
-            ("jdk/bin/javac", ""),
+            ("workshop", TOOL),
+            ("rustc", "echo rustc 1.95.0"),
+            ("cc", ""),
         ] {
-            let program = format!("fake/{program}");
-            checkout.write(&program, text);
-            let mode = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(checkout.path(&program), mode).expect("made executable");
+            checkout.program(program, text);
         }
         checkout
+    }
+
+    /// A program that comes before all others on the PATH.
+    fn program(&self, name: &str, script: &str) {
+        let program = format!("fake/{name}");
+        self.write(&program, &format!("#!/bin/sh\n{script}\n"));
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(self.path(&program), mode).expect("made executable");
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -92,28 +92,17 @@ impl Checkout {
     }
 
     fn start(&self, arguments: &[&str]) -> Wrapper {
-        self.started(&["sh"], arguments, &[])
+        self.start_with(arguments, &[])
     }
 
     fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Wrapper {
-        self.started(&["sh"], arguments, variables)
-    }
-
-    /// Starts the wrapper by way of other programs.
-    fn start_by(&self, way: &[&str], arguments: &[&str]) -> Wrapper {
-        self.started(way, arguments, &[])
-    }
-
-    fn started(&self, way: &[&str], arguments: &[&str], variables: &[(&str, &str)]) -> Wrapper {
-        let mut child = Command::new(way[0])
-            .args(&way[1..])
+        let mut child = Command::new("sh")
             .arg(self.path("justw"))
             .args(arguments)
             .current_dir(self.folder.path())
             .env_remove("CARGO_TARGET_DIR")
             .env_remove("WORKSHOP_POSTGRES")
             .env("FAKE", self.path("fake"))
-            .env("JAVA_HOME", self.path("fake/jdk"))
             .stdout(Stdio::null())
             .env(
                 "PATH",
@@ -143,36 +132,21 @@ impl Checkout {
             .count()
     }
 
-    /// Starts the wrapper twice, the second while the first is inside cargo; cargo ends when the second has come as far as it
-    /// can. Returns how both ended and what the second said.
-    fn twice(&self, way: &[&str], arguments: &[&str]) -> (bool, bool, Vec<String>) {
-        let (sender, events) = channel();
-        let mut watcher = notify::recommended_watcher(move |_| {
-            let _ = sender.send(());
-        })
-        .expect("a watcher");
-        watcher
-            .watch(&self.path("fake"), RecursiveMode::NonRecursive)
-            .expect("watched");
-        let mut first = self.start_by(&["sh"], arguments);
-        while self.calls() < 1 {
-            events.recv_timeout(HANGS).expect("the first calls cargo");
+    /// Waits until cargo was called so many times.
+    fn wait_for_calls(&self, calls: usize) {
+        let started = Instant::now();
+        while self.calls() < calls {
+            assert!(started.elapsed() < HANGS, "{} calls of cargo", self.calls());
+            std::thread::sleep(Duration::from_millis(5));
         }
-        let mut second = self.start_by(way, arguments);
-        let mut said = Vec::new();
-        let waits = |said: &[String]| said.iter().any(|line| line.contains("waiting"));
-        while self.calls() < 2 && !waits(&said) {
-            // Its words and its calls come by different ways: both are looked for.
-            match second.lines.recv_timeout(Duration::from_millis(20)) {
-                Ok(line) => said.push(line),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        self.write("fake/go", "");
-        let ended = (first.ended_well(), second.ended_well());
-        said.extend(second.lines.try_iter());
-        (ended.0, ended.1, said)
+    }
+
+    /// The folders in which wrappers make tools.
+    fn unfinished(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path(".workshop/tools")).expect("the tools");
+        let paths = entries.flatten().map(|entry| entry.path());
+        let is_new = |path: &PathBuf| path.display().to_string().contains("/new.");
+        paths.filter(is_new).collect()
     }
 }
 
@@ -187,115 +161,90 @@ impl Wrapper {
         let said = self.lines.iter().collect();
         (self.child.wait().expect("its end").code(), said)
     }
-
-    fn ended_well(&mut self) -> bool {
-        self.child.wait().expect("its end").success()
-    }
 }
 
 #[test]
-fn the_doctor_answers_before_anything_is_built() {
-    let checkout = Checkout::new();
-    let (code, said) = checkout.start(&["doctor"]).end();
-    assert_eq!((code, checkout.calls()), (Some(0), 0), "{said:?}");
-    assert!(
-        said.iter().any(|line| line.starts_with("Ready")),
-        "{said:?}"
-    );
-    checkout.write("fake/rustc", "#!/bin/sh\necho rustc 1.80.0\n");
-    let (code, said) = checkout.start(&["doctor"]).end();
-    assert_eq!((code, checkout.calls()), (Some(1), 0), "{said:?}");
-    assert!(
-        said.iter().any(|line| line.contains("fix: rustup update")),
-        "{said:?}"
-    );
-}
-
-#[test]
-fn the_tour_begins_while_its_tools_compile() {
-    let checkout = Checkout::new();
-    checkout.write("fake/go-build", "");
-    let (code, said) = checkout.start(&["tour"]).end();
-    assert_eq!(code, Some(0), "{said:?}");
-    let toured = fs::read_to_string(checkout.path("fake/toured")).expect("the tour's end");
-    assert_eq!(toured, "oha 1.0.0\n");
-}
-
-#[test]
-fn the_words_of_a_build_are_in_a_log_and_shown_when_it_fails() {
+fn the_doctor_is_compiled_where_that_can_be() {
     let checkout = Checkout::new();
     checkout.write("fake/go", "");
-    let compiling = |line: &String| line.contains("Compiling a-thousand-crates");
-    let (code, said) = checkout.start(&["--tool"]).end();
-    assert_eq!(code, Some(0), "{said:?}");
-    assert!(!said.iter().any(compiling), "{said:?}");
-    let log = fs::read_to_string(checkout.path(".workshop/justw.log")).expect("a log");
-    assert!(log.lines().any(|line| compiling(&line.to_owned())), "{log}");
-    // A cargo that cannot do it: there is no tool to copy.
-    fs::remove_dir_all(checkout.path("target")).expect("removed");
+    let (code, said) = checkout.start(&["doctor"]).end();
+    assert_eq!((code, checkout.calls()), (Some(0), 1), "{said:?}");
+    assert!(said[0].contains("git, a JDK and Maven"), "{said:?}");
+    let ran = fs::read_to_string(checkout.path("fake/ran")).expect("the doctor's call");
+    assert_eq!(ran, "doctor\n");
+}
+
+#[test]
+fn an_old_rust_is_for_you_to_fix_and_a_missing_compiler_for_an_administrator() {
+    let checkout = Checkout::new();
+    let path = without(&checkout, &["cc", "rustup", "apt-get", "dnf"]);
+    let doctor = |command: &str, code: i32, fixes: &[&str]| {
+        let (ended, said) = checkout.start_with(&[command], &[("PATH", &path)]).end();
+        assert_eq!((ended, checkout.calls()), (Some(code), 0), "{said:?}");
+        let fix = |line: &String| line.split_once("fix: ").map(|(_, fix)| fix.to_owned());
+        assert_eq!(said.iter().filter_map(fix).collect::<Vec<_>>(), fixes);
+    };
+    let rustup = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh";
+    checkout.program("rustc", "echo rustc 1.80.0");
+    doctor("doctor", 1, &[rustup]);
+    checkout.program("rustup", "");
+    let update = "rustup update stable && rustup default stable";
+    doctor("doctor", 1, &[update]);
+    fs::remove_file(checkout.path("fake/cc")).expect("removed");
+    checkout.program("id", "echo 1000");
+    checkout.program("dnf", "");
+    doctor("doctor", 2, &[update, "sudo dnf install gcc"]);
+    checkout.program("apt-get", "");
+    doctor("doctor", 2, &[update, "sudo apt install build-essential"]);
+    checkout.program("rustc", "echo rustc 1.94.0");
+    doctor("doctor", 2, &["sudo apt install build-essential"]);
+    // On a Mac without its command line tools.
+    checkout.program("cc", "exit 1");
+    checkout.program("uname", "echo Darwin");
+    doctor("tour", 1, &["xcode-select --install"]);
+    // What is asked to build something can't judge it.
+    doctor("--tool", 2, &["xcode-select --install"]);
+}
+
+#[test]
+fn a_tool_that_does_not_compile_says_so_in_cargos_words() {
+    let checkout = Checkout::new();
+    checkout.write("fake/go", "");
     fs::remove_file(checkout.path("fake/workshop")).expect("removed");
     let (code, said) = checkout.start(&["--tool"]).end();
-    assert_ne!(code, Some(0), "{said:?}");
-    assert!(said.iter().any(compiling), "{said:?}");
+    assert_eq!(code, Some(2), "{said:?}");
+    assert!(said.iter().any(|line| line.contains("a-thousand-crates")));
+    let left = fs::read_dir(checkout.path("target/debug")).expect("the folder");
+    assert_eq!(left.count(), 0);
 }
 
 #[test]
-fn two_wrappers_build_the_tool_once() {
+fn what_is_fresh_is_not_built_again() {
     let checkout = Checkout::new();
-    let (first, second, said) = checkout.twice(&["sh"], &["--tool"]);
-    assert!(first && second, "{first} {second} {said:?}");
-    assert_eq!(checkout.calls(), 1, "{said:?}");
-    assert!(
-        said.iter()
-            .any(|line| line.contains("waiting for another ./justw")),
-        "{said:?}"
-    );
-}
-
-#[test]
-fn two_wrappers_bring_a_tool_once() {
-    let checkout = Checkout::new();
-    let (first, second, said) = checkout.twice(&["sh"], &["--bring", "oha"]);
-    assert!(first && second, "{first} {second} {said:?}");
-    assert_eq!(checkout.calls(), 1, "{said:?}");
-}
-
-/// Neither sees the other's processes.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_wrapper_in_a_container_waits_for_the_one_outside() {
-    let container = ["unshare", "--user", "--map-root-user", "--pid", "--fork"];
-    let can = Command::new("unshare")
-        .args(&container[1..])
-        .arg("true")
-        .status();
-    if !can.is_ok_and(|status| status.success()) {
-        eprintln!("not judged: this system lets nobody make a namespace");
-        return;
+    checkout.write("fake/go", "");
+    for calls in [1, 1] {
+        let (code, said) = checkout.start(&["--tool"]).end();
+        assert_eq!((code, checkout.calls()), (Some(0), calls), "{said:?}");
     }
-    let checkout = Checkout::new();
-    let way = [&container[..], &["sh"]].concat();
-    let (first, second, said) = checkout.twice(&way, &["--tool"]);
-    assert!(first && second, "{first} {second} {said:?}");
-    assert_eq!(checkout.calls(), 1, "{said:?}");
+    let later = SystemTime::now() + Duration::from_secs(1);
+    let source = fs::File::create(checkout.path("tests/cli/src/main.rs")).expect("a source");
+    source.set_modified(later).expect("newer");
+    let (code, said) = checkout.start(&["--tool"]).end();
+    assert_eq!((code, checkout.calls()), (Some(0), 2), "{said:?}");
 }
 
-/// As on macOS.
 #[test]
-fn two_wrappers_without_flock_take_turns_as_well() {
+fn two_wrappers_that_bring_a_tool_at_the_same_time_do_not_meet() {
     let checkout = Checkout::new();
-    for folder in ["/usr/bin", "/bin"] {
-        for program in fs::read_dir(folder).expect("programs").flatten() {
-            let link = checkout.path("fake").join(program.file_name());
-            if program.file_name() != "flock" && !link.exists() {
-                let _ = symlink(program.path(), link);
-            }
-        }
+    let both = [(); 2].map(|()| checkout.start(&["--bring", "oha"]));
+    checkout.wait_for_calls(2);
+    checkout.write("fake/go", "");
+    for wrapper in both {
+        let (code, said) = wrapper.end();
+        assert_eq!(code, Some(0), "{said:?}");
     }
-    let path = format!("PATH={}", checkout.path("fake").display());
-    let (first, second, said) = checkout.twice(&["env", &path, "sh"], &["--tool"]);
-    assert!(first && second, "{first} {second} {said:?}");
-    assert_eq!(checkout.calls(), 1, "{said:?}");
+    assert!(checkout.path(".workshop/tools/bin/oha").is_file());
+    assert!(checkout.unfinished().is_empty());
 }
 
 /// A release of oha, and one of hyperfine as they are packed.
@@ -415,7 +364,7 @@ fn what_is_not_the_release_is_thrown_away_and_the_tool_is_compiled() {
             said.iter().any(|line| line.contains(why)),
             "{answer} {said:?}"
         );
-        assert!(!checkout.path(".workshop/tools/download").exists());
+        assert!(checkout.unfinished().is_empty());
     }
 }
 
@@ -497,8 +446,11 @@ fn a_kit_that_will_not_do_says_what_is_wrong_and_is_not_unpacked() {
         assert!(!checkout.path(".workshop/kit").exists(), "{said}");
     };
     refused("rm kit/kit.txt", "there is no kit.txt in it");
-    refused("rm kit/maven.tar", "maven.tar is missing");
-    refused("echo >>kit/crates.tar.gz", "crates.tar.gz is damaged");
+    refused(
+        "rm kit/maven.tar",
+        "missing in the kit, or damaged: maven.tar",
+    );
+    refused("echo >>kit/crates.tar.gz", "or damaged: crates.tar.gz");
     refused("echo >>Cargo.lock", "made for another state of the course");
     let foreign = "cd kit; mv platform-* platform-Plan9-mips.tar; sed -i 's/platform-.*/platform-Plan9-mips.tar/' kit.txt";
     refused(foreign, "no tools for this platform");
@@ -509,20 +461,18 @@ fn a_kit_that_will_not_do_says_what_is_wrong_and_is_not_unpacked() {
 }
 
 #[test]
-fn what_a_killed_wrapper_left_behind_stops_nobody() {
+fn what_a_killed_wrapper_left_behind_stops_nobody_and_goes_a_day_later() {
     let checkout = Checkout::new();
-    let mut killed = checkout.start(&["--tool"]);
-    while checkout.calls() < 1 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut killed = checkout.start(&["--bring", "oha"]);
+    checkout.wait_for_calls(1);
     let group = nix::unistd::Pid::from_raw(killed.child.id().cast_signed());
     nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL).expect("killed");
     killed.child.wait().expect("its end");
+    let left = fs::File::open(&checkout.unfinished()[0]).expect("its folder");
+    left.set_modified(SystemTime::now() - Duration::from_hours(49))
+        .expect("older");
     checkout.write("fake/go", "");
-    let (code, said) = checkout.start(&["--tool"]).end();
+    let (code, said) = checkout.start(&["--bring", "oha"]).end();
     assert_eq!(code, Some(0), "{said:?}");
-    assert!(
-        !said.iter().any(|line| line.contains("waiting")),
-        "{said:?}"
-    );
+    assert!(checkout.unfinished().is_empty());
 }

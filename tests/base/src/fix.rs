@@ -11,16 +11,13 @@ pub enum Manager {
     Dnf,
     /// Homebrew on macOS.
     Brew,
-    /// Windows, where the workshop runs inside WSL.
-    Winget,
 }
 
 /// Each with its name and the program that shows that it is there.
-const MANAGERS: [(Manager, &str, &str); 4] = [
+const MANAGERS: [(Manager, &str, &str); 3] = [
     (Manager::Apt, "apt", "apt-get"),
     (Manager::Dnf, "dnf", "dnf"),
     (Manager::Brew, "brew", "brew"),
-    (Manager::Winget, "winget", "winget"),
 ];
 
 impl fmt::Display for Manager {
@@ -149,12 +146,10 @@ impl System {
 
     /// The command that installs something.
     pub fn install(&self, packages: &Packages) -> Fix {
-        let apt = format!("apt install {}", packages.apt);
         let command = |manager| match manager {
-            Manager::Apt => self.sudo(&apt),
+            Manager::Apt => self.sudo(&format!("apt install {}", packages.apt)),
             Manager::Dnf => self.sudo(&format!("dnf install {}", packages.dnf)),
             Manager::Brew => packages.brew.to_owned(),
-            Manager::Winget => format!("winget install Microsoft.WSL, then inside it: sudo {apt}"),
         };
         Fix {
             commands: match self.manager {
@@ -277,8 +272,7 @@ mod tests {
             [
                 "apt install maven",
                 "dnf install maven",
-                "brew install maven",
-                "winget install Microsoft.WSL, then inside it: sudo apt install maven"
+                "brew install maven"
             ]
         );
     }

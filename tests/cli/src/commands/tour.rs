@@ -1,18 +1,21 @@
 //! `just tour`: the main job in one go. Database and data, Kotlin and the reference side by side, checked, measured, and
 //! the book with what came out.
 
-use std::process::Command;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::Context;
 
 use crate::cli::{MeasureArgs, ResultArgs};
 use crate::commands::measure;
+use crate::doctor;
 use crate::judge;
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
-use workshop_base::program;
+use workshop_base::program::{self, Program};
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
@@ -25,9 +28,14 @@ use workshop_postgres::datasets::{self, DataSet};
 /// Large enough to be read at random, small enough to be made in seconds.
 const DATA_SET: DataSet = DataSet::Pi;
 
-/// Goes through the steps; stops at the first that fails.
+/// Goes through the steps; stops at the first that fails, and before them where the doctor finds something to fix.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let started = Instant::now();
+    let ready = doctor::look(workspace).await?;
+    if ready != Outcome::Passed {
+        return Ok(ready);
+    }
+    let oha = bring_oha(workspace)?;
     let catalogue = Catalogue::read(workspace)?;
     let exercise = measured_exercise(&catalogue)?;
     let reference = Target::Solution(exercise.number);
@@ -75,7 +83,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         5,
         "the same work, measured on both (a quick run, for orientation)",
     );
-    bring_oha(workspace).await?;
+    wait_for(oha).await?;
     let args = MeasureArgs {
         long: None,
         target: Some(reference),
@@ -93,6 +101,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
 
     step(6, "the book, with these figures in it");
     render(workspace, None)?;
+    open(&workspace.root().join("book-html/your-results.html"));
     println!(
         "book-html/index.html is its first page; your figures are on the page of {} and on \"Your results\"",
         exercise.name()
@@ -120,14 +129,39 @@ fn step(number: usize, what: &str) {
     println!("\n{}", paint(Style::Strong, format!("[{number}/6] {what}")));
 }
 
-/// Waits for what measures reads, which `justw` has been compiling since the tour began, or brings it now.
-async fn bring_oha(workspace: &Workspace) -> anyhow::Result<()> {
-    let mut justw = Command::new(workspace.root().join("justw"));
-    justw.args(["--bring", "oha"]);
-    if program::start(justw)?.ended().await?.success() {
+/// Begins to bring what measures reads. If it has to be compiled, that takes minutes, and no core from anything else.
+fn bring_oha(workspace: &Workspace) -> Result<Program, Trouble> {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "19"])
+        .arg(workspace.root().join("justw"))
+        .args(["--bring", "oha"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    program::start(nice)
+}
+
+async fn wait_for(mut oha: Program) -> anyhow::Result<()> {
+    if oha.child.try_wait()?.is_none() {
+        println!("oha, which makes the load, is still being compiled: some minutes");
+    }
+    if oha.ended().await?.success() {
         return Ok(());
     }
-    Trouble::new("oha, which measures, could not be brought")
-        .next("./justw --bring oha; the messages above say why")
+    Trouble::new("oha, which makes the load, could not be brought")
+        .next("./justw --bring oha, which says why; then ./justw tour again")
         .err()
+}
+
+/// Shows a page in the browser where somebody sees it. Best effort: the page is named as well.
+fn open(page: &Path) {
+    let has_a_screen = || ["DISPLAY", "WAYLAND_DISPLAY"].map(std::env::var_os) != [None, None];
+    let opener = match cfg!(target_os = "macos") {
+        true => "open",
+        false if has_a_screen() => "xdg-open",
+        false => return,
+    };
+    if std::io::stdout().is_terminal() {
+        let mut browser = Command::new(opener);
+        let _ = browser.arg(page).stderr(Stdio::null()).spawn();
+    }
 }

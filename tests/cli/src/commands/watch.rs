@@ -151,7 +151,7 @@ impl Changes {
         let told = watching(notify::recommended_watcher(tell.clone()), folder);
         let watcher = told.or_else(|error| {
             eprintln!(
-                "note: the system cannot report changes ({error}), so the files are read once per second (see just doctor)"
+                "note: the system cannot report changes ({error}), so the files are read once per second; where too many are watched, sudo sysctl fs.inotify.max_user_watches=65536 helps"
             );
             let config = notify::Config::default()
                 .with_poll_interval(POLL)

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use futures_util::future::join_all;
 
 use crate::doctor::report::Finding;
+use workshop_base::files;
 use workshop_base::fix::Fix;
 use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, PATIENT, on_path};
 use workshop_base::version::Version;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{cross, jdk, nginx, runtime, wasm};
+use workshop_harness::build::{jdk, nginx, runtime, wasm};
 
 /// The oldest compiler that builds the workshop, as in the workspace's `rust-version`.
 const OLDEST_RUST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -37,7 +37,7 @@ async fn search<T: Send + 'static>(
     })
 }
 
-/// The Rust side: toolchain, components, the linker it needs, git, and compilers for other machines than this one.
+/// The Rust side: toolchain, components, the linker it needs, git, and the compiler for modules.
 pub(super) async fn rust(workspace: &Workspace) -> Vec<Finding> {
     let programs = [
         ("rustc", "rustc", OLDEST_RUST),
@@ -50,16 +50,8 @@ pub(super) async fn rust(workspace: &Workspace) -> Vec<Finding> {
     let programs = programs.map(|(name, program, oldest)| ask(workspace, name, program, oldest));
     let rustup = on_path("rustup").is_some();
     let modules = search(move || Ok(wasm::compiler()?.in_words(rustup)));
-    // On a Pi itself it is the usual compiler, and not spoken of.
-    let for_a_pi = search(move || {
-        let found = cross::compiler()?;
-        Ok(found.map(|compiler| compiler.in_words(rustup)))
-    });
-    let (mut findings, modules, for_a_pi) = tokio::join!(join_all(programs), modules, for_a_pi);
+    let (mut findings, modules) = tokio::join!(join_all(programs), modules);
     findings.push(Finding::found("WebAssembly", modules).optional("; exercise 10 needs one"));
-    let for_a_pi = for_a_pi.transpose();
-    let for_a_pi = for_a_pi.map(|found| Finding::found("for a Pi", found));
-    findings.extend(for_a_pi.map(|found| found.optional("; just build --for pi needs it")));
     findings
 }
 
@@ -71,56 +63,43 @@ pub(super) async fn kotlin(workspace: &Workspace) -> Vec<Finding> {
     vec![jdk, maven]
 }
 
-/// The tools that the wrapper `justw` brings, in the versions of `tests/tools.toml`; and nginx, which runs in front of both
-/// services.
+/// The tools that `justw` brings when something needs them, in the versions of `tests/tools.toml`; and nginx, which runs in front of
+/// both services.
 pub(super) async fn tools(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
     let path = workspace.root().join("tests/tools.toml");
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    let pinned: BTreeMap<String, String> = toml::from_str(&text).map_err(|error| {
-        Trouble::new(format!("{} is malformed: {error}", path.display()))
-            .expected("one line per tool: oha = \"1.16.0\"")
-            .next("git restore tests/tools.toml")
-    })?;
-    let tools = pinned.iter().map(async |(tool, version)| {
+    let pinned: BTreeMap<String, String> =
+        toml::from_str(&files::text(&path)?).map_err(|error| {
+            Trouble::new(format!("{} is malformed: {error}", path.display()))
+                .expected("one line per tool: oha = \"1.16.0\"")
+                .next("git restore tests/tools.toml")
+        })?;
+    let tools = pinned.iter().map(async |(tool, pinned)| {
         let program = probe::tool(workspace, tool).unwrap_or_else(|| PathBuf::from(tool));
         let found = runtime::find(&program.to_string_lossy(), "", workspace.root()).await;
-        let found = found.map(|found| found.version);
-        Finding::found(tool, judge_tool(tool, found, version))
+        judge_tool(tool, found.ok().map(|found| found.version), pinned)
     });
     let (mut findings, nginx) = tokio::join!(join_all(tools), nginx::needed());
     findings.push(Finding::found("nginx", nginx).optional("; exercise 12 needs it"));
     Ok(findings)
 }
 
-/// A tool by its version and the one that the workshop is made with.
-fn judge_tool(tool: &str, found: Result<String, Trouble>, pinned: &str) -> Result<String, Trouble> {
-    let fault = |word, why: &str| {
-        Trouble::fault(word, why, Fix::yourself(format!("./justw --bring {tool}")))
+/// A tool by its version and the one that the workshop is made with. A newer `just` reads the same justfile; the others are pinned,
+/// because their output and protocols are read.
+fn judge_tool(tool: &str, found: Option<String>, pinned: &str) -> Finding {
+    let version = found.as_deref().and_then(Version::find);
+    let wanted = Version::find(pinned);
+    let is_newer = match (&version, &wanted) {
+        (Some(has), Some(wants)) => tool == "just" && has.does_for(wants),
+        _ => false,
     };
-    let found = found.map_err(|lack| fault(lack.how_to_fix().0, lack.why()))?;
-    let (Some(version), Some(wanted)) = (Version::find(&found), Version::find(pinned)) else {
-        return Ok(found);
-    };
-    // A newer `just` reads the same justfile; the others are pinned, because their output and protocols are read.
-    if version == wanted || (tool == "just" && version.does_for(&wanted)) {
-        return Ok(found);
+    match found {
+        Some(found) if version == wanted || is_newer => Finding::ok(tool, found),
+        found => {
+            let found = found.unwrap_or_else(|| "not here yet".to_owned());
+            let detail = format!("{found}; a command that needs {pinned} brings it");
+            Finding::note(tool, detail).with(Fix::yourself(format!("./justw --bring {tool}")))
+        }
     }
-    let word = if version < wanted { "old" } else { "new" };
-    Err(fault(
-        word,
-        &format!("{found}; the workshop was made with {pinned}"),
-    ))
-}
-
-/// What the services beside the port need. All of it is optional.
-pub(super) async fn peers(workspace: &Workspace) -> Vec<Finding> {
-    let needed = runtime::of_peers().into_iter();
-    let looking = needed.map(async |(program, oldest, targets)| {
-        let found = ask(workspace, program, program, oldest).await;
-        found.optional(&format!("; only {targets} need it"))
-    });
-    join_all(looking).await
 }
 
 /// The JDK: a search through folders, which may run a `java`. Exercise 11 needs a newer one than the others.
@@ -181,13 +160,14 @@ mod tests {
     #[test]
     fn only_the_pinned_version_will_do_and_a_newer_just() {
         let word = |tool: &str, said: &str| {
-            let found = judge_tool(tool, Ok(said.to_owned()), "1.16.0");
-            Finding::found(tool, found).state.word()
+            let found = (!said.is_empty()).then(|| said.to_owned());
+            judge_tool(tool, found, "1.16.0").state.word()
         };
         assert_eq!(word("oha", "1.16.0"), "ok");
-        assert_eq!(word("oha", "1.4.0"), "old");
-        assert_eq!(word("oha", "1.17.0"), "new");
+        for other in ["1.4.0", "1.17.0", ""] {
+            assert_eq!(word("oha", other), "note");
+        }
         assert_eq!(word("just", "1.17.0"), "ok");
-        assert_eq!(word("just", "2.0.0"), "new");
+        assert_eq!(word("just", "2.0.0"), "note");
     }
 }

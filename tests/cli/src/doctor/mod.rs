@@ -1,7 +1,6 @@
 //! The doctor: examines the machine, all of it at the same time, each question with a time limit.
 
 mod checks;
-mod docker;
 mod machine;
 mod postgres;
 mod report;
@@ -11,9 +10,6 @@ use report::DoctorReport;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 
-/// True on the system and the processor of a Raspberry Pi, for which a laptop can build.
-const LIKE_A_PI: bool = cfg!(all(target_os = "linux", target_arch = "aarch64"));
-
 /// Examines the machine and prints the report. Exit code 0: ready. 1: you can fix it. 2: it needs an administrator.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let report = examine(workspace).await?;
@@ -21,12 +17,20 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     Ok(report.outcome())
 }
 
+/// Examines the machine, and prints the report where it isn't ready.
+pub async fn look(workspace: &Workspace) -> anyhow::Result<Outcome> {
+    let report = examine(workspace).await?;
+    if report.outcome() != Outcome::Passed {
+        print!("{report}");
+    }
+    Ok(report.outcome())
+}
+
 async fn examine(workspace: &Workspace) -> anyhow::Result<DoctorReport> {
-    let (rust, kotlin, tools, peers, postgres, (machine, about)) = tokio::join!(
+    let (rust, kotlin, tools, postgres, (machine, about)) = tokio::join!(
         checks::rust(workspace),
         checks::kotlin(workspace),
         checks::tools(workspace),
-        checks::peers(workspace),
         postgres::examine(workspace),
         machine::examine(workspace),
     );
@@ -34,7 +38,6 @@ async fn examine(workspace: &Workspace) -> anyhow::Result<DoctorReport> {
         ("Rust", rust),
         ("Kotlin", kotlin),
         ("Tools", tools?),
-        ("Beside the port", peers),
         ("PostgreSQL", postgres),
         ("Machine", machine),
     ];

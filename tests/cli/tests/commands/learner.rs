@@ -1239,15 +1239,15 @@ fn doctor_names_what_you_can_fix_yourself() {
     assert_says(
         &said,
         &[
-            "missing  oha",
+            "note     oha",
             "./justw --bring oha",
-            "old      just",
-            "1.20.0; the workshop was made with 1.59.0",
+            "note     just",
+            "1.20.0; a command that needs 1.59.0 brings it",
             "missing  clippy",
             "rustup component add clippy",
             "old      rustc",
             "rustup update stable",
-            "4 things have to be fixed; you can do it yourself",
+            "2 things have to be fixed; you can do it yourself",
         ],
     );
 }
@@ -1286,7 +1286,6 @@ fn doctor_shows_the_commands_of_all_systems_where_it_knows_none() {
             "apt install maven",
             "dnf install maven",
             "brew install maven",
-            "winget install",
             "apt install build-essential",
             "xcode-select --install",
         ],

@@ -1,13 +1,11 @@
 //! The programs that the workshop and its peers are built and run with: found, asked for their versions, and told in a sentence
 //! where they are missing.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use workshop_base::fix::{self, Fix, System};
 use workshop_base::outcome::Trouble;
-use workshop_base::peer;
 use workshop_base::probe::{self, PATIENT, ProbeAnswer, on_path};
 use workshop_base::version::Version;
 
@@ -68,25 +66,6 @@ const KNOWN: [Known; 11] = [
     known("cc", |system| system.install(&fix::C_COMPILER)),
     known("git", |system| system.install(&fix::GIT)),
 ];
-
-/// The programs that only peers need, each with its oldest version, and the targets that need it.
-pub fn of_peers() -> Vec<(&'static str, &'static str, String)> {
-    let asked_elsewhere = ["jdk", "mvn"];
-    let mut needed: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
-    for peer in peer::all() {
-        for (program, oldest) in &peer.needs {
-            let targets = peer.targets.keys().map(String::as_str);
-            let known = needed.entry((program, oldest)).or_default();
-            known.extend(targets.filter(|_| !asked_elsewhere.contains(&program.as_str())));
-        }
-    }
-    let needed = needed
-        .into_iter()
-        .filter(|(_, targets)| !targets.is_empty());
-    needed
-        .map(|((program, oldest), targets)| (program, oldest, targets.join(", ")))
-        .collect()
-}
 
 /// A program that will do.
 #[derive(Debug, Clone, PartialEq, Eq)]

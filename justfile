@@ -176,10 +176,10 @@ book-check: tool
 verify target: tool
     {{ workshop }} verify {{ quote(target) }}
 
-# After a change in a reference: merge it into its starter, its mistakes, and every later state
+# After a change in a reference: merge it into its starter, its mistakes, and every later state (--since COMMIT: if it's committed)
 [group('authors')]
-carry target: tool
-    {{ workshop }} carry {{ quote(target) }}
+carry target *options: tool
+    {{ workshop }} carry {{ quote(target) }} {{ options }}
 
 # Every file of a new exercise that continues another one: just new-exercise 19 from 8 (--title "A new step")
 [group('authors')]

@@ -18,9 +18,6 @@ use crate::workspace::Workspace;
 /// The patch's name in the reference's folder.
 pub const STARTER_PATCH: &str = "starter.patch";
 
-/// The name of the record of what was carried, in the reference's folder; see [`workshop::chain`].
-pub const CARRIED: &str = "carried.toml";
-
 /// Files that are beside the starter only; the tool never writes them.
 const STARTER_ONLY: &str = "hints.md";
 
@@ -37,7 +34,7 @@ pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<T
 }
 
 /// The files of the reference as they lie there, without what belongs to the author alone: the planted mistakes, the
-/// starter's patch, the record of what was carried.
+/// other good answers, the starter's patch.
 pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
     let folder = exercise.solution(workspace);
     let mut tree = files::read_tree(&folder)?;
@@ -51,7 +48,7 @@ pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Re
 
 /// True for what belongs to the author alone, by its path in the reference's folder.
 pub fn is_the_authors(path: &Path) -> bool {
-    let own = ["mistakes", "ways", STARTER_PATCH, CARRIED];
+    let own = ["mistakes", "ways", STARTER_PATCH];
     own.iter().any(|own| path.starts_with(own))
 }
 

@@ -169,6 +169,9 @@ pub enum Command {
     Carry {
         /// exercise-N, the one whose reference was changed
         target: Target,
+        /// The commit before the change; else the last carry, or the newest commit
+        #[arg(long)]
+        since: Option<String>,
     },
     /// Completions for a shell, to be read by it: source <(workshop completions bash)
     Completions {

@@ -391,10 +391,6 @@ impl<'a> Gate<'a> {
                 originals::patch_faults(workspace, exercise)?,
             ),
             GateFinding::new(
-                "every change is carried to what grows from it",
-                chain::not_carried(workspace, catalogue, exercise)?,
-            ),
-            GateFinding::new(
                 "every test that is red has its hints",
                 hints::missing(workspace, exercise, &exercise.red)?,
             ),

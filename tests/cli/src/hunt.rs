@@ -12,7 +12,7 @@ use rand::seq::IteratorRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::attempts;
-use crate::chain::record::{self, Ids};
+use crate::verdicts::digest;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
 use workshop_base::mistakes::Mistake;
@@ -46,8 +46,8 @@ pub struct Hunt {
     /// When the time is up; none without a limit.
     #[serde(default)]
     ends: Option<Timestamp>,
-    /// The files as they were planted.
-    planted: Ids,
+    /// The digest of the files as they were planted.
+    planted: String,
 }
 
 impl Hunt {
@@ -117,7 +117,7 @@ pub async fn plant(
         answer: mistake.answer(),
         mistake: mistake.slug,
         ends: time.map(|time| Timestamp::now() + time),
-        planted: record::ids(&files_in(&copy.krate().folder)?),
+        planted: digest(&files_in(&copy.krate().folder)?),
     };
     copy.replace(ANSWER, &format!("{SPOILER}{}", toml::to_string(&hunt)?))?;
     let kept = clear(workspace)?;
@@ -163,7 +163,7 @@ pub fn clear(workspace: &Workspace) -> anyhow::Result<Option<PathBuf>> {
         return Ok(None);
     }
     let planted = Hunt::on(workspace).map(|hunt| hunt.planted);
-    let untouched = planted.is_ok_and(|planted| planted == record::ids(&mine));
+    let untouched = planted.is_ok_and(|planted| planted == digest(&mine));
     let mut kept = match untouched {
         true => None,
         false => Some(attempts::keep(workspace, NAME, &mine)?),

@@ -1,21 +1,20 @@
-//! `just carry` and `workshop starter-patch`: for the author, a change in one reference goes on to all that grows from it.
+//! `just carry` and `just starter-patch`: for the author, a change in one reference goes on to all that grows from it.
 
-use std::path::Path;
-
-use crate::chain::{
-    carry::{self, CarryStep},
-    merge,
-};
-
+use crate::chain::carry;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
+use workshop_base::originals;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 
-/// Carries the change. With a conflict anywhere nothing is written but the copies to decide about.
-pub fn run(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
+/// Carries what has changed since a commit, and says what was written, what to look at, and what to resolve.
+pub fn run(
+    workspace: &Workspace,
+    target: Target,
+    since: Option<String>,
+) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let Some(origin) = catalogue.of(target)? else {
         return Trouble::new(format!("nothing grows from {target}"))
@@ -23,67 +22,43 @@ pub fn run(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
             .next("just carry with the exercise whose reference you changed")
             .err();
     };
-    let steps = carry::plan(workspace, &catalogue, origin)?;
-    let open: Vec<_> = steps.iter().flat_map(|step| &step.open).collect();
-    if !open.is_empty() {
-        for (file, copy) in open {
-            show(workspace, file, copy)?;
-        }
-        println!(
-            "\nNothing else was written. In each file named above, put what it shall be in place of the markers (an empty file \
-             removes it).\nnext: just carry {}",
-            origin.name()
-        );
-        return Ok(Outcome::Failed);
-    }
+    let steps = carry::carry(workspace, &catalogue, origin, since)?;
+    let mut stuck = Vec::new();
     for step in &steps {
-        finish(workspace, step)?;
+        println!("{}", paint(Style::Strong, step.exercise.name()));
+        if step.written.is_empty() && step.conflicts.is_empty() {
+            println!("  has everything already");
+        }
+        for path in &step.written {
+            println!("  wrote {}", files::shown(workspace, path));
+        }
+        for note in &step.notes {
+            println!("  {note}");
+        }
+        for path in &step.conflicts {
+            let conflict = paint(Style::Bad, "conflict");
+            println!("  {conflict} in {}", files::shown(workspace, path));
+        }
+        if !step.conflicts.is_empty() {
+            stuck.push(format!("just carry {}", step.exercise.name()));
+        }
     }
-    files::remove(&merge::desk(workspace))?;
-    if steps.iter().any(|step| !step.writes.is_empty()) {
+    if stuck.is_empty() {
         println!("next: git diff, then just verify all");
+        return Ok(Outcome::Passed);
     }
-    Ok(Outcome::Passed)
+    println!(
+        "Nothing was carried beyond the conflicts. In each of these files, put what it shall be in place of git's markers.\nnext: {}",
+        stuck.join("; ")
+    );
+    Ok(Outcome::Failed)
 }
 
 /// Writes `starter.patch` beside the reference, from what lies in the starter's folder now.
 pub fn starter_patch(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
-    finish(workspace, &carry::starter_by_hand(workspace, exercise)?)?;
+    match carry::starter_patch(workspace, exercise)? {
+        Some(path) => println!("wrote {}", files::shown(workspace, &path)),
+        None => println!("{} has everything already", originals::STARTER_PATCH),
+    }
     Ok(Outcome::Passed)
-}
-
-/// Writes what a step has to write, and says so.
-fn finish(workspace: &Workspace, step: &CarryStep) -> anyhow::Result<()> {
-    step.finish()?;
-    println!("{}", paint(Style::Strong, step.exercise.name()));
-    if step.writes.is_empty() {
-        println!("  has everything already");
-    }
-    for write in &step.writes {
-        println!("  wrote {}", files::shown(workspace, &write.path));
-    }
-    for note in &step.notes {
-        println!("  {note}");
-    }
-    Ok(())
-}
-
-/// A file to decide about, with both sides of each disagreement as git shows them.
-fn show(workspace: &Workspace, file: &str, copy: &Path) -> anyhow::Result<()> {
-    let conflict = paint(Style::Bad, "conflict");
-    println!("{conflict} {file}: it has changed here, and in the reference before");
-    let text = String::from_utf8_lossy(&std::fs::read(copy)?).into_owned();
-    let copy = files::shown(workspace, copy);
-    let mut inside = false;
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.starts_with("<<<<<<< ") {
-            inside = true;
-            println!("  {}", paint(Style::Strong, format!("{copy}:{number}")));
-        }
-        if inside {
-            println!("    {line}");
-        }
-        inside &= !line.starts_with(">>>>>>> ");
-    }
-    Ok(())
 }

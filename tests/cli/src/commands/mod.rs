@@ -133,7 +133,7 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
             anew,
         } => verify::run(workspace, &target, quick, anew).await,
         Command::Test => test::run(workspace).await,
-        Command::Carry { target } => carry::run(workspace, target),
+        Command::Carry { target, since } => carry::run(workspace, target, since),
         Command::Completions { shell } => {
             let (mut command, mut script) = (Cli::command(), Vec::new());
             clap_complete::generate(shell, &mut command, "workshop", &mut script);

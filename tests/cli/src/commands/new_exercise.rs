@@ -150,10 +150,7 @@ pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow
     }
 
     let catalogue = Catalogue::read(workspace)?;
-    carry::starter_by_hand(workspace, catalogue.get(number)?)?.finish()?;
-    for step in carry::plan(workspace, &catalogue, catalogue.get(origin)?)? {
-        step.finish()?;
-    }
+    carry::starter_patch(workspace, catalogue.get(number)?)?;
     let folder = names.folder();
     println!(
         "exercise-{number} continues exercise-{origin}: it greets, has a suite, hints, two mistakes and a chapter. Now change, in this order:\n  \

@@ -12,6 +12,7 @@ use std::process::Command;
 use crate::folder::{Folder, assert_says, exercise_toml};
 use workshop::chain;
 use workshop_base::exercise::Catalogue;
+use workshop_base::originals;
 use workshop_base::workspace::Workspace;
 
 /// Three exercises, each a state of one service: `main.rs` is edited in all of them, `settings.rs` comes changed with the
@@ -38,11 +39,11 @@ impl Course {
         for (number, name) in (2..).zip(NAMES) {
             course.state(number, name);
         }
-        course.git(&["init", "--quiet"]);
         for number in 2..=4 {
             course.passes(&["starter-patch", &format!("exercise-{number}")]);
         }
-        course.passes(&["carry", "exercise-2"]);
+        course.write(".gitignore", "/.workshop\n");
+        course.git(&["init", "--quiet"]);
         course.commit();
         course
     }
@@ -117,7 +118,7 @@ impl Course {
         let workspace = Workspace::at(self.root());
         let catalogue = Catalogue::read(&workspace).expect("a catalogue");
         let exercise = catalogue.get(number).expect("an exercise");
-        let mut faults = chain::not_carried(&workspace, &catalogue, exercise).expect("a verdict");
+        let mut faults = originals::patch_faults(&workspace, exercise).expect("a verdict");
         if let Some(grows_from) = &exercise.grows_from {
             faults.extend(
                 chain::unannounced(&workspace, &catalogue, exercise, grows_from)
@@ -125,23 +126,6 @@ impl Course {
             );
         }
         faults.join("\n")
-    }
-
-    /// The copies that wait for a decision about a file, newest last.
-    fn copies(&self, file: &str) -> Vec<String> {
-        let desk = std::fs::read_dir(self.path(".workshop/carry")).expect("a folder");
-        let copies = desk.map(|entry| entry.expect("an entry").path().join(file));
-        let mut copies: Vec<PathBuf> = copies.filter(|copy| copy.exists()).collect();
-        copies.sort_by_key(|copy| copy.metadata().and_then(|data| data.modified()).ok());
-        let shown = |copy: &PathBuf| {
-            copy.strip_prefix(self.root())
-                .map(|copy| copy.display().to_string())
-        };
-        copies
-            .iter()
-            .map(shown)
-            .collect::<Result<_, _>>()
-            .expect("inside")
     }
 
     #[track_caller]
@@ -188,17 +172,10 @@ fn a_change_reaches_every_later_state_its_starter_and_its_mistakes() {
     course.edit("solutions/02-first/src/main.rs", "a service", "the service");
     course.edit("solutions/02-first/src/settings.rs", "first", "FIRST");
     course.edit("solutions/02-first/src/start.rs", "// a", "// A");
-    for number in [2, 3] {
-        assert_says(
-            &course.faults(number),
-            &[
-                "src/main.rs of exercise-2 has changed",
-                "src/settings.rs of exercise-2 has changed",
-                "src/start.rs of exercise-2 has changed",
-                "just carry exercise-2",
-            ],
-        );
-    }
+    assert_says(
+        &course.faults(3),
+        &["src/start.rs isn't as in the reference of exercise-2"],
+    );
     let said = course.passes(&["carry", "exercise-2"]);
     assert_says(&said, &["exercise-4", "just verify all"]);
     for name in NAMES {
@@ -230,8 +207,8 @@ fn a_change_reaches_every_later_state_its_starter_and_its_mistakes() {
     course.passes(&["reset", "exercise-4"]);
     assert_eq!(course.read("exercises/04-third/src/main.rs"), starter);
     assert_says(
-        &course.passes(&["carry", "exercise-2"]),
-        &["has everything"],
+        &course.fails(&["carry", "exercise-2"], 1),
+        &["exercise-2 is as it was", "--since COMMIT"],
     );
 }
 
@@ -240,7 +217,11 @@ fn a_change_that_is_committed_already_is_carried_as_well() {
     let course = Course::new();
     course.edit("solutions/02-first/src/settings.rs", "first", "FIRST");
     course.commit();
-    course.passes(&["carry", "exercise-2"]);
+    assert_says(
+        &course.fails(&["carry", "exercise-2"], 1),
+        &["as it was in HEAD"],
+    );
+    course.passes(&["carry", "exercise-2", "--since", "HEAD~1"]);
     assert_says(
         &course.read("solutions/04-third/src/settings.rs"),
         &["FIRST"],
@@ -283,61 +264,72 @@ fn the_package_names_stay() {
 }
 
 #[test]
-fn a_conflict_shows_both_sides_and_writes_nothing_until_it_is_decided() {
+fn a_change_is_carried_again_without_a_commit_between() {
     let course = Course::new();
-    course.edit("solutions/04-third/src/settings.rs", "8080", "4444");
-    course.passes(&["carry", "exercise-4"]);
-    course.edit("solutions/02-first/src/settings.rs", "8080", "2222");
-    let before = course.files();
-    let said = course.fails(&["carry", "exercise-2"], 1);
-    let copy = &course.copies("solutions/04-third/src/settings.rs")[0];
-    assert_says(
-        &said,
-        &[
-            copy,
-            "4444",
-            "2222",
-            "8080",
-            "Nothing else was written",
-            "just carry exercise-2",
-        ],
-    );
-    assert_eq!(course.files(), before);
-
-    // Once more without a decision: the same, and the copy is left alone.
-    course.edit(copy, "4444", "4444 // undecided");
-    course.fails(&["carry", "exercise-2"], 1);
-    assert_says(&course.read(copy), &["undecided"]);
-    assert_eq!(course.files(), before);
-
-    let decided = SETTINGS.replace("8080", "2244") + KEYS;
-    course.write(copy, &decided);
+    let settings = "src/settings.rs";
+    for (old, new) in [("first", "FIRST"), ("FIRST", "First")] {
+        course.edit(&format!("solutions/02-first/{settings}"), old, new);
+        course.passes(&["carry", "exercise-2"]);
+        for name in NAMES {
+            for side in ["exercises", "solutions"] {
+                let text = course.read(&format!("{side}/{name}/{settings}"));
+                assert!(text.starts_with(&format!("// {new}\n")), "{side}/{name}");
+            }
+        }
+    }
+    // What was carried is thrown away, and something else is carried.
+    course.git(&["checkout", "--quiet", "."]);
+    course.edit("solutions/02-first/src/settings.rs", "second", "SECOND");
     course.passes(&["carry", "exercise-2"]);
-    assert_eq!(course.read("solutions/04-third/src/settings.rs"), decided);
-    assert_eq!(course.read("exercises/04-third/src/settings.rs"), decided);
-    assert_says(
-        &course.read("solutions/03-second/src/settings.rs"),
-        &["2222"],
-    );
-    assert!(!course.path(".workshop/carry").exists());
+    let text = course.read("exercises/04-third/src/settings.rs");
+    assert!(text.starts_with("// first\n// SECOND\n"), "{text}");
     course.assert_chain_holds();
 }
 
 #[test]
-fn a_decision_is_for_the_contents_that_it_was_made_of() {
+fn a_conflict_is_left_in_the_file_and_nothing_is_carried_beyond() {
     let course = Course::new();
+    for side in ["exercises", "solutions"] {
+        let about = format!("{side}/03-second/exercise.toml");
+        course.edit(&about, "given = []", "given = [\"src/settings.rs\"]");
+    }
     course.edit("solutions/03-second/src/settings.rs", "8080", "3333");
     course.passes(&["carry", "exercise-3"]);
+    course.commit();
     course.edit("solutions/02-first/src/settings.rs", "8080", "2222");
-    course.fails(&["carry", "exercise-2"], 1);
+    course.edit("solutions/02-first/src/start.rs", "// a", "// A");
+    let third = course.read("solutions/04-third/src/settings.rs");
+    let said = course.fails(&["carry", "exercise-2"], 1);
     let settings = "solutions/03-second/src/settings.rs";
-    course.write(&course.copies(settings)[0], "// decided\n");
-    course.edit(settings, "second", "newer");
-    course.fails(&["carry", "exercise-2"], 1);
-    let copies = course.copies(settings);
-    assert_eq!(copies.len(), 2, "the older decision is kept");
-    assert_eq!(course.read(&copies[0]), "// decided\n");
-    assert_says(&course.read(&copies[1]), &["newer", "<<<<<<<"]);
+    assert_says(
+        &said,
+        &[
+            "conflict in solutions/03-second/src/settings.rs",
+            "next: just carry exercise-3",
+        ],
+    );
+    let marked = course.read(settings);
+    let sides = ["<<<<<<< here", "3333", "8080", "2222", ">>>>>>> the change"];
+    assert_says(&marked, &sides);
+    assert_says(&course.read("solutions/03-second/src/start.rs"), &["// A"]);
+    assert_eq!(course.read("solutions/04-third/src/settings.rs"), third);
+    assert_says(
+        &course.read("exercises/02-first/src/settings.rs"),
+        &["2222"],
+    );
+
+    // As long as it isn't resolved, nothing goes on from there.
+    assert_says(&course.fails(&["carry", "exercise-3"], 1), &["conflict in"]);
+    assert_eq!(course.read(settings), marked);
+    course.write(settings, &SETTINGS.replace("8080", "2233"));
+    course.passes(&["carry", "exercise-3"]);
+    let resolved = SETTINGS.replace("8080", "2233") + KEYS;
+    for side in ["exercises", "solutions"] {
+        let third = |file: &str| course.read(&format!("{side}/04-third/src/{file}"));
+        assert_eq!(third("settings.rs"), resolved, "{side}");
+        assert!(third("start.rs").starts_with("// A\n"), "{side}");
+    }
+    course.assert_chain_holds();
 }
 
 #[test]
@@ -348,44 +340,48 @@ fn an_edit_that_nobody_committed_is_merged_and_not_lost() {
         "done();",
         "done(); // mine",
     );
-    course.edit(
-        "exercises/04-third/src/main.rs",
-        "start();",
-        "start(); // theirs",
-    );
     course.edit("solutions/02-first/src/main.rs", "a service", "the service");
     course.passes(&["carry", "exercise-2"]);
     let mine = course.read("solutions/03-second/src/main.rs");
     assert_says(&mine, &["// mine", "the service"]);
-    let theirs = course.read("exercises/04-third/src/main.rs");
-    assert_says(&theirs, &["// theirs", "the service"]);
-    // The learner's line has not become a part of the course.
-    assert!(
-        !course
-            .read("solutions/04-third/starter.patch")
-            .contains("theirs")
-    );
 }
 
 #[test]
-fn a_learner_s_work_that_the_change_runs_into_is_left_alone() {
+fn a_learner_s_work_is_left_alone() {
     let course = Course::new();
-    course.edit(
-        "exercises/03-second/src/main.rs",
-        "// a service",
-        "// my service",
-    );
+    course.edit("exercises/04-third/src/main.rs", "start();", "mine();");
     course.edit("solutions/02-first/src/main.rs", "a service", "the service");
     let before = course.files();
     let said = course.fails(&["carry", "exercise-2"], 1);
     assert_says(
         &said,
-        &[
-            "exercises/03-second/src/main.rs has a learner's work in it",
-            "just reset exercise-3",
-        ],
+        &["exercises/04-third has work in it", "just reset exercise-4"],
     );
     assert_eq!(course.files(), before);
+}
+
+#[test]
+fn a_new_state_in_the_middle_is_a_change_of_the_state_that_it_continues() {
+    let course = Course::new();
+    course.state(5, "05-between");
+    for side in ["exercises", "solutions"] {
+        let about = format!("{side}/05-between/exercise.toml");
+        course.edit(&about, "exercise = 4", "exercise = 2");
+        let about = format!("{side}/03-second/exercise.toml");
+        course.edit(&about, "exercise = 2", "exercise = 5");
+        let main = main(2).replace("// a service", &format!("// a service in {side}"));
+        course.write(&format!("{side}/05-between/src/main.rs"), &main);
+    }
+    let patch = course.path("solutions/05-between/mistakes/planted.patch");
+    std::fs::remove_file(patch).expect("a removal");
+    course.passes(&["starter-patch", "exercise-5"]);
+    course.passes(&["carry", "exercise-5"]);
+    for (name, lesson) in [("03-second", "lesson_3"), ("04-third", "lesson_4")] {
+        let main = course.read(&format!("solutions/{name}/src/main.rs"));
+        assert_says(&main, &["a service in solutions", lesson]);
+        let starter = course.read(&format!("exercises/{name}/src/main.rs"));
+        assert_says(&starter, &["a service in solutions"]);
+    }
 }
 
 #[test]
@@ -403,12 +399,10 @@ fn a_starter_follows_the_reference_before_in_lines_that_the_lesson_replaces() {
         &["start();"],
     );
     course.edit("solutions/02-first/src/main.rs", "start();", "begin();");
-    course.fails(&["carry", "exercise-2"], 1);
     let reference = course.read("solutions/03-second/src/main.rs");
-    let copy = &course.copies("solutions/03-second/src/main.rs")[0];
-    course.write(copy, &reference);
-    let said = course.passes(&["carry", "exercise-2"]);
-    assert_eq!(course.read("solutions/03-second/src/main.rs"), reference);
+    course.fails(&["carry", "exercise-2"], 1);
+    course.write("solutions/03-second/src/main.rs", &reference);
+    let said = course.passes(&["carry", "exercise-3"]);
     assert_says(
         &course.read("exercises/03-second/src/main.rs"),
         &["begin();"],
@@ -469,42 +463,12 @@ fn a_starter_says_what_it_brings() {
 }
 
 #[test]
-fn a_link_that_is_left_out_of_the_description_is_missed() {
-    let course = Course::new();
-    let about = course.read("solutions/03-second/exercise.toml");
-    let (without, _) = about.split_once("[grows_from]").expect("a link");
-    for side in ["exercises", "solutions"] {
-        course.write(&format!("{side}/03-second/exercise.toml"), without);
-    }
-    assert_says(
-        &course.faults(3),
-        &["files of exercise-2 were taken over, but exercise.toml has no [grows_from]"],
-    );
-}
-
-#[test]
-fn without_the_old_content_there_is_no_merge_and_no_guess() {
+fn without_a_repository_there_is_no_merge_and_no_guess() {
     let course = Course::new();
     course.edit("solutions/02-first/src/settings.rs", "first", "FIRST");
     std::fs::remove_dir_all(course.path(".git")).expect("a removal");
     let before = course.files();
     let said = course.fails(&["carry", "exercise-2"], 2);
-    assert_says(
-        &said,
-        &[
-            "solutions/02-first/src/settings.rs has changed",
-            "git fetch --unshallow",
-        ],
-    );
+    assert_says(&said, &["git cannot compare with the commit", "next: "]);
     assert_eq!(course.files(), before);
-}
-
-#[test]
-fn the_chain_of_the_course_holds() {
-    let workspace = Workspace::find().expect("the checkout");
-    let catalogue = Catalogue::read(&workspace).expect("a catalogue");
-    for exercise in catalogue.iter() {
-        let faults = chain::not_carried(&workspace, &catalogue, exercise).expect("a verdict");
-        assert_eq!(faults, [""; 0], "{}", exercise.name());
-    }
 }

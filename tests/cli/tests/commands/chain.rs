@@ -113,19 +113,8 @@ impl Course {
         self.write(path, &text.replace(old, new));
     }
 
-    /// What the gate says of an exercise's place in the chain.
     fn faults(&self, number: u8) -> String {
-        let workspace = Workspace::at(self.root());
-        let catalogue = Catalogue::read(&workspace).expect("a catalogue");
-        let exercise = catalogue.get(number).expect("an exercise");
-        let mut faults = originals::patch_faults(&workspace, exercise).expect("a verdict");
-        if let Some(grows_from) = &exercise.grows_from {
-            faults.extend(
-                chain::unannounced(&workspace, &catalogue, exercise, grows_from)
-                    .expect("a verdict"),
-            );
-        }
-        faults.join("\n")
+        faults(&Workspace::at(self.root()), number)
     }
 
     #[track_caller]
@@ -148,6 +137,19 @@ impl Course {
         }
         files
     }
+}
+
+/// What the gate says of an exercise's place in the chain.
+fn faults(workspace: &Workspace, number: u8) -> String {
+    let catalogue = Catalogue::read(workspace).expect("a catalogue");
+    let exercise = catalogue.get(number).expect("an exercise");
+    let mut faults = originals::patch_faults(workspace, exercise).expect("a verdict");
+    if let Some(grows_from) = &exercise.grows_from {
+        faults.extend(
+            chain::unannounced(workspace, &catalogue, exercise, grows_from).expect("a verdict"),
+        );
+    }
+    faults.join("\n")
 }
 
 const SETTINGS: &str =
@@ -471,4 +473,18 @@ fn without_a_repository_there_is_no_merge_and_no_guess() {
     let said = course.fails(&["carry", "exercise-2"], 2);
     assert_says(&said, &["git cannot compare with the commit", "next: "]);
     assert_eq!(course.files(), before);
+}
+
+#[test]
+fn the_chain_of_the_course_holds() {
+    let workspace = Workspace::find().expect("the checkout");
+    let catalogue = Catalogue::read(&workspace).expect("a catalogue");
+    for exercise in catalogue.iter() {
+        assert_eq!(
+            faults(&workspace, exercise.number),
+            "",
+            "{}",
+            exercise.name()
+        );
+    }
 }

@@ -60,10 +60,11 @@ impl<'a> Carrying<'a> {
         let change_before = self.change_before(origin, &name)?;
         let mut changes = change_before.into_iter().chain([self.change(origin)?]);
         if changes.all(|change| change.touched().is_empty()) {
-            return Trouble::new(format!(
-                "the reference of {name} is as it was in {}",
-                self.since
-            ))
+            let since = match &*self.since {
+                git::CARRIED => "after the last carry",
+                commit => &format!("in {commit}"),
+            };
+            return Trouble::new(format!("the reference of {name} is as it was {since}"))
             .expected("a change in it")
             .next(format!("just carry {name} --since COMMIT, with the commit before the change; just starter-patch {name} where the starter has changed"))
             .failed()
@@ -138,11 +139,12 @@ impl<'a> Carrying<'a> {
             let mut edited = exercise.edit.iter();
             edited.all(|path| tree.get(path) == in_place.get(path))
         };
-        let made = originals::starter(self.workspace, exercise);
+        let is_made =
+            || originals::starter(self.workspace, exercise).is_ok_and(|made| is_in_place(&made));
         if exercise.is_own()
             || is_in_place(&git::at(&self.since, &folder, &in_place)?)
             || is_in_place(&git::at("HEAD", &folder, &in_place)?)
-            || made.is_ok_and(|made| is_in_place(&made))
+            || is_made()
         {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use workshop_base::files::Tree;
 use workshop_base::outcome::Trouble;
 
 /// Where git keeps what everything was like after the last carry.
-const CARRIED: &str = "refs/workshop/carried";
+pub const CARRIED: &str = "refs/workshop/carried";
 
 /// The files that a folder held in a commit, of which `now` has those that have not changed since.
 pub fn at(commit: &str, folder: &Path, now: &Tree) -> anyhow::Result<Tree> {

@@ -210,7 +210,10 @@ fn a_change_reaches_every_later_state_its_starter_and_its_mistakes() {
     assert_eq!(course.read("exercises/04-third/src/main.rs"), starter);
     assert_says(
         &course.fails(&["carry", "exercise-2"], 1),
-        &["exercise-2 is as it was", "--since COMMIT"],
+        &[
+            "exercise-2 is as it was after the last carry",
+            "--since COMMIT",
+        ],
     );
 }
 

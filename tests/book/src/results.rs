@@ -11,6 +11,7 @@ use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_results::figures::figure;
 use workshop_results::file::{JudgedPrediction, ResultFile, again};
+use workshop_results::key::MEMORY;
 use workshop_results::report::{self, unreadable};
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 use workshop_results::view::{self, Item, REFERENCE, Whose, YOURS};
@@ -75,7 +76,7 @@ pub fn quoted(workspace: &Workspace) -> anyhow::Result<String> {
         let Some(Ok(own)) = Measured::read(workspace, of)?.own else {
             continue;
         };
-        let of_memory = |judged: &&JudgedPrediction| judged.key == "memory";
+        let of_memory = |judged: &&JudgedPrediction| judged.key == MEMORY;
         let judged = own.predictions.iter().find(of_memory);
         if let Some(judged) = judged.or(own.predictions.first()) {
             return Ok(told(judged, of));
@@ -94,6 +95,7 @@ fn told(judged: &JudgedPrediction, of: &str) -> String {
     } = judged;
     let what = judged
         .key
+        .as_str()
         .replace('_', " ")
         .replace("start up", "the start");
     let comment = match judged.held {
@@ -342,6 +344,9 @@ impl Published {
 mod tests {
     use super::*;
     use workshop_results::file::Verdict;
+    use workshop_results::key::{
+        At, CPU_PER_REQUEST, CPU_PER_REQUEST_SATURATED, Key, PSS_AT_LOAD, START_UP, THROUGHPUT,
+    };
 
     fn checkout() -> Workspace {
         Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -354,7 +359,7 @@ mod tests {
     #[test]
     fn the_story_quotes_what_was_predicted_and_what_was_measured() {
         let judged = |measured: f64, held| JudgedPrediction {
-            key: "start_up".to_owned(),
+            key: START_UP,
             predicted: 0.25,
             confidence: 70.0,
             measured,
@@ -482,13 +487,13 @@ mod tests {
     #[test]
     fn the_ladders_page_says_what_the_committed_values_show() {
         let result = committed("exercise-12");
-        let of = |key: &str, side: &str| {
+        let of = |key: &Key, side: &str| {
             let metric = result.metric(key).unwrap();
             metric.comparison(side, "kotlin").unwrap().clone()
         };
-        let ratio = |key: &str, side: &str| of(key, side).ratio.unwrap();
-        let verdict = |key: &str, side: &str| of(key, side).verdict;
-        let (short, long) = ("throughput", "throughput_at_512_bytes");
+        let ratio = |key: &Key, side: &str| of(key, side).ratio.unwrap();
+        let verdict = |key: &Key, side: &str| of(key, side).verdict;
+        let (short, long) = (&THROUGHPUT, &THROUGHPUT.at(At::Bytes(512)));
         let [process, module, library, service] =
             ["solution-9", "solution-10", "solution-11", "solution-12"];
         for tier in [process, module] {
@@ -503,7 +508,7 @@ mod tests {
         assert_eq!(verdict(short, library), Verdict::Faster);
         assert_eq!(verdict(short, service), Verdict::Faster);
         assert!(ratio(long, library) > 3.0, "more than three times");
-        let cpu = "cpu_per_request";
+        let cpu = &CPU_PER_REQUEST;
         for tier in [library, service] {
             assert!(
                 (0.6..0.75).contains(&ratio(cpu, tier)),
@@ -516,8 +521,8 @@ mod tests {
             let beside_the_library = ratio(key, service) / ratio(key, library);
             assert!((0.75..1.33).contains(&beside_the_library), "{key}");
         }
-        assert!(ratio("start_up", service) < 0.05, "milliseconds");
-        assert!(ratio("pss_at_load", service) < 0.1, "a few percent");
+        assert!(ratio(&START_UP, service) < 0.05, "milliseconds");
+        assert!(ratio(&PSS_AT_LOAD, service) < 0.1, "a few percent");
     }
 
     /// The last sections of the page about the ceiling are prose about values, too.
@@ -525,23 +530,23 @@ mod tests {
     fn the_ceilings_page_says_what_the_committed_values_show() {
         let result = committed("exercise-13");
         let port = "solution-13";
-        let best = |key: &str, sides: [&str; 2]| {
+        let best = |key: &Key, sides: [&str; 2]| {
             let metric = result.metric(key).unwrap();
             let values = sides.iter().filter_map(|side| metric.value(side));
             metric.best(values).unwrap().side.clone()
         };
         let raw_jdbc = ["kotlin-jdbc", "kotlin-jdbc-tuned"];
-        let against_the_best = |key: &str| {
+        let against_the_best = |key: &Key| {
             let metric = result.metric(key).unwrap();
             let comparison = metric.comparison(port, &best(key, raw_jdbc));
             comparison.unwrap().clone()
         };
-        let cpu = against_the_best("cpu_per_request");
+        let cpu = against_the_best(&CPU_PER_REQUEST);
         assert!(
             (0.5..0.6).contains(&cpu.ratio.unwrap()),
             "a little more than half"
         );
-        let throughput = against_the_best("throughput");
+        let throughput = against_the_best(&THROUGHPUT);
         assert_eq!(throughput.verdict, Verdict::NoDifferenceShown);
         assert!(
             throughput.high.unwrap() / throughput.low.unwrap() > 1.2,
@@ -551,7 +556,7 @@ mod tests {
         let missed = |cell: &&Cell| **cell == Cell::text("not reached");
         let cells = goals.unwrap().rows.iter().flat_map(|row| &row.cells);
         assert_eq!(cells.filter(missed).count(), 3);
-        let ceiling = result.metric("cpu_per_request").unwrap();
+        let ceiling = result.metric(&CPU_PER_REQUEST).unwrap();
         let ceiling = ceiling.comparison(port, "ceiling").unwrap();
         assert!(
             (1.2..1.35).contains(&ceiling.ratio.unwrap()),
@@ -560,11 +565,11 @@ mod tests {
 
         let under_full_load = |side: &str| {
             let blocks = result.blocks.iter().filter(|block| block.side == side);
-            let values = blocks.filter_map(|block| block.values.get("cpu_per_request_saturated"));
+            let values = blocks.filter_map(|block| block.values.get(&CPU_PER_REQUEST_SATURATED));
             let values: Vec<f64> = values.copied().collect();
             workshop_results::statistics::median(&values).unwrap()
         };
-        let at_a_fixed_rate = result.metric("cpu_per_request").unwrap();
+        let at_a_fixed_rate = result.metric(&CPU_PER_REQUEST).unwrap();
         let mut shares: Vec<(f64, &str)> = at_a_fixed_rate
             .values
             .iter()

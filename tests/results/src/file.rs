@@ -10,6 +10,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Better, Comparison, SideValue, Verdict};
+use crate::key::Key;
 use crate::manifest::Manifest;
 use crate::shown::{Chart, Table};
 
@@ -60,8 +61,8 @@ pub struct Side {
 /// One metric of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// The stable key: `start_up`, `throughput`, `p99`, `memory`, `cpu_per_request`, `size`, `threads`, or a finer one.
-    pub key: String,
+    /// The stable key: `start_up`, `throughput`, `p99_at_30`.
+    pub key: Key,
     /// For people: `Throughput`.
     pub name: String,
     /// The unit of the values: `requests/s`, `ms`, `MB`, `µs`.
@@ -82,7 +83,7 @@ pub struct Metric {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgedPrediction {
     /// The metric's key.
-    pub key: String,
+    pub key: Key,
     /// The ratio, Rust divided by Kotlin, that the reader wrote down.
     pub predicted: f64,
     /// How sure the reader was, in percent.
@@ -105,9 +106,9 @@ pub struct BlockRecord {
     /// The side's id.
     pub side: String,
     /// The raw values by metric key.
-    pub values: std::collections::BTreeMap<String, f64>,
+    pub values: std::collections::BTreeMap<Key, f64>,
     /// The metrics that this block may not speak for, with the reasons.
-    pub invalid: std::collections::BTreeMap<String, String>,
+    pub invalid: std::collections::BTreeMap<Key, String>,
 }
 
 /// One measurement.
@@ -151,7 +152,7 @@ pub struct ResultFile {
 
 impl BlockRecord {
     /// The value of a metric that this block may speak for.
-    pub fn valid(&self, key: &str) -> Option<f64> {
+    pub fn valid(&self, key: &Key) -> Option<f64> {
         let is_invalid = self.invalid.contains_key(key);
         self.values.get(key).copied().filter(|_| !is_invalid)
     }
@@ -237,12 +238,12 @@ impl ResultFile {
     }
 
     /// The metric with this key.
-    pub fn metric(&self, key: &str) -> Option<&Metric> {
-        self.metrics.iter().find(|metric| metric.key == key)
+    pub fn metric(&self, key: &Key) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.key == *key)
     }
 
     /// The value of a side's metric.
-    pub fn value(&self, key: &str, side: &str) -> Option<f64> {
+    pub fn value(&self, key: &Key, side: &str) -> Option<f64> {
         Some(self.metric(key)?.value(side)?.value)
     }
 
@@ -311,6 +312,7 @@ pub fn sample() -> ResultFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::THROUGHPUT;
 
     #[test]
     fn a_result_reads_as_it_was_written() {
@@ -319,7 +321,7 @@ mod tests {
         sample().write(&path).unwrap();
         let read = ResultFile::read(&path).unwrap();
         assert_eq!(read, sample());
-        let throughput = read.metric("throughput").unwrap();
+        let throughput = read.metric(&THROUGHPUT).unwrap();
         assert_eq!(
             read.kotlin(throughput).map(|value| value.value),
             Some(5000.0)

@@ -5,6 +5,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, TURNS, Verdict};
+use crate::key::Key;
 use crate::metrics::compared;
 use crate::shown::{Cell, Column, Table};
 use crate::view::{Item, claim};
@@ -43,7 +44,7 @@ enum Pair {
 #[serde(deny_unknown_fields)]
 struct Figure {
     name: String,
-    key: String,
+    key: Key,
     from: Vec<String>,
     answer: String,
 }
@@ -148,4 +149,24 @@ fn tuned(result: &ResultFile, metric: &Metric) -> Option<Comparison> {
         comparison.verdict = Verdict::NotJudged;
     }
     Some(comparison)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::read_references;
+    use workshop_base::workspace::Workspace;
+
+    #[test]
+    fn every_figure_is_one_that_is_measured() -> anyhow::Result<()> {
+        let checkout = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let committed = read_references(&checkout)?;
+        let guide: Guide = toml::from_str(include_str!("guide.toml"))?;
+        for question in &guide.question {
+            for row in &question.rows {
+                assert!(found(question, row, &committed).is_some(), "{}", row.name);
+            }
+        }
+        Ok(())
+    }
 }

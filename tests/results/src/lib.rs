@@ -13,6 +13,7 @@ pub mod figures;
 pub mod file;
 pub mod growth;
 pub mod guide;
+pub mod key;
 pub mod manifest;
 pub mod metrics;
 pub mod predictions;

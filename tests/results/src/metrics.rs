@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::file::{Better, BlockRecord, Comparison, Metric, SideValue, Verdict};
+use crate::key::Key;
 use crate::statistics::{Interval, geometric_mean, mean, ratio_interval};
 
 /// What is said of a metric wherever it appears.
@@ -10,7 +11,7 @@ use crate::statistics::{Interval, geometric_mean, mean, ratio_interval};
 #[serde(deny_unknown_fields)]
 pub struct Definition {
     /// The stable key.
-    pub key: String,
+    pub key: Key,
     /// For people.
     pub name: String,
     /// The unit of the values.
@@ -33,10 +34,6 @@ fn lower() -> Better {
     Better::Lower
 }
 
-/// The end of a key whose metric counts from when a request was sent.
-pub const UNCORRECTED: &str = "_uncorrected";
-/// The key of the share of requests that took longer than [`SLOW_MS`].
-pub const SLOW: &str = "slow";
 /// What a person begins to notice, in milliseconds.
 pub const SLOW_MS: f64 = 100.0;
 
@@ -52,32 +49,6 @@ pub enum Kind {
     /// It can be zero, so there is an arithmetic mean and no ratio.
     #[serde(rename = "zero")]
     MayBeZero,
-}
-
-/// The key of what a service needs once, whatever it is asked: the `a` of `a + b · requests`, in milliseconds of CPU time.
-pub const CPU_ONCE: &str = "cpu_once";
-/// The key of the round trips to the database per read.
-pub const ROUND_TRIPS: &str = "round_trips";
-/// The key of what the database alone reads, without any service.
-pub const DATABASE: &str = "pgbench";
-/// The end of the keys of what is measured under the article's load, of ten requests a second.
-pub const AT_TEN: &str = "_at_ten";
-/// The key of the memory of the service and its children.
-pub const PSS_LOADED: &str = "pss_at_load";
-
-/// The end of the keys of a pool of this size.
-pub fn pool_end(size: u16) -> String {
-    format!("_pool_{size}")
-}
-
-/// The end of the keys of texts of this length.
-pub fn text_end(bytes: usize) -> String {
-    format!("_at_{bytes}_bytes")
-}
-
-/// The key of a metric at this number of rows.
-pub fn at_rows(key: &str, rows: u32) -> String {
-    format!("{key}_at_{rows}_rows")
 }
 
 /// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first. Metrics that no block speaks for
@@ -245,17 +216,14 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::key::{MEMORY, SIZE, THROUGHPUT, WARM_UP};
 
-    fn block(round: usize, side: &str, values: &[(&str, f64)]) -> BlockRecord {
-        let values = values
-            .iter()
-            .map(|(key, value)| ((*key).to_owned(), *value))
-            .collect();
+    fn block(round: usize, side: &str, values: &[(Key, f64)]) -> BlockRecord {
         BlockRecord {
             round,
             place: 0,
             side: side.to_owned(),
-            values,
+            values: values.iter().cloned().collect(),
             invalid: BTreeMap::new(),
         }
     }
@@ -265,12 +233,8 @@ mod tests {
         pairs
             .flat_map(|(round, (kotlin, rust))| {
                 [
-                    block(
-                        round + 1,
-                        "kotlin",
-                        &[("throughput", *kotlin), ("size", 20.0)],
-                    ),
-                    block(round + 1, "rust", &[("throughput", *rust), ("size", 5.0)]),
+                    block(round + 1, "kotlin", &[(THROUGHPUT, *kotlin), (SIZE, 20.0)]),
+                    block(round + 1, "rust", &[(THROUGHPUT, *rust), (SIZE, 5.0)]),
                 ]
             })
             .collect()
@@ -279,9 +243,9 @@ mod tests {
     fn metrics(blocks: &[BlockRecord]) -> Vec<Metric> {
         let sides = ["kotlin".to_owned(), "rust".to_owned()];
         let pairs = [("rust".to_owned(), "kotlin".to_owned())];
-        let definition = |key: &str, better, kind| Definition {
-            key: key.to_owned(),
-            name: key.to_owned(),
+        let definition = |key: Key, better, kind| Definition {
+            name: key.to_string(),
+            key,
             unit: "units".to_owned(),
             how: "in a test".to_owned(),
             better,
@@ -289,18 +253,18 @@ mod tests {
             kind,
         };
         let definitions = [
-            definition("throughput", Better::Higher, Kind::Varying),
-            definition("memory", Better::Less, Kind::Varying),
-            definition("size", Better::Less, Kind::Constant),
-            definition("warm_up", Better::Lower, Kind::MayBeZero),
+            definition(THROUGHPUT, Better::Higher, Kind::Varying),
+            definition(MEMORY, Better::Less, Kind::Varying),
+            definition(SIZE, Better::Less, Kind::Constant),
+            definition(WARM_UP, Better::Lower, Kind::MayBeZero),
         ];
         from_blocks(&definitions, blocks, &sides, &pairs)
     }
 
-    fn comparison<'a>(metrics: &'a [Metric], key: &str) -> &'a Comparison {
+    fn comparison<'a>(metrics: &'a [Metric], key: &Key) -> &'a Comparison {
         &metrics
             .iter()
-            .find(|metric| metric.key == key)
+            .find(|metric| metric.key == *key)
             .unwrap()
             .comparisons[0]
     }
@@ -311,7 +275,7 @@ mod tests {
             &[5000.0, 5100.0, 4900.0],
             &[15000.0, 15400.0, 14800.0],
         ));
-        let comparison = comparison(&metrics, "throughput");
+        let comparison = comparison(&metrics, &THROUGHPUT);
         assert_eq!(comparison.verdict, Verdict::Faster);
         assert!((comparison.ratio.unwrap() - 3.0).abs() < 0.05);
         assert!(comparison.low.unwrap() <= comparison.ratio.unwrap());
@@ -320,7 +284,7 @@ mod tests {
     #[test]
     fn less_of_what_should_be_small_is_better_and_its_interval_is_left_out_where_nothing_varies() {
         let metrics = metrics(&rounds(&[1.0; 3], &[1.0; 3]));
-        let size = comparison(&metrics, "size");
+        let size = comparison(&metrics, &SIZE);
         assert_eq!(
             (size.verdict, size.ratio, size.low),
             (Verdict::Less, Some(0.25), None)
@@ -331,7 +295,7 @@ mod tests {
     fn an_interval_that_holds_one_shows_no_difference() {
         let metrics = metrics(&rounds(&[100.0, 102.0, 98.0], &[101.0, 99.0, 100.0]));
         assert_eq!(
-            comparison(&metrics, "throughput").verdict,
+            comparison(&metrics, &THROUGHPUT).verdict,
             Verdict::NoDifferenceShown
         );
     }
@@ -339,7 +303,7 @@ mod tests {
     #[test]
     fn a_difference_that_is_too_small_to_count_is_none_however_sure() {
         let close = metrics(&rounds(&[1000.0, 1001.0, 999.0], &[991.0, 992.0, 990.0]));
-        let throughput = comparison(&close, "throughput");
+        let throughput = comparison(&close, &THROUGHPUT);
         assert!(throughput.high.unwrap() < 1.0, "{throughput:?}");
         assert_eq!(throughput.verdict, Verdict::NoDifferenceShown);
     }
@@ -347,22 +311,22 @@ mod tests {
     #[test]
     fn a_slower_port_is_called_slower() {
         let metrics = metrics(&rounds(&[100.0, 101.0, 99.0], &[50.0, 51.0, 49.0]));
-        assert_eq!(comparison(&metrics, "throughput").verdict, Verdict::Slower);
+        assert_eq!(comparison(&metrics, &THROUGHPUT).verdict, Verdict::Slower);
     }
 
     #[test]
     fn a_round_with_a_broken_gate_is_left_out_and_too_few_rounds_are_invalid_with_the_reason() {
         let mut blocks = rounds(&[100.0, 101.0, 99.0], &[300.0, 310.0, 290.0]);
         blocks[1].invalid.insert(
-            "throughput".to_owned(),
+            THROUGHPUT,
             "12 of 900 answers had status 503, not 200".to_owned(),
         );
         let kept = metrics(&blocks);
-        assert_eq!(comparison(&kept, "throughput").rounds, 2);
+        assert_eq!(comparison(&kept, &THROUGHPUT).rounds, 2);
         assert_eq!(kept[0].values[1].blocks, 2);
         blocks[3].invalid = blocks[1].invalid.clone();
         let refused = metrics(&blocks);
-        let refused = comparison(&refused, "throughput");
+        let refused = comparison(&refused, &THROUGHPUT);
         assert_eq!(refused.verdict, Verdict::Invalid);
         assert_eq!(refused.ratio, None);
         let reason = refused.reason.as_deref().unwrap();
@@ -380,15 +344,15 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_left_out() {
         let metrics = metrics(&rounds(&[1.0; 2], &[1.0; 2]));
-        assert!(metrics.iter().all(|metric| metric.key != "memory"));
+        assert!(metrics.iter().all(|metric| metric.key != MEMORY));
     }
 
     #[test]
     fn what_may_be_zero_has_a_mean_and_no_ratio() {
         let blocks = [
-            block(1, "kotlin", &[("warm_up", 6.0)]),
-            block(1, "rust", &[("warm_up", 0.0)]),
-            block(2, "rust", &[("warm_up", 1.0)]),
+            block(1, "kotlin", &[(WARM_UP, 6.0)]),
+            block(1, "rust", &[(WARM_UP, 0.0)]),
+            block(2, "rust", &[(WARM_UP, 1.0)]),
         ];
         let metrics = metrics(&blocks);
         assert_eq!(metrics[0].values[1].value, 0.5);

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use serde::Deserialize;
 use toml::Table;
 
 use crate::file::{JudgedPrediction, Metric, ResultFile, Verdict};
+use crate::key::{Key, START_UP, THROUGHPUT};
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 
-/// The metrics that are predicted, in the order of the file.
+/// The metrics that are predicted, in the order of the file, whose tables have their names.
 pub const KEYS: [&str; 6] = [
     "start_up",
     "throughput",
@@ -25,11 +25,10 @@ pub const KEYS: [&str; 6] = [
 pub const FACTOR: f64 = 2.0;
 
 /// One prediction, filled in.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
     /// The metric's key.
-    #[serde(skip)]
-    pub key: String,
+    pub key: Key,
     /// Rust divided by Kotlin.
     pub ratio: f64,
     /// How sure the reader is that the truth is within a factor of two, in percent.
@@ -57,12 +56,14 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Prediction>> {
 fn parse(text: &str) -> Result<Vec<Prediction>, toml::de::Error> {
     let file: Table = toml::from_str(text)?;
     let predictions = KEYS.iter().filter_map(|key| {
-        let read: Prediction = file.get(*key)?.clone().try_into().ok()?;
-        let is_sound =
-            read.ratio.is_finite() && read.ratio > 0.0 && (0.0..=100.0).contains(&read.confidence);
+        let table = file.get(*key)?;
+        let number = |name: &str| -> Option<f64> { table.get(name)?.clone().try_into().ok() };
+        let (ratio, confidence) = (number("ratio")?, number("confidence")?);
+        let is_sound = ratio.is_finite() && ratio > 0.0 && (0.0..=100.0).contains(&confidence);
         is_sound.then(|| Prediction {
-            key: (*key).to_owned(),
-            ..read
+            key: Key::of_data(key),
+            ratio,
+            confidence,
         })
     });
     Ok(predictions.collect())
@@ -79,8 +80,8 @@ pub fn judged_by(predictions: &[Prediction], result: &ResultFile) -> Vec<JudgedP
         return Vec::new();
     }
     let mut judged = judge(predictions, &result.metrics, &rust.id, &kotlin.id);
-    if result.metric("throughput").is_none() {
-        judged.retain(|judged| judged.key == "start_up");
+    if result.metric(&THROUGHPUT).is_none() {
+        judged.retain(|judged| judged.key == START_UP);
     }
     judged
 }
@@ -115,16 +116,17 @@ fn judge(
 mod tests {
     use super::*;
     use crate::file::{Better, Comparison};
+    use crate::key::{MEMORY, METRICS, P99, SIZE};
 
-    fn metric(key: &str, ratio: Option<f64>) -> Metric {
+    fn metric(key: Key, ratio: Option<f64>) -> Metric {
         let comparison = Comparison {
             ratio,
             verdict: Verdict::Slower,
             ..Comparison::invalid("rust", "kotlin", "")
         };
         Metric {
-            key: key.to_owned(),
-            name: key.to_owned(),
+            name: key.to_string(),
+            key,
             unit: String::new(),
             how: String::new(),
             better: Better::Lower,
@@ -135,13 +137,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_predicted_is_measured() {
+        assert!(KEYS.iter().all(|key| METRICS.contains(&Key::of_data(key))));
+    }
+
+    #[test]
     fn what_is_not_filled_in_is_no_prediction() {
         let text = "[throughput]\nratio = 3\nconfidence = 80\n[memory]\nratio = \"?\"\nconfidence = \"?\"\n";
         let predictions = parse(text).unwrap();
         assert_eq!(
             predictions,
             [Prediction {
-                key: "throughput".to_owned(),
+                key: THROUGHPUT,
                 ratio: 3.0,
                 confidence: 80.0
             }]
@@ -157,13 +164,13 @@ mod tests {
     #[test]
     fn a_prediction_holds_within_a_factor_of_two_in_either_direction() {
         let predict = |ratio| Prediction {
-            key: "p99".to_owned(),
+            key: P99,
             ratio,
             confidence: 70.0,
         };
         let judged = judge(
             &[predict(0.2), predict(0.05), predict(0.11), predict(0.21)],
-            &[metric("p99", Some(0.1))],
+            &[metric(P99, Some(0.1))],
             "rust",
             "kotlin",
         );
@@ -177,14 +184,14 @@ mod tests {
     #[test]
     fn an_invalid_metric_judges_nobody() {
         let prediction = Prediction {
-            key: "p99".to_owned(),
+            key: P99,
             ratio: 0.5,
             confidence: 70.0,
         };
         assert_eq!(
             judge(
                 &[prediction],
-                &[metric("p99", None), metric("size", Some(1.0))],
+                &[metric(P99, None), metric(SIZE, Some(1.0))],
                 "rust",
                 "kotlin"
             ),
@@ -194,16 +201,16 @@ mod tests {
 
     #[test]
     fn a_measurement_without_load_judges_the_start_alone() {
-        let predictions = ["start_up", "memory"].map(|key| Prediction {
-            key: key.to_owned(),
+        let predictions = [START_UP, MEMORY].map(|key| Prediction {
+            key,
             ratio: 0.5,
             confidence: 70.0,
         });
         let mut result = crate::file::sample();
-        let mut measured = |keys: &[&str]| {
-            let compared = |key: &&str| {
+        let mut measured = |keys: &[Key]| {
+            let compared = |key: &Key| {
                 let mut metric = result.metrics[0].clone();
-                metric.key = (*key).to_owned();
+                metric.key = key.clone();
                 metric
             };
             result.metrics = keys.iter().map(compared).collect();
@@ -211,9 +218,9 @@ mod tests {
             judged.into_iter().map(|one| one.key).collect::<Vec<_>>()
         };
         assert_eq!(
-            measured(&["start_up", "memory", "throughput"]),
-            ["start_up", "memory"]
+            measured(&[START_UP, MEMORY, THROUGHPUT]),
+            [START_UP, MEMORY]
         );
-        assert_eq!(measured(&["start_up", "memory"]), ["start_up"]);
+        assert_eq!(measured(&[START_UP, MEMORY]), [START_UP]);
     }
 }

@@ -122,7 +122,7 @@ fn read_own(workspace: &Workspace, files: &[PathBuf]) -> (Vec<ResultFile>, Vec<S
 }
 
 /// The committed measurements.
-fn read_references(workspace: &Workspace) -> anyhow::Result<Vec<ResultFile>> {
+pub(crate) fn read_references(workspace: &Workspace) -> anyhow::Result<Vec<ResultFile>> {
     let files = result_files(&workspace.reference_results())?;
     files.iter().map(|path| ResultFile::read(path)).collect()
 }
@@ -209,7 +209,10 @@ fn judged(own: &[ResultFile]) -> Vec<(&ResultFile, &JudgedPrediction)> {
     let judged = KEYS.iter().filter_map(|key| {
         results.iter().find_map(|result| {
             let mut predictions = result.predictions.iter();
-            Some((*result, predictions.find(|judged| judged.key == *key)?))
+            Some((
+                *result,
+                predictions.find(|judged| judged.key.as_str() == *key)?,
+            ))
         })
     });
     judged.collect()

@@ -4,6 +4,7 @@ use crate::figures::{count, figure};
 use crate::file::{
     Better, Comparison, JudgedPrediction, Metric, Mode, ResultFile, Side, SideValue, Verdict,
 };
+use crate::key::Key;
 use crate::predictions::FACTOR;
 use crate::shown::{
     Cell, Chart, Column, Drawing, MORE_IS_BETTER, Mark, Ratio, RatioRow, Table, unique,
@@ -272,7 +273,7 @@ pub fn ratios(files: &[Whose<'_>]) -> Option<Chart> {
 
 /// The ratios of each headline metric: a mark per measurement; named, it has what was predicted as well.
 pub(crate) fn ratio_rows(files: &[Whose<'_>], named: bool) -> Vec<RatioRow> {
-    let mut rows: Vec<(&str, RatioRow)> = Vec::new();
+    let mut rows: Vec<(&Key, RatioRow)> = Vec::new();
     for whose in files.iter().filter(|whose| whose.result.invalid.is_empty()) {
         let headline = whose.result.metrics.iter().filter(|metric| metric.headline);
         for metric in headline {
@@ -286,7 +287,7 @@ pub(crate) fn ratio_rows(files: &[Whose<'_>], named: bool) -> Vec<RatioRow> {
                 ratio: comparison.into(),
                 predicted: predicted.map(|judged| judged.predicted),
             };
-            if let Some((_, row)) = rows.iter_mut().find(|(key, _)| *key == metric.key) {
+            if let Some((_, row)) = rows.iter_mut().find(|(key, _)| **key == metric.key) {
                 row.marks.push(mark);
                 continue;
             }
@@ -375,7 +376,7 @@ pub fn predictions<'a>(
     table.corner = "Rust ÷ Kotlin".to_owned();
     for (result, prediction) in judged {
         let metric = result.metric(&prediction.key);
-        let name = metric.map_or(prediction.key.as_str(), |metric| &metric.name);
+        let name = metric.map_or(prediction.key.as_str(), |metric| &*metric.name);
         let held = match prediction.held {
             true => "held",
             false => "did not hold",

@@ -27,7 +27,10 @@ use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::oha::{Load, Order};
 use workshop_results::figures::figure;
 use workshop_results::file::{BlockRecord, ResultFile};
-use workshop_results::metrics::{AT_TEN, CPU_ONCE, DATABASE};
+use workshop_results::key::{
+    CPU_IN_ALL, CPU_LOAD, CPU_ONCE, CPU_PER_REQUEST, IDLE, IMAGE, Key, MEMORY, P50, P99, PGBENCH,
+    START_UP_CPU, TEN, THREADS, THROUGHPUT, WARM_UP_CPU,
+};
 use workshop_results::shown::Cell;
 
 /// The article's load, in requests per second.
@@ -77,9 +80,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     records.iter_mut().for_each(cpu_once);
     for record in records.iter_mut().filter(|record| record.side == CEILING) {
         let alone = experiment.database_alone(POOL_SIZE).await;
-        record
-            .values
-            .extend(alone.map(|rate| (DATABASE.to_owned(), rate)));
+        record.values.extend(alone.map(|rate| (PGBENCH, rate)));
     }
     experiment.records.clone_from(&records);
     let pairs = pairs(&subjects);
@@ -90,8 +91,8 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     experiment.judge(&metrics::closed("minute")?, &minute, &pairs);
     // A peer that breaks a gate has no value; the claims do not hang on it.
     let decisive: Vec<Subject> = subjects.iter().filter(not_a_peer).cloned().collect();
-    experiment.decide("throughput", &ids(&decisive));
-    experiment.decide(&format!("memory{AT_TEN}"), &ids(&of_the_article));
+    experiment.decide(&THROUGHPUT, &ids(&decisive));
+    experiment.decide(&MEMORY.at(TEN), &ids(&of_the_article));
     let round_trips = experiment.round_trips();
     let reads_raw = |row: &&Subject| row.row.env.contains_key(REPOSITORY);
     for raw in subjects.iter().filter(reads_raw) {
@@ -110,7 +111,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
 
 /// What the database alone does is a row above the ceiling, and a note.
 fn with_the_database(result: &mut ResultFile) {
-    let Some(rate) = result.value(DATABASE, CEILING) else {
+    let Some(rate) = result.value(&PGBENCH, CEILING) else {
         return;
     };
     for table in &mut result.tables {
@@ -161,7 +162,7 @@ async fn at_ten(
 ) -> anyhow::Result<Observed> {
     let pid = started.service.pid();
     let mut observed = Observed::default();
-    observed.gated(Ok(()), memory(process::tree_memory(pid), "_at_idle"));
+    observed.gated(Ok(()), memory(process::tree_memory(pid), Some(IDLE)));
     let order = Order {
         connections: FEW,
         ..session.order(
@@ -175,24 +176,24 @@ async fn at_ten(
     let in_all = process::cpu(&[pid]);
     let load = seen.cpu.map(|cpu| cpu.div_duration_f64(length) * 100.0);
     let values = [
-        ("p50", seen.of(Reading::Median)),
-        ("p99", seen.of(Reading::P99)),
-        ("threads", seen.of(Reading::Threads)),
-        ("cpu_load", load),
-        ("cpu_per_request", seen.of(Reading::Cpu)),
-        ("cpu_in_all", in_all.map(|cpu| cpu.as_secs_f64())),
+        (P50, seen.of(Reading::Percentile("p50"))),
+        (P99, seen.of(Reading::Percentile("p99"))),
+        (THREADS, seen.of(Reading::Threads)),
+        (CPU_LOAD, load),
+        (CPU_PER_REQUEST, seen.of(Reading::Cpu)),
+        (CPU_IN_ALL, in_all.map(|cpu| cpu.as_secs_f64())),
     ];
-    let values = values.map(|(name, value)| (format!("{name}{AT_TEN}"), value));
-    let memory = memory(process::tree_memory(pid), AT_TEN);
+    let values = values.map(|(key, value)| (key.at(TEN), value));
+    let memory = memory(process::tree_memory(pid), Some(TEN));
     observed.gated(seen.run.gate(&order), memory.into_iter().chain(values));
     Ok(observed)
 }
 
 /// What a service needs once: to its first answer, and to become as fast as it gets.
 fn cpu_once(record: &mut BlockRecord) {
-    let value = |key: &str| record.values.get(key).copied();
-    if let Some((start, warm_up)) = value("start_up_cpu").zip(value("warm_up_cpu")) {
-        record.values.insert(CPU_ONCE.to_owned(), start + warm_up);
+    let value = |key: &Key| record.values.get(key).copied();
+    if let Some((start, warm_up)) = value(&START_UP_CPU).zip(value(&WARM_UP_CPU)) {
+        record.values.insert(CPU_ONCE, start + warm_up);
     }
 }
 
@@ -237,7 +238,7 @@ async fn images(subjects: &mut [Subject]) -> Vec<String> {
         let said = probe::ask("docker", &inspect, Path::new("/"), probe::PATIENT).await;
         match said.line().and_then(|size| size.parse::<f64>().ok()) {
             Some(bytes) => {
-                subject.constants.insert("image".to_owned(), bytes / 1e6);
+                subject.constants.insert(IMAGE, bytes / 1e6);
             }
             None if subject.row.variant.is_none()
                 && subject.row.id.is_none()

@@ -7,12 +7,12 @@
 //! Whether a duet bends the ratio of services that differ is another question: [`turns`] compares it with blocks one after the other.
 
 use workshop_base::target::Target;
-use workshop_measure::protocol::duet;
 use workshop_measure::protocol::experiment::{Asked, Experiment, pairs};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::plan::Plan;
 use workshop_measure::protocol::subject::Subject;
 use workshop_results::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, TURNS, Verdict};
+use workshop_results::key::CPU_PER_REQUEST;
 use workshop_results::shown::{Cell, Column, Table};
 
 /// The exercise whose reference is measured.
@@ -190,7 +190,7 @@ fn asked(task: &str) -> Asked {
 
 /// What was found of a side's CPU time per request.
 fn claim(metrics: &[Metric], side: &Subject) -> Claim {
-    let judged = metrics.iter().find(|metric| metric.key == duet::CPU);
+    let judged = metrics.iter().find(|metric| metric.key == CPU_PER_REQUEST);
     let pair = judged.and_then(|metric| metric.comparison(side.id(), REFERENCE));
     let missing = || Comparison::invalid(side.id(), REFERENCE, "it was not measured");
     Claim {

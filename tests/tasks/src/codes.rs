@@ -15,11 +15,12 @@ use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::plan::Plan;
 use workshop_measure::protocol::subject::Subject;
-use workshop_results::metrics::{Definition, PSS_LOADED, text_end};
+use workshop_results::key::{At, IMAGE, Key, PSS_AT_LOAD, THREADS, THROUGHPUT};
+use workshop_results::metrics::Definition;
 use workshop_results::statistics::mean;
 
 /// The lengths of the texts in bytes: an address of a page, and the longest that is allowed.
-const LENGTHS: [usize; 2] = [32, 512];
+pub const LENGTHS: [usize; 2] = [32, 512];
 /// Texts of each length that are compared.
 const COMPARED: usize = 20;
 /// What ends the start of a tier.
@@ -46,9 +47,9 @@ pub async fn begin<'a>(
     for subject in &mut experiment.subjects {
         let sizes = LENGTHS.into_iter().filter_map(|length| {
             let size = images.get(&(subject.id().to_owned(), length))?;
-            Some((format!("image{}", text_end(length)), *size))
+            Some((IMAGE.at(At::Bytes(length)), *size))
         });
-        let sizes: Vec<(String, f64)> = sizes.collect();
+        let sizes: Vec<(Key, f64)> = sizes.collect();
         subject.constants.extend(sizes);
         // A service for one route has no records.
         let first = subject.row.tier.map(|_| FIRST_CODE.to_owned());
@@ -70,15 +71,13 @@ fn steps(plan: &Plan, rates: &[(u32, f64)]) -> block::Steps {
     steps[0]
         .readings
         .retain(|(reading, _)| *reading != Reading::Database);
-    steps[0]
-        .readings
-        .push((Reading::Pss, PSS_LOADED.to_owned()));
+    steps[0].readings.push((Reading::Pss, PSS_AT_LOAD));
     let longer = Step {
         path: path(LENGTHS[1]),
         readings: vec![
-            (Reading::Rate, format!("throughput{}", text_end(LENGTHS[1]))),
-            (Reading::Threads, "threads".to_owned()),
-            (Reading::Pss, PSS_LOADED.to_owned()),
+            (Reading::Rate, THROUGHPUT.at(At::Bytes(LENGTHS[1]))),
+            (Reading::Threads, THREADS),
+            (Reading::Pss, PSS_AT_LOAD),
         ],
         ..steps[0].clone()
     };
@@ -87,7 +86,7 @@ fn steps(plan: &Plan, rates: &[(u32, f64)]) -> block::Steps {
 }
 
 fn definitions(plan: &Plan) -> anyhow::Result<Vec<Definition>> {
-    let codes = metrics::of("codes", LENGTHS.map(|length| (length, length)))?;
+    let codes = metrics::of("codes", LENGTHS.map(At::Bytes))?;
     Ok(reads::of_load(plan)?.into_iter().chain(codes).collect())
 }
 
@@ -178,6 +177,7 @@ fn code_of(answer: &Answer, text: &str) -> Result<QrCode, String> {
 mod tests {
     use super::*;
     use workshop_results::file::Mode;
+    use workshop_results::key::CPU_PER_REQUEST_SATURATED;
 
     #[test]
     fn every_key_has_its_definition() {
@@ -188,7 +188,7 @@ mod tests {
             .iter()
             .flat_map(|step| &step.readings)
             .map(|(_, key)| key);
-        for key in keys.filter(|key| *key != block::CPU_SATURATED) {
+        for key in keys.filter(|key| **key != CPU_PER_REQUEST_SATURATED) {
             assert!(
                 defined.iter().any(|definition| definition.key == *key),
                 "{key}"

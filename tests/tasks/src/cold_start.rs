@@ -22,6 +22,7 @@ use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::hyperfine::{Hyperfine, Timing};
 use workshop_results::figures::figure;
 use workshop_results::file::ResultFile;
+use workshop_results::key::{MEMORY, SIZE, START_UP, START_UP_CPU, START_UP_INSIDE, THREADS};
 use workshop_results::statistics::median;
 
 /// The path that is asked for: a service that answers it has reached the database.
@@ -125,7 +126,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let records = experiment.rounds_of(&subjects, block).await?;
     let pairs = pairs(&subjects);
     experiment.judge(&metrics::closed("cold-start")?, &records, &pairs);
-    experiment.decide("start_up", &ids(&subjects));
+    experiment.decide(&START_UP, &ids(&subjects));
     experiment.connections = 0;
     experiment.notes.extend(median(&floors).map(|floor| {
         let floor = figure(floor);
@@ -179,11 +180,11 @@ fn nothing(helper: &Path, starters: &[Starter], subjects: &[Subject]) -> anyhow:
 
 fn observed(time: Duration, seen: &SeenStart, subject: &Subject) -> Observed {
     let mut observed = Observed::default();
-    observed.value("start_up", Some(time.as_secs_f64() * 1e3));
-    observed.value("size", Some(subject.size as f64 / 1e6));
-    observed.value("start_up_inside", seen.ready_ms);
-    observed.value("start_up_cpu", seen.cpu_ms);
-    observed.value("memory", seen.peak_kb.map(megabytes));
-    observed.value("threads", seen.threads.map(|threads| threads as f64));
+    observed.value(START_UP, Some(time.as_secs_f64() * 1e3));
+    observed.value(SIZE, Some(subject.size as f64 / 1e6));
+    observed.value(START_UP_INSIDE, seen.ready_ms);
+    observed.value(START_UP_CPU, seen.cpu_ms);
+    observed.value(MEMORY, seen.peak_kb.map(megabytes));
+    observed.value(THREADS, seen.threads.map(|threads| threads as f64));
     observed
 }

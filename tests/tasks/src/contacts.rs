@@ -19,9 +19,7 @@ use book::CONNECTIONS;
 use course::AFTERWARDS;
 use gate::Site;
 use workshop_harness::service::Service;
-use workshop_measure::protocol::block::{
-    self, GENERATOR_SHARE, Loads, Observed, Reading, Seen, UNSTEADY,
-};
+use workshop_measure::protocol::block::{self, Loads, Observed, Reading};
 use workshop_measure::protocol::experiment::{Asked, Experiment, Pair, ids, pairs};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
@@ -30,7 +28,12 @@ use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::warmup;
 use workshop_measure::tools::oha::{Call, Load, Order};
 use workshop_results::file::{Mode, ResultFile};
-use workshop_results::metrics::{Definition, ROUND_TRIPS};
+use workshop_results::key::{
+    At, CPU, CPU_PER_REQUEST, DATABASE_CPU, DATABASE_SHARE, Key, MEAN, MEMORY, P10, P25, P50, P75,
+    P90, P95, P99, P99_9, PSS, ROUND_TRIPS, SIZE, START_UP, START_UP_CPU, THREADS, THROUGHPUT,
+    UNSTEADY,
+};
+use workshop_results::metrics::Definition;
 
 /// The published load: so many requests in all.
 const REQUESTS: u64 = 500_000;
@@ -46,21 +49,40 @@ enum Kind {
 }
 
 /// What their metrics' keys end in, and how that is said.
-const KINDS: [(Kind, &str, &str); 3] = [
-    (Kind::ReadOne, "read_one", "reading one"),
-    (Kind::ReadMany, "read_many", "reading a hundred"),
-    (Kind::Write, "write", "writing one"),
+const KINDS: [(Kind, At); 3] = [
+    (Kind::ReadOne, tables::READ_ONE),
+    (Kind::ReadMany, At::Load("read_many", "reading a hundred")),
+    (Kind::Write, At::Load("write", "writing one")),
+];
+/// What is read off each of them.
+const READINGS: [(Reading, Key); 7] = [
+    (Reading::Rate, THROUGHPUT),
+    (Reading::Percentile("p99"), P99),
+    (Reading::Mean, MEAN),
+    (Reading::Percentile("p50"), P50),
+    (Reading::Cpu, CPU),
+    (Reading::Database, DATABASE_CPU),
+    (Reading::DatabaseShare, DATABASE_SHARE),
+];
+/// How far the latencies of the published one spread.
+const SPREAD: [(Reading, Key); 6] = [
+    (Reading::Percentile("p10"), P10),
+    (Reading::Percentile("p25"), P25),
+    (Reading::Percentile("p75"), P75),
+    (Reading::Percentile("p90"), P90),
+    (Reading::Percentile("p95"), P95),
+    (Reading::Percentile("p99.9"), P99_9),
 ];
 /// What is noted of a block as of other services.
-const BESIDES: [&str; 8] = [
-    "start_up",
-    "memory",
-    "cpu_per_request",
-    "threads",
-    "size",
+const BESIDES: [Key; 8] = [
+    START_UP,
+    MEMORY,
+    CPU_PER_REQUEST,
+    THREADS,
+    SIZE,
     ROUND_TRIPS,
-    "pss",
-    "start_up_cpu",
+    PSS,
+    START_UP_CPU,
 ];
 
 /// Measures a target beside the service in Kotlin.
@@ -70,7 +92,6 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     experiment.connections = CONNECTIONS;
     let mut loads = Books {
         sites: gate::open(&mut experiment).await?,
-        keys: of_loads()?.into_iter().map(|known| known.key).collect(),
         published: (asked.mode == Mode::Thorough)
             .then(|| REQUESTS.div_ceil(experiment.session.plan.rounds as u64)),
         length: Duration::from_secs_f64(experiment.session.plan.saturation),
@@ -90,7 +111,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     // A service beside the port that breaks a gate has no value; the claims do not hang on it.
     let decisive = subjects.iter().filter(|subject| !subject.side.peer);
     let decisive: Vec<Subject> = decisive.cloned().collect();
-    experiment.decide("throughput_read_one", &ids(&decisive));
+    experiment.decide(&THROUGHPUT.at(tables::READ_ONE), &ids(&decisive));
     experiment.notes.extend(notes(&loads, &subjects));
 
     let mut result = experiment.finish().await?;
@@ -116,9 +137,21 @@ fn definitions() -> anyhow::Result<Vec<Definition>> {
 }
 
 fn of_loads() -> anyhow::Result<Vec<Definition>> {
-    let mut definitions = metrics::of("contacts", KINDS.map(|(_, end, words)| (end, words)))?;
-    definitions.extend(metrics::closed("contacts-spread")?);
+    let mut definitions = metrics::of("contacts", KINDS.map(|(_, at)| at))?;
+    definitions.extend(metrics::of("contacts-spread", [tables::READ_ONE])?);
     Ok(definitions)
+}
+
+/// What is read off a load.
+fn readings(kind: Kind) -> Vec<(Reading, Key)> {
+    let spread = SPREAD.into_iter().filter(|_| kind == Kind::ReadOne);
+    READINGS.into_iter().chain(spread).collect()
+}
+
+/// The keys of all loads.
+fn keys() -> Vec<Key> {
+    let of_kind = |(kind, at)| readings(kind).into_iter().map(move |(_, key)| key.at(at));
+    KINDS.into_iter().flat_map(of_kind).collect()
 }
 
 /// The pairs whose sides are asked for the same paths.
@@ -160,8 +193,6 @@ fn notes(loads: &Books, subjects: &[Subject]) -> Vec<String> {
 /// The address books, and the loads that are put on them.
 struct Books {
     sites: BTreeMap<String, Site>,
-    /// The keys of all loads.
-    keys: Vec<String>,
     /// The requests of a round that read one contact, where there is a number of them.
     published: Option<u64>,
     length: Duration,
@@ -224,7 +255,7 @@ impl Books {
     /// Shows the raw commands.
     fn show(&self, session: &Session<'_>, subject: &Subject) -> anyhow::Result<()> {
         let site = self.site(subject)?;
-        for (kind, ..) in KINDS {
+        for (kind, _) in KINDS {
             let order = self.order(session, site, "http://127.0.0.1:PORT", kind);
             println!("the load:  {}", order.typed());
         }
@@ -247,30 +278,6 @@ impl Books {
             observed.value(UNSTEADY, Some(1.0));
         }
         Ok(())
-    }
-
-    /// What was seen of the load whose keys have this end.
-    fn values(
-        &self,
-        end: &str,
-        seen: &Seen,
-        by_database: Option<Duration>,
-    ) -> Vec<(String, Option<f64>)> {
-        let run = &seen.run;
-        let (service, database) = (seen.of(Reading::Cpu), run.per_request_us(by_database));
-        let share = || Some(100.0 * database? / (service? + database?));
-        let value = |name: &str| match name {
-            "throughput" => seen.of(Reading::Rate),
-            "mean" => run.mean_ms,
-            "cpu" => service,
-            "database_cpu" => database.filter(|us| *us > 0.0),
-            "database_share" => share(),
-            percentile => run.percentiles_ms.get(percentile).copied(),
-        };
-        let end = format!("_{end}");
-        let keys = self.keys.iter();
-        keys.filter_map(|key| Some((key.clone(), value(key.strip_suffix(&end)?))))
-            .collect()
     }
 }
 
@@ -298,8 +305,8 @@ impl Loads for Books {
         }
     }
 
-    fn keys(&self, _subject: &Subject) -> Vec<String> {
-        self.keys.clone()
+    fn keys(&self, _subject: &Subject) -> Vec<Key> {
+        keys()
     }
 
     async fn put_on(
@@ -311,8 +318,8 @@ impl Loads for Books {
         title: &str,
     ) -> anyhow::Result<()> {
         let pids = service.pids();
-        for (kind, end, words) in KINDS {
-            let site = self.site(subject)?;
+        for (kind, at) in KINDS {
+            let (site, words) = (self.site(subject)?, at.words());
             let order = self.order(session, site, service.base_url(), kind);
             let afterwards = match kind {
                 Kind::ReadOne => AFTERWARDS,
@@ -329,20 +336,15 @@ impl Loads for Books {
                 .phase(&format!("{title}: {words}, {}", order.load));
             let load = block::watched(session, &order, &pids, false);
             let (seen, course) = course::watched(&pids, self.database, load, afterwards).await;
-            let seen = seen?;
-            observed.most(GENERATOR_SHARE, seen.run.generator_share);
-            let by_database = match book::is_in_files(subject) {
-                // What the database does meanwhile is housekeeping.
-                true => None,
-                false => course.by_database(),
-            };
-            let gate = seen.run.gate(&order);
-            let passed = gate.is_ok();
-            observed.gated(gate, self.values(end, &seen, by_database));
-            if !passed {
+            let mut seen = seen?;
+            if !book::is_in_files(subject) {
+                // Else what the database does meanwhile is housekeeping.
+                seen.database = course.by_database();
+            }
+            if !seen.note(&order, &readings(kind), Some(at), observed) {
                 continue;
             }
-            observed.most("threads", seen.of(Reading::Threads));
+            observed.most(THREADS, seen.of(Reading::Threads));
             if kind == Kind::ReadOne {
                 let courses = self.courses.entry(subject.id().to_owned()).or_default();
                 courses.push(course.windows());
@@ -358,53 +360,13 @@ impl Loads for Books {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workshop_measure::tools::oha::Run;
 
     #[test]
     fn every_key_has_its_definition() {
         let defined = definitions().unwrap();
-        let of_one = tables::PERCENTILES.map(|name| format!("{name}_read_one"));
-        for key in of_one.into_iter().chain(BESIDES.map(str::to_owned)) {
+        for key in keys().into_iter().chain(BESIDES) {
             assert!(defined.iter().any(|known| known.key == key), "{key}");
         }
-    }
-
-    #[test]
-    fn every_metric_of_a_load_has_a_value() {
-        let books = Books {
-            sites: BTreeMap::new(),
-            keys: of_loads()
-                .unwrap()
-                .into_iter()
-                .map(|known| known.key)
-                .collect(),
-            published: None,
-            length: Duration::ZERO,
-            database: None,
-            courses: BTreeMap::new(),
-        };
-        let seen = Seen {
-            run: Run {
-                answers: 1,
-                mean_ms: Some(1.0),
-                percentiles_ms: tables::PERCENTILES
-                    .map(|name| (name.to_owned(), 1.0))
-                    .into(),
-                ..Run::default()
-            },
-            cpu: Some(Duration::from_micros(300)),
-            threads: Some(1),
-            pss_kb: None,
-        };
-        let by_database = Some(Duration::from_micros(100));
-        let values = KINDS
-            .map(|(_, end, _)| books.values(end, &seen, by_database))
-            .concat();
-        assert_eq!(values.len(), books.keys.len());
-        for (key, value) in &values {
-            assert!(value.is_some(), "{key}");
-        }
-        assert!(values.contains(&("database_share_write".to_owned(), Some(25.0))));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use sqlx::{Connection, PgConnection};
 use crate::paging;
 use workshop_base::process::{self, since};
 use workshop_harness::service::{Service, Stopped};
-use workshop_measure::protocol::block::{self, HUNG, Observed, memory};
+use workshop_measure::protocol::block::{self, Observed, memory};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids as ids_of, pairs};
 use workshop_measure::protocol::gates::not_the_same;
 use workshop_measure::protocol::lab::Lab;
@@ -24,9 +24,8 @@ use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::{ids, metrics};
 use workshop_measure::tools::curl::{Curl, Download};
 use workshop_postgres::datasets::{self, DataSet};
-use workshop_results::figures::count;
 use workshop_results::file::{Mode, ResultFile};
-use workshop_results::metrics::at_rows;
+use workshop_results::key::{At, CPU_PER_ROW, EXPORT_TIME, FIRST_BYTE, FIRST_EXPORT_TIME, HUNG};
 
 /// What is asked for.
 const PATH: &str = "/records/export";
@@ -49,7 +48,7 @@ impl Size {
         Subject {
             database_url: Some(self.database_url.clone()),
             first_path: Some(format!("/read/{}", ids::of(self.set).first)),
-            key_end: at_rows("", rows),
+            at: Some(At::Rows(rows)),
             detail: format!(": {rows} rows"),
             ..subject.clone()
         }
@@ -95,27 +94,15 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let pages = paging::measure(&mut connection, lab.seeded.set.rows(), asked.mode).await?;
     connection.close().await?;
 
-    let rows = sizes
-        .iter()
-        .map(|size| (size.set.rows(), rows_in_words(size.set.rows())));
+    let rows = sizes.iter().map(|size| At::Rows(size.set.rows()));
     experiment.judge(&metrics::of("export", rows)?, &records, &pairs(&subjects));
     let most = sizes.last().map_or(0, |size| size.set.rows());
-    experiment.decide(&at_rows("export_time", most), &ids_of(&subjects));
+    experiment.decide(&EXPORT_TIME.at(At::Rows(most)), &ids_of(&subjects));
     experiment.notes.extend(notes_on(&sizes));
     experiment.connections = 1;
     let mut result = experiment.finish().await?;
     result.tables.push(pages);
     Ok(result)
-}
-
-/// `10 million`, `10 000`.
-fn rows_in_words(rows: u32) -> String {
-    const MILLION: u32 = 1_000_000;
-    if rows > 0 && rows.is_multiple_of(MILLION) {
-        format!("{} million", rows / MILLION)
-    } else {
-        count(u64::from(rows))
-    }
 }
 
 /// A tenth of the lab's rows and all of them; in a quick run the tenth alone.
@@ -193,7 +180,7 @@ async fn run(
     size: &Size,
     curl: &Curl,
 ) -> anyhow::Result<Observed> {
-    let (rows, end) = (f64::from(size.set.rows()), &subject.key_end);
+    let (rows, at) = (f64::from(size.set.rows()), subject.at);
     let mut observed = Observed::default();
     let started = block::start(session, subject).await?;
     let (pid, url) = (started.service.pid(), url(&started.service));
@@ -204,16 +191,16 @@ async fn run(
         let cpu = since(cpu_before, process::cpu(&[pid]));
         let gate = gate(&export, size.bytes);
         if time < size.times && gate.is_ok() {
-            observed.value(format!("first_export_time{end}"), Some(export.seconds));
+            observed.value(FIRST_EXPORT_TIME.at(at), Some(export.seconds));
             continue;
         }
         let per_row_us = cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / rows);
         let values = [
-            (format!("export_time{end}"), Some(export.seconds)),
-            (format!("first_byte{end}"), Some(export.first_byte_s * 1e3)),
-            (format!("cpu_per_row{end}"), per_row_us),
+            (EXPORT_TIME.at(at), Some(export.seconds)),
+            (FIRST_BYTE.at(at), Some(export.first_byte_s * 1e3)),
+            (CPU_PER_ROW.at(at), per_row_us),
         ];
-        let memory = memory(process::tree_memory(pid), end);
+        let memory = memory(process::tree_memory(pid), at);
         observed.gated(gate, values.into_iter().chain(memory));
         break;
     }

@@ -5,16 +5,21 @@ use std::time::{Duration, Instant};
 use workshop_base::process::{self, since};
 use workshop_base::{open_files, wait};
 use workshop_harness::service::{Service, Stopped};
-use workshop_measure::protocol::block::{self, HUNG, Observed, megabytes};
+use workshop_measure::protocol::block::{self, Observed, megabytes};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::session::{Session, key};
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::warmup::{Limits, until_steady};
 use workshop_measure::protocol::{metrics, plan};
+use workshop_measure::tables::add_steps;
 use workshop_measure::tools::crowd::{Crowd, CrowdOrder, CrowdReport};
 use workshop_measure::tools::oha::Run;
 use workshop_results::file::ResultFile;
+use workshop_results::key::{
+    At, CONNECTING, CPU_PER_MESSAGE, HUNG, LEAVING, LOAD_SHARE, MEMORY, MEMORY_PER_PEER, P50, P99,
+    THREADS, THREADS_AFTERWARDS, UNSTEADY, WARM_UP,
+};
 
 /// How many messages each peer sends per second.
 const RATE: f64 = 1.0;
@@ -43,20 +48,18 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         run(session, subject, &sizes, title).await
     };
     let records = experiment.rounds_of(&subjects, block).await?;
-    let definitions = metrics::of("peers", sizes.iter().map(|size| (size, size)))?;
+    let steps: Vec<At> = sizes.iter().copied().map(At::Peers).collect();
+    let definitions = metrics::of("peers", steps.clone())?;
     experiment.judge(&definitions, &records, &pairs(&subjects));
-    experiment.decide(&at("p99", most), &ids(&subjects));
+    experiment.decide(&P99.at(At::Peers(most)), &ids(&subjects));
     experiment.connections = u32::try_from(most)?;
     experiment.notes.push(format!(
         "each peer sends {RATE} message per second to another one; peers, service and database share {} cores",
         process::cores()
     ));
-    experiment.finish().await
-}
-
-/// The key of a metric with so many peers.
-fn at(name: &str, peers: usize) -> String {
-    format!("{name}_at_{peers}_peers")
+    let mut result = experiment.finish().await?;
+    add_steps(&mut result, &steps)?;
+    Ok(result)
 }
 
 /// One block: a fresh service, warmed up, with more peers each time.
@@ -111,9 +114,9 @@ async fn warm_up(
     let steady = warmed_up
         .ok()
         .and_then(|warmed_up| warmed_up.steady_after_s);
-    observed.value("warm_up", steady);
+    observed.value(WARM_UP, steady);
     if steady.is_none() {
-        observed.value(block::UNSTEADY, Some(1.0));
+        observed.value(UNSTEADY, Some(1.0));
     }
     crowd.order(CrowdOrder::Leave).await?;
     Ok(())
@@ -128,34 +131,34 @@ async fn gather(
     before: Option<u64>,
     observed: &mut Observed,
 ) -> anyhow::Result<()> {
-    let pids = service.pids();
+    let (pids, at) = (service.pids(), At::Peers(peers));
     let files = process::open_files(service.pid());
     let connected = crowd.order(CrowdOrder::Connect(peers)).await?;
-    observed.value(at("connecting", peers), Some(connected.took_s * 1e3));
+    observed.value(CONNECTING.at(at), Some(connected.took_s * 1e3));
 
     let (cpu_before, crowd_before) = (process::cpu(&pids), crowd.cpu());
     let report = crowd.order(CrowdOrder::Open(RATE, length)).await?;
     let (cpu_after, crowd_after) = (process::cpu(&pids), crowd.cpu());
     let share = since(crowd_before, crowd_after)
         .map(|cpu| 100.0 * cpu.as_secs_f64() / (report.took_s * process::cores() as f64));
-    observed.value(at("load_share", peers), share);
+    observed.value(LOAD_SHARE.at(at), share);
 
     let pss = process::tree_pss_kb(&pids);
     let grown = pss
         .zip(before)
         .map(|(now, before)| now.saturating_sub(before) as f64);
-    observed.value(at("memory", peers), pss.map(megabytes));
+    observed.value(MEMORY.at(at), pss.map(megabytes));
     observed.value(
-        at("memory_per_peer", peers),
+        MEMORY_PER_PEER.at(at),
         grown.map(|grown| grown / peers as f64),
     );
     let threads = || process::threads(service.pid()).map(|threads| threads as f64);
-    observed.value(at("threads", peers), threads());
+    observed.value(THREADS.at(at), threads());
     let cpu = as_run(&report).per_request_us(since(cpu_before, cpu_after));
     let of_messages = [
-        (at("p50", peers), report.p50_ms),
-        (at("p99", peers), report.p99_ms),
-        (at("cpu_per_message", peers), cpu),
+        (P50.at(at), report.p50_ms),
+        (P99.at(at), report.p99_ms),
+        (CPU_PER_MESSAGE.at(at), cpu),
     ];
     observed.gated(gate(&report), of_messages);
 
@@ -168,13 +171,10 @@ async fn gather(
             .then_some(open)
     });
     if noticed.await.flatten().is_some() {
-        observed.value(
-            at("leaving", peers),
-            Some(left.elapsed().as_secs_f64() * 1e3),
-        );
+        observed.value(LEAVING.at(at), Some(left.elapsed().as_secs_f64() * 1e3));
     }
     tokio::time::sleep(AFTERWARDS).await;
-    observed.value(at("threads_afterwards", peers), threads());
+    observed.value(THREADS_AFTERWARDS.at(at), threads());
     Ok(())
 }
 
@@ -207,29 +207,29 @@ fn gate(report: &CrowdReport) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workshop_results::key::Key;
 
     /// What is said about each size.
-    const MEASURED: [&str; 10] = [
-        "p50",
-        "p99",
-        "cpu_per_message",
-        "memory_per_peer",
-        "memory",
-        "threads",
-        "threads_afterwards",
-        "connecting",
-        "leaving",
-        "load_share",
+    const MEASURED: [Key; 10] = [
+        P50,
+        P99,
+        CPU_PER_MESSAGE,
+        MEMORY_PER_PEER,
+        MEMORY,
+        THREADS,
+        THREADS_AFTERWARDS,
+        CONNECTING,
+        LEAVING,
+        LOAD_SHARE,
     ];
 
     #[test]
     fn every_key_has_its_definition() {
-        let sizes = [500, 10_000];
-        let ends = sizes.iter().map(|size| (size, size));
-        let defined = metrics::of("peers", ends).unwrap();
+        let sizes = [500, 10_000].map(At::Peers);
+        let defined = metrics::of("peers", sizes).unwrap();
         for name in MEASURED {
             for size in sizes {
-                let key = at(name, size);
+                let key = name.at(size);
                 assert!(defined.iter().any(|known| known.key == key), "{key}");
             }
         }

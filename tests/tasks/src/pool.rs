@@ -18,7 +18,7 @@ use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::database::Watch;
 use workshop_measure::tools::oha::Load;
 use workshop_results::file::ResultFile;
-use workshop_results::metrics::pool_end;
+use workshop_results::key::{At, CONNECTIONS, Key, P99, P99_SATURATED, THROUGHPUT};
 
 /// The plan and the rows of the knob.
 const KNOB: &str = "ping";
@@ -49,32 +49,30 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let maintenance = lab.server.connect_for_maintenance().await?;
     experiment.session.activity = Some(Watch::of(maintenance, &lab.database_url)?);
     let saturation = experiment.session.plan.saturation;
-    let closed = |readings: &[(Reading, &str)]| {
-        let readings = readings.iter();
-        let readings = readings.map(|(reading, key)| (*reading, (*key).to_owned()));
+    let closed = |readings: &[(Reading, Key)]| {
         vec![Step {
             path: path.clone(),
             load: Load::Closed,
             length: Duration::from_secs_f64(saturation),
-            readings: readings.collect(),
+            readings: readings.to_vec(),
             only_for: None,
         }]
     };
     let pools = sweep.iter().flat_map(|side| with_pools(side, &sizes));
     let pools: Vec<Subject> = pools.collect();
     let of_pools = [
-        (Reading::Rate, "throughput"),
-        (Reading::P99, "p99"),
-        (Reading::Connections, "connections"),
+        (Reading::Rate, THROUGHPUT),
+        (Reading::Percentile("p99"), P99),
+        (Reading::Connections, CONNECTIONS),
     ];
     let records = experiment.rounds(&pools, &mut closed(&of_pools)).await?;
-    let defined = metrics::of("pool", every_size.iter().map(|size| (size, size)))?;
+    let defined = metrics::of("pool", every_size.iter().map(|size| At::Pool(*size)))?;
     experiment.judge(&defined, &records, &pairs(&sweep));
 
     experiment.session.plan = Plan::of(KNOB, asked.mode)?;
     let of_knob = [
-        (Reading::Rate, "throughput"),
-        (Reading::P99, "p99_saturated"),
+        (Reading::Rate, THROUGHPUT),
+        (Reading::Percentile("p99"), P99_SATURATED),
     ];
     let records = experiment.rounds(&knob, &mut closed(&of_knob)).await?;
     experiment.duets(&pairs(&knob), &path).await?;
@@ -93,8 +91,8 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         database.extend(alone.map(|rate| (*size, rate)));
     }
     let largest = every_size.last().copied().unwrap_or(POOL_SIZE);
-    experiment.decide(&format!("throughput{}", pool_end(largest)), &ids(&sweep));
-    experiment.decide("throughput", &ids(&knob));
+    experiment.decide(&THROUGHPUT.at(At::Pool(largest)), &ids(&sweep));
+    experiment.decide(&THROUGHPUT, &ids(&knob));
     let mut result = experiment.finish().await?;
     let (table, chart) = pool::drawn(&result, &ids(&sweep), every_size, &database);
     result.tables.push(table);
@@ -110,7 +108,7 @@ fn with_pools(subject: &Subject, sizes: &Sizes) -> impl Iterator<Item = Subject>
     };
     sizes.iter().map(|size| Subject {
         pool_size: *size,
-        key_end: pool_end(*size),
+        at: Some(At::Pool(*size)),
         detail: format!(" with a pool of {size}"),
         ..subject.clone()
     })
@@ -119,7 +117,7 @@ fn with_pools(subject: &Subject, sizes: &Sizes) -> impl Iterator<Item = Subject>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workshop_measure::protocol::plan::CONNECTIONS;
+    use workshop_measure::protocol::plan;
     use workshop_results::file::Mode;
 
     #[test]
@@ -128,7 +126,10 @@ mod tests {
             let Sizes { all, jvm } = plan::extent("pool", mode).unwrap();
             for sizes in [all, jvm] {
                 assert!(sizes.is_sorted());
-                assert_eq!(sizes.last().map(|size| u32::from(*size)), Some(CONNECTIONS));
+                assert_eq!(
+                    sizes.last().map(|size| u32::from(*size)),
+                    Some(plan::CONNECTIONS)
+                );
             }
         }
     }

@@ -6,6 +6,7 @@ use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::plan::{HEADLINE_RATE, POOL_SIZE, Plan};
 use workshop_results::file::ResultFile;
+use workshop_results::key::{At, P50};
 use workshop_results::metrics::Definition;
 
 /// Measures random reads of all rows.
@@ -26,13 +27,12 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
 
 /// The metrics of a load at a plan's rates.
 pub fn of_load(plan: &Plan) -> anyhow::Result<Vec<Definition>> {
-    let others = plan.rates.iter().filter(|rate| **rate != HEADLINE_RATE);
-    let mut definitions = metrics::of("load", others.map(|rate| (rate, rate)))?;
-    let median = metrics::of("load", [(HEADLINE_RATE, HEADLINE_RATE)])?;
-    definitions.extend(
-        median
-            .into_iter()
-            .filter(|median| median.key.starts_with("p50_at")),
-    );
+    let headline = At::Rate(HEADLINE_RATE);
+    let rates = plan.rates.iter().map(|rate| At::Rate(*rate));
+    let (of_headline, others): (Vec<At>, Vec<At>) = rates.partition(|rate| *rate == headline);
+    let mut definitions = metrics::of("load", others)?;
+    // Its p99 has no rate in its name.
+    let medians = metrics::of("load", of_headline)?.into_iter();
+    definitions.extend(medians.filter(|known| known.key == P50.at(headline)));
     Ok(definitions)
 }

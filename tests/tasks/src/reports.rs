@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use workshop_harness::failure::Failure;
 use workshop_harness::http::{Answer, Body, Client, Method};
 use workshop_harness::service::Service;
-use workshop_measure::protocol::block::{self, GENERATOR_SHARE, Loads, Observed, Reading, Seen};
+use workshop_measure::protocol::block::{self, Loads, Observed, Reading};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
 use workshop_measure::protocol::gates::{self, Stage, not_the_same};
 use workshop_measure::protocol::lab::Lab;
@@ -26,6 +26,7 @@ use workshop_measure::protocol::warmup;
 use workshop_measure::tools::oha::{Call, Load, Order};
 use workshop_postgres::datasets::RunDatabase;
 use workshop_results::file::ResultFile;
+use workshop_results::key::{At, CPU, Key, MEMORY, P50, P99, SIZE, START_UP, THREADS, THROUGHPUT};
 use workshop_results::metrics::Definition;
 
 /// How many reports there are: several per connection of the load, so that two writes rarely meet.
@@ -44,13 +45,22 @@ enum Kind {
 }
 
 /// What their metrics' keys end in, and how that is said.
-const KINDS: [(Kind, &str, &str); 3] = [
-    (Kind::Many, "many", "many reports"),
-    (Kind::One, "one", "one report"),
-    (Kind::Again, "again", "the same key again"),
+const KINDS: [(Kind, At); 3] = [
+    (Kind::Many, MANY),
+    (Kind::One, At::Load("one", "one report")),
+    (Kind::Again, At::Load("again", "the same key again")),
+];
+/// The load that decides.
+const MANY: At = At::Load("many", "many reports");
+/// What is read off each of them.
+const READINGS: [(Reading, Key); 4] = [
+    (Reading::Rate, THROUGHPUT),
+    (Reading::Percentile("p99"), P99),
+    (Reading::Percentile("p50"), P50),
+    (Reading::Cpu, CPU),
 ];
 /// What is noted of a block as of other services.
-const BESIDES: [&str; 4] = ["start_up", "memory", "threads", "size"];
+const BESIDES: [Key; 4] = [START_UP, MEMORY, THREADS, SIZE];
 
 /// Measures a target beside the references.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
@@ -58,7 +68,6 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     experiment.session.timeout = NO_LIMIT;
     let mut loads = Reports {
         sites: open(&mut experiment).await?,
-        keys: of_loads()?.into_iter().map(|known| known.key).collect(),
         length: Duration::from_secs_f64(experiment.session.plan.saturation),
     };
     let subjects = experiment.subjects.clone();
@@ -66,7 +75,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
 
     let records = experiment.rounds(&subjects, &mut loads).await?;
     experiment.judge(&definitions()?, &records, &pairs(&subjects));
-    experiment.decide("throughput_many", &ids(&subjects));
+    experiment.decide(&THROUGHPUT.at(MANY), &ids(&subjects));
     experiment.notes.push(format!(
         "{REPORTS} reports; {CONNECTIONS} connections change any of them, then only one, each with If-Match: *; then all of them send the \
          same report with the same key"
@@ -85,13 +94,15 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
 
 /// The metrics, those of the loads first.
 fn definitions() -> anyhow::Result<Vec<Definition>> {
-    let mut definitions = of_loads()?;
+    let mut definitions = metrics::of("reports", KINDS.map(|(_, at)| at))?;
     definitions.extend(metrics::closed_with("load", &BESIDES)?);
     Ok(definitions)
 }
 
-fn of_loads() -> anyhow::Result<Vec<Definition>> {
-    metrics::of("reports", KINDS.map(|(_, end, words)| (end, words)))
+/// The keys of all loads.
+fn keys() -> Vec<Key> {
+    let of_load = |(_, at)| READINGS.map(|(_, key)| key.at(at));
+    KINDS.into_iter().flat_map(of_load).collect()
 }
 
 /// What the load has to know of a service.
@@ -186,8 +197,6 @@ async fn post(client: &Client, key: &str) -> Result<Answer, Failure> {
 /// The services' reports, and the loads that are put on them.
 struct Reports {
     sites: BTreeMap<String, Site>,
-    /// The keys of all loads.
-    keys: Vec<String>,
     length: Duration,
 }
 
@@ -236,26 +245,13 @@ impl Reports {
     /// Shows the raw commands.
     fn show(&self, session: &Session<'_>, subject: &Subject) -> anyhow::Result<()> {
         let site = self.site(subject)?;
-        for (kind, ..) in KINDS {
+        for (kind, _) in KINDS {
             let order = self.order(session, site, "http://127.0.0.1:PORT", kind);
             let all = site.paths.join("|");
             let some = format!("{}|…", site.paths[..2].join("|"));
             println!("the load:  {}", order.typed().replace(&all, &some));
         }
         Ok(())
-    }
-
-    /// What was seen of the load whose keys have this end.
-    fn values(&self, end: &str, seen: &Seen) -> Vec<(String, Option<f64>)> {
-        let value = |name: &str| match name {
-            "throughput" => seen.of(Reading::Rate),
-            "cpu" => seen.of(Reading::Cpu),
-            percentile => seen.run.percentiles_ms.get(percentile).copied(),
-        };
-        let end = format!("_{end}");
-        let keys = self.keys.iter();
-        keys.filter_map(|key| Some((key.clone(), value(key.strip_suffix(&end)?))))
-            .collect()
     }
 }
 
@@ -265,8 +261,8 @@ impl Loads for Reports {
         "/reports"
     }
 
-    fn keys(&self, _subject: &Subject) -> Vec<String> {
-        self.keys.clone()
+    fn keys(&self, _subject: &Subject) -> Vec<Key> {
+        keys()
     }
 
     async fn put_on(
@@ -279,8 +275,8 @@ impl Loads for Reports {
     ) -> anyhow::Result<()> {
         let pids = service.pids();
         let limits = session.plan.short_warm_up_of(subject.runs_as);
-        for (kind, end, words) in KINDS {
-            let site = self.site(subject)?;
+        for (kind, at) in KINDS {
+            let (site, words) = (self.site(subject)?, at.words());
             let order = self.order(session, site, service.base_url(), kind);
             session
                 .progress
@@ -288,12 +284,9 @@ impl Loads for Reports {
             // A warm-up that breaks a gate is followed by a load that does.
             let _ = warmup::run(&session.oha, &order, &pids, &limits).await?;
             let seen = block::watched(session, &order, &pids, false).await?;
-            observed.most(GENERATOR_SHARE, seen.run.generator_share);
-            let gate = seen.run.gate(&order);
-            if gate.is_ok() {
-                observed.most("threads", seen.of(Reading::Threads));
+            if seen.note(&order, &READINGS, Some(at), observed) {
+                observed.most(THREADS, seen.of(Reading::Threads));
             }
-            observed.gated(gate, self.values(end, &seen));
         }
         // What the writes have left behind is nothing for the next block.
         let mut connection = self.site(subject)?.database.connect().await?;
@@ -305,33 +298,12 @@ impl Loads for Reports {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workshop_measure::tools::oha::Run;
 
     #[test]
-    fn every_metric_of_a_load_has_a_value() {
-        let reports = Reports {
-            sites: BTreeMap::new(),
-            keys: of_loads()
-                .unwrap()
-                .into_iter()
-                .map(|known| known.key)
-                .collect(),
-            length: Duration::ZERO,
-        };
-        let seen = Seen {
-            run: Run {
-                answers: 1,
-                percentiles_ms: ["p50", "p99"].map(|name| (name.to_owned(), 1.0)).into(),
-                ..Run::default()
-            },
-            cpu: Some(Duration::from_micros(300)),
-            threads: Some(1),
-            pss_kb: None,
-        };
-        let values = KINDS.map(|(_, end, _)| reports.values(end, &seen)).concat();
-        assert_eq!(values.len(), reports.keys.len());
-        for (key, value) in &values {
-            assert!(value.is_some(), "{key}");
+    fn every_key_has_its_definition() {
+        let defined = definitions().unwrap();
+        for key in keys().into_iter().chain(BESIDES) {
+            assert!(defined.iter().any(|known| known.key == key), "{key}");
         }
     }
 }

@@ -21,7 +21,10 @@ use workshop_measure::tools::oha::{Load, Order};
 use workshop_measure::tools::recording::Request;
 use workshop_results::figures::{figure, interval};
 use workshop_results::file::{Better, BlockRecord, Comparison, ResultFile};
-use workshop_results::metrics::{self, SLOW, SLOW_MS, UNCORRECTED};
+use workshop_results::key::{
+    At, Key, P50_STALLED, P99_STALLED, P999_STALLED, SLOW, SLOWEST_STALLED, UNCORRECTED,
+};
+use workshop_results::metrics::{self, SLOW_MS};
 use workshop_results::shown::{self, Chart, Column, Drawing, Panel, Table};
 use workshop_results::statistics::quantile;
 
@@ -34,14 +37,13 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 const CONNECTIONS: u32 = 16;
 /// The length of a moment of the course.
 const MOMENT: Duration = Duration::from_millis(100);
-/// The key that decides. It is not the `p99` of the reads, which nobody makes to wait for a second.
-const P99: &str = "p99_stalled";
-/// The beginnings of the keys, with the share of requests that each is the latency of.
-const PERCENTILES: [(&str, f64); 4] = [
-    ("p50_stalled", 0.5),
-    (P99, 0.99),
-    ("p999_stalled", 0.999),
-    ("slowest_stalled", 1.0),
+/// The latencies, with the share of requests that each is that of. They are not those of the reads, which nobody makes to wait for a
+/// second.
+const PERCENTILES: [(Key, f64); 4] = [
+    (P50_STALLED, 0.5),
+    (P99_STALLED, 0.99),
+    (P999_STALLED, 0.999),
+    (SLOWEST_STALLED, 1.0),
 ];
 
 /// Measures a target beside Kotlin.
@@ -62,7 +64,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let path = experiment.session.records();
     let (percent, rate) = experiment.find_rates(&path).await?[0];
     let seconds = experiment.session.plan.open;
-    let definitions = of("stall", [(percent, percent)])?;
+    let definitions = of("stall", [At::Rate(percent)])?;
     let mut loads = WithAStall {
         proxy: &proxy,
         path,
@@ -74,7 +76,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     };
     let records = experiment.rounds(&subjects, &mut loads).await?;
     experiment.judge(&definitions, &records, &pairs(&subjects));
-    experiment.decide(P99, &ids(&subjects));
+    experiment.decide(&P99_STALLED, &ids(&subjects));
     experiment.notes.extend(notes_on(seconds));
     let mut result = experiment.finish().await?;
     result.tables.push(counted_twice(&result, &loads, &records));
@@ -110,7 +112,7 @@ struct WithAStall<'a> {
     rate: f64,
     /// The length of each run.
     seconds: f64,
-    keys: Vec<String>,
+    keys: Vec<Key>,
     /// What a side answered in the runs that count, and the course of one of them.
     seen: BTreeMap<String, (BTreeMap<String, u64>, Course)>,
     command: String,
@@ -136,7 +138,7 @@ impl Loads for WithAStall<'_> {
         &self.path
     }
 
-    fn keys(&self, _subject: &Subject) -> Vec<String> {
+    fn keys(&self, _subject: &Subject) -> Vec<Key> {
         self.keys.clone()
     }
 
@@ -166,7 +168,7 @@ impl Loads for WithAStall<'_> {
             .typed()
             .replace(service.base_url(), "http://127.0.0.1:PORT");
         if let Err(reason) = run.gate(&order) {
-            observed.invalid(&self.keys, &reason);
+            observed.invalid(self.keys.clone(), &reason);
             return Ok(());
         }
         observed.values.extend(values(&requests));
@@ -190,24 +192,24 @@ async fn hold_back(proxy: &DatabaseProxy, begins: Duration) {
 type Latency = fn(&Request) -> f64;
 
 /// The metrics of a recording, by both ways of counting.
-fn values(requests: &[Request]) -> Vec<(String, f64)> {
+fn values(requests: &[Request]) -> Vec<(Key, f64)> {
     let mut values = Vec::new();
-    let ways: [(&str, Latency); 2] = [
-        ("", Request::corrected_ms),
-        (UNCORRECTED, Request::uncorrected_ms),
+    let ways: [(Option<At>, Latency); 2] = [
+        (None, Request::corrected_ms),
+        (Some(UNCORRECTED), Request::uncorrected_ms),
     ];
-    for (end, latency) in ways {
+    for (way, latency) in ways {
         let mut latencies: Vec<f64> = requests.iter().map(latency).collect();
         latencies.sort_by(f64::total_cmp);
         for (key, share) in PERCENTILES {
-            values.extend(quantile(&latencies, share).map(|value| (format!("{key}{end}"), value)));
+            values.extend(quantile(&latencies, share).map(|value| (key.at(way), value)));
         }
         let slow = latencies
             .iter()
             .filter(|latency| **latency > SLOW_MS)
             .count();
         let share = slow as f64 / latencies.len().max(1) as f64;
-        values.push((format!("{SLOW}{end}"), share * 100.0));
+        values.push((SLOW.at(way), share * 100.0));
     }
     values
 }
@@ -238,11 +240,11 @@ fn hundredths(value: f64) -> f64 {
 
 /// How much the correction makes of a side's p99, over the blocks that count.
 fn corrected_against_uncorrected(blocks: &[BlockRecord], side: &str) -> Comparison {
-    let uncorrected = format!("{P99}{UNCORRECTED}");
+    let uncorrected = P99_STALLED.at(UNCORRECTED);
     let ratios: Vec<f64> = blocks
         .iter()
         .filter(|block| block.side == side)
-        .filter_map(|block| Some(block.values.get(P99)? / block.values.get(&uncorrected)?))
+        .filter_map(|block| Some(block.values.get(&P99_STALLED)? / block.values.get(&uncorrected)?))
         .collect();
     metrics::compared("corrected", "uncorrected", &ratios, Better::Lower)
 }
@@ -258,7 +260,7 @@ fn counted_twice(result: &ResultFile, loads: &WithAStall<'_>, blocks: &[BlockRec
     );
     let mut table = Table::new("counted-twice", title, columns.collect());
     for metric in &result.metrics {
-        let Some(uncorrected) = result.metric(&format!("{}{UNCORRECTED}", metric.key)) else {
+        let Some(uncorrected) = result.metric(&metric.key.at(UNCORRECTED)) else {
             continue;
         };
         let of_side = |side: &str| [uncorrected, metric].map(|of| of.value(side).into());
@@ -353,25 +355,19 @@ mod tests {
             .collect()
     }
 
-    fn value(key: &str) -> f64 {
-        let values: BTreeMap<String, f64> = values(&stalled_run()).into_iter().collect();
+    fn value(key: &Key) -> f64 {
+        let values: BTreeMap<Key, f64> = values(&stalled_run()).into_iter().collect();
         values[key]
     }
 
     #[test]
     fn the_same_requests_have_a_p99_of_a_second_or_of_a_millisecond() {
-        assert!(value(P99) > 900.0, "{}", value(P99));
-        assert!(
-            value("p99_stalled_uncorrected") < 2.0,
-            "{}",
-            value("p99_stalled_uncorrected")
-        );
-        assert!(
-            value("p999_stalled_uncorrected") > 900.0,
-            "32 of 8000 did wait"
-        );
-        assert!((value("slow") - 11.25).abs() < 0.1, "{}", value("slow"));
-        assert!((value("slow_uncorrected") - 0.4).abs() < 0.01);
+        let (p99, uncorrected) = (value(&P99_STALLED), value(&P99_STALLED.at(UNCORRECTED)));
+        assert!(p99 > 900.0 && uncorrected < 2.0, "{p99} {uncorrected}");
+        let slowest = value(&P999_STALLED.at(UNCORRECTED));
+        assert!(slowest > 900.0, "32 of 8000 did wait");
+        assert!((value(&SLOW) - 11.25).abs() < 0.1, "{}", value(&SLOW));
+        assert!((value(&SLOW.at(UNCORRECTED)) - 0.4).abs() < 0.01);
     }
 
     #[test]
@@ -386,12 +382,12 @@ mod tests {
 
     #[test]
     fn every_value_has_its_definition() {
-        let mut defined: Vec<String> = of("stall", [(30, 30)])
+        let mut defined: Vec<Key> = of("stall", [At::Rate(30)])
             .unwrap()
             .into_iter()
             .map(|definition| definition.key)
             .collect();
-        let mut valued: Vec<String> = values(&stalled_run())
+        let mut valued: Vec<Key> = values(&stalled_run())
             .into_iter()
             .map(|(key, _)| key)
             .collect();
@@ -408,8 +404,8 @@ mod tests {
             place: round,
             side: side.to_owned(),
             values: [
-                (P99.to_owned(), p99),
-                (format!("{P99}{UNCORRECTED}"), uncorrected),
+                (P99_STALLED, p99),
+                (P99_STALLED.at(UNCORRECTED), uncorrected),
             ]
             .into(),
             invalid: BTreeMap::new(),

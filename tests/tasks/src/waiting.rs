@@ -11,14 +11,19 @@ use workshop_base::{open_files, process};
 use workshop_harness::jdk;
 use workshop_harness::service::{PriceSettings, Service};
 use workshop_harness::upstream::{Conduct, PriceFault, Upstream};
-use workshop_measure::protocol::block::{GENERATOR_SHARE, Loads, Observed, Reading, watched};
+use workshop_measure::protocol::block::{Loads, Observed, Reading, watched};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::{ids, metrics, plan};
+use workshop_measure::tables::add_steps;
 use workshop_measure::tools::oha::{Load, Order};
 use workshop_results::file::ResultFile;
+use workshop_results::key::{
+    At, CPU, CPU_SATURATED, Key, MEMORY, MEMORY_PER_WAITING, P99, P99_SATURATED, THREADS,
+    THROUGHPUT,
+};
 
 /// No limit of the services comes near: what is measured is how they wait, not how they refuse.
 const NO_LIMIT: Duration = Duration::from_secs(60);
@@ -72,7 +77,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     experiment.same_work().await?;
 
     let subjects = experiment.subjects.clone();
-    let definitions = metrics::of("waiting", delays.iter().map(|delay| (delay, delay)))?;
+    let definitions = metrics::of("waiting", delays.iter().map(|delay| At::Delay(*delay)))?;
     let plan = &experiment.session.plan;
     let mut loads = Delays {
         path,
@@ -88,13 +93,16 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let records = experiment.rounds(&subjects, &mut loads).await?;
     experiment.judge(&definitions, &records, &pairs(&subjects));
     let slowest = loads.delays.last().copied().unwrap_or_default();
-    experiment.decide(&key("throughput", slowest), &ids(&subjects));
+    let steps: Vec<At> = loads.delays.iter().copied().map(At::Delay).collect();
+    experiment.decide(&THROUGHPUT.at(At::Delay(slowest)), &ids(&subjects));
     experiment.notes.push(format!(
         "{clients} clients in a closed loop, and {rate} requests/s offered to each row at each delay; load generator, \
          upstream, service and database share {} cores",
         process::cores()
     ));
-    experiment.finish().await
+    let mut result = experiment.finish().await?;
+    add_steps(&mut result, &steps)?;
+    Ok(result)
 }
 
 fn waits_virtually(subject: &Subject) -> bool {
@@ -111,27 +119,20 @@ struct Delays {
     delays: Vec<u64>,
     /// Each with its seconds and what is read off it.
     loads: [(Load, f64, Readings); 2],
-    keys: Vec<String>,
+    keys: Vec<Key>,
 }
 
-/// What is read off a load, and the beginning of the metric's key.
-type Readings = &'static [(Reading, &'static str)];
+/// What is read off a load, and the metric that it is a value of.
+type Readings = &'static [(Reading, Key)];
 
 const CLOSED: Readings = &[
-    (Reading::Rate, "throughput"),
-    (Reading::P99, "p99_saturated"),
-    (Reading::Threads, "threads"),
-    (Reading::Pss, "memory"),
-    (Reading::Cpu, "cpu_saturated"),
+    (Reading::Rate, THROUGHPUT),
+    (Reading::Percentile("p99"), P99_SATURATED),
+    (Reading::Threads, THREADS),
+    (Reading::Pss, MEMORY),
+    (Reading::Cpu, CPU_SATURATED),
 ];
-const OPEN: Readings = &[(Reading::P99, "p99"), (Reading::Cpu, "cpu")];
-/// What a waiting request takes, in kilobytes.
-const PER_WAITING: &str = "memory_per_waiting";
-
-/// The key of a metric at this delay.
-fn key(name: &str, delay: u64) -> String {
-    format!("{name}_at_{delay}_ms")
-}
+const OPEN: Readings = &[(Reading::Percentile("p99"), P99), (Reading::Cpu, CPU)];
 
 #[async_trait(?Send)]
 impl Loads for Delays {
@@ -139,7 +140,7 @@ impl Loads for Delays {
         &self.path
     }
 
-    fn keys(&self, _subject: &Subject) -> Vec<String> {
+    fn keys(&self, _subject: &Subject) -> Vec<Key> {
         self.keys.clone()
     }
 
@@ -173,17 +174,13 @@ impl Loads for Delays {
                 if load != Load::Closed && sending > 0.0 {
                     seen.run.rate = seen.run.answers as f64 / sending;
                 }
-                let gate = seen.run.gate(&order);
-                if load == Load::Closed {
-                    observed.most(GENERATOR_SHARE, seen.run.generator_share);
-                    let grown = seen.pss_kb.zip(before).filter(|_| gate.is_ok());
+                let at = At::Delay(delay);
+                if seen.note(&order, readings, Some(at), observed) && load == Load::Closed {
+                    let grown = seen.pss_kb.zip(before);
                     let grown = grown.map(|(most, before)| most.saturating_sub(before) as f64);
                     let each = grown.map(|grown| grown / f64::from(self.clients));
-                    observed.value(key(PER_WAITING, delay), each);
+                    observed.value(MEMORY_PER_WAITING.at(at), each);
                 }
-                let values = readings.iter();
-                let values = values.map(|(reading, name)| (key(name, delay), seen.of(*reading)));
-                observed.gated(gate, values);
             }
         }
         self.upstream.conduct(Conduct::WELL);
@@ -221,11 +218,12 @@ mod tests {
 
     #[test]
     fn every_key_has_its_definition() {
-        let defined = metrics::of("waiting", [0, 50].map(|delay| (delay, delay))).unwrap();
-        let names = CLOSED.iter().chain(OPEN).map(|(_, name)| *name);
-        for name in names.chain([PER_WAITING]) {
-            for delay in [0, 50] {
-                let key = key(name, delay);
+        let delays = [0, 50].map(At::Delay);
+        let defined = metrics::of("waiting", delays).unwrap();
+        let keys = CLOSED.iter().chain(OPEN).map(|(_, key)| key);
+        for key in keys.chain([&MEMORY_PER_WAITING]) {
+            for delay in delays {
+                let key = key.at(delay);
                 assert!(defined.iter().any(|known| known.key == key), "{key}");
             }
         }

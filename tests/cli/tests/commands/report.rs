@@ -8,6 +8,7 @@ use workshop_base::workspace::Workspace;
 use workshop_results::file::{
     Comparison, JudgedPrediction, Mode, ResultFile, Side, SideValue, Verdict,
 };
+use workshop_results::key::THROUGHPUT;
 use workshop_results::shown::{Cell, Column, Table};
 
 /// A course of exercises 1 and 3, with the reference's figures of exercise 3.
@@ -44,7 +45,7 @@ fn reads() -> ResultFile {
     result.manifest.dirty = Some(false);
     result.notes.clear();
     result.manifest.versions.remove("course");
-    result.metrics.retain(|metric| metric.key == "throughput");
+    result.metrics.retain(|metric| metric.key == THROUGHPUT);
     result.metrics[0].values[0].value = 10_500.0;
     for comparison in &mut result.metrics[0].comparisons {
         *comparison = Comparison {
@@ -244,7 +245,7 @@ fn predictions_are_scored_as_they_were_when_you_measured() {
     let course = course();
     let mut mine = reads();
     mine.predictions = vec![JudgedPrediction {
-        key: "throughput".to_owned(),
+        key: THROUGHPUT,
         predicted: 4.0,
         confidence: 80.0,
         measured: 1.5,
@@ -295,7 +296,7 @@ fn a_figure_speaks_for_an_answer_and_a_missing_one_names_its_command() {
         &page(&course),
         &[
             "| Throughput | 1.50 (1.25 to 1.75), faster | port it, if you rent cores | Rust (reference) ÷ Kotlin | exercise-3 |",
-            "| A library, long texts | – | not measured yet: just measure exercise-11 |",
+            "| A library, long texts: throughput | – | not measured yet: just measure exercise-11 |",
         ],
     );
     for (verdict, words) in [
@@ -344,7 +345,7 @@ fn a_jvm_that_was_tuned_is_compared_with_the_one_as_shipped() {
         } else {
             2000.0 + block.round as f64
         };
-        block.values.insert("throughput".to_owned(), throughput);
+        block.values.insert(THROUGHPUT, throughput);
         if block.side != shipped.id {
             block.side.clone_from(&tuned.id);
         }
@@ -391,7 +392,7 @@ fn the_board_has_everybody_on_one_axis_and_names_what_it_leaves_out() {
     ada.machine = "Ada's <laptop>".to_owned();
     ada.target = "exercise-3".to_owned();
     ada.predictions = vec![JudgedPrediction {
-        key: "throughput".to_owned(),
+        key: THROUGHPUT,
         predicted: 4.0,
         confidence: 80.0,
         measured: 1.5,

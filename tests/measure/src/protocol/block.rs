@@ -20,6 +20,10 @@ use workshop_base::process::{self, Memory, since};
 use workshop_harness::front::Front;
 use workshop_harness::service::{self, Service, Settings, Stopped, free_address};
 use workshop_results::file::BlockRecord;
+use workshop_results::key::{
+    At, CPU_PER_REQUEST_SATURATED, DATABASE_PER_REQUEST, GENERATOR_SHARE, HUNG, Key, MEMORY, P50,
+    P99, PSS, SIZE, START_UP, START_UP_CPU, THREADS, THROUGHPUT, UNSTEADY, WARM_UP, WARM_UP_CPU,
+};
 
 /// Between two looks at the number of threads.
 const SAMPLE: Duration = Duration::from_millis(200);
@@ -30,46 +34,33 @@ const LOG_LINES: usize = 12;
 /// How often a port is tried that somebody else took between our choosing and the service's binding.
 const PORT_ATTEMPTS: usize = 3;
 
-/// The key of a block's value that says how much of the machine the generator took; no metric, but a note.
-pub const GENERATOR_SHARE: &str = "generator_share";
-/// The key of a block's value that is 1 when the warm-up reached its ceiling before the service was steady.
-pub const UNSTEADY: &str = "unsteady";
-/// The key of a block's value that is 1 when the service had to be killed.
-pub const HUNG: &str = "hung_on_shutdown";
-/// The key of what a request costs in the closed loop; the judged figure comes from duets.
-pub const CPU_SATURATED: &str = "cpu_per_request_saturated";
-
 /// What a block found out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observed {
     /// Values by metric key.
-    pub values: BTreeMap<String, f64>,
+    pub values: BTreeMap<Key, f64>,
     /// Metrics that this block may not speak for, with the reasons.
-    pub invalid: BTreeMap<String, String>,
+    pub invalid: BTreeMap<Key, String>,
 }
 
 impl Observed {
     /// Notes a value, where there is one.
-    pub fn value(&mut self, key: impl Into<String>, value: Option<f64>) {
-        if let Some(value) = value {
-            self.values.insert(key.into(), value);
-        }
+    pub fn value(&mut self, key: Key, value: Option<f64>) {
+        self.values.extend(value.map(|value| (key, value)));
     }
 
     /// Notes the larger of a value and the one that is there.
-    pub fn most(&mut self, key: &str, value: Option<f64>) {
-        let before = self.values.get(key).copied();
-        self.value(
-            key,
-            value.map(|value| before.map_or(value, |before| before.max(value))),
-        );
+    pub fn most(&mut self, key: Key, value: Option<f64>) {
+        let before = self.values.get(&key).copied();
+        let most = value.map(|value| before.map_or(value, |before| before.max(value)));
+        self.value(key, most);
     }
 
     /// Takes the right to speak for these metrics away.
-    pub fn invalid(&mut self, keys: impl IntoIterator<Item = impl Into<String>>, reason: &str) {
-        for key in keys {
-            self.invalid.insert(key.into(), reason.to_owned());
-        }
+    pub fn invalid(&mut self, keys: impl IntoIterator<Item = Key>, reason: &str) {
+        let keys = keys.into_iter();
+        self.invalid
+            .extend(keys.map(|key| (key, reason.to_owned())));
     }
 
     /// As a block of a side; rounds and places count from 1.
@@ -87,12 +78,11 @@ impl Observed {
     pub fn gated(
         &mut self,
         gate: Result<(), String>,
-        values: impl IntoIterator<Item = (impl Into<String>, Option<f64>)>,
+        values: impl IntoIterator<Item = (Key, Option<f64>)>,
     ) {
         for (key, value) in values {
-            let key = key.into();
             match &gate {
-                Ok(()) => self.most(&key, value),
+                Ok(()) => self.most(key, value),
                 Err(reason) => self.invalid([key], reason),
             }
         }
@@ -255,7 +245,7 @@ pub trait Loads {
     }
 
     /// The metrics that these loads speak for.
-    fn keys(&self, subject: &Subject) -> Vec<String>;
+    fn keys(&self, subject: &Subject) -> Vec<Key>;
 
     /// Puts the loads on a service, one after the other. A broken gate is no error: it makes metrics invalid.
     async fn put_on(
@@ -273,18 +263,22 @@ pub trait Loads {
 pub enum Reading {
     /// Answers per second.
     Rate,
-    /// The median latency.
-    Median,
-    /// The 99th percentile.
-    P99,
+    /// The mean latency.
+    Mean,
+    /// A percentile of the latency, as oha calls it: `p99.9`.
+    Percentile(&'static str),
     /// CPU time per request.
     Cpu,
+    /// That of the load generator.
+    LoadCpu,
     /// The most threads that were seen.
     Threads,
     /// The most memory of the processes and their children that was seen, by its proportional share.
     Pss,
     /// The database's time per request.
     Database,
+    /// Its share of the CPU time of service and database together, in percent.
+    DatabaseShare,
     /// The connections to the database at the end.
     Connections,
 }
@@ -299,7 +293,7 @@ pub struct Step {
     /// How long.
     pub length: Duration,
     /// What is noted, and the metric that it is a value of.
-    pub readings: Vec<(Reading, String)>,
+    pub readings: Vec<(Reading, Key)>,
     /// The ids of the sides that get this load; none for all.
     pub only_for: Option<Vec<String>>,
 }
@@ -314,22 +308,20 @@ pub fn steps(plan: &Plan, path: &str, rates: &[(u32, f64)]) -> Steps {
         path: path.to_owned(),
         load: Load::Closed,
         length: Duration::from_secs_f64(plan.saturation),
-        readings: [
-            (Reading::Rate, "throughput"),
-            (Reading::Cpu, CPU_SATURATED),
-            (Reading::Threads, "threads"),
-            (Reading::Database, "database_per_request"),
-        ]
-        .map(|(reading, key)| (reading, key.to_owned()))
-        .into(),
+        readings: vec![
+            (Reading::Rate, THROUGHPUT),
+            (Reading::Cpu, CPU_PER_REQUEST_SATURATED),
+            (Reading::Threads, THREADS),
+            (Reading::Database, DATABASE_PER_REQUEST),
+        ],
         only_for: None,
     };
     let open = rates.iter().map(|(percent, rate)| Step {
         load: Load::Open(*rate),
         length: Duration::from_secs_f64(plan.open),
         readings: vec![
-            (Reading::P99, p99_at(*percent)),
-            (Reading::Median, format!("p50_at_{percent}")),
+            (Reading::Percentile("p99"), p99_at(*percent)),
+            (Reading::Percentile("p50"), P50.at(At::Rate(*percent))),
         ],
         ..closed.clone()
     });
@@ -337,12 +329,8 @@ pub fn steps(plan: &Plan, path: &str, rates: &[(u32, f64)]) -> Steps {
 }
 
 /// The key of the p99 at this percentage of the slower side's saturation.
-pub fn p99_at(percent: u32) -> String {
-    if percent == HEADLINE_RATE {
-        "p99".to_owned()
-    } else {
-        format!("p99_at_{percent}")
-    }
+pub fn p99_at(percent: u32) -> Key {
+    P99.at((percent != HEADLINE_RATE).then_some(At::Rate(percent)))
 }
 
 #[async_trait(?Send)]
@@ -351,12 +339,10 @@ impl Loads for Steps {
         self.first().map_or("/health", |step| &step.path)
     }
 
-    fn keys(&self, subject: &Subject) -> Vec<String> {
+    fn keys(&self, subject: &Subject) -> Vec<Key> {
         let steps = self.iter().filter(|step| step.is_for(subject));
         let readings = steps.flat_map(|step| &step.readings);
-        readings
-            .map(|(_, key)| format!("{key}{}", subject.key_end))
-            .collect()
+        readings.map(|(_, key)| key.at(subject.at)).collect()
     }
 
     async fn put_on(
@@ -392,27 +378,12 @@ impl Step {
         let wants = |wanted: Reading| self.readings.iter().any(|(reading, _)| *reading == wanted);
         let database_before = session.database_time().await;
         let pids = service.pids();
-        let seen = watched(session, &order, &pids, wants(Reading::Pss)).await?;
-        let database = database_before
-            .zip(session.database_time().await)
-            .map(|(before, after)| after.saturating_sub(before));
-        let connections = match &mut session.activity {
-            Some(activity) => activity.connections().await,
-            None => None,
-        };
-        let run = &seen.run;
-        if self.load == Load::Closed {
-            observed.most(GENERATOR_SHARE, run.generator_share);
+        let mut seen = watched(session, &order, &pids, wants(Reading::Pss)).await?;
+        seen.database = since(database_before, session.database_time().await);
+        if let Some(activity) = &mut session.activity {
+            seen.connections = activity.connections().await;
         }
-        let values = self.readings.iter().map(|(reading, key)| {
-            let value = match reading {
-                Reading::Database => run.per_request_us(database).filter(|time| *time > 0.0),
-                Reading::Connections => connections.map(|count| count as f64),
-                reading => seen.of(*reading),
-            };
-            (format!("{key}{}", subject.key_end), value)
-        });
-        observed.gated(run.gate(&order), values);
+        seen.note(&order, &self.readings, subject.at, observed);
         Ok(())
     }
 }
@@ -430,9 +401,9 @@ pub fn run<'f>(
         let mut started = start(session, subject).await?;
         let service = &mut started.service;
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-        observed.value("start_up", Some(milliseconds(started.start_up)));
-        observed.value("start_up_cpu", started.cpu.map(milliseconds));
-        observed.value("size", Some(subject.size as f64 / 1e6));
+        observed.value(START_UP, Some(milliseconds(started.start_up)));
+        observed.value(START_UP_CPU, started.cpu.map(milliseconds));
+        observed.value(SIZE, Some(subject.size as f64 / 1e6));
         observed.values.extend(subject.constants.clone());
 
         let warming = format!("{title}: warming up until steady");
@@ -448,11 +419,11 @@ pub fn run<'f>(
                     .put_on(session, subject, service, &mut observed, title)
                     .await?;
                 after_warm_up(&mut observed, &warmed_up, cpu);
-                observed.gated(Ok(()), memory(process::tree_memory(service.pid()), ""));
+                observed.gated(Ok(()), memory(process::tree_memory(service.pid()), None));
             }
             Err(reason) => {
                 observed.invalid(loads.keys(subject), &reason);
-                observed.invalid(["memory", "pss"], &reason);
+                observed.invalid([MEMORY, PSS], &reason);
             }
         }
         if let Some(status) = service.exited() {
@@ -477,20 +448,20 @@ pub fn run<'f>(
 /// What the warm-up cost, once it is known what a request costs.
 fn after_warm_up(observed: &mut Observed, warmed_up: &WarmedUp, cpu: Option<Duration>) {
     // A warm-up that was cut short has no length of its own.
-    observed.value("warm_up", warmed_up.steady_after_s);
+    observed.value(WARM_UP, warmed_up.steady_after_s);
     if warmed_up.steady_after_s.is_none() {
         observed.value(UNSTEADY, Some(1.0));
     }
-    let per_request_us = observed.values.get(CPU_SATURATED).copied();
+    let per_request_us = observed.values.get(&CPU_PER_REQUEST_SATURATED).copied();
     let beyond = cpu.zip(per_request_us).map(|(cpu, per_request_us)| {
         let steady = per_request_us * warmed_up.answers as f64 / 1e3;
         (cpu.as_secs_f64() * 1e3 - steady).max(0.0)
     });
-    observed.value("warm_up_cpu", beyond);
+    observed.value(WARM_UP_CPU, beyond);
 }
 
 /// What was seen of processes while they were under a load.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Seen {
     /// What the generator found.
     pub run: Run,
@@ -500,20 +471,51 @@ pub struct Seen {
     pub threads: Option<usize>,
     /// The most memory at once, children included, where it was looked at.
     pub pss_kb: Option<u64>,
+    /// The database's time meanwhile, where somebody asks for it.
+    pub database: Option<Duration>,
+    /// The connections to the database at the end, where somebody counts them.
+    pub connections: Option<i64>,
 }
 
 impl Seen {
-    /// A reading of the processes and of the generator; those of the database are not among them.
+    /// A reading. A time that is less than the clock shows is not known.
     pub fn of(&self, reading: Reading) -> Option<f64> {
+        let run = &self.run;
+        let per_request = |time| run.per_request_us(time).filter(|us| *us > 0.0);
         match reading {
-            Reading::Rate => Some(self.run.rate),
-            Reading::Median => self.run.p50_ms,
-            Reading::P99 => self.run.p99_ms,
-            Reading::Cpu => self.run.per_request_us(self.cpu),
+            Reading::Rate => Some(run.rate),
+            Reading::Mean => run.mean_ms,
+            Reading::Percentile(name) => run.percentiles_ms.get(name).copied(),
+            Reading::Cpu => per_request(self.cpu),
+            Reading::LoadCpu => per_request(run.generator_cpu),
             Reading::Threads => self.threads.map(|threads| threads as f64),
             Reading::Pss => self.pss_kb.map(megabytes),
-            Reading::Database | Reading::Connections => None,
+            Reading::Database => per_request(self.database),
+            Reading::DatabaseShare => {
+                let database = self.of(Reading::Database)?;
+                Some(100.0 * database / (self.of(Reading::Cpu)? + database))
+            }
+            Reading::Connections => self.connections.map(|count| count as f64),
         }
+    }
+
+    /// Notes readings by their keys, of what was measured at this; or why none of them counts. True where they do.
+    pub fn note(
+        &self,
+        order: &Order,
+        readings: &[(Reading, Key)],
+        at: Option<At>,
+        observed: &mut Observed,
+    ) -> bool {
+        if order.load.is_closed() {
+            observed.most(GENERATOR_SHARE, self.run.generator_share);
+        }
+        let gate = self.run.gate(order);
+        let values = readings.iter();
+        let values = values.map(|(reading, key)| (key.at(at), self.of(*reading)));
+        let counts = gate.is_ok();
+        observed.gated(gate, values);
+        counts
     }
 }
 
@@ -550,17 +552,18 @@ pub fn watched<'f>(
             cpu,
             threads,
             pss_kb,
+            ..Seen::default()
         })
     })
 }
 
-/// Memory at its peak, and its share now, by keys with this end.
-pub fn memory(memory: Option<Memory>, end: &str) -> [(String, Option<f64>); 2] {
+/// Memory at its peak, and its share now, measured at this.
+pub fn memory(memory: Option<Memory>, at: Option<At>) -> [(Key, Option<f64>); 2] {
     let peak_kb = memory.map(|memory| memory.peak_kb);
     let share_kb = memory.and_then(|memory| memory.pss_kb);
     [
-        (format!("memory{end}"), peak_kb.map(megabytes)),
-        (format!("pss{end}"), share_kb.map(megabytes)),
+        (MEMORY.at(at), peak_kb.map(megabytes)),
+        (PSS.at(at), share_kb.map(megabytes)),
     ]
 }
 

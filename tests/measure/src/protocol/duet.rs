@@ -20,9 +20,8 @@ use crate::protocol::subject::Subject;
 use crate::tools::oha::Load;
 use workshop_base::process::{self, since};
 use workshop_results::file::BlockRecord;
+use workshop_results::key::CPU_PER_REQUEST;
 
-/// The key of what duets measure.
-pub const CPU: &str = "cpu_per_request";
 /// The most that is offered, as a share of the slower side's saturation.
 const SHARE: f64 = 0.3;
 /// The length of a block.
@@ -169,7 +168,7 @@ async fn together(
         }
         let mut observed = Observed::default();
         let cpu = run.per_request_us(spent).map(|cpu| cpu * (1.0 + plant));
-        observed.gated(run.gate(&counted), [(CPU, cpu)]);
+        observed.gated(run.gate(&counted), [(CPU_PER_REQUEST, cpu)]);
         anyhow::Ok((place, observed))
     });
     let mut observed = try_join_all(loads).await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 
-use crate::protocol::block::{self, GENERATOR_SHARE, HUNG, Loads, Observed, Steps, UNSTEADY};
+use crate::protocol::block::{self, Loads, Observed, Steps};
 use crate::protocol::lab::{self, Lab};
 use crate::protocol::machine;
 use crate::protocol::neighbors::CpuTimes;
@@ -26,7 +26,10 @@ use workshop_base::target::Language;
 use workshop_base::terminal::{Style, paint};
 use workshop_results::figures::figure;
 use workshop_results::file::{BlockRecord, Comparison, Metric, Mode, ResultFile, SCHEMA, Verdict};
-use workshop_results::metrics::{self, Definition, Kind, ROUND_TRIPS};
+use workshop_results::key::{
+    CPU_PER_REQUEST, GENERATOR_SHARE, HUNG, Key, ROUND_TRIPS, THROUGHPUT, UNSTEADY,
+};
+use workshop_results::metrics::{self, Definition, Kind};
 use workshop_results::statistics;
 
 /// The side above the fraction bar, and the one below it.
@@ -154,7 +157,7 @@ impl<'a> Experiment<'a> {
                 let round_trips = same.round_trips.get(subject.id()).copied();
                 subject
                     .constants
-                    .extend(round_trips.map(|count| (ROUND_TRIPS.to_owned(), count)));
+                    .extend(round_trips.map(|count| (ROUND_TRIPS, count)));
             }
             self.notes.extend(same.declared);
             Ok(())
@@ -164,7 +167,7 @@ impl<'a> Experiment<'a> {
     /// Database round trips per read, by side, where they were counted.
     pub fn round_trips(&self) -> BTreeMap<String, f64> {
         let counted = |subject: &Subject| {
-            let count = subject.constants.get(ROUND_TRIPS).copied();
+            let count = subject.constants.get(&ROUND_TRIPS).copied();
             Some((subject.id().to_owned(), count?))
         };
         self.subjects.iter().filter_map(counted).collect()
@@ -281,7 +284,7 @@ impl<'a> Experiment<'a> {
                     .filter(is_unsteady)
                     .for_each(|pair| pair.verdict = Verdict::NotJudged);
             }
-            self.metrics.retain(|metric| metric.key != duet::CPU);
+            self.metrics.retain(|metric| metric.key != CPU_PER_REQUEST);
             self.metrics.extend(judged);
             self.notes
                 .extend(note_on_duets(&offered, &extents, pairs.is_empty()));
@@ -346,13 +349,13 @@ impl<'a> Experiment<'a> {
         let records = self.rounds(&subjects, &mut steps).await?;
         self.duets(&pairs, path).await?;
         self.judge(&definitions(&self.session.plan)?, &records, &pairs);
-        self.decide("throughput", &ids(&subjects));
+        self.decide(&THROUGHPUT, &ids(&subjects));
         Ok(())
     }
 
     /// The whole is invalid when the metric that everything hangs on has no value for a side, or cannot be compared.
-    pub fn decide(&mut self, key: &str, sides: &[String]) {
-        let decides = self.metrics.iter().find(|metric| metric.key == key);
+    pub fn decide(&mut self, key: &Key, sides: &[String]) {
+        let decides = self.metrics.iter().find(|metric| metric.key == *key);
         let missing = sides
             .iter()
             .filter(|side| decides.is_none_or(|metric| metric.value(side).is_none()))
@@ -395,10 +398,7 @@ impl<'a> Experiment<'a> {
             "pgbench alone reads {} records/s over {POOL_SIZE} connections: the ceiling of any service here",
             figure(alone)
         ));
-        let throughput = self
-            .metrics
-            .iter()
-            .find(|metric| metric.key == "throughput");
+        let throughput = self.metrics.iter().find(|metric| metric.key == THROUGHPUT);
         for value in throughput.iter().flat_map(|metric| &metric.values) {
             let share = value.value / alone;
             if share > CEILING_SHARE {
@@ -458,8 +458,8 @@ fn rounds_of(records: &[BlockRecord]) -> usize {
     records.iter().map(|record| record.round).max().unwrap_or(0)
 }
 
-fn is_defined(definitions: &[Definition], key: &str) -> bool {
-    definitions.iter().any(|definition| definition.key == key)
+fn is_defined(definitions: &[Definition], key: &Key) -> bool {
+    definitions.iter().any(|definition| definition.key == *key)
 }
 
 /// `1 round`, `5 rounds`.
@@ -478,9 +478,7 @@ pub fn pairs(subjects: &[Subject]) -> Vec<Pair> {
 
 /// What a duet measures.
 fn cpu() -> anyhow::Result<Vec<Definition>> {
-    let mut definitions = crate::protocol::metrics::closed("load")?;
-    definitions.retain(|definition| definition.key == duet::CPU);
-    Ok(definitions)
+    crate::protocol::metrics::closed_with("load", &[CPU_PER_REQUEST])
 }
 
 /// The two of a pair, the one above the fraction bar first.
@@ -582,10 +580,10 @@ pub fn notes_on_blocks(records: &[BlockRecord], subjects: &[Subject]) -> Vec<Str
             .iter()
             .filter(|record| record.side == side)
             .collect();
-        let values = |key: &str| -> Vec<f64> {
+        let values = |key: Key| -> Vec<f64> {
             of_side
                 .iter()
-                .filter_map(|record| record.values.get(key).copied())
+                .filter_map(|record| record.values.get(&key).copied())
                 .collect()
         };
         let unsteady = values(UNSTEADY).len();
@@ -633,20 +631,17 @@ pub fn notes_on_blocks(records: &[BlockRecord], subjects: &[Subject]) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workshop_results::key::P99;
 
-    fn record(side: &str, values: &[(&str, f64)], invalid: &[(&str, &str)]) -> BlockRecord {
-        let text = |text: &str| text.to_owned();
+    fn record(side: &str, values: &[(Key, f64)], invalid: &[(Key, &str)]) -> BlockRecord {
+        let invalid = invalid.iter().cloned();
         BlockRecord {
             round: 1,
             place: 1,
             side: side.to_owned(),
-            values: values
-                .iter()
-                .map(|(key, value)| (text(key), *value))
-                .collect(),
+            values: values.iter().cloned().collect(),
             invalid: invalid
-                .iter()
-                .map(|(key, reason)| (text(key), text(reason)))
+                .map(|(key, reason)| (key, reason.to_owned()))
                 .collect(),
         }
     }
@@ -658,7 +653,7 @@ mod tests {
             record(
                 "kotlin",
                 &[(GENERATOR_SHARE, 0.3)],
-                &[("p99", "only 90 of 100 requests/s were answered")],
+                &[(P99, "only 90 of 100 requests/s were answered")],
             ),
         ];
         let notes = notes_on_blocks(&records, &[]).join("\n");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
+use workshop_results::key::{At, Key};
 use workshop_results::metrics::Definition;
 
 /// What a definition leaves open.
@@ -11,28 +12,23 @@ const OPEN: &str = "{}";
 
 /// The definitions of a group. What one of them leaves open is filled in by each of these: what its key ends in, and how
 /// that is said to people.
-pub fn of<K: ToString, W: ToString>(
-    group: &str,
-    ends: impl IntoIterator<Item = (K, W)>,
-) -> anyhow::Result<Vec<Definition>> {
+pub fn of(group: &str, ats: impl IntoIterator<Item = At>) -> anyhow::Result<Vec<Definition>> {
     let mut groups: BTreeMap<String, Vec<Definition>> =
         toml::from_str(include_str!("../metrics.toml"))?;
     let entries = groups.remove(group);
     let entries = entries.with_context(|| format!("metrics.toml has no group {group}"))?;
-    let ends: Vec<(String, String)> = ends
-        .into_iter()
-        .map(|(key, words)| (key.to_string(), words.to_string()))
-        .collect();
+    let ats: Vec<At> = ats.into_iter().collect();
     let filled = entries.into_iter().flat_map(|entry| {
-        let is_open = entry.key.contains(OPEN) || entry.how.contains(OPEN);
-        let fill = |(key, words): &(String, String)| Definition {
-            key: entry.key.replace(OPEN, key),
-            name: entry.name.replace(OPEN, words),
-            how: entry.how.replace(OPEN, words),
+        let key = entry.key.as_str();
+        let is_open = key.contains(OPEN) || entry.how.contains(OPEN);
+        let fill = |at: &At| Definition {
+            key: Key::of_data(&key.replace(OPEN, &at.to_string())),
+            name: entry.name.replace(OPEN, &at.words()),
+            how: entry.how.replace(OPEN, &at.words()),
             ..entry.clone()
         };
         if is_open {
-            ends.iter().map(fill).collect()
+            ats.iter().map(fill).collect()
         } else {
             vec![entry]
         }
@@ -42,29 +38,51 @@ pub fn of<K: ToString, W: ToString>(
 
 /// A group in which nothing is left open.
 pub fn closed(group: &str) -> anyhow::Result<Vec<Definition>> {
-    of::<&str, &str>(group, [])
+    of(group, [])
 }
 
 /// Those of a closed group that have one of these keys.
-pub fn closed_with(group: &str, keys: &[&str]) -> anyhow::Result<Vec<Definition>> {
+pub fn closed_with(group: &str, keys: &[Key]) -> anyhow::Result<Vec<Definition>> {
     let mut definitions = closed(group)?;
-    definitions.retain(|known| keys.contains(&known.key.as_str()));
+    definitions.retain(|known| keys.contains(&known.key));
     Ok(definitions)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use workshop_results::key::{IDLE, METRICS, P99, TEN, UNCORRECTED};
+
+    #[test]
+    fn every_metric_is_named_in_the_code_and_every_name_is_defined() {
+        let text = include_str!("../metrics.toml");
+        let groups: BTreeMap<String, Vec<Definition>> = toml::from_str(text).unwrap();
+        let closed = [IDLE, TEN, UNCORRECTED].map(|at| at.to_string());
+        let name = |definition: &Definition| {
+            let key = definition.key.as_str();
+            let ends = closed.iter().map(String::as_str).chain([OPEN]);
+            let mut names = ends.filter_map(|end| key.strip_suffix(end));
+            names.next().unwrap_or(key).to_owned()
+        };
+        let defined: BTreeSet<String> = groups.values().flatten().map(name).collect();
+        let named = METRICS.iter().map(Key::to_string).collect();
+        assert_eq!(defined, named);
+    }
 
     #[test]
     fn no_two_metrics_of_the_article_share_a_key() {
-        let groups = ["load", "article", "minute"].map(|group| of(group, [(30, 30), (90, 90)]));
-        let all = groups.into_iter().flat_map(Result::unwrap);
-        let mut keys: Vec<String> = all.map(|one| one.key).collect();
+        let groups = ["load", "article", "minute"];
+        let all = groups.map(|group| of(group, [At::Rate(30), At::Rate(90)]));
+        let mut keys: Vec<Key> = all
+            .into_iter()
+            .flat_map(Result::unwrap)
+            .map(|one| one.key)
+            .collect();
         keys.sort_unstable();
         let count = keys.len();
         keys.dedup();
         assert_eq!(keys.len(), count);
-        assert!(keys.contains(&"p99_at_30".to_owned()) && keys.contains(&"p99".to_owned()));
+        assert!(keys.contains(&P99.at(At::Rate(30))) && keys.contains(&P99));
     }
 }

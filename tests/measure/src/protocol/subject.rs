@@ -16,6 +16,7 @@ use workshop_base::peer;
 use workshop_base::target::Language;
 use workshop_harness::build::Launch;
 use workshop_results::file::Side;
+use workshop_results::key::{At, Key};
 
 /// A service under measurement.
 #[derive(Debug, Clone)]
@@ -34,12 +35,12 @@ pub struct Subject {
     pub database_url: Option<String>,
     /// The path whose first 200 ends its start; none for that of a record.
     pub first_path: Option<String>,
-    /// What its metrics' keys end in: the size of its pool, where sizes are compared.
-    pub key_end: String,
+    /// What it is measured at: the size of its pool, where sizes are compared.
+    pub at: Option<At>,
     /// What distinguishes it from others of its id, for the progress: ` with a pool of 4`.
     pub detail: String,
     /// Values that are the same in each of its blocks.
-    pub constants: BTreeMap<String, f64>,
+    pub constants: BTreeMap<Key, f64>,
     /// What clients reach it through; none where they ask it directly.
     pub front: Option<FrontLaunch>,
     /// The exercise whose state it is; none where it is complete, as the Kotlin service is.
@@ -79,7 +80,7 @@ impl Subject {
             pool_size: POOL_SIZE,
             database_url: None,
             first_path: None,
-            key_end: String::new(),
+            at: None,
             detail: String::new(),
             constants: BTreeMap::new(),
             front: None,

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use workshop_results::figures::figure;
 use workshop_results::file::ResultFile;
+use workshop_results::key::Key;
 use workshop_results::shown::{Cell, Column, Table};
 
 /// The best row of Kotlin, as a goal names it.
@@ -16,7 +17,7 @@ pub struct Goal {
     what: String,
     /// The side that is meant to reach it; none for the one that was asked for.
     of: Option<String>,
-    metric: String,
+    pub(super) metric: Key,
     against: String,
     least: Option<f64>,
     most: Option<f64>,

@@ -6,10 +6,12 @@ mod steps;
 
 use std::collections::BTreeMap;
 
+use anyhow::Context;
 use serde::Deserialize;
 
 use crate::protocol::subject::Subject;
 use workshop_results::file::{Better, Metric, ResultFile};
+use workshop_results::key::{At, Key};
 use workshop_results::shown::{Cell, Column, Table, TableRow, unique};
 
 /// `tables.toml`.
@@ -32,7 +34,7 @@ struct Sheet {
     by_name_only: bool,
     #[serde(default)]
     rows: Rows,
-    best_first: Option<String>,
+    best_first: Option<Key>,
     columns: Vec<String>,
 }
 
@@ -54,12 +56,19 @@ pub fn add_declared(result: &mut ResultFile, subjects: &[Subject]) -> anyhow::Re
     if let Some(goals) = file.goals.get(&result.task) {
         tables.push(goals::table(result, goals));
     }
-    if let Some(steps) = file.steps.get(&result.task) {
-        let (table, chart) = steps.drawn(result);
-        tables.push(table);
-        result.charts.push(chart);
-    }
     result.tables.extend(tables);
+    Ok(())
+}
+
+/// Gives a result the table and the chart that `tables.toml` declares for its task, of what was measured in these steps.
+pub fn add_steps(result: &mut ResultFile, steps: &[At]) -> anyhow::Result<()> {
+    let file: File = toml::from_str(include_str!("../tables.toml"))?;
+    let declared = file.steps.get(&result.task);
+    let declared =
+        declared.with_context(|| format!("tables.toml has no steps of {}", result.task))?;
+    let (table, chart) = declared.drawn(result, steps);
+    result.tables.push(table);
+    result.charts.push(chart);
     Ok(())
 }
 
@@ -77,10 +86,13 @@ impl Sheet {
             .columns
             .iter()
             .filter_map(|column| match column.split_once('÷') {
-                None => Some(Drawn::Value(result.metric(column)?)),
+                None => Some(Drawn::Value(result.metric(&Key::of_data(column))?)),
                 Some((key, side)) => {
                     let side = Some(side.trim()).filter(|side| !side.is_empty());
-                    Some(Drawn::Ratio(result.metric(key.trim())?, side))
+                    Some(Drawn::Ratio(
+                        result.metric(&Key::of_data(key.trim()))?,
+                        side,
+                    ))
                 }
             })
             .collect();
@@ -230,4 +242,34 @@ pub fn statuses(counts: &BTreeMap<String, u64>) -> String {
 /// How a reader repeats a run by hand.
 pub fn see_it_yourself(command: &str) -> String {
     format!("to see it yourself: `{command}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workshop_base::workspace::Workspace;
+
+    /// The Docker engine of the committed measurement had no images of the sides.
+    const NOT_COMMITTED: &str = "image";
+
+    #[test]
+    fn every_column_and_every_goal_is_of_a_metric_that_is_measured() -> anyhow::Result<()> {
+        let checkout = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        let file: File = toml::from_str(include_str!("../tables.toml"))?;
+        let committed = std::fs::read_dir(checkout.reference_results())?;
+        let paths = committed.flatten().map(|entry| entry.path());
+        for path in paths.filter(|path| path.extension() == Some("json".as_ref())) {
+            let result = ResultFile::read(&path)?;
+            let sheets = file.sides.get(&result.task).into_iter().flatten();
+            let columns = sheets.flat_map(|sheet| &sheet.columns);
+            let columns = columns.filter_map(|column| column.split('÷').next());
+            let goals = file.goals.get(&result.task).into_iter().flatten();
+            let keys = columns.map(|key| Key::of_data(key.trim()));
+            for key in keys.chain(goals.map(|goal| goal.metric.clone())) {
+                let is_there = result.metric(&key).is_some() || key.as_str() == NOT_COMMITTED;
+                assert!(is_there, "{}: {key}", result.task);
+            }
+        }
+        Ok(())
+    }
 }

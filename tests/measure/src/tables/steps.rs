@@ -3,9 +3,10 @@
 use serde::Deserialize;
 
 use workshop_results::file::ResultFile;
+use workshop_results::key::{At, Key};
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 
-/// A table and its chart. The keys of its metrics are `NAME_at_STEP_UNIT`.
+/// A table and its chart.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Steps {
@@ -17,7 +18,7 @@ pub struct Steps {
     #[serde(default)]
     after_step: String,
     /// The names of metrics, and the headings.
-    columns: Vec<(String, String)>,
+    columns: Vec<(Key, String)>,
     chart: Charted,
 }
 
@@ -25,35 +26,33 @@ pub struct Steps {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Charted {
-    of: String,
+    of: Key,
     id: String,
     title: String,
     lines: bool,
 }
 
 impl Steps {
-    /// Both.
-    pub fn drawn(&self, result: &ResultFile) -> (Table, Chart) {
-        let steps = self.steps(result);
-        let measured = |name: &str, side: &str, step: &str| {
-            result.value(&format!("{name}_at_{step}_{}", self.unit), side)
-        };
+    /// Both, of these steps.
+    pub fn drawn(&self, result: &ResultFile, steps: &[At]) -> (Table, Chart) {
+        let measured = |key: &Key, side: &str, step: At| result.value(&key.at(step), side);
         let headings = self.columns.iter();
         let headings = headings.map(|(_, heading)| Column::from(heading.as_str()));
         let mut table = Table::new(&self.id, &self.title, headings.collect());
         table.corner.clone_from(&self.corner);
-        for step in &steps {
+        for step in steps.iter().copied() {
             for side in &result.sides {
                 let cells = self.columns.iter();
-                let cells = cells.map(|(name, _)| Cell::from(measured(name, &side.id, step)));
-                let heading = format!("{step}{}, {}", self.after_step, result.heading(&side.id));
+                let cells = cells.map(|(key, _)| Cell::from(measured(key, &side.id, step)));
+                let (words, of) = (step.words(), result.heading(&side.id));
+                let heading = format!("{words}{}, {of}", self.after_step);
                 table.row(heading, cells.collect());
             }
         }
         let groups = result.sides.iter().map(|side| {
-            let bars = steps.iter().filter_map(|step| {
+            let bars = steps.iter().copied().filter_map(|step| {
                 Some(Bar {
-                    label: format!("{step} {}", self.unit),
+                    label: format!("{} {}", step.words(), self.unit),
                     value: measured(&self.chart.of, &side.id, step)?,
                     mark: String::new(),
                 })
@@ -74,34 +73,21 @@ impl Steps {
         };
         (table, chart)
     }
-
-    /// The steps that were measured, in their order.
-    fn steps<'r>(&self, result: &'r ResultFile) -> Vec<&'r str> {
-        let end = format!("_{}", self.unit);
-        let mut steps = Vec::new();
-        for metric in &result.metrics {
-            let name = metric.key.strip_suffix(&end);
-            if let Some((_, step)) = name.and_then(|name| name.rsplit_once("_at_"))
-                && !steps.contains(&step)
-            {
-                steps.push(step);
-            }
-        }
-        steps
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workshop_results::key::P99;
 
     #[test]
     fn every_step_that_was_measured_has_a_line_per_side_and_a_bar() {
         let mut result: ResultFile =
             serde_json::from_str(include_str!("../../../results/src/sample.json")).unwrap();
-        for key in ["p99_at_500_peers", "p99_at_1000_peers", "p99_at_60"] {
+        let sizes = [At::Peers(500), At::Peers(1000)];
+        for size in sizes {
             let mut metric = result.metrics[0].clone();
-            metric.key = key.to_owned();
+            metric.key = P99.at(size);
             result.metrics.push(metric);
         }
         let steps = Steps {
@@ -110,15 +96,15 @@ mod tests {
             corner: String::new(),
             unit: "peers".to_owned(),
             after_step: String::new(),
-            columns: vec![("p99".to_owned(), "p99 (ms)".to_owned())],
+            columns: vec![(P99, "p99 (ms)".to_owned())],
             chart: Charted {
-                of: "p99".to_owned(),
+                of: P99,
                 id: String::new(),
                 title: String::new(),
                 lines: true,
             },
         };
-        let (table, chart) = steps.drawn(&result);
+        let (table, chart) = steps.drawn(&result, &sizes);
         assert_eq!(table.rows.len(), 2 * result.sides.len());
         assert!(table.rows[0].heading.starts_with("500, "), "{table:?}");
         let Drawing::Lines(lines) = chart.drawing else {

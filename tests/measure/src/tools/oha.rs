@@ -37,6 +37,13 @@ pub enum Load {
     Counted(u64),
 }
 
+impl Load {
+    /// True where each connection waits for its answer, so that the service is saturated.
+    pub fn is_closed(self) -> bool {
+        matches!(self, Load::Closed | Load::Counted(_))
+    }
+}
+
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -176,7 +183,9 @@ pub struct Run {
     pub statuses: BTreeMap<String, u64>,
     /// How often each error came.
     pub errors: BTreeMap<String, u64>,
-    /// The generator's own CPU time, as a share of all cores; none where it cannot be known.
+    /// The generator's own CPU time; none where it cannot be known.
+    pub generator_cpu: Option<Duration>,
+    /// The same as a share of all cores.
     pub generator_share: Option<f64>,
 }
 
@@ -228,6 +237,7 @@ impl Run {
             success: json.summary.success_rate,
             statuses: json.status_code_distribution,
             errors: json.error_distribution,
+            generator_cpu: None,
             generator_share: None,
         })
     }
@@ -342,6 +352,7 @@ impl Oha {
                 (Run::of(&requests, order), requests)
             }
         };
+        run.generator_cpu = Some(cpu);
         run.generator_share = Some(cpu.as_secs_f64() / all_cores);
         Ok((run, requests))
     }

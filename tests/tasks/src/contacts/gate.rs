@@ -16,7 +16,7 @@ use workshop_harness::contract::{Answer, Failure, TestError, TestResult};
 use workshop_measure::protocol::experiment::Experiment;
 use workshop_measure::protocol::gates::{self, Stage, not_the_same};
 use workshop_postgres::datasets::RunDatabase;
-use workshop_results::metrics::ROUND_TRIPS;
+use workshop_results::key::ROUND_TRIPS;
 
 /// How long a service may take from its first answer to its first contact.
 const READY_LIMIT: Duration = Duration::from_secs(15);
@@ -69,7 +69,7 @@ pub async fn open(experiment: &mut Experiment<'_>) -> anyhow::Result<BTreeMap<St
         let round_trips = judged.round_trips;
         subject
             .constants
-            .extend(round_trips.map(|count| (ROUND_TRIPS.to_owned(), count)));
+            .extend(round_trips.map(|count| (ROUND_TRIPS, count)));
         let file = |name: &str, text: &str| kept(lab.scratch(), &format!("{id}-{name}"), text);
         let site = Site {
             card: file("contact.vcf", &book::changed_card())?,

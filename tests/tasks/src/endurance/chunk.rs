@@ -4,23 +4,18 @@ use std::time::Duration;
 
 use workshop_base::process;
 use workshop_harness::service::Service;
-use workshop_measure::protocol::block::{
-    GENERATOR_SHARE, Observed, Reading, Started, megabytes, watched,
-};
+use workshop_measure::protocol::block::{Observed, Reading, Started, megabytes, watched};
 use workshop_measure::protocol::session::Session;
 use workshop_measure::tools::oha::Load;
+use workshop_results::key::{
+    CPU_PER_REQUEST, DESCRIPTORS, ERRORS, GENERATOR_SHARE, MEMORY, P50_SATURATED, P99_SATURATED,
+    REQUESTS, SERVED, SLOWEST_SATURATED, THREADS, THROUGHPUT,
+};
 
 /// Between two looks at the processes.
 const LOOK: Duration = Duration::from_millis(200);
 /// How many of a service's last log lines a reason has.
 const LOG_LINES: usize = 3;
-
-/// The key of a chunk's requests that were answered with 200; like those below no metric, but what the table counts.
-pub const REQUESTS: &str = "requests";
-/// The key of a chunk's requests that were not.
-pub const ERRORS: &str = "errors";
-/// The key of what a chunk's process had answered by its end, the warm-up included.
-pub const SERVED: &str = "served";
 
 /// A service that gets chunk after chunk.
 pub struct Running {
@@ -78,14 +73,14 @@ impl Running {
             (REQUESTS, Some(requests as f64)),
             (ERRORS, Some(errors as f64)),
             (SERVED, Some(self.served as f64)),
-            ("throughput", Some(run.rate)),
-            ("p50_saturated", run.p50_ms),
-            ("p99_saturated", run.p99_ms),
-            ("slowest_saturated", run.slowest_ms),
-            ("memory", pss_kb.map(megabytes)),
-            ("descriptors", descriptors.map(|count| count as f64)),
-            ("threads", seen.of(Reading::Threads)),
-            ("cpu_per_request", seen.of(Reading::Cpu)),
+            (THROUGHPUT, Some(run.rate)),
+            (P50_SATURATED, run.p50_ms),
+            (P99_SATURATED, run.p99_ms),
+            (SLOWEST_SATURATED, run.slowest_ms),
+            (MEMORY, pss_kb.map(megabytes)),
+            (DESCRIPTORS, descriptors.map(|count| count as f64)),
+            (THREADS, seen.of(Reading::Threads)),
+            (CPU_PER_REQUEST, seen.of(Reading::Cpu)),
             (GENERATOR_SHARE, run.generator_share),
         ] {
             observed.value(key, value);

@@ -20,8 +20,9 @@ use workshop_harness::build::{Launch, Profile};
 use workshop_postgres::datasets::DataSet;
 use workshop_results::figures::count;
 use workshop_results::file::{BlockRecord, Mode, ResultFile};
+use workshop_results::key::{ERRORS, REQUESTS, THROUGHPUT};
 
-use crate::endurance::chunk::{ERRORS, REQUESTS, Running, Went};
+use crate::endurance::chunk::{Running, Went};
 use crate::tables;
 use workshop_measure::protocol::block;
 use workshop_measure::protocol::builder;
@@ -215,7 +216,7 @@ impl<'a> Endurance<'a> {
     /// The requests that were answered, and those that were asked for, of all services together.
     pub fn answered(&self) -> (u64, u64) {
         let chunks = self.chunks.iter();
-        let answered: f64 = chunks.filter_map(|chunk| chunk.valid(REQUESTS)).sum();
+        let answered: f64 = chunks.filter_map(|chunk| chunk.valid(&REQUESTS)).sum();
         let services = self.experiment.subjects.len() as u64;
         let of = services * self.extent.rounds() * self.extent.size();
         (answered as u64, of)
@@ -297,8 +298,8 @@ impl<'a> Endurance<'a> {
                 let chunks = self.chunks.iter();
                 chunks.filter(|chunk| chunk.side == service.side)
             };
-            let sent: f64 = of_side().filter_map(|chunk| chunk.valid(REQUESTS)).sum();
-            let rate = of_side().filter_map(|chunk| chunk.valid("throughput"));
+            let sent: f64 = of_side().filter_map(|chunk| chunk.valid(&REQUESTS)).sum();
+            let rate = of_side().filter_map(|chunk| chunk.valid(&THROUGHPUT));
             let rate = rate.last().unwrap_or(self.extent.chunks.rate).max(1.0);
             (self.extent.requests as f64 - sent).max(0.0) / rate
         });
@@ -320,7 +321,7 @@ impl<'a> Endurance<'a> {
         }
         let counted = chunks
             .iter()
-            .filter(|chunk| chunk.valid(ERRORS) == Some(0.0));
+            .filter(|chunk| chunk.valid(&ERRORS) == Some(0.0));
         let records: Vec<_> = counted.cloned().collect();
         let notes = notes_on_blocks(&records, &experiment.subjects);
         experiment.notes.extend(notes);

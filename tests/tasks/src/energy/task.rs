@@ -12,30 +12,34 @@ use crate::energy::interval::Energy;
 use crate::energy::meter::Meter;
 use crate::tables::energy as tables;
 use workshop_base::exercise::Catalogue;
-use workshop_base::process::{self, since};
+use workshop_base::process::since;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_harness::service::Service;
-use workshop_measure::protocol::block::{
-    self, GENERATOR_SHARE, Loads, Observed, Reading, Seen, watched,
-};
+use workshop_measure::protocol::block::{self, Loads, Observed, Reading, Seen, watched};
 use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::database;
-use workshop_measure::tools::oha::{Load, Order};
+use workshop_measure::tools::oha::Load;
 use workshop_results::file::ResultFile;
+use workshop_results::key::{
+    At, CPU, CPU_PER_REQUEST_SATURATED, DATABASE_CPU, DATABASE_ENERGY, ENERGY, Key, LOAD_CPU,
+    POWER, POWER_IDLE, SERVICE_ENERGY, THROUGHPUT,
+};
 
 /// The two loads: what their metrics' keys end in, and how that is said.
-pub const ENDS: [(&str, &str); 2] = [("at_rate", "at the same rate"), ("saturated", "saturated")];
-/// What is known of each load everywhere, by the beginning of the metric's key.
-const CPU: [&str; 3] = ["cpu", "database_cpu", "load_cpu"];
+pub const ENDS: [At; 2] = [tables::AT_RATE, tables::SATURATED];
+/// What is known of each load everywhere.
+const EVERYWHERE: [(Reading, Key); 3] = [
+    (Reading::Cpu, CPU),
+    (Reading::Database, DATABASE_CPU),
+    (Reading::LoadCpu, LOAD_CPU),
+];
 /// What a source of energy adds to it.
-const ENERGY: [&str; 4] = ["energy", "power", "service_energy", "database_energy"];
-/// The machine without a service and without load.
-const IDLE: &str = "power_idle";
+const OF_A_SOURCE: [Key; 4] = [ENERGY, POWER, SERVICE_ENERGY, DATABASE_ENERGY];
 /// How long the machine has to calm down before it counts as idle.
 const CALM: Duration = Duration::from_secs(2);
 
@@ -70,7 +74,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     };
     let records = experiment.rounds_of(&subjects, block).await?;
     experiment.judge(&metrics::of("energy", ENDS)?, &records, &pairs(&subjects));
-    experiment.decide("throughput", &ids(&subjects));
+    experiment.decide(&THROUGHPUT, &ids(&subjects));
     experiment.notes.extend(found.said.clone());
     let mut result = experiment.finish().await?;
     result
@@ -112,37 +116,37 @@ impl Powered {
     }
 
     /// The keys that one load speaks for.
-    fn keys_at(&self, end: &str) -> Vec<String> {
-        let energy = self.meter.iter().flat_map(|_| ENERGY);
-        let names = CPU.into_iter().chain(energy);
-        names.map(|name| format!("{name}_{end}")).collect()
+    fn keys_at(&self, at: At) -> Vec<Key> {
+        let energy = self.meter.iter().flat_map(|_| OF_A_SOURCE);
+        let keys = EVERYWHERE.map(|(_, key)| key).into_iter().chain(energy);
+        keys.map(|key| key.at(at)).collect()
     }
 
     /// Notes the energy of a load; what went wrong with it is the fault of no other figure.
     fn note_energy(
         &self,
         observed: &mut Observed,
-        end: &str,
+        at: At,
         energy: Result<Energy, String>,
-        per_request_us: [Option<f64>; 3],
-        answers: u64,
+        seen: &Seen,
     ) {
         let both = energy.and_then(|energy| Ok((energy, energy.above(self.idle.clone()?)?)));
         let (energy, above) = match both {
             Ok(both) => both,
             Err(reason) => {
-                let keys = ENERGY.map(|name| format!("{name}_{end}"));
-                return observed.invalid(keys, &reason);
+                return observed.invalid(OF_A_SOURCE.map(|key| key.at(at)), &reason);
             }
         };
-        let per_request_mj = above * 1e3 / answers as f64;
-        observed.value(format!("power_{end}"), Some(energy.watts()));
-        observed.value(format!("energy_{end}"), Some(per_request_mj));
-        let all: Option<f64> = per_request_us.iter().copied().sum();
-        let part = |cpu: Option<f64>| Some(per_request_mj * cpu? / all?);
-        let [service, database, _] = per_request_us;
-        observed.value(format!("service_energy_{end}"), part(service));
-        observed.value(format!("database_energy_{end}"), part(database));
+        let per_request_mj = above * 1e3 / seen.run.answers as f64;
+        observed.value(POWER.at(at), Some(energy.watts()));
+        observed.value(ENERGY.at(at), Some(per_request_mj));
+        let all: Option<f64> = EVERYWHERE
+            .iter()
+            .map(|(reading, _)| seen.of(*reading))
+            .sum();
+        let part = |reading| Some(per_request_mj * seen.of(reading)? / all?);
+        observed.value(SERVICE_ENERGY.at(at), part(Reading::Cpu));
+        observed.value(DATABASE_ENERGY.at(at), part(Reading::Database));
     }
 }
 
@@ -152,9 +156,9 @@ impl Loads for Powered {
         &self.path
     }
 
-    fn keys(&self, _subject: &Subject) -> Vec<String> {
-        let keys = ENDS.iter().flat_map(|(end, _)| self.keys_at(end));
-        keys.chain(["throughput".to_owned()]).collect()
+    fn keys(&self, _subject: &Subject) -> Vec<Key> {
+        let keys = ENDS.into_iter().flat_map(|at| self.keys_at(at));
+        keys.chain([THROUGHPUT]).collect()
     }
 
     async fn put_on(
@@ -168,64 +172,46 @@ impl Loads for Powered {
         let pids = service.pids();
         if self.meter.is_some() {
             match &self.idle {
-                Ok(idle) => observed.value(IDLE, Some(idle.watts())),
-                Err(reason) => observed.invalid([IDLE], reason),
+                Ok(idle) => observed.value(POWER_IDLE, Some(idle.watts())),
+                Err(reason) => observed.invalid([POWER_IDLE], reason),
             }
         }
-        for ((load, length), (end, _)) in self.loads.into_iter().zip(ENDS) {
+        for ((load, length), at) in self.loads.into_iter().zip(ENDS) {
             session.progress.phase(&format!("{title}: {load}"));
             let order = session.order(&self.path, service, length, load);
             let database_before = database::cpu(self.database);
+            let load = watched(session, &order, &pids, false);
             let (seen, energy) = match &mut self.meter {
                 Some(meter) => {
-                    let (seen, energy) = meter.during(watched(session, &order, &pids, false)).await;
-                    (seen?, Some(energy))
+                    let (seen, energy) = meter.during(load).await;
+                    (seen, Some(energy))
                 }
-                None => (watched(session, &order, &pids, false).await?, None),
+                None => (load.await, None),
             };
-            let by_database = since(database_before, database::cpu(self.database));
-            if load == Load::Closed {
-                observed.most(GENERATOR_SHARE, seen.run.generator_share);
+            let mut seen = seen?;
+            seen.database = since(database_before, database::cpu(self.database));
+            if order.load.is_closed() {
+                let saturated = [
+                    (Reading::Rate, THROUGHPUT),
+                    (Reading::Cpu, CPU_PER_REQUEST_SATURATED),
+                ];
+                seen.note(&order, &saturated, None, observed);
             }
-            if let Err(reason) = seen.run.gate(&order) {
-                observed.invalid(self.keys_at(end), &reason);
-                if load == Load::Closed {
-                    observed.invalid(["throughput"], &reason);
-                }
-                continue;
-            }
-            if load == Load::Closed {
-                observed.value("throughput", seen.of(Reading::Rate));
-                observed.value(block::CPU_SATURATED, seen.of(Reading::Cpu));
-            }
-            let per_request_us = per_request_us(&seen, by_database, &order);
-            for (name, cpu) in CPU.into_iter().zip(per_request_us) {
-                observed.value(format!("{name}_{end}"), cpu);
-            }
+            seen.note(&order, &EVERYWHERE, Some(at), observed);
             if let Some(energy) = energy {
-                self.note_energy(observed, end, energy, per_request_us, seen.run.answers);
+                let energy = energy.and_then(|energy| seen.run.gate(&order).map(|()| energy));
+                self.note_energy(observed, at, energy, &seen);
             }
         }
         Ok(())
     }
 }
 
-/// The CPU time of service, database and load generator, in microseconds per request: as many seconds per million.
-fn per_request_us(seen: &Seen, database: Option<Duration>, order: &Order) -> [Option<f64>; 3] {
-    let run = &seen.run;
-    let seconds = run.took_s.max(order.duration.as_secs_f64());
-    let generator = run.generator_share;
-    let generator =
-        generator.map(|share| Duration::from_secs_f64(share * seconds * process::cores() as f64));
-    let parts = [seen.cpu, database, generator];
-    // What took less than the clock shows is not known.
-    parts.map(|part| run.per_request_us(part).filter(|us| *us > 0.0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::energy::source::{self, Sample, Source, now_s};
+    use workshop_measure::tools::oha::Run;
 
     fn powered(idle: Result<Energy, String>) -> Powered {
         Powered {
@@ -248,49 +234,61 @@ mod tests {
     }
 
     /// A thousand requests for 90 J, of which 40 J are idle. Each takes 30 µs of CPU in the service and 20 µs in the rest.
-    fn at_rate(database_us: Option<f64>) -> Observed {
+    fn at_rate(database_us: Option<u64>) -> Observed {
         let mut observed = Observed::default();
         let used = Ok(joules(90.0));
-        let cpu = [Some(30.0), database_us, Some(20.0)];
-        powered(Ok(joules(40.0))).note_energy(&mut observed, "at_rate", used, cpu, 1000);
+        let of_all = |us: u64| Duration::from_micros(us * 1000);
+        let seen = Seen {
+            run: Run {
+                answers: 1000,
+                generator_cpu: Some(of_all(20)),
+                ..Run::default()
+            },
+            cpu: Some(of_all(30)),
+            database: database_us.map(of_all),
+            ..Seen::default()
+        };
+        powered(Ok(joules(40.0))).note_energy(&mut observed, ENDS[0], used, &seen);
         observed
     }
 
     #[test]
     fn every_key_has_its_definition() {
         let defined = metrics::of("energy", ENDS).unwrap();
-        for name in CPU.into_iter().chain(ENERGY) {
-            for (end, _) in ENDS {
-                let key = format!("{name}_{end}");
+        let keys = EVERYWHERE.map(|(_, key)| key);
+        for key in keys.into_iter().chain(OF_A_SOURCE) {
+            for at in ENDS {
+                let key = key.at(at);
                 assert!(defined.iter().any(|known| known.key == key), "{key}");
             }
         }
-        assert!(defined.iter().any(|known| known.key == IDLE));
+        assert!(defined.iter().any(|known| known.key == POWER_IDLE));
     }
 
     #[test]
     fn energy_is_what_is_above_idle_and_shared_out_by_cpu_time() {
-        let observed = at_rate(Some(50.0));
-        let value = |key: &str| observed.values[key];
-        assert_eq!(value("power_at_rate"), 9.0);
-        assert!((value("energy_at_rate") - 50.0).abs() < 1e-9);
-        assert!((value("service_energy_at_rate") - 15.0).abs() < 1e-9);
-        assert!((value("database_energy_at_rate") - 25.0).abs() < 1e-9);
+        let observed = at_rate(Some(50));
+        let value = |key: Key| observed.values[&key.at(ENDS[0])];
+        assert_eq!(value(POWER), 9.0);
+        assert!((value(ENERGY) - 50.0).abs() < 1e-9);
+        assert!((value(SERVICE_ENERGY) - 15.0).abs() < 1e-9);
+        assert!((value(DATABASE_ENERGY) - 25.0).abs() < 1e-9);
     }
 
     #[test]
     fn without_the_databases_cpu_nothing_is_shared_out() {
         let observed = at_rate(None);
-        assert!(observed.values.contains_key("energy_at_rate"));
-        assert!(!observed.values.contains_key("service_energy_at_rate"));
+        let values = &observed.values;
+        assert!(values.contains_key(&ENERGY.at(ENDS[0])));
+        assert!(!values.contains_key(&SERVICE_ENERGY.at(ENDS[0])));
     }
 
     #[test]
     fn energy_that_is_not_known_makes_no_other_figure_invalid() {
         let mut observed = Observed::default();
         let gone = Err("a sensor: it was unplugged".to_owned());
-        powered(Ok(joules(40.0))).note_energy(&mut observed, "saturated", gone, [None; 3], 1000);
-        let keys: Vec<&str> = observed.invalid.keys().map(String::as_str).collect();
+        powered(Ok(joules(40.0))).note_energy(&mut observed, ENDS[1], gone, &Seen::default());
+        let keys: Vec<&str> = observed.invalid.keys().map(Key::as_str).collect();
         assert_eq!(
             keys,
             [
@@ -322,9 +320,12 @@ mod tests {
     #[test]
     fn the_keys_of_energy_are_spoken_for_only_where_there_is_a_source() {
         let mut powered = powered(Ok(joules(1.0)));
-        assert_eq!(powered.keys_at("at_rate").len(), CPU.len());
+        assert_eq!(powered.keys_at(ENDS[0]).len(), EVERYWHERE.len());
         let gone: Box<dyn source::Source> = Box::new(Gone);
         powered.meter = Some(Meter::of(gone));
-        assert_eq!(powered.keys_at("at_rate").len(), CPU.len() + ENERGY.len());
+        assert_eq!(
+            powered.keys_at(ENDS[0]).len(),
+            EVERYWHERE.len() + OF_A_SOURCE.len()
+        );
     }
 }

@@ -3,27 +3,24 @@
 use std::collections::BTreeMap;
 
 use workshop_results::file::ResultFile;
+use workshop_results::key::{At, Key, MEAN, P10, P25, P50, P75, P90, P95, P99};
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table, TableRow};
 use workshop_results::statistics::mean;
 
-/// The percentiles of reading one contact, as oha calls them and as the metrics' keys begin.
-pub const PERCENTILES: [&str; 8] = ["p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.9"];
-/// The last one that the chart has: beyond it a single pause of the machine decides.
-const CHARTED: usize = 7;
-/// The published value that was measured here as well.
-const PUBLISHED: &str = "mean_read_one";
+/// The published load.
+pub const READ_ONE: At = At::Load("read_one", "reading one");
+/// The percentiles of it that the chart has. Beyond the last a single pause of the machine decides.
+const CHARTED: [Key; 7] = [P10, P25, P50, P75, P90, P95, P99];
 /// The side whose like was published.
 const PYTHON: &str = "python-contacts";
 
 /// The response times of reading one contact, by percentile: a steep end is a wide spread.
 pub fn spread(result: &ResultFile) -> Chart {
-    let value = |name: &str, side: &str| result.value(&format!("{name}_read_one"), side);
-    let line = |side: &str| {
-        let points = PERCENTILES[..CHARTED].iter();
-        points
-            .filter_map(|name| Some(bar((*name).to_owned(), value(name, side)?)))
-            .collect()
+    let point = |key: &Key, side: &str| {
+        let value = result.value(&key.at(READ_ONE), side)?;
+        Some(bar(key.to_string(), value))
     };
+    let line = |side: &str| CHARTED.iter().filter_map(|key| point(key, side)).collect();
     chart(
         result,
         "response-times",
@@ -82,7 +79,7 @@ fn chart(result: &ResultFile, id: &str, title: &str, line: impl Fn(&str) -> Vec<
 
 /// What is beside the published mean: ours, of each side, and Rust divided by Python. None where no Python was measured.
 pub fn beside_published(result: &ResultFile) -> Option<Table> {
-    let metric = result.metric(PUBLISHED)?;
+    let metric = result.metric(&MEAN.at(READ_ONE))?;
     let rust = metric.value(&result.asked_for()?.id)?.value;
     let python = metric.value(PYTHON)?.value;
     let names = result.sides.iter().map(|side| result.heading(&side.id));
@@ -100,7 +97,7 @@ pub fn beside_published(result: &ResultFile) -> Option<Table> {
         .map(|side| metric.value(&side.id).into());
     table.rows.push(TableRow {
         heading: "response time, mean (ms)".to_owned(),
-        key: PUBLISHED.to_owned(),
+        key: metric.key.to_string(),
         cells: values.chain([Cell::Number(rust / python)]).collect(),
     });
     Some(table)
@@ -113,7 +110,7 @@ mod tests {
     fn result() -> ResultFile {
         let mut result: ResultFile =
             serde_json::from_str(include_str!("../../../results/src/sample.json")).unwrap();
-        for key in PERCENTILES.map(|name| format!("{name}_read_one")) {
+        for key in CHARTED.map(|key| key.at(READ_ONE)) {
             let mut metric = result.metrics[0].clone();
             metric.key = key;
             result.metrics.push(metric);
@@ -122,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn each_side_has_a_line_with_a_point_for_each_percentile_but_the_last() {
+    fn each_side_has_a_line_with_a_point_for_each_percentile() {
         let result = result();
         let Drawing::Lines(lines) = spread(&result).drawing else {
             panic!("no lines");
@@ -151,7 +148,7 @@ mod tests {
     fn without_python_nothing_is_beside_the_published_mean() {
         let mut result = result();
         let mut metric = result.metrics[0].clone();
-        metric.key = PUBLISHED.to_owned();
+        metric.key = MEAN.at(READ_ONE);
         result.metrics.push(metric);
         assert_eq!(beside_published(&result), None);
         result.sides[0].id = PYTHON.to_owned();
@@ -165,7 +162,7 @@ mod tests {
             }
         }
         let table = beside_published(&result).unwrap();
-        assert_eq!(table.rows[0].key, PUBLISHED);
+        assert_eq!(table.rows[0].key, "mean_read_one");
         assert_eq!(table.rows[0].cells.len(), result.sides.len() + 1);
     }
 }

@@ -3,11 +3,13 @@
 use workshop_results::figures::{count, figure};
 use workshop_results::file::{BlockRecord, ResultFile};
 use workshop_results::growth::{self, COUNTS};
+use workshop_results::key::{
+    DESCRIPTORS, ERRORS, Key, MEMORY, P99_SATURATED, REQUESTS, SERVED, THREADS,
+};
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 use workshop_results::statistics::{mean, median};
 
 use crate::endurance::Failed;
-use crate::endurance::chunk::{ERRORS, REQUESTS, SERVED};
 
 /// Columns with what neighbors have in common above them.
 const COLUMNS: [(&str, &str); 12] = [
@@ -71,13 +73,13 @@ fn cells(chunks: &[&BlockRecord], settles: u64, invalid: bool) -> Option<Vec<Cel
     let (first, last) = (chunks.first()?, chunks.last()?);
     let tenth = chunks.len().div_ceil(10);
     let p99 = |chunks: &[&BlockRecord]| -> Cell {
-        let all: Vec<f64> = values(chunks, "p99_saturated").collect();
+        let all: Vec<f64> = values(chunks, P99_SATURATED).collect();
         median(&all).into()
     };
     let sum = |key| Cell::Count(values(chunks, key).sum::<f64>() as u64);
-    let memory = |chunk: &BlockRecord| -> Cell { chunk.valid("memory").into() };
+    let memory = |chunk: &BlockRecord| -> Cell { chunk.valid(&MEMORY).into() };
     let counted = |chunk: &BlockRecord, key| {
-        let number = chunk.valid(key);
+        let number = chunk.valid(&key);
         number.map_or(Cell::Empty, |number| Cell::Count(number as u64))
     };
     let judged = growth::judge(&memory_by_served(chunks), settles as f64);
@@ -98,23 +100,23 @@ fn cells(chunks: &[&BlockRecord], settles: u64, invalid: bool) -> Option<Vec<Cel
         memory(last),
         slope,
         Cell::Text(verdict),
-        counted(first, "descriptors"),
-        counted(last, "descriptors"),
-        counted(first, "threads"),
-        counted(last, "threads"),
+        counted(first, DESCRIPTORS),
+        counted(last, DESCRIPTORS),
+        counted(first, THREADS),
+        counted(last, THREADS),
         p99(&chunks[..tenth]),
         p99(&chunks[chunks.len() - tenth..]),
     ])
 }
 
 /// What chunks have by a key.
-fn values(chunks: &[&BlockRecord], key: &str) -> impl Iterator<Item = f64> {
-    chunks.iter().filter_map(move |chunk| chunk.valid(key))
+fn values(chunks: &[&BlockRecord], key: Key) -> impl Iterator<Item = f64> {
+    chunks.iter().filter_map(move |chunk| chunk.valid(&key))
 }
 
 /// The memory of a process in bytes, by what it had served.
 fn memory_by_served(chunks: &[&BlockRecord]) -> Vec<(f64, f64)> {
-    let point = |chunk: &&BlockRecord| Some((chunk.valid(SERVED)?, chunk.valid("memory")? * 1e6));
+    let point = |chunk: &&BlockRecord| Some((chunk.valid(&SERVED)?, chunk.valid(&MEMORY)? * 1e6));
     chunks.iter().filter_map(point).collect()
 }
 
@@ -127,7 +129,7 @@ fn chart(lines: &[(String, Vec<&BlockRecord>)]) -> Option<Chart> {
         bars: (0..points)
             .filter_map(|point| {
                 let (first, end) = (point * common / points, (point + 1) * common / points);
-                let memory: Vec<f64> = values(&chunks[first..end], "memory").collect();
+                let memory: Vec<f64> = values(&chunks[first..end], MEMORY).collect();
                 let sent: f64 = values(&chunks[..end], REQUESTS).sum();
                 (!memory.is_empty()).then(|| Bar {
                     label: figure(sent / 1e6),
@@ -156,10 +158,10 @@ mod tests {
             (SERVED, f64::from(number) * 50_000.0),
             (REQUESTS, 50_000.0),
             (ERRORS, 0.0),
-            ("memory", megabytes(pss_kb)),
-            ("p99_saturated", f64::from(number)),
-            ("descriptors", 50.0),
-            ("threads", 4.0),
+            (MEMORY, megabytes(pss_kb)),
+            (P99_SATURATED, f64::from(number)),
+            (DESCRIPTORS, 50.0),
+            (THREADS, 4.0),
         ] {
             observed.value(key, Some(value));
         }

@@ -6,12 +6,18 @@ use workshop_base::process;
 use workshop_measure::tables::ratio;
 use workshop_results::figures::figure;
 use workshop_results::file::ResultFile;
+use workshop_results::key::{
+    At, CPU, DATABASE_CPU, DATABASE_ENERGY, ENERGY, Key, LOAD_CPU, POWER_IDLE, SERVICE_ENERGY,
+    THROUGHPUT,
+};
 use workshop_results::shown::{Cell, Column, Table};
 
-/// The loads by the ends of their metrics' keys, and how their lines begin.
-const LOADS: [(&str, &str); 2] = [("at_rate", "Same rate"), ("saturated", "Saturated")];
 /// The load whose energy counts for CO₂: a server that isn't full.
-const EVERYDAY: &str = "at_rate";
+pub const AT_RATE: At = At::Load("at_rate", "at the same rate");
+/// The load of a full one.
+pub const SATURATED: At = At::Load("saturated", "saturated");
+/// The loads, and how their lines begin.
+const LOADS: [(At, &str); 2] = [(AT_RATE, "Same rate"), (SATURATED, "Saturated")];
 
 /// All tables, of what was measured and the reader's form; `said` is what is known of the source.
 pub fn tables(result: &ResultFile, form: &EnergyForm, said: &[String]) -> Vec<Table> {
@@ -21,7 +27,7 @@ pub fn tables(result: &ResultFile, form: &EnergyForm, said: &[String]) -> Vec<Ta
 }
 
 fn has_energy(result: &ResultFile) -> bool {
-    let metric = |(end, _): &(&str, &str)| result.metric(&format!("energy_{end}"));
+    let metric = |(at, _): &(At, &str)| result.metric(&ENERGY.at(*at));
     let mut metrics = LOADS.iter().filter_map(metric);
     metrics.any(|metric| !metric.values.is_empty())
 }
@@ -29,30 +35,30 @@ fn has_energy(result: &ResultFile) -> bool {
 /// CPU seconds, and kilojoules where there is a source.
 fn per_million(result: &ResultFile, said: &[String]) -> Table {
     let mut names = vec![
-        ("cpu", "CPU (s)", "service"),
-        ("database_cpu", "CPU (s)", "PostgreSQL"),
-        ("load_cpu", "CPU (s)", "load"),
+        (CPU, "CPU (s)", "service"),
+        (DATABASE_CPU, "CPU (s)", "PostgreSQL"),
+        (LOAD_CPU, "CPU (s)", "load"),
     ];
     let title = if has_energy(result) {
         names.extend([
-            ("energy", "Above idle (kJ)", "all"),
-            ("service_energy", "Above idle (kJ)", "service"),
-            ("database_energy", "Above idle (kJ)", "PostgreSQL"),
+            (ENERGY, "Above idle (kJ)", "all"),
+            (SERVICE_ENERGY, "Above idle (kJ)", "service"),
+            (DATABASE_ENERGY, "Above idle (kJ)", "PostgreSQL"),
         ]);
         "Per million requests: CPU seconds, and kilojoules above the idle machine"
     } else {
         "Per million requests: CPU seconds, which are not joules"
     };
-    let column = |(_, group, heading): &(&str, &str, &str)| Column {
+    let column = |(_, group, heading): &(Key, &str, &str)| Column {
         group: (*group).to_owned(),
         heading: (*heading).to_owned(),
     };
     let mut table = Table::new("per-million", title, names.iter().map(column).collect());
-    for (end, load) in LOADS {
+    for (at, load) in LOADS {
         for side in &result.sides {
             let cells = names
                 .iter()
-                .map(|(name, ..)| Cell::from(result.value(&format!("{name}_{end}"), &side.id)));
+                .map(|(key, ..)| Cell::from(result.value(&key.at(at), &side.id)));
             table.row(format!("{load}: {}", side.label), cells.collect());
         }
     }
@@ -83,15 +89,15 @@ fn servers(result: &ResultFile, form: &EnergyForm) -> Table {
     );
     let cores = process::cores() as f64;
     for side in &result.sides {
-        let whole = result.value("throughput", &side.id);
-        let seconds = |id: &str| Some(result.value("cpu_saturated", id)? / REQUESTS);
+        let whole = result.value(&THROUGHPUT, &side.id);
+        let seconds = |id: &str| Some(result.value(&CPU.at(SATURATED), id)? / REQUESTS);
         let alone = seconds(&side.id).map(|seconds| cores / seconds);
         let needed = |capacity: f64| cost::servers(form.rate, capacity, form.headroom);
         let count = |capacity: Option<f64>| match capacity.map(needed) {
             Some(servers) => [Cell::Number(servers), Cell::Count(servers.ceil() as u64)],
             None => [Cell::Empty, Cell::Empty],
         };
-        let function = result.metric("throughput");
+        let function = result.metric(&THROUGHPUT);
         let function = function.map_or(Cell::Empty, |metric| ratio(metric, &side.id, first));
         let by_cpu = seconds(first).zip(seconds(&side.id));
         let mut cells = count(whole).to_vec();
@@ -136,16 +142,16 @@ fn carbon(result: &ResultFile, form: &EnergyForm) -> Option<Table> {
         Column::list(headings),
     );
     for side in &result.sides {
-        let Some(capacity) = result.value("throughput", &side.id) else {
+        let Some(capacity) = result.value(&THROUGHPUT, &side.id) else {
             continue;
         };
         let servers = cost::servers(form.rate, capacity, form.headroom).ceil();
         // Millijoules per request are kilojoules per million.
         let requests = result
-            .value(&format!("energy_{EVERYDAY}"), &side.id)
+            .value(&ENERGY.at(AT_RATE), &side.id)
             .map(|energy| cost::grams(energy * 1e3, form.intensity));
         let idle = result
-            .value("power_idle", &side.id)
+            .value(&POWER_IDLE, &side.id)
             .map(|watts| cost::grams(cost::joules_of(servers, watts, form.rate), form.intensity));
         let hardware = form
             .hardware
@@ -184,7 +190,7 @@ mod tests {
     use workshop_results::file::{Better, Metric, Mode, SCHEMA, Side, SideValue};
     use workshop_results::manifest::Manifest;
 
-    fn metric(key: &str, values: [f64; 2]) -> Metric {
+    fn metric(key: Key, values: [f64; 2]) -> Metric {
         let value = |(side, value): (&str, f64)| SideValue {
             side: side.to_owned(),
             value,
@@ -193,8 +199,8 @@ mod tests {
             blocks: 5,
         };
         Metric {
-            key: key.to_owned(),
-            name: key.to_owned(),
+            name: key.to_string(),
+            key,
             unit: String::new(),
             how: String::new(),
             better: Better::Less,
@@ -249,9 +255,9 @@ mod tests {
 
     fn by_cpu() -> Vec<Metric> {
         vec![
-            metric("throughput", [5000.0, 16_000.0]),
-            metric("cpu_at_rate", [90.0, 30.0]),
-            metric("cpu_saturated", [80.0, 20.0]),
+            metric(THROUGHPUT, [5000.0, 16_000.0]),
+            metric(CPU.at(AT_RATE), [90.0, 30.0]),
+            metric(CPU.at(SATURATED), [80.0, 20.0]),
         ]
     }
 
@@ -305,8 +311,8 @@ mod tests {
     #[test]
     fn grams_add_up_from_requests_idle_servers_and_hardware() {
         let mut metrics = by_cpu();
-        metrics.push(metric("energy_at_rate", [2.0, 1.0]));
-        metrics.push(metric("power_idle", [5.0, 5.0]));
+        metrics.push(metric(ENERGY.at(AT_RATE), [2.0, 1.0]));
+        metrics.push(metric(POWER_IDLE, [5.0, 5.0]));
         let result = result(metrics);
         let left_out = carbon(&result, &form(None)).unwrap();
         let rust = cells(&left_out)["rust"];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use workshop_results::figures::figure;
 use workshop_results::file::{ResultFile, Side};
-use workshop_results::metrics::pool_end;
+use workshop_results::key::{At, CONNECTIONS, Key, P99, THROUGHPUT};
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 
 /// The share of the best throughput that is enough: the noise of a block is as large.
@@ -46,9 +46,8 @@ pub fn drawn(
 ) -> (Table, Chart) {
     let sides = result.sides.iter().filter(|side| sides.contains(&side.id));
     let sides: Vec<&Side> = sides.collect();
-    let measured = |key: &str, side: &Side, size: u16| {
-        result.value(&format!("{key}{}", pool_end(size)), &side.id)
-    };
+    let measured =
+        |key: Key, side: &Side, size: u16| result.value(&key.at(At::Pool(size)), &side.id);
     let columns = sides.iter().flat_map(|side| {
         let headings = ["requests/s", "p99 (ms)", "opened"];
         Column::grouped(&side.language.to_string(), headings)
@@ -62,7 +61,7 @@ pub fn drawn(
     table.corner = "Pool".to_owned();
     for size in sizes {
         let of_side = |side: &&Side| {
-            ["throughput", "p99", "connections"].map(|key| measured(key, side, *size).into())
+            [THROUGHPUT, P99, CONNECTIONS].map(|key| measured(key, side, *size).into())
         };
         let mut cells: Vec<Cell> = sides.iter().flat_map(of_side).collect();
         cells.push(database.get(size).copied().into());
@@ -70,7 +69,7 @@ pub fn drawn(
     }
     let mut groups = Vec::new();
     for side in sides {
-        let rate = |size: &u16| Some((*size, measured("throughput", side, *size)?));
+        let rate = |size: &u16| Some((*size, measured(THROUGHPUT, side, *size)?));
         let throughputs: BTreeMap<u16, f64> = sizes.iter().filter_map(rate).collect();
         let knee = knee(&throughputs);
         let bars = throughputs.iter().map(|(size, rate)| {

@@ -44,6 +44,8 @@ pub enum Kind {
     /// Positive, and it varies from block to block.
     #[default]
     Varying,
+    /// The same, measured by duets: those have enough rounds in a quick run as well.
+    Duet,
     /// Positive, and the same in every block: a file's size. An interval would say nothing.
     Constant,
     /// It can be zero, so there is an arithmetic mean and no ratio.
@@ -51,13 +53,15 @@ pub enum Kind {
     MayBeZero,
 }
 
-/// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first. Metrics that no block speaks for
-/// are left out.
+/// Turns blocks into metrics. `pairs` names the comparisons, the side above the fraction bar first; those who never met in a round
+/// aren't compared. Metrics that no block speaks for are left out. A quick run has so few rounds that what varies from one to the next
+/// has ratios and no verdicts.
 pub fn from_blocks(
     definitions: &[Definition],
     blocks: &[BlockRecord],
     sides: &[String],
     pairs: &[(String, String)],
+    is_quick: bool,
 ) -> Vec<Metric> {
     let metrics = definitions.iter().filter_map(|definition| {
         let key = &definition.key;
@@ -75,7 +79,7 @@ pub fn from_blocks(
             .filter(|_| definition.kind != Kind::MayBeZero)
             .map(|(side, against)| (of(side), of(against)))
             .filter(|(above, below)| !above.is_empty() && !below.is_empty())
-            .map(|(above, below)| compare(definition, &above, &below));
+            .filter_map(|(above, below)| compare(definition, &above, &below, is_quick));
         (!blocks.is_empty()).then(|| Metric {
             key: key.clone(),
             name: definition.name.clone(),
@@ -101,7 +105,7 @@ fn side_value(definition: &Definition, side: &str, blocks: &[&BlockRecord]) -> O
     let value = match definition.kind {
         Kind::MayBeZero if values.is_empty() => None,
         Kind::MayBeZero => Some(mean(values.iter().copied())),
-        Kind::Varying | Kind::Constant => geometric_mean(&values),
+        Kind::Varying | Kind::Duet | Kind::Constant => geometric_mean(&values),
     }?;
     Some(SideValue {
         side: side.to_owned(),
@@ -117,8 +121,13 @@ fn needed(rounds: usize) -> usize {
     (rounds * 3).div_ceil(5).max(rounds.min(2)).max(1)
 }
 
-/// The blocks of one side compared with those of the other, round by round.
-fn compare(definition: &Definition, above: &[&BlockRecord], below: &[&BlockRecord]) -> Comparison {
+/// The blocks of one side compared with those of the other, round by round; none where they have no round in common.
+fn compare(
+    definition: &Definition,
+    above: &[&BlockRecord],
+    below: &[&BlockRecord],
+    is_quick: bool,
+) -> Option<Comparison> {
     let (side, against, key) = (&above[0].side, &below[0].side, &definition.key);
     let (mut rounds, mut ratios, mut reasons) = (0, Vec::new(), Vec::new());
     for one in above {
@@ -133,29 +142,41 @@ fn compare(definition: &Definition, above: &[&BlockRecord], below: &[&BlockRecor
         let value = |block: &BlockRecord| block.valid(key).filter(|value| *value > 0.0);
         ratios.extend(value(one).zip(value(other)).map(|(one, other)| one / other));
     }
+    if rounds == 0 {
+        return None;
+    }
     let counted = ratios.len();
     let needed = needed(rounds);
     if counted < needed {
         let reason = reasons.into_iter().next();
         let reason = reason.unwrap_or_else(|| "it could not be measured on both sides".to_owned());
         let reason = format!("{counted} of {rounds} rounds count, {needed} are needed; {reason}");
-        return Comparison {
+        return Some(Comparison {
             rounds: counted,
             ..Comparison::invalid(side, against, reason)
-        };
+        });
     }
-    match (definition.kind, geometric_mean(&ratios)) {
-        (Kind::Constant, Some(mean)) => {
-            let (low, high) = (mean, mean);
-            let interval = Interval { mean, low, high };
-            Comparison {
-                low: None,
-                high: None,
-                ..judged(side, against, interval, counted, definition.better)
-            }
-        }
+    let mean = geometric_mean(&ratios)?;
+    let (low, high) = (mean, mean);
+    let alone = Comparison {
+        low: None,
+        high: None,
+        ..judged(
+            side,
+            against,
+            Interval { mean, low, high },
+            counted,
+            definition.better,
+        )
+    };
+    Some(match definition.kind {
+        Kind::Constant => alone,
+        Kind::Varying if is_quick => Comparison {
+            verdict: Verdict::NotJudged,
+            ..alone
+        },
         _ => compared(side, against, &ratios, definition.better),
-    }
+    })
 }
 
 /// One thing compared with another by the times that both take, round by round.
@@ -241,6 +262,10 @@ mod tests {
     }
 
     fn metrics(blocks: &[BlockRecord]) -> Vec<Metric> {
+        judged_as(blocks, false)
+    }
+
+    fn judged_as(blocks: &[BlockRecord], is_quick: bool) -> Vec<Metric> {
         let sides = ["kotlin".to_owned(), "rust".to_owned()];
         let pairs = [("rust".to_owned(), "kotlin".to_owned())];
         let definition = |key: Key, better, kind| Definition {
@@ -258,7 +283,7 @@ mod tests {
             definition(SIZE, Better::Less, Kind::Constant),
             definition(WARM_UP, Better::Lower, Kind::MayBeZero),
         ];
-        from_blocks(&definitions, blocks, &sides, &pairs)
+        from_blocks(&definitions, blocks, &sides, &pairs, is_quick)
     }
 
     fn comparison<'a>(metrics: &'a [Metric], key: &Key) -> &'a Comparison {
@@ -333,6 +358,27 @@ mod tests {
         assert!(
             reason.contains("1 of 3 rounds") && reason.contains("status 503"),
             "{reason}"
+        );
+    }
+
+    #[test]
+    fn a_quick_run_has_ratios_and_judges_sizes_only() {
+        let metrics = judged_as(&rounds(&[100.0], &[300.0]), true);
+        let throughput = comparison(&metrics, &THROUGHPUT);
+        assert_eq!(throughput.verdict, Verdict::NotJudged);
+        assert_eq!((throughput.low, throughput.reason.as_ref()), (None, None));
+        assert!((throughput.ratio.unwrap() - 3.0).abs() < 1e-9);
+        assert_eq!(comparison(&metrics, &SIZE).verdict, Verdict::Less);
+    }
+
+    #[test]
+    fn sides_that_never_met_are_not_compared() {
+        let mut blocks = rounds(&[100.0; 2], &[300.0; 2]);
+        blocks.retain(|block| (block.side == "rust") == (block.round == 2));
+        assert!(
+            metrics(&blocks)
+                .iter()
+                .all(|one| one.comparisons.is_empty())
         );
     }
 

@@ -16,14 +16,15 @@ use crate::{heap, kotlin_rows, reads};
 use workshop_base::target::Language;
 use workshop_base::{probe, process};
 use workshop_harness::container;
-use workshop_measure::protocol::block::{self, Observed, Reading, Started, memory, watched};
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::block::{self, Observed, Started, memory, turns};
+use workshop_measure::protocol::experiment::{Duets, Found};
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::load::{self, Reading, watched};
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::plan::{self, POOL_SIZE, shuffled};
-use workshop_measure::protocol::rows::CEILING;
+use workshop_measure::protocol::rows::{Asked, CEILING};
 use workshop_measure::protocol::session::Session;
-use workshop_measure::protocol::subject::Subject;
+use workshop_measure::protocol::subject::{Subject, pairs, round_trips};
 use workshop_measure::tools::oha::{Load, Order};
 use workshop_results::figures::figure;
 use workshop_results::file::{BlockRecord, ResultFile};
@@ -44,67 +45,76 @@ const REPOSITORY: &str = "RECORD_REPOSITORY";
 
 /// Measures the rows of the article's table.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
-    let path = experiment.session.records();
-    experiment.show_load(&path);
-    let found = heap::search(&experiment.session, &experiment.subjects[0], asked.mode).await?;
-    let (session, subjects) = (&experiment.session, &mut experiment.subjects);
-    kotlin_rows::set_up(session, subjects, found.chosen_mb, lab.scratch()).await?;
-    experiment.same_work().await?;
-    let without_image = images(&mut experiment.subjects).await;
-    let subjects = experiment.subjects.clone();
-    let in_the_article = |subject: &&Subject| {
+    let (mut session, mut subjects) = Session::begin(lab, asked, &asked.task).await?;
+    let path = session.records();
+    session.show_load(&path);
+    let heap = heap::search(&session, &subjects[0], asked.mode).await?;
+    kotlin_rows::set_up(&session, &mut subjects, heap.chosen_mb, lab.scratch()).await?;
+    let mut subjects = session.same_work(subjects).await?;
+    let without_image = images(&mut subjects).await;
+    let subjects = subjects;
+    let in_the_article = |subject: &Subject| {
         subject.runs_as == Language::Kotlin || subject.id() == asked.target.to_string()
     };
-    let in_the_minute = |subject: &&Subject| subject.side.peer || in_the_article(subject);
-    let not_a_peer = |subject: &&Subject| !subject.side.peer;
-    let of_the_minute: Vec<Subject> = subjects.iter().filter(in_the_minute).cloned().collect();
     // The shared rates are percentages of what Kotlin can do, and a peer may not be able to do as much.
-    let of_the_article = of_the_minute.iter().filter(not_a_peer);
-    let of_the_article: Vec<Subject> = of_the_article.cloned().collect();
+    let is_at_rates = |subject: &&Subject| in_the_article(subject) && !subject.side.peer;
+    let not_a_peer = |subject: &&Subject| !subject.side.peer;
 
+    let in_the_minute = |subject: &&Subject| subject.side.peer || in_the_article(subject);
+    let of_the_minute: Vec<&Subject> = subjects.iter().filter(in_the_minute).collect();
     let (times, seconds): (usize, u64) = plan::extent("article", asked.mode)?;
     let length = Duration::from_secs(seconds);
-    let mut minute = Vec::new();
+    let mut minutes = Vec::new();
     for time in 1..=times {
         let part = format!("{RATE} requests per second on all rows at once, {time} of {times}");
-        experiment.session.progress.part(&part);
-        minute.extend(a_minute(&experiment.session, &of_the_minute, length, time).await?);
+        session.progress.part(&part);
+        minutes.extend(a_minute(&session, &of_the_minute, length, time).await?);
     }
-    experiment.set_rates(found.saturation);
-    let mut steps = block::steps(&experiment.session.plan, &path, &experiment.rates);
-    for open in &mut steps[1..] {
-        open.only_for = Some(ids(&of_the_article));
+
+    let rates = session.rates_of(heap.saturation);
+    let steps = load::steps(&session.plan, &path, &rates);
+    let mut rounds = Vec::new();
+    for turn in turns(&session.plan, &subjects) {
+        let steps = match is_at_rates(&turn.subject) {
+            true => &steps[..],
+            false => &steps[..1],
+        };
+        let mut block = load::block(&mut session, &turn, steps).await?;
+        cpu_once(&mut block);
+        rounds.push(block);
     }
-    let mut records = experiment.rounds(&subjects, &mut steps).await?;
-    records.iter_mut().for_each(cpu_once);
-    for record in records.iter_mut().filter(|record| record.side == CEILING) {
-        let alone = experiment.database_alone(POOL_SIZE).await;
-        record.values.extend(alone.map(|rate| (PGBENCH, rate)));
+    for block in rounds.iter_mut().filter(|block| block.side == CEILING) {
+        let alone = session.database_alone(POOL_SIZE).await;
+        block.values.extend(alone.map(|rate| (PGBENCH, rate)));
     }
-    experiment.records.clone_from(&records);
-    let pairs = pairs(&subjects);
-    experiment.duets(&pairs, &path).await?;
-    let mut definitions = reads::of_load(&experiment.session.plan)?;
+    let duets = session.duets(&subjects, &pairs(&subjects), &path).await?;
+
+    let mut definitions = reads::of_load(&session.plan)?;
     definitions.extend(metrics::closed("article")?);
-    experiment.judge(&definitions, &records, &pairs);
-    experiment.judge(&metrics::closed("minute")?, &minute, &pairs);
     // A peer that breaks a gate has no value; the claims do not hang on it.
-    let decisive: Vec<Subject> = subjects.iter().filter(not_a_peer).cloned().collect();
-    experiment.decide(&THROUGHPUT, &ids(&decisive));
-    experiment.decide(&MEMORY.at(TEN), &ids(&of_the_article));
-    let round_trips = experiment.round_trips();
+    let saturated = session
+        .judged(&definitions, &subjects, rounds, duets)
+        .decided_by(&THROUGHPUT, subjects.iter().filter(not_a_peer));
+    let of_minutes = session
+        .judged(
+            &metrics::closed("minute")?,
+            &subjects,
+            minutes,
+            Duets::default(),
+        )
+        .decided_by(&MEMORY.at(TEN), subjects.iter().filter(is_at_rates));
+    let mut found = Found { rates, ..saturated }.and(of_minutes);
+    let round_trips = round_trips(&subjects);
     let reads_raw = |row: &&Subject| row.row.env.contains_key(REPOSITORY);
     for raw in subjects.iter().filter(reads_raw) {
         let wrong = not_raw(&round_trips, subjects[0].id(), raw.id());
-        experiment.invalid.extend(wrong);
+        found.invalid.extend(wrong);
     }
-    experiment.notes.extend(notes(&subjects, length));
-    experiment.notes.extend(without_image);
-    experiment.records.extend(minute);
-    let mut result = experiment.finish().await?;
+    session.notes.extend(notes(&subjects, length));
+    session.notes.extend(without_image);
+    let mut result = session.finish(&subjects, found).await?;
     with_the_database(&mut result);
-    result.tables.push(found.trials);
+    result.tables.push(heap.trials);
     result.tables.push(beside_published(&result));
     Ok(result)
 }
@@ -132,14 +142,14 @@ fn with_the_database(result: &mut ResultFile) {
 /// The article's load on all of its rows at once, on fresh processes.
 async fn a_minute(
     session: &Session<'_>,
-    rows: &[Subject],
+    rows: &[&Subject],
     length: Duration,
     round: usize,
 ) -> anyhow::Result<Vec<BlockRecord>> {
     // One after the other, so that no start disturbs another.
     let mut started = Vec::new();
     for place in shuffled(rows.len()) {
-        started.push((&rows[place], block::start(session, &rows[place]).await?));
+        started.push((rows[place], block::start(session, rows[place]).await?));
     }
     tokio::time::sleep(SETTLE).await;
     let loads = started

@@ -10,7 +10,6 @@ use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
 use workshop_harness::failure::Failure;
 use workshop_harness::http::Client;
-use workshop_measure::protocol::experiment::Asked;
 use workshop_measure::protocol::plan::{CONNECTIONS, Plan};
 use workshop_measure::protocol::progress::Progress;
 use workshop_measure::protocol::{gates, ids, machine, session, warmup};

@@ -7,10 +7,12 @@
 //! Whether a duet bends the ratio of services that differ is another question: [`turns`] compares it with blocks one after the other.
 
 use workshop_base::target::Target;
-use workshop_measure::protocol::experiment::{Asked, Experiment, pairs};
+use workshop_measure::protocol::experiment::{Duets, of_duets};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::plan::Plan;
-use workshop_measure::protocol::subject::Subject;
+use workshop_measure::protocol::rows::Asked;
+use workshop_measure::protocol::session::Session;
+use workshop_measure::protocol::subject::{Subject, pairs};
 use workshop_results::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, TURNS, Verdict};
 use workshop_results::key::CPU_PER_REQUEST;
 use workshop_results::shown::{Cell, Column, Table};
@@ -121,12 +123,9 @@ impl<'a> Calibration<'a> {
     /// Calibrates once.
     pub async fn run(&self) -> anyhow::Result<Calibrated> {
         let plan = Plan::of(CALIBRATION, Mode::Standard)?;
-        let mut experiment = Experiment::of(self.lab, &self.asked, self.subjects.clone(), plan);
-        let path = experiment.session.records();
-        experiment.show_load(&path);
-        experiment.same_work().await?;
-        experiment.duets(&pairs(&self.subjects), &path).await?;
-        let mut result = experiment.finish().await?;
+        let session = Session::of(self.lab, &self.asked, &self.subjects, plan);
+        let (session, subjects, duets) = played(session, &self.subjects).await?;
+        let mut result = judged(session, &subjects, duets).await?;
         CALIBRATION.clone_into(&mut result.target);
         let others = self.subjects.iter().filter(|side| side.id() != REFERENCE);
         let claims = others.map(|side| claim(&result.metrics, side));
@@ -136,18 +135,37 @@ impl<'a> Calibration<'a> {
     }
 }
 
+/// Duets of services that do the same work.
+async fn played<'a>(
+    mut session: Session<'a>,
+    subjects: &[Subject],
+) -> anyhow::Result<(Session<'a>, Vec<Subject>, Duets)> {
+    let path = session.records();
+    session.show_load(&path);
+    let subjects = session.same_work(subjects.to_vec()).await?;
+    let duets = session.duets(&subjects, &pairs(&subjects), &path).await?;
+    Ok((session, subjects, duets))
+}
+
+/// The result of duets alone.
+async fn judged(
+    mut session: Session<'_>,
+    subjects: &[Subject],
+    duets: Duets,
+) -> anyhow::Result<ResultFile> {
+    let found = session.judged(&of_duets()?, subjects, Vec::new(), duets);
+    session.finish(subjects, found).await
+}
+
 /// Compares duets with turns: how far a duet bends the ratio of two services that differ.
 pub async fn turns(lab: &Lab<'_>) -> anyhow::Result<ResultFile> {
     let asked = asked(TURNS);
     let subjects = lab.subjects(&asked).await?.subjects;
-    let pairs = pairs(&subjects);
-    let mut experiment = Experiment::of(lab, &asked, subjects, Plan::of(TURNS, asked.mode)?);
-    let path = experiment.session.records();
-    experiment.show_load(&path);
-    experiment.same_work().await?;
-    let rate = experiment.duets(&pairs, &path).await?;
-    let in_turns = experiment.in_turns(&pairs, &path, rate).await?;
-    let mut result = experiment.finish().await?;
+    let session = Session::of(lab, &asked, &subjects, Plan::of(TURNS, asked.mode)?);
+    let (mut session, subjects, duets) = played(session, &subjects).await?;
+    let path = session.records();
+    let in_turns = session.in_turns(&subjects, &path, duets.rate).await?;
+    let mut result = judged(session, &subjects, duets).await?;
     TURNS.clone_into(&mut result.target);
     let duets = result.metrics.iter().flat_map(|metric| &metric.comparisons);
     let table = bends(duets, &in_turns);

@@ -8,8 +8,8 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use crate::codes;
-use workshop_measure::protocol::experiment::Asked;
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools;
 use workshop_results::figures::count;
@@ -44,12 +44,12 @@ async fn measure(
     interpret: bool,
     note: &str,
 ) -> anyhow::Result<ResultFile> {
-    let mut experiment = codes::begin(lab, asked, "codes").await?;
-    let progress = &experiment.session.progress;
+    let (mut session, subjects) = codes::begin(lab, asked, "codes").await?;
+    let progress = &session.progress;
     progress.part("calls by size, through the border and in Kotlin itself");
     let columns = Column::list(["Kotlin", "Rust", "Rust ÷ Kotlin"]);
     let mut calls = Table::new("calls", "A call inside the JVM, in µs", columns);
-    let callers = experiment.subjects.iter().skip(1);
+    let callers = subjects.iter().skip(1);
     for (place, caller) in callers.enumerate() {
         let module = caller.launch.parts.first().filter(|_| interpret);
         let lines = times(caller, module.map(PathBuf::as_path)).await?;
@@ -59,9 +59,9 @@ async fn measure(
         };
         add(&mut calls, &whose, &lines)?;
     }
-    codes::compare(&mut experiment).await?;
-    experiment.notes.push(note.to_owned());
-    let mut result = experiment.finish().await?;
+    let found = codes::compare(&mut session, &subjects).await?;
+    session.notes.push(note.to_owned());
+    let mut result = session.finish(&subjects, found).await?;
     result.tables.push(calls);
     Ok(result)
 }

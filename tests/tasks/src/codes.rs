@@ -8,12 +8,14 @@ use crate::reads;
 use workshop_base::target::Language;
 use workshop_harness::http::Answer;
 use workshop_harness::qr::{self, QrCode};
-use workshop_measure::protocol::block::{self, Reading, Step};
-use workshop_measure::protocol::experiment::{Asked, Experiment};
+use workshop_measure::protocol::experiment::Found;
 use workshop_measure::protocol::gates::{self, Stage, not_the_same};
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::load::{self, Reading, Step};
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::plan::Plan;
+use workshop_measure::protocol::rows::Asked;
+use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
 use workshop_results::key::{At, IMAGE, Key, PSS_AT_LOAD, THREADS, THROUGHPUT};
 use workshop_results::metrics::Definition;
@@ -34,17 +36,14 @@ pub async fn begin<'a>(
     lab: &'a Lab<'a>,
     asked: &'a Asked,
     plan: &'a str,
-) -> anyhow::Result<Experiment<'a>> {
-    let mut experiment = Experiment::begin(lab, asked, plan).await?;
-    experiment.show_load(&path(LENGTHS[0]));
-    let progress = &experiment.session.progress;
+) -> anyhow::Result<(Session<'a>, Vec<Subject>)> {
+    let (mut session, mut subjects) = Session::begin(lab, asked, plan).await?;
+    session.show_load(&path(LENGTHS[0]));
+    let progress = &session.progress;
     progress.part("the same work? codes of 40 texts read back");
-    let (of, url) = (&experiment.subjects, &lab.database_url);
-    let images = gates::on_stages(lab.workspace, of, url, judge).await?;
-    experiment
-        .notes
-        .extend(notes_on(&images, &experiment.subjects));
-    for subject in &mut experiment.subjects {
+    let images = gates::on_stages(lab.workspace, &subjects, &lab.database_url, judge).await?;
+    session.notes.extend(notes_on(&images, &subjects));
+    for subject in &mut subjects {
         let sizes = LENGTHS.into_iter().filter_map(|length| {
             let size = images.get(&(subject.id().to_owned(), length))?;
             Some((IMAGE.at(At::Bytes(length)), *size))
@@ -55,19 +54,19 @@ pub async fn begin<'a>(
         let first = subject.row.tier.map(|_| FIRST_CODE.to_owned());
         subject.first_path = first;
     }
-    Ok(experiment)
+    Ok((session, subjects))
 }
 
 /// Measures the answers, each side beside those that it is compared with.
-pub async fn compare(experiment: &mut Experiment<'_>) -> anyhow::Result<()> {
-    experiment
-        .compare(&path(LENGTHS[0]), steps, definitions)
-        .await
+pub async fn compare(session: &mut Session<'_>, subjects: &[Subject]) -> anyhow::Result<Found> {
+    let definitions = definitions(&session.plan)?;
+    let path = path(LENGTHS[0]);
+    session.compare(subjects, &path, steps, &definitions).await
 }
 
 /// The loads of a block: texts of each length in a closed loop, then those of the first length at constant rates.
-fn steps(plan: &Plan, rates: &[(u32, f64)]) -> block::Steps {
-    let mut steps = block::steps(plan, &path(LENGTHS[0]), rates);
+fn steps(plan: &Plan, shorter: &str, rates: &[(u32, f64)]) -> Vec<Step> {
+    let mut steps = load::steps(plan, shorter, rates);
     steps[0]
         .readings
         .retain(|(reading, _)| *reading != Reading::Database);
@@ -183,7 +182,7 @@ mod tests {
     fn every_key_has_its_definition() {
         let plan = Plan::of("codes", Mode::Standard).unwrap();
         let defined = definitions(&plan).unwrap();
-        let steps = steps(&plan, &[(60, 100.0)]);
+        let steps = steps(&plan, "", &[(60, 100.0)]);
         let keys = steps
             .iter()
             .flat_map(|step| &step.readings)

@@ -11,12 +11,14 @@ use anyhow::Context;
 use crate::start_helper::{self, SeenStart, StartOrder};
 use workshop_harness::build::Launch;
 use workshop_harness::service::{self, Settings};
-use workshop_measure::protocol::block::{Observed, megabytes};
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::block::{Observed, megabytes, turns};
+use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::gates::{self, Stage};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
+use workshop_measure::protocol::neighbors::CpuTimes;
 use workshop_measure::protocol::plan::POOL_SIZE;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::hyperfine::{Hyperfine, Timing};
@@ -96,8 +98,7 @@ impl Starter {
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let hyperfine = Hyperfine::find(lab.workspace)?;
     let helper = helper(lab.scratch())?;
-    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
-    let subjects = experiment.subjects.clone();
+    let (mut session, subjects) = Session::begin(lab, asked, &asked.task).await?;
     let starters = subjects
         .iter()
         .map(|subject| Starter::new(subject.id(), subject.launch.clone(), &helper, lab))
@@ -107,34 +108,38 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     for starter in &starters {
         println!("the raw command:  {}", starter.timing.typed());
     }
-    let progress = &experiment.session.progress;
+    let progress = &session.progress;
     progress.part("the same answers?");
     gates::on_stages(lab.workspace, &subjects, &lab.database_url, same_probes).await?;
     progress.part("one start of each, not counted: the files come into the cache");
     for starter in starters.iter().chain([&floor]) {
         starter.once(&hyperfine, lab.scratch()).await?;
     }
-    let mut floors = Vec::new();
-    let block = async |_: &mut Session<'_>, subject: &Subject, _: &str| {
-        let starter = starters.iter().find(|starter| starter.id == subject.id());
+    let (mut floors, mut rounds) = (Vec::new(), Vec::new());
+    for turn in turns(&session.plan, &subjects) {
+        session.progress.part(&turn.title);
+        let before = CpuTimes::now();
+        let mut starters = starters.iter();
+        let starter = starters.find(|starter| starter.id == turn.subject.id());
         let starter = starter.context("a side that cannot be started")?;
         let (time, seen) = starter.once(&hyperfine, lab.scratch()).await?;
         let (nothing, _) = floor.once(&hyperfine, lab.scratch()).await?;
         floors.push(nothing.as_secs_f64() * 1e3);
-        Ok(observed(time, &seen, subject))
-    };
-    let records = experiment.rounds_of(&subjects, block).await?;
-    let pairs = pairs(&subjects);
-    experiment.judge(&metrics::closed("cold-start")?, &records, &pairs);
-    experiment.decide(&START_UP, &ids(&subjects));
-    experiment.connections = 0;
-    experiment.notes.extend(median(&floors).map(|floor| {
+        rounds.push(turn.record(observed(time, &seen, turn.subject)));
+        session.neighbors.since(before);
+    }
+    session.connections = 0;
+    session.notes.extend(median(&floors).map(|floor| {
         let floor = figure(floor);
         format!("the helper with a service that does nothing takes {floor} ms (median): that much of every start-up is not the service's")
     }));
     let cached = "files are in the page cache: the first start after a boot takes longer";
-    experiment.notes.push(cached.to_owned());
-    experiment.finish().await
+    session.notes.push(cached.to_owned());
+    let definitions = metrics::closed("cold-start")?;
+    let found = session
+        .judged(&definitions, &subjects, rounds, Duets::default())
+        .decided_by(&START_UP, &subjects);
+    session.finish(&subjects, found).await
 }
 
 /// The probes of all sides say the same.

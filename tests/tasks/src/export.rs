@@ -14,18 +14,19 @@ use sqlx::{Connection, PgConnection};
 
 use crate::paging;
 use workshop_base::process::{self, since};
-use workshop_harness::service::{Service, Stopped};
-use workshop_measure::protocol::block::{self, Observed, memory};
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids as ids_of, pairs};
+use workshop_harness::service::Service;
+use workshop_measure::protocol::block::{self, Block, memory, turns};
+use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::gates::not_the_same;
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::{self, Session};
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::{ids, metrics};
 use workshop_measure::tools::curl::{Curl, Download};
 use workshop_postgres::datasets::{self, DataSet};
 use workshop_results::file::{Mode, ResultFile};
-use workshop_results::key::{At, CPU_PER_ROW, EXPORT_TIME, FIRST_BYTE, FIRST_EXPORT_TIME, HUNG};
+use workshop_results::key::{At, CPU_PER_ROW, EXPORT_TIME, FIRST_BYTE, FIRST_EXPORT_TIME};
 
 /// What is asked for.
 const PATH: &str = "/records/export";
@@ -42,13 +43,17 @@ struct Size {
 }
 
 impl Size {
+    fn at(&self) -> At {
+        At::Rows(self.set.rows())
+    }
+
     /// A subject that reads these rows.
     fn read_by(&self, subject: &Subject) -> Subject {
         let rows = self.set.rows();
         Subject {
             database_url: Some(self.database_url.clone()),
             first_path: Some(format!("/read/{}", ids::of(self.set).first)),
-            at: Some(At::Rows(rows)),
+            at: Some(self.at()),
             detail: format!(": {rows} rows"),
             ..subject.clone()
         }
@@ -59,48 +64,37 @@ impl Size {
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let curl = Curl::find(lab.workspace)?;
     let sizes = sizes(lab, asked.mode).await?;
-    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    let (mut session, subjects) = Session::begin(lab, asked, &asked.task).await?;
     println!("the load:  curl -o /dev/null http://127.0.0.1:PORT{PATH}");
-    experiment.same_work().await?;
-    let subjects = experiment.subjects.clone();
-    let progress = &experiment.session.progress;
-    progress.part("the same export, byte for byte?");
-    let scratch = lab.scratch().join("export");
-    let mut oracle = None;
-    for subject in &subjects {
-        let sum = sum(&experiment.session, subject, &sizes[0], &curl, &scratch).await?;
-        let (first, expected) = oracle.get_or_insert_with(|| (subject.id(), sum.clone()));
-        if sum != *expected {
-            let id = subject.id();
-            let reason = format!(
-                "they do not do the same work: {first} exported a file with sum {expected}, but {id} one with {sum}"
-            );
-            return Err(not_the_same(id, reason));
-        }
-    }
+    let subjects = session.same_work(subjects).await?;
+    same_export(&session, &subjects, &sizes[0], &curl).await?;
     let of_sizes = subjects
         .iter()
         .flat_map(|subject| sizes.iter().map(|size| size.read_by(subject)));
     let of_sizes: Vec<Subject> = of_sizes.collect();
-    let block = async |session: &mut Session<'_>, subject: &Subject, _: &str| {
-        let is_read = |size: &&Size| subject.database_url.as_ref() == Some(&size.database_url);
+    let mut rounds = Vec::new();
+    for turn in turns(&session.plan, &of_sizes) {
+        let is_read = |size: &&Size| turn.subject.at == Some(size.at());
         let size = sizes.iter().find(is_read).context("a size without rows")?;
-        run(session, subject, size, &curl).await
-    };
-    let records = experiment.rounds_of(&of_sizes, block).await?;
-    let progress = &experiment.session.progress;
-    progress.part("a page by key and by OFFSET, first and far");
+        let mut block = Block::start(&session, &turn).await?;
+        export(&mut block, size, &curl).await?;
+        rounds.push(block.end(&mut session).await?);
+    }
+    session
+        .progress
+        .part("a page by key and by OFFSET, first and far");
     let mut connection = PgConnection::connect(&lab.database_url).await?;
     let pages = paging::measure(&mut connection, lab.seeded.set.rows(), asked.mode).await?;
     connection.close().await?;
 
-    let rows = sizes.iter().map(|size| At::Rows(size.set.rows()));
-    experiment.judge(&metrics::of("export", rows)?, &records, &pairs(&subjects));
-    let most = sizes.last().map_or(0, |size| size.set.rows());
-    experiment.decide(&EXPORT_TIME.at(At::Rows(most)), &ids_of(&subjects));
-    experiment.notes.extend(notes_on(&sizes));
-    experiment.connections = 1;
-    let mut result = experiment.finish().await?;
+    session.connections = 1;
+    session.notes.extend(notes_on(&sizes));
+    let definitions = metrics::of("export", sizes.iter().map(Size::at))?;
+    let most = sizes.last().context("nothing to export")?.at();
+    let found = session
+        .judged(&definitions, &subjects, rounds, Duets::default())
+        .decided_by(&EXPORT_TIME.at(most), &subjects);
+    let mut result = session.finish(&subjects, found).await?;
     result.tables.push(pages);
     Ok(result)
 }
@@ -145,6 +139,30 @@ async fn expected_bytes(database_url: &str) -> anyhow::Result<u64> {
     Ok(bytes.unsigned_abs())
 }
 
+/// All export the same, byte for byte.
+async fn same_export(
+    session: &Session<'_>,
+    subjects: &[Subject],
+    size: &Size,
+    curl: &Curl,
+) -> anyhow::Result<()> {
+    session.progress.part("the same export, byte for byte?");
+    let scratch = session.lab.scratch().join("export");
+    let mut oracle = None;
+    for subject in subjects {
+        let id = subject.id();
+        let sum = sum(session, subject, size, curl, &scratch).await?;
+        let (first, expected) = oracle.get_or_insert_with(|| (id, sum.clone()));
+        if sum != *expected {
+            let reason = format!(
+                "they do not do the same work: {first} exported a file with sum {expected}, but {id} one with {sum}"
+            );
+            return Err(not_the_same(id, reason));
+        }
+    }
+    Ok(())
+}
+
 /// What a subject exports, as the sum of its bytes.
 async fn sum(
     session: &Session<'_>,
@@ -173,17 +191,11 @@ fn url(service: &Service) -> String {
     format!("{}{PATH}", service.base_url())
 }
 
-/// One block: a fresh process that exports this size, as often as the size says.
-async fn run(
-    session: &Session<'_>,
-    subject: &Subject,
-    size: &Size,
-    curl: &Curl,
-) -> anyhow::Result<Observed> {
-    let (rows, at) = (f64::from(size.set.rows()), subject.at);
-    let mut observed = Observed::default();
-    let started = block::start(session, subject).await?;
-    let (pid, url) = (started.service.pid(), url(&started.service));
+/// Exports this size from a fresh process, as often as the size says.
+async fn export(block: &mut Block<'_>, size: &Size, curl: &Curl) -> anyhow::Result<()> {
+    let (service, observed) = (&block.started.service, &mut block.observed);
+    let (rows, at) = (f64::from(size.set.rows()), size.at());
+    let (pid, url) = (service.pid(), url(service));
     for time in 1..=size.times {
         let cpu_before = process::cpu(&[pid]);
         let nowhere = Path::new("/dev/null");
@@ -200,14 +212,11 @@ async fn run(
             (FIRST_BYTE.at(at), Some(export.first_byte_s * 1e3)),
             (CPU_PER_ROW.at(at), per_row_us),
         ];
-        let memory = memory(process::tree_memory(pid), at);
+        let memory = memory(process::tree_memory(pid), Some(at));
         observed.gated(gate, values.into_iter().chain(memory));
         break;
     }
-    if started.stop().await? == Stopped::Killed {
-        observed.value(HUNG, Some(1.0));
-    }
-    Ok(observed)
+    Ok(())
 }
 
 /// Why this export may not be believed.

@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use crate::reads;
-use workshop_measure::protocol::block;
-use workshop_measure::protocol::experiment::{Asked, Experiment};
 use workshop_measure::protocol::lab::Lab;
-use workshop_measure::protocol::plan::Plan;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::{self, Session};
 use workshop_measure::protocol::subject::Subject;
+use workshop_measure::protocol::{block, load};
 use workshop_measure::tables::{see_it_yourself, statuses};
 use workshop_measure::tools::oha::{Load, Order, Run};
 use workshop_results::figures::figure;
@@ -23,12 +22,14 @@ const DEMONSTRATION: Duration = Duration::from_secs(3);
 
 /// Measures a guarded target against the reference before it, which has no guard, and against Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let (mut experiment, path) = Experiment::of_reads(lab, asked).await?;
-    experiment.session.statements = lab.statements().await;
-    let steps = |plan: &Plan, rates: &[(u32, f64)]| block::steps(plan, &path, rates);
-    experiment.compare(&path, steps, reads::of_load).await?;
-    let runs = with_a_wrong_key(&experiment.session, &experiment.subjects[1]).await?;
-    let mut result = experiment.finish().await?;
+    let (mut session, subjects, path) = Session::of_reads(lab, asked).await?;
+    session.statements = lab.statements().await;
+    let definitions = reads::of_load(&session.plan)?;
+    let found = session
+        .compare(&subjects, &path, load::steps, &definitions)
+        .await?;
+    let runs = with_a_wrong_key(&session, &subjects[1]).await?;
+    let mut result = session.finish(&subjects, found).await?;
     result.tables.push(runs);
     Ok(result)
 }

@@ -2,8 +2,8 @@
 
 use crate::codes;
 use crate::tables::ladder::best;
-use workshop_measure::protocol::experiment::Asked;
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::rows::Asked;
 use workshop_results::file::ResultFile;
 
 /// What a reader of the table must know.
@@ -18,12 +18,13 @@ const NOTES: [&str; 6] = [
 
 /// Measures the tiers' answers to `/qrcode`.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let mut experiment = codes::begin(lab, asked, &asked.task).await?;
-    codes::compare(&mut experiment).await?;
-    experiment.notes.extend(NOTES.map(str::to_owned));
-    let mut tiers = experiment.subjects.clone();
-    tiers.retain(|subject| subject.row.tier.is_some());
-    let mut result = experiment.finish().await?;
-    result.tables.push(best(&result, &tiers));
+    let (mut session, subjects) = codes::begin(lab, asked, &asked.task).await?;
+    let found = codes::compare(&mut session, &subjects).await?;
+    session.notes.extend(NOTES.map(str::to_owned));
+    let mut result = session.finish(&subjects, found).await?;
+    let tiers = subjects.iter().filter(|subject| subject.row.tier.is_some());
+    result
+        .tables
+        .push(best(&result, &tiers.collect::<Vec<_>>()));
     Ok(result)
 }

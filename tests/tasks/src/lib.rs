@@ -31,6 +31,7 @@ mod pool;
 mod program;
 mod reads;
 mod reports;
+mod sites;
 mod stall;
 pub mod start_helper;
 mod tables;
@@ -40,9 +41,8 @@ use std::pin::Pin;
 
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
-use workshop_measure::protocol::experiment::Asked;
 use workshop_measure::protocol::lab::{self, Lab};
-use workshop_measure::protocol::rows::{self, Row};
+use workshop_measure::protocol::rows::{self, Asked, Row};
 use workshop_measure::tools;
 use workshop_postgres::datasets::{DataSet, RunDatabase};
 use workshop_results::file::{Mode, ResultFile};

@@ -4,12 +4,11 @@ use std::time::{Duration, Instant};
 
 use workshop_base::process::{self, since};
 use workshop_base::{open_files, wait};
-use workshop_harness::service::{Service, Stopped};
-use workshop_measure::protocol::block::{self, Observed, megabytes};
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::block::{Block, megabytes, turns};
+use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::{Session, key};
-use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::warmup::{Limits, until_steady};
 use workshop_measure::protocol::{metrics, plan};
 use workshop_measure::tables::add_steps;
@@ -17,7 +16,7 @@ use workshop_measure::tools::crowd::{Crowd, CrowdOrder, CrowdReport};
 use workshop_measure::tools::oha::Run;
 use workshop_results::file::ResultFile;
 use workshop_results::key::{
-    At, CONNECTING, CPU_PER_MESSAGE, HUNG, LEAVING, LOAD_SHARE, MEMORY, MEMORY_PER_PEER, P50, P99,
+    At, CONNECTING, CPU_PER_MESSAGE, LEAVING, LOAD_SHARE, MEMORY, MEMORY_PER_PEER, P50, P99,
     THREADS, THREADS_AFTERWARDS, UNSTEADY, WARM_UP,
 };
 
@@ -40,67 +39,45 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let most = sizes.iter().copied().max().unwrap_or_default();
     // Each peer is a socket in the process that plays them, and one in the service.
     open_files::allow_sockets(most, &format!("{most} peers"))?;
-    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    let (mut session, subjects) = Session::begin(lab, asked, &asked.task).await?;
     println!("the load:  {most} WebSockets, each sends {RATE} message per second to another one");
-    experiment.same_work().await?;
-    let subjects = experiment.subjects.clone();
-    let block = async |session: &mut Session<'_>, subject: &Subject, title: &str| {
-        run(session, subject, &sizes, title).await
-    };
-    let records = experiment.rounds_of(&subjects, block).await?;
-    let steps: Vec<At> = sizes.iter().copied().map(At::Peers).collect();
-    let definitions = metrics::of("peers", steps.clone())?;
-    experiment.judge(&definitions, &records, &pairs(&subjects));
-    experiment.decide(&P99.at(At::Peers(most)), &ids(&subjects));
-    experiment.connections = u32::try_from(most)?;
-    experiment.notes.push(format!(
+    let subjects = session.same_work(subjects).await?;
+    session.connections = u32::try_from(most)?;
+    session.notes.push(format!(
         "each peer sends {RATE} message per second to another one; peers, service and database share {} cores",
         process::cores()
     ));
-    let mut result = experiment.finish().await?;
+    let mut rounds = Vec::new();
+    for turn in turns(&session.plan, &subjects) {
+        let mut block = Block::start(&session, &turn).await?;
+        let mut crowd = Crowd::start(block.service().base_url(), &key())?;
+        warm_up(&session, &mut block, &mut crowd).await?;
+        let before = process::tree_pss_kb(&block.service().pids());
+        for peers in sizes.iter().copied() {
+            block.phase(&session, format!("{peers} peers"));
+            gather(&mut block, &mut crowd, peers, session.plan.open, before).await?;
+        }
+        drop(crowd);
+        rounds.push(block.end(&mut session).await?);
+    }
+    let steps: Vec<At> = sizes.iter().copied().map(At::Peers).collect();
+    let definitions = metrics::of("peers", steps.clone())?;
+    let found = session
+        .judged(&definitions, &subjects, rounds, Duets::default())
+        .decided_by(&P99.at(At::Peers(most)), &subjects);
+    let mut result = session.finish(&subjects, found).await?;
     add_steps(&mut result, &steps)?;
     Ok(result)
-}
-
-/// One block: a fresh service, warmed up, with more peers each time.
-async fn run(
-    session: &mut Session<'_>,
-    subject: &Subject,
-    sizes: &[usize],
-    title: &str,
-) -> anyhow::Result<Observed> {
-    let mut observed = Observed::default();
-    session.progress.phase(&format!("{title}: starting"));
-    let started = block::start(session, subject).await?;
-    let service = &started.service;
-    let mut crowd = Crowd::start(service.base_url(), &key())?;
-    session
-        .progress
-        .phase(&format!("{title}: warming up until steady"));
-    warm_up(session, subject, service, &mut crowd, &mut observed).await?;
-    let before = process::tree_pss_kb(&service.pids());
-    for peers in sizes.iter().copied() {
-        session.progress.phase(&format!("{title}: {peers} peers"));
-        let length = session.plan.open;
-        gather(service, &mut crowd, peers, length, before, &mut observed).await?;
-    }
-    drop(crowd);
-    session.progress.phase(&format!("{title}: stopping"));
-    if started.stop().await? == Stopped::Killed {
-        observed.value(HUNG, Some(1.0));
-    }
-    Ok(observed)
 }
 
 /// Has a few peers talk as fast as they can, until the service is steady or the plan has no more time for it.
 async fn warm_up(
     session: &Session<'_>,
-    subject: &Subject,
-    service: &Service,
+    block: &mut Block<'_>,
     crowd: &mut Crowd,
-    observed: &mut Observed,
 ) -> anyhow::Result<()> {
-    let limits = session.plan.warm_up_of(subject.runs_as);
+    block.phase(session, "warming up until steady");
+    let limits = session.plan.warm_up_of(block.subject().runs_as);
     crowd.order(CrowdOrder::Connect(WARMING)).await?;
     let window = async || {
         let length = limits.window.as_secs_f64();
@@ -109,14 +86,14 @@ async fn warm_up(
     // Here the last window begins before the ceiling; elsewhere it also ends before it.
     let ceiling = limits.ceiling + limits.window;
     let until = Limits { ceiling, ..limits };
-    let pids = service.pids();
+    let pids = block.service().pids();
     let warmed_up = until_steady(&pids, &until, window).await?;
     let steady = warmed_up
         .ok()
         .and_then(|warmed_up| warmed_up.steady_after_s);
-    observed.value(WARM_UP, steady);
+    block.observed.value(WARM_UP, steady);
     if steady.is_none() {
-        observed.value(UNSTEADY, Some(1.0));
+        block.observed.value(UNSTEADY, Some(1.0));
     }
     crowd.order(CrowdOrder::Leave).await?;
     Ok(())
@@ -124,13 +101,13 @@ async fn warm_up(
 
 /// Has so many peers connect, talk, and leave.
 async fn gather(
-    service: &Service,
+    block: &mut Block<'_>,
     crowd: &mut Crowd,
     peers: usize,
     length: f64,
     before: Option<u64>,
-    observed: &mut Observed,
 ) -> anyhow::Result<()> {
+    let (service, observed) = (&block.started.service, &mut block.observed);
     let (pids, at) = (service.pids(), At::Peers(peers));
     let files = process::open_files(service.pid());
     let connected = crowd.order(CrowdOrder::Connect(peers)).await?;

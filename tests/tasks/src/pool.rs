@@ -4,17 +4,20 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use anyhow::Context;
 use serde::Deserialize;
 
 use crate::tables::pool;
 use workshop_base::process;
 use workshop_base::target::Language;
-use workshop_measure::protocol::block::{Reading, Step};
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::load::{Reading, Step};
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::plan::{self, POOL_SIZE, Plan};
-use workshop_measure::protocol::subject::Subject;
+use workshop_measure::protocol::rows::Asked;
+use workshop_measure::protocol::session::Session;
+use workshop_measure::protocol::subject::{Subject, ids, pairs};
 use workshop_measure::tools::database::Watch;
 use workshop_measure::tools::oha::Load;
 use workshop_results::file::ResultFile;
@@ -39,62 +42,63 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         ..asked.clone()
     };
     let knob = lab.subjects(&of_knob).await?.subjects;
-    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
-    let sweep = experiment.subjects.clone();
-    experiment.subjects.extend(knob.clone());
-    let path = experiment.session.records();
-    experiment.show_load(&path);
-    experiment.same_work().await?;
+    let (mut session, mut subjects) = Session::begin(lab, asked, &asked.task).await?;
+    let sides = subjects.len();
+    subjects.extend(knob);
+    let path = session.records();
+    session.show_load(&path);
+    let subjects = session.same_work(subjects).await?;
+    let (sweep, knob) = subjects.split_at(sides);
 
     let maintenance = lab.server.connect_for_maintenance().await?;
-    experiment.session.activity = Some(Watch::of(maintenance, &lab.database_url)?);
-    let saturation = experiment.session.plan.saturation;
-    let closed = |readings: &[(Reading, Key)]| {
-        vec![Step {
-            path: path.clone(),
-            load: Load::Closed,
-            length: Duration::from_secs_f64(saturation),
-            readings: readings.to_vec(),
-            only_for: None,
-        }]
+    session.activity = Some(Watch::of(maintenance, &lab.database_url)?);
+    let length = Duration::from_secs_f64(session.plan.saturation);
+    let closed = |readings: &[(Reading, Key)]| Step {
+        path: path.clone(),
+        load: Load::Closed,
+        length,
+        readings: readings.to_vec(),
     };
-    let pools = sweep.iter().flat_map(|side| with_pools(side, &sizes));
-    let pools: Vec<Subject> = pools.collect();
-    let of_pools = [
+    let of_pools = closed(&[
         (Reading::Rate, THROUGHPUT),
         (Reading::Percentile("p99"), P99),
         (Reading::Connections, CONNECTIONS),
-    ];
-    let records = experiment.rounds(&pools, &mut closed(&of_pools)).await?;
-    let defined = metrics::of("pool", every_size.iter().map(|size| At::Pool(*size)))?;
-    experiment.judge(&defined, &records, &pairs(&sweep));
+    ]);
+    let pools = sweep.iter().flat_map(|side| with_pools(side, &sizes));
+    let pools: Vec<Subject> = pools.collect();
+    let rounds = session.rounds(&pools, &[of_pools]).await?;
+    let every_pool = every_size.iter().map(|size| At::Pool(*size));
+    let largest = every_pool.clone().last().context("no pool to measure")?;
+    let defined = metrics::of("pool", every_pool)?;
+    let of_pools = session
+        .judged(&defined, sweep, rounds, Duets::default())
+        .decided_by(&THROUGHPUT.at(largest), sweep);
 
-    experiment.session.plan = Plan::of(KNOB, asked.mode)?;
-    let of_knob = [
+    session.plan = Plan::of(KNOB, asked.mode)?;
+    let of_knob = closed(&[
         (Reading::Rate, THROUGHPUT),
         (Reading::Percentile("p99"), P99_SATURATED),
-    ];
-    let records = experiment.rounds(&knob, &mut closed(&of_knob)).await?;
-    experiment.duets(&pairs(&knob), &path).await?;
-    experiment.judge(&metrics::closed("knob")?, &records, &pairs(&knob));
+    ]);
+    let rounds = session.rounds(knob, &[of_knob]).await?;
+    let duets = session.duets(knob, &pairs(knob), &path).await?;
+    let of_knob = session
+        .judged(&metrics::closed("knob")?, knob, rounds, duets)
+        .decided_by(&THROUGHPUT, knob);
 
-    experiment.notes.push(format!(
+    session.notes.push(format!(
         "the knob is the reference with and without `test_before_acquire`, both with a pool of {POOL_SIZE}"
     ));
-    experiment.notes.push(format!(
+    session.notes.push(format!(
         "once the {} cores are busy, a further connection adds a process of PostgreSQL that waits for a core",
         process::cores()
     ));
     let mut database = BTreeMap::new();
     for size in every_size {
-        let alone = experiment.database_alone(*size).await;
+        let alone = session.database_alone(*size).await;
         database.extend(alone.map(|rate| (*size, rate)));
     }
-    let largest = every_size.last().copied().unwrap_or(POOL_SIZE);
-    experiment.decide(&THROUGHPUT.at(At::Pool(largest)), &ids(&sweep));
-    experiment.decide(&THROUGHPUT, &ids(&knob));
-    let mut result = experiment.finish().await?;
-    let (table, chart) = pool::drawn(&result, &ids(&sweep), every_size, &database);
+    let mut result = session.finish(&subjects, of_pools.and(of_knob)).await?;
+    let (table, chart) = pool::drawn(&result, &ids(sweep), every_size, &database);
     result.tables.push(table);
     result.charts.push(chart);
     Ok(result)

@@ -7,10 +7,10 @@ use anyhow::Context;
 
 use crate::codes;
 use workshop_harness::qr;
-use workshop_measure::protocol::experiment::Asked;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::plan::{self, shuffled};
 use workshop_measure::protocol::progress::Progress;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::tables::see_it_yourself;
 use workshop_measure::tools::hyperfine::{Hyperfine, Timing};
 use workshop_results::figures::count;
@@ -29,15 +29,15 @@ const RUNS: usize = 60;
 /// Measures a target's program, and its answers to `/qrcode` beside those of Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let hyperfine = Hyperfine::find(lab.workspace)?;
-    let mut experiment = codes::begin(lab, asked, "codes").await?;
+    let (mut session, subjects) = codes::begin(lab, asked, "codes").await?;
     let columns = Column::list(["From start to end (ms)", "Image (bytes)", "÷ nothing"]);
     let mut table = Table::new("program", "The program by itself", columns);
-    for (place, caller) in experiment.subjects.iter().skip(1).enumerate() {
+    for (place, caller) in subjects.iter().skip(1).enumerate() {
         let program = caller.launch.parts.first();
         let program = program.context("there is no program to time")?;
         let cases = cases(lab.scratch(), program)?;
         println!("the program by itself:  {}", cases[1].timing().typed());
-        let progress = &experiment.session.progress;
+        let progress = &session.progress;
         let rounds = plan::extent("program", asked.mode)?;
         let medians = time(&hyperfine, &cases, lab.scratch(), rounds, progress).await?;
         if place == 0 {
@@ -61,9 +61,9 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
             table.row(format!("{whose}A text of {bytes} bytes"), cells);
         }
     }
-    codes::compare(&mut experiment).await?;
-    experiment.notes.push("the CPU time of a program counts as its caller's once it has ended; the time in which the system starts it counts as well".to_owned());
-    let mut result = experiment.finish().await?;
+    let found = codes::compare(&mut session, &subjects).await?;
+    session.notes.push("the CPU time of a program counts as its caller's once it has ended; the time in which the system starts it counts as well".to_owned());
+    let mut result = session.finish(&subjects, found).await?;
     result.tables.push(table);
     Ok(result)
 }

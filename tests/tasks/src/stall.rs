@@ -6,16 +6,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use async_trait::async_trait;
-
 use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::Service;
-use workshop_measure::protocol::block::{Loads, Observed};
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::block::{Block, turns};
+use workshop_measure::protocol::experiment::{Duets, Found};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics::of;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::Session;
-use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tables::{see_it_yourself, statuses};
 use workshop_measure::tools::oha::{Load, Order};
 use workshop_measure::tools::recording::Request;
@@ -48,39 +46,48 @@ const PERCENTILES: [(Key, f64); 4] = [
 
 /// Measures a target beside Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    let (mut session, subjects) = Session::begin(lab, asked, &asked.task).await?;
     println!(
         "the load:  {CONNECTIONS} connections at a constant rate, by oha with -q RATE --latency-correction; in the middle of each run,\n           the database stands still for {} s",
         STALL.as_secs()
     );
-    experiment.same_work().await?;
-    let subjects = experiment.subjects.clone();
+    let subjects = session.same_work(subjects).await?;
 
     // One proxy for all blocks: only one service runs at a time, and all of them go the same way.
     let proxy = DatabaseProxy::start(&lab.database_url).await?;
-    experiment.session.database_url = proxy.url().to_owned();
-    experiment.session.timeout = TIMEOUT;
-    experiment.connections = CONNECTIONS;
-    let path = experiment.session.records();
-    let (percent, rate) = experiment.find_rates(&path).await?[0];
-    let seconds = experiment.session.plan.open;
+    session.database_url = proxy.url().to_owned();
+    session.timeout = TIMEOUT;
+    session.connections = CONNECTIONS;
+    let path = session.records();
+    let rates = session.find_rates(&subjects, &path).await?;
+    let (percent, rate) = rates[0];
     let definitions = of("stall", [At::Rate(percent)])?;
-    let mut loads = WithAStall {
-        proxy: &proxy,
-        path,
+    let mut stalls = Stalls {
         rate,
-        seconds,
-        keys: definitions.iter().map(|known| known.key.clone()).collect(),
+        seconds: session.plan.open,
         seen: BTreeMap::new(),
         command: String::new(),
     };
-    let records = experiment.rounds(&subjects, &mut loads).await?;
-    experiment.judge(&definitions, &records, &pairs(&subjects));
-    experiment.decide(&P99_STALLED, &ids(&subjects));
-    experiment.notes.extend(notes_on(seconds));
-    let mut result = experiment.finish().await?;
-    result.tables.push(counted_twice(&result, &loads, &records));
-    result.charts.push(over_time(&result, &loads));
+    let mut rounds = Vec::new();
+    for turn in turns(&session.plan, &subjects) {
+        let mut block = Block::start(&session, &turn).await?;
+        let order = stalls.order(&session, &path, block.service());
+        let keys: Vec<Key> = definitions.iter().map(|known| known.key.clone()).collect();
+        if block.warm_up(&session, &order, keys.clone()).await? {
+            let load = format!("open loop, {rate:.0} requests/s, and a stall");
+            block.phase(&session, load);
+            stalls
+                .put_on(&session, &mut block, &order, &proxy, keys)
+                .await?;
+        }
+        rounds.push(block.end(&mut session).await?);
+    }
+    session.notes.extend(notes_on(stalls.seconds));
+    let found = session.judged(&definitions, &subjects, rounds, Duets::default());
+    let found = Found { rates, ..found }.decided_by(&P99_STALLED, &subjects);
+    let mut result = session.finish(&subjects, found).await?;
+    result.tables.push(counted_twice(&result, &stalls));
+    result.charts.push(over_time(&result, &stalls));
     Ok(result)
 }
 
@@ -105,14 +112,11 @@ fn notes_on(seconds: f64) -> Vec<String> {
     ]
 }
 
-/// A constant rate with a stall in its middle.
-struct WithAStall<'a> {
-    proxy: &'a DatabaseProxy,
-    path: String,
+/// Runs at a constant rate, each with a stall in its middle, and what was seen of them.
+struct Stalls {
     rate: f64,
     /// The length of each run.
     seconds: f64,
-    keys: Vec<Key>,
     /// What a side answered in the runs that count, and the course of one of them.
     seen: BTreeMap<String, (BTreeMap<String, u64>, Course)>,
     command: String,
@@ -121,7 +125,46 @@ struct WithAStall<'a> {
 /// The slowest request of each moment, by both ways of counting; none where there was no request.
 type Course = [Vec<Option<f64>>; 2];
 
-impl WithAStall<'_> {
+impl Stalls {
+    fn order(&self, session: &Session<'_>, path: &str, service: &Service) -> Order {
+        let length = Duration::from_secs_f64(self.seconds);
+        Order {
+            connections: CONNECTIONS,
+            ..session.order(path, service, length, Load::Recorded(self.rate))
+        }
+    }
+
+    /// One run on a warm service.
+    async fn put_on(
+        &mut self,
+        session: &Session<'_>,
+        block: &mut Block<'_>,
+        order: &Order,
+        proxy: &DatabaseProxy,
+        keys: Vec<Key>,
+    ) -> anyhow::Result<()> {
+        let (recorded, ()) = tokio::join!(
+            session.oha.record(order),
+            hold_back(proxy, begins(self.seconds))
+        );
+        let (run, requests) = recorded?;
+        self.command = order
+            .typed()
+            .replace(block.service().base_url(), "http://127.0.0.1:PORT");
+        if let Err(reason) = run.gate(order) {
+            block.observed.invalid(keys, &reason);
+            return Ok(());
+        }
+        block.observed.values.extend(values(&requests));
+        let side = block.subject().id().to_owned();
+        let (statuses, seen) = self.seen.entry(side).or_default();
+        for (status, count) in run.statuses {
+            *statuses.entry(status).or_default() += count;
+        }
+        *seen = course(&requests, order.duration);
+        Ok(())
+    }
+
     /// The sides of a result with what they answered, and their courses.
     fn seen<'s>(
         &'s self,
@@ -129,55 +172,6 @@ impl WithAStall<'_> {
     ) -> impl Iterator<Item = (&'s str, &'s (BTreeMap<String, u64>, Course))> {
         let sides = result.sides.iter();
         sides.filter_map(|side| Some((side.id.as_str(), self.seen.get(&side.id)?)))
-    }
-}
-
-#[async_trait(?Send)]
-impl Loads for WithAStall<'_> {
-    fn path(&self) -> &str {
-        &self.path
-    }
-
-    fn keys(&self, _subject: &Subject) -> Vec<Key> {
-        self.keys.clone()
-    }
-
-    async fn put_on(
-        &mut self,
-        session: &mut Session<'_>,
-        subject: &Subject,
-        service: &Service,
-        observed: &mut Observed,
-        title: &str,
-    ) -> anyhow::Result<()> {
-        session.progress.phase(&format!(
-            "{title}: open loop, {:.0} requests/s, and a stall",
-            self.rate
-        ));
-        let length = Duration::from_secs_f64(self.seconds);
-        let order = Order {
-            connections: CONNECTIONS,
-            ..session.order(&self.path, service, length, Load::Recorded(self.rate))
-        };
-        let (recorded, ()) = tokio::join!(
-            session.oha.record(&order),
-            hold_back(self.proxy, begins(self.seconds))
-        );
-        let (run, requests) = recorded?;
-        self.command = order
-            .typed()
-            .replace(service.base_url(), "http://127.0.0.1:PORT");
-        if let Err(reason) = run.gate(&order) {
-            observed.invalid(self.keys.clone(), &reason);
-            return Ok(());
-        }
-        observed.values.extend(values(&requests));
-        let (statuses, seen) = self.seen.entry(subject.id().to_owned()).or_default();
-        for (status, count) in run.statuses {
-            *statuses.entry(status).or_default() += count;
-        }
-        *seen = course(&requests, length);
-        Ok(())
     }
 }
 
@@ -250,9 +244,9 @@ fn corrected_against_uncorrected(blocks: &[BlockRecord], side: &str) -> Comparis
 }
 
 /// The percentiles by both ways of counting, side by side.
-fn counted_twice(result: &ResultFile, loads: &WithAStall<'_>, blocks: &[BlockRecord]) -> Table {
+fn counted_twice(result: &ResultFile, stalls: &Stalls) -> Table {
     let ways = ["from sent", "from due"];
-    let columns = loads.seen(result);
+    let columns = stalls.seen(result);
     let columns = columns.flat_map(|(side, _)| Column::grouped(&result.heading(side), ways));
     let title = format!(
         "A stall of {} s: the same requests counted from when they were sent and from when they were due",
@@ -264,24 +258,24 @@ fn counted_twice(result: &ResultFile, loads: &WithAStall<'_>, blocks: &[BlockRec
             continue;
         };
         let of_side = |side: &str| [uncorrected, metric].map(|of| of.value(side).into());
-        let cells = loads.seen(result).flat_map(|(side, _)| of_side(side));
+        let cells = stalls.seen(result).flat_map(|(side, _)| of_side(side));
         table.row(metric.heading(), cells.collect());
     }
-    let findings = loads.seen(result);
+    let findings = stalls.seen(result);
     table.notes = findings
         .map(|(side, _)| {
             finding(
                 &result.heading(side),
-                &corrected_against_uncorrected(blocks, side),
+                &corrected_against_uncorrected(&result.blocks, side),
             )
         })
         .collect();
-    let answers = loads.seen(result).map(|(side, (counts, _))| {
+    let answers = stalls.seen(result).map(|(side, (counts, _))| {
         let label = result.heading(side);
         format!("{label}, answers by status: {}", statuses(counts))
     });
     table.notes.extend(answers);
-    table.notes.push(see_it_yourself(&loads.command));
+    table.notes.push(see_it_yourself(&stalls.command));
     table
 }
 
@@ -300,8 +294,8 @@ fn finding(label: &str, p99: &Comparison) -> String {
 }
 
 /// One run of each side over time, a panel for each way of counting.
-fn over_time(result: &ResultFile, loads: &WithAStall<'_>) -> Chart {
-    let panels = loads.seen(result).flat_map(|(side, (_, course))| {
+fn over_time(result: &ResultFile, stalls: &Stalls) -> Chart {
+    let panels = stalls.seen(result).flat_map(|(side, (_, course))| {
         let label = result.heading(side);
         let ways = [("sent", true), ("due", false)].into_iter();
         ways.zip(course).map(move |((when, faint), moments)| Panel {
@@ -310,16 +304,16 @@ fn over_time(result: &ResultFile, loads: &WithAStall<'_>) -> Chart {
             moments: moments.clone(),
         })
     });
-    let began_s = begins(loads.seconds).as_secs_f64();
+    let began_s = begins(stalls.seconds).as_secs_f64();
     Chart {
         id: "course".to_owned(),
         title: format!(
             "The slowest request of each {} ms in one run at {} requests per second. The database stands still in the gray stretch. Where there is no bar, no request was sent.",
             figure(MOMENT.as_secs_f64() * 1e3),
-            figure(loads.rate)
+            figure(stalls.rate)
         ),
         drawing: Drawing::Course(shown::Course {
-            seconds: loads.seconds,
+            seconds: stalls.seconds,
             band: (began_s, began_s + STALL.as_secs_f64()),
             panels: panels.collect(),
         }),

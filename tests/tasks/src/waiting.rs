@@ -3,17 +3,19 @@
 
 use std::time::Duration;
 
-use async_trait::async_trait;
+use anyhow::Context;
 use serde::Deserialize;
 
 use workshop_base::outcome::Trouble;
 use workshop_base::{open_files, process};
 use workshop_harness::jdk;
-use workshop_harness::service::{PriceSettings, Service};
+use workshop_harness::service::PriceSettings;
 use workshop_harness::upstream::{Conduct, PriceFault, Upstream};
-use workshop_measure::protocol::block::{Loads, Observed, Reading, watched};
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::block::{Block, turns};
+use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::load::{Reading, watched};
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::{ids, metrics, plan};
@@ -53,54 +55,66 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     open_files::allow_sockets(2 * clients as usize + 500, &format!("{clients} clients"))?;
     check_ports(clients)?;
 
-    let mut experiment = Experiment::begin(lab, asked, &asked.task).await?;
+    let (mut session, mut subjects) = Session::begin(lab, asked, &asked.task).await?;
     if jdk::find(jdk::OLDEST, jdk::KOTLIN)?.feature() < WITH_VIRTUAL_THREADS {
-        experiment
-            .subjects
-            .retain(|subject| !waits_virtually(subject));
-        experiment.notes.push(format!(
+        subjects.retain(|subject| !waits_virtually(subject));
+        session.notes.push(format!(
             "no row of virtual threads: they need a JDK from {WITH_VIRTUAL_THREADS} on"
         ));
     }
     let upstream = Upstream::start(Conduct::WELL).await?;
-    experiment.session.timeout = NO_LIMIT / 2;
-    experiment.session.prices = Some(PriceSettings {
+    session.timeout = NO_LIMIT / 2;
+    session.prices = Some(PriceSettings {
         limit: CALLS,
         wait: NO_LIMIT,
         timeout: NO_LIMIT,
         deadline: NO_LIMIT,
         ..PriceSettings::new(upstream.url())
     });
-    experiment.connections = clients;
-    let path = format!("/price/{}", ids::of(experiment.session.data_set).pattern);
-    experiment.show_load(&path);
-    experiment.same_work().await?;
+    session.connections = clients;
+    let path = format!("/price/{}", ids::of(lab.seeded.set).pattern);
+    session.show_load(&path);
+    let subjects = session.same_work(subjects).await?;
 
-    let subjects = experiment.subjects.clone();
-    let definitions = metrics::of("waiting", delays.iter().map(|delay| At::Delay(*delay)))?;
-    let plan = &experiment.session.plan;
-    let mut loads = Delays {
-        path,
-        upstream,
-        clients,
-        delays,
-        loads: [
-            (Load::Closed, plan.saturation, CLOSED),
-            (Load::Open(rate), plan.open, OPEN),
-        ],
-        keys: definitions.iter().map(|known| known.key.clone()).collect(),
-    };
-    let records = experiment.rounds(&subjects, &mut loads).await?;
-    experiment.judge(&definitions, &records, &pairs(&subjects));
-    let slowest = loads.delays.last().copied().unwrap_or_default();
-    let steps: Vec<At> = loads.delays.iter().copied().map(At::Delay).collect();
-    experiment.decide(&THROUGHPUT.at(At::Delay(slowest)), &ids(&subjects));
-    experiment.notes.push(format!(
+    let steps: Vec<At> = delays.iter().copied().map(At::Delay).collect();
+    let definitions = metrics::of("waiting", steps.clone())?;
+    let mut rounds = Vec::new();
+    for turn in turns(&session.plan, &subjects) {
+        let mut block = Block::start(&session, &turn).await?;
+        let warm_up = session.order(&path, block.service(), Duration::ZERO, Load::Closed);
+        let keys = definitions.iter().map(|known| known.key.clone()).collect();
+        if block.warm_up(&session, &warm_up, keys).await? {
+            let before = process::tree_pss_kb(&block.service().pids());
+            for delay in delays.iter().copied() {
+                upstream.conduct(Conduct::Prices(PriceFault {
+                    delay: Duration::from_millis(delay),
+                    ..PriceFault::default()
+                }));
+                let (closed, open) = (session.plan.saturation, session.plan.open);
+                for (load, seconds) in [(Load::Closed, closed), (Load::Open(rate), open)] {
+                    let order = Order {
+                        connections: clients,
+                        duration: Duration::from_secs_f64(seconds),
+                        load,
+                        ..warm_up.clone()
+                    };
+                    everybody_waits(&session, &mut block, &order, delay, before).await?;
+                }
+            }
+            upstream.conduct(Conduct::WELL);
+        }
+        rounds.push(block.end(&mut session).await?);
+    }
+    session.notes.push(format!(
         "{clients} clients in a closed loop, and {rate} requests/s offered to each row at each delay; load generator, \
          upstream, service and database share {} cores",
         process::cores()
     ));
-    let mut result = experiment.finish().await?;
+    let slowest = steps.last().copied().context("no delay to measure")?;
+    let found = session
+        .judged(&definitions, &subjects, rounds, Duets::default())
+        .decided_by(&THROUGHPUT.at(slowest), &subjects);
+    let mut result = session.finish(&subjects, found).await?;
     add_steps(&mut result, &steps)?;
     Ok(result)
 }
@@ -111,20 +125,10 @@ fn waits_virtually(subject: &Subject) -> bool {
         .any(|(name, value)| name == WAITING && value == "virtual")
 }
 
-/// The loads of a block: at each delay a closed loop, in which everybody waits, then an open one at the same rate for all.
-struct Delays {
-    path: String,
-    upstream: Upstream,
-    clients: u32,
-    delays: Vec<u64>,
-    /// Each with its seconds and what is read off it.
-    loads: [(Load, f64, Readings); 2],
-    keys: Vec<Key>,
-}
-
 /// What is read off a load, and the metric that it is a value of.
 type Readings = &'static [(Reading, Key)];
 
+/// In a closed loop everybody waits; an open one is the same for all.
 const CLOSED: Readings = &[
     (Reading::Rate, THROUGHPUT),
     (Reading::Percentile("p99"), P99_SATURATED),
@@ -134,58 +138,30 @@ const CLOSED: Readings = &[
 ];
 const OPEN: Readings = &[(Reading::Percentile("p99"), P99), (Reading::Cpu, CPU)];
 
-#[async_trait(?Send)]
-impl Loads for Delays {
-    fn path(&self) -> &str {
-        &self.path
+/// A load at this delay; `before` is the memory in kilobytes of the service when nobody waited.
+async fn everybody_waits(
+    session: &Session<'_>,
+    block: &mut Block<'_>,
+    order: &Order,
+    delay: u64,
+    before: Option<u64>,
+) -> anyhow::Result<()> {
+    let (at, is_closed) = (At::Delay(delay), order.load == Load::Closed);
+    block.phase(session, format!("prices after {delay} ms, {}", order.load));
+    let mut seen = watched(session, order, &block.service().pids(), is_closed).await?;
+    // The last answers come a delay after the last requests, and that is nobody's fault.
+    let sending = seen.run.took_s - delay as f64 / 1e3;
+    if !is_closed && sending > 0.0 {
+        seen.run.rate = seen.run.answers as f64 / sending;
     }
-
-    fn keys(&self, _subject: &Subject) -> Vec<Key> {
-        self.keys.clone()
+    let readings = if is_closed { CLOSED } else { OPEN };
+    if seen.note(order, readings, Some(at), &mut block.observed) && is_closed {
+        let grown = seen.pss_kb.zip(before);
+        let grown = grown.map(|(most, before)| most.saturating_sub(before) as f64);
+        let each = grown.map(|grown| grown / f64::from(order.connections));
+        block.observed.value(MEMORY_PER_WAITING.at(at), each);
     }
-
-    async fn put_on(
-        &mut self,
-        session: &mut Session<'_>,
-        _subject: &Subject,
-        service: &Service,
-        observed: &mut Observed,
-        title: &str,
-    ) -> anyhow::Result<()> {
-        let pids = service.pids();
-        let before = process::tree_pss_kb(&pids);
-        for delay in self.delays.iter().copied() {
-            self.upstream.conduct(Conduct::Prices(PriceFault {
-                delay: Duration::from_millis(delay),
-                ..PriceFault::default()
-            }));
-            for (load, seconds, readings) in self.loads {
-                session
-                    .progress
-                    .phase(&format!("{title}: prices after {delay} ms, {load}"));
-                let length = Duration::from_secs_f64(seconds);
-                let order = Order {
-                    connections: self.clients,
-                    ..session.order(&self.path, service, length, load)
-                };
-                let mut seen = watched(session, &order, &pids, load == Load::Closed).await?;
-                // The last answers come a delay after the last requests, and that is nobody's fault.
-                let sending = seen.run.took_s - delay as f64 / 1e3;
-                if load != Load::Closed && sending > 0.0 {
-                    seen.run.rate = seen.run.answers as f64 / sending;
-                }
-                let at = At::Delay(delay);
-                if seen.note(&order, readings, Some(at), observed) && load == Load::Closed {
-                    let grown = seen.pss_kb.zip(before);
-                    let grown = grown.map(|(most, before)| most.saturating_sub(before) as f64);
-                    let each = grown.map(|grown| grown / f64::from(self.clients));
-                    observed.value(MEMORY_PER_WAITING.at(at), each);
-                }
-            }
-        }
-        self.upstream.conduct(Conduct::WELL);
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Each connection has a port of its own on the side that opens it. Where the system does not say which (no `/proc`), it has to

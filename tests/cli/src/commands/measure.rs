@@ -10,7 +10,7 @@ use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_measure::protocol::experiment::Asked;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session;
 use workshop_postgres::datasets::DataSet;
 use workshop_results::file::{JudgedPrediction, Mode, ResultFile};

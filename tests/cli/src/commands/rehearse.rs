@@ -19,7 +19,7 @@ use workshop_book::plans::{DayPlan, Takes};
 use workshop_book::render::render;
 use workshop_harness::build::Profile;
 use workshop_measure::protocol::builder::built;
-use workshop_measure::protocol::experiment::Asked;
+use workshop_measure::protocol::rows::Asked;
 use workshop_postgres::datasets::DataSet;
 use workshop_results::file::Mode;
 use workshop_tasks as tasks;

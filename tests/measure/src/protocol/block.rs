@@ -1,34 +1,31 @@
-//! One block: a fresh process, started, warmed up, loaded, looked at, stopped. Which loads it gets is its task's: [`Loads`].
+//! One block: a fresh process, started, warmed up, loaded, looked at, stopped. Which loads it gets is its task's.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use async_trait::async_trait;
 use futures_util::future::LocalBoxFuture;
 
-use crate::protocol::plan::{HEADLINE_RATE, Plan};
+use crate::protocol::neighbors::CpuTimes;
+use crate::protocol::plan::{Plan, shuffled};
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::protocol::warmup::{self, Limits, WarmedUp};
 use crate::protocol::{front, ids};
 use crate::tools::first_answer;
-use crate::tools::oha::{Load, Order, Run};
+use crate::tools::oha::{Load, Order};
 use workshop_base::outcome::Trouble;
 use workshop_base::process::{self, Memory, since};
 use workshop_harness::front::Front;
 use workshop_harness::service::{self, Service, Settings, Stopped, free_address};
 use workshop_results::file::BlockRecord;
 use workshop_results::key::{
-    At, CPU_PER_REQUEST_SATURATED, DATABASE_PER_REQUEST, GENERATOR_SHARE, HUNG, Key, MEMORY, P50,
-    P99, PSS, SIZE, START_UP, START_UP_CPU, THREADS, THROUGHPUT, UNSTEADY, WARM_UP, WARM_UP_CPU,
+    At, CPU_PER_REQUEST_SATURATED, HUNG, Key, MEMORY, PSS, SIZE, START_UP, START_UP_CPU, UNSTEADY,
+    WARM_UP, WARM_UP_CPU,
 };
 
-/// Between two looks at the number of threads.
-const SAMPLE: Duration = Duration::from_millis(200);
-/// Between two looks at the memory. Adding up a JVM's pages takes the kernel milliseconds.
-const MEMORY_SAMPLE: Duration = Duration::from_millis(500);
 /// How many of a service's last log lines an error shows.
 const LOG_LINES: usize = 12;
 /// How often a port is tried that somebody else took between our choosing and the service's binding.
@@ -125,7 +122,7 @@ pub fn start<'f>(
                     .unwrap_or(&session.database_url),
             )
         };
-        let record = || format!("/read/{}", ids::of(session.data_set).first);
+        let record = || format!("/read/{}", ids::of(session.lab.seeded.set).first);
         let path = subject.first_path.clone().unwrap_or_else(record);
         let limit = subject.launch.limits.start;
         let mut attempt = 1;
@@ -135,7 +132,7 @@ pub fn start<'f>(
                 let cpu = process::cpu(&service.pids());
                 let mut front = None;
                 if let Some(launch) = &subject.front {
-                    let started = launch.start(session.workspace, &settings, &mut service);
+                    let started = launch.start(session.lab.workspace, &settings, &mut service);
                     front = Some(started.await?);
                 }
                 return Ok(Started {
@@ -177,7 +174,7 @@ async fn spawn(
     let waited_for = Arc::downgrade(&waiting);
     let spawned = Instant::now();
     // Spawned here, not on a thread of the blocking pool: the kernel ends the service with the thread that spawned it.
-    let mut service = Service::spawn(session.workspace, &subject.launch, settings, address)
+    let mut service = Service::spawn(session.lab.workspace, &subject.launch, settings, address)
         .with_context(|| format!("{} cannot be started", subject.id()))?;
     let waited = tokio::task::spawn_blocking(move || {
         let alive = || waited_for.strong_count() > 0 && service.exited().is_none();
@@ -227,222 +224,162 @@ pub fn warm_up<'f>(
     })
 }
 
-/// What a task puts on a warm service, and what it notes of it.
-#[async_trait(?Send)]
-pub trait Loads {
-    /// The random paths that a service is warmed up with.
-    fn path(&self) -> &str;
-
-    /// The load that a service is warmed up with, in windows of this length.
-    fn warm_up(
-        &self,
-        session: &Session<'_>,
-        _subject: &Subject,
-        service: &Service,
-        window: Duration,
-    ) -> Order {
-        session.order(self.path(), service, window, Load::Closed)
-    }
-
-    /// The metrics that these loads speak for.
-    fn keys(&self, subject: &Subject) -> Vec<Key>;
-
-    /// Puts the loads on a service, one after the other. A broken gate is no error: it makes metrics invalid.
-    async fn put_on(
-        &mut self,
-        session: &mut Session<'_>,
-        subject: &Subject,
-        service: &Service,
-        observed: &mut Observed,
-        title: &str,
-    ) -> anyhow::Result<()>;
+/// A side's turn in a round, as it is planned.
+pub struct Turn<'s> {
+    /// The round, from 1.
+    pub round: usize,
+    /// The place in the order of all turns, from 1.
+    pub place: usize,
+    /// Whose turn it is.
+    pub subject: &'s Subject,
+    /// What the progress shows.
+    pub title: String,
 }
 
-/// What can be read off a load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// Answers per second.
-    Rate,
-    /// The mean latency.
-    Mean,
-    /// A percentile of the latency, as oha calls it: `p99.9`.
-    Percentile(&'static str),
-    /// CPU time per request.
-    Cpu,
-    /// That of the load generator.
-    LoadCpu,
-    /// The most threads that were seen.
-    Threads,
-    /// The most memory of the processes and their children that was seen, by its proportional share.
-    Pss,
-    /// The database's time per request.
-    Database,
-    /// Its share of the CPU time of service and database together, in percent.
-    DatabaseShare,
-    /// The connections to the database at the end.
-    Connections,
-}
-
-/// One load and what is noted of it, under which keys.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    /// The random paths, as a regular expression.
-    pub path: String,
-    /// How requests are offered.
-    pub load: Load,
-    /// How long.
-    pub length: Duration,
-    /// What is noted, and the metric that it is a value of.
-    pub readings: Vec<(Reading, Key)>,
-    /// The ids of the sides that get this load; none for all.
-    pub only_for: Option<Vec<String>>,
-}
-
-/// Loads that are nothing but data, the first one's path being that of the warm-up.
-pub type Steps = Vec<Step>;
-
-/// Random paths: a closed loop, then open loops at these rates (percent of the slower side's saturation, requests per
-/// second).
-pub fn steps(plan: &Plan, path: &str, rates: &[(u32, f64)]) -> Steps {
-    let closed = Step {
-        path: path.to_owned(),
-        load: Load::Closed,
-        length: Duration::from_secs_f64(plan.saturation),
-        readings: vec![
-            (Reading::Rate, THROUGHPUT),
-            (Reading::Cpu, CPU_PER_REQUEST_SATURATED),
-            (Reading::Threads, THREADS),
-            (Reading::Database, DATABASE_PER_REQUEST),
-        ],
-        only_for: None,
-    };
-    let open = rates.iter().map(|(percent, rate)| Step {
-        load: Load::Open(*rate),
-        length: Duration::from_secs_f64(plan.open),
-        readings: vec![
-            (Reading::Percentile("p99"), p99_at(*percent)),
-            (Reading::Percentile("p50"), P50.at(At::Rate(*percent))),
-        ],
-        ..closed.clone()
+/// The turns of a plan's rounds: one of every subject in each round, in random order.
+pub fn turns<'s>(plan: &Plan, subjects: &'s [Subject]) -> Vec<Turn<'s>> {
+    let rounds = plan.rounds;
+    let turns = (1..=rounds).flat_map(|round| {
+        let subjects = shuffled(subjects.len()).into_iter().map(|at| &subjects[at]);
+        subjects.map(move |subject| (round, subject))
     });
-    std::iter::once(closed.clone()).chain(open).collect()
+    let turns = turns.zip(1..).map(|((round, subject), place)| Turn {
+        round,
+        place,
+        subject,
+        title: format!(
+            "round {round} of {rounds}, {}{}",
+            subject.id(),
+            subject.detail
+        ),
+    });
+    turns.collect()
 }
 
-/// The key of the p99 at this percentage of the slower side's saturation.
-pub fn p99_at(percent: u32) -> Key {
-    P99.at((percent != HEADLINE_RATE).then_some(At::Rate(percent)))
-}
-
-#[async_trait(?Send)]
-impl Loads for Steps {
-    fn path(&self) -> &str {
-        self.first().map_or("/health", |step| &step.path)
-    }
-
-    fn keys(&self, subject: &Subject) -> Vec<Key> {
-        let steps = self.iter().filter(|step| step.is_for(subject));
-        let readings = steps.flat_map(|step| &step.readings);
-        readings.map(|(_, key)| key.at(subject.at)).collect()
-    }
-
-    async fn put_on(
-        &mut self,
-        session: &mut Session<'_>,
-        subject: &Subject,
-        service: &Service,
-        observed: &mut Observed,
-        title: &str,
-    ) -> anyhow::Result<()> {
-        for step in self.iter().filter(|step| step.is_for(subject)) {
-            session.progress.phase(&format!("{title}: {}", step.load));
-            step.put_on(session, subject, service, observed).await?;
-        }
-        Ok(())
+impl Turn<'_> {
+    /// What was observed in it.
+    pub fn record(&self, observed: Observed) -> BlockRecord {
+        observed.record(self.round, self.place, self.subject.id())
     }
 }
 
-impl Step {
-    fn is_for(&self, subject: &Subject) -> bool {
-        let only = self.only_for.as_ref();
-        only.is_none_or(|only| only.iter().any(|id| id == subject.id()))
-    }
-
-    async fn put_on(
-        &self,
-        session: &mut Session<'_>,
-        subject: &Subject,
-        service: &Service,
-        observed: &mut Observed,
-    ) -> anyhow::Result<()> {
-        let order = session.order(&self.path, service, self.length, self.load);
-        let wants = |wanted: Reading| self.readings.iter().any(|(reading, _)| *reading == wanted);
-        let database_before = session.database_time().await;
-        let pids = service.pids();
-        let mut seen = watched(session, &order, &pids, wants(Reading::Pss)).await?;
-        seen.database = since(database_before, session.database_time().await);
-        if let Some(activity) = &mut session.activity {
-            seen.connections = activity.connections().await;
-        }
-        seen.note(&order, &self.readings, subject.at, observed);
-        Ok(())
-    }
+/// A block under way.
+pub struct Block<'t> {
+    turn: &'t Turn<'t>,
+    /// Its process.
+    pub started: Started,
+    /// What was observed so far.
+    pub observed: Observed,
+    /// The machine before it.
+    before: Option<CpuTimes>,
+    /// What the warm-up came to, and its CPU time.
+    warm: Option<(WarmedUp, Option<Duration>)>,
 }
 
-/// Runs a block. A broken gate is no error: it makes metrics of the block invalid.
-pub fn run<'f>(
-    session: &'f mut Session<'_>,
-    subject: &'f Subject,
-    loads: &'f mut dyn Loads,
-    title: &'f str,
-) -> LocalBoxFuture<'f, anyhow::Result<Observed>> {
-    Box::pin(async move {
-        let mut observed = Observed::default();
-        session.progress.phase(&format!("{title}: starting"));
-        let mut started = start(session, subject).await?;
-        let service = &mut started.service;
-        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-        observed.value(START_UP, Some(milliseconds(started.start_up)));
-        observed.value(START_UP_CPU, started.cpu.map(milliseconds));
-        observed.value(SIZE, Some(subject.size as f64 / 1e6));
-        observed.values.extend(subject.constants.clone());
+impl<'t> Block<'t> {
+    /// Starts a fresh process, and notes what its start took.
+    pub fn start<'f>(
+        session: &'f Session<'_>,
+        turn: &'t Turn<'t>,
+    ) -> LocalBoxFuture<'f, anyhow::Result<Self>>
+    where
+        't: 'f,
+    {
+        Box::pin(async move {
+            let (subject, before) = (turn.subject, CpuTimes::now());
+            session.progress.part(&turn.title);
+            let started = start(session, subject).await?;
+            let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+            let mut observed = Observed::default();
+            observed.value(START_UP, Some(milliseconds(started.start_up)));
+            observed.value(START_UP_CPU, started.cpu.map(milliseconds));
+            observed.value(SIZE, Some(subject.size as f64 / 1e6));
+            observed.values.extend(subject.constants.clone());
+            Ok(Block {
+                turn,
+                started,
+                observed,
+                before,
+                warm: None,
+            })
+        })
+    }
 
-        let warming = format!("{title}: warming up until steady");
-        session.progress.phase(&warming);
-        let pids = service.pids();
-        let limits = session.plan.warm_up_of(subject.runs_as);
-        let order = loads.warm_up(session, subject, service, limits.window);
-        let cpu_before = process::cpu(&pids);
-        match warmup::run(&session.oha, &order, &pids, &limits).await? {
-            Ok(warmed_up) => {
-                let cpu = since(cpu_before, process::cpu(&pids));
-                loads
-                    .put_on(session, subject, service, &mut observed, title)
-                    .await?;
-                after_warm_up(&mut observed, &warmed_up, cpu);
-                observed.gated(Ok(()), memory(process::tree_memory(service.pid()), None));
+    /// The service.
+    pub fn service(&self) -> &Service {
+        &self.started.service
+    }
+
+    /// Whose block it is.
+    pub fn subject(&self) -> &'t Subject {
+        self.turn.subject
+    }
+
+    /// Shows what it is at.
+    pub fn phase(&self, session: &Session<'_>, what: impl Display) {
+        let title = &self.turn.title;
+        session.progress.phase(&format!("{title}: {what}"));
+    }
+
+    /// Warms the service up with a closed loop of these requests. Where that breaks a gate, these keys and the memory are invalid, and
+    /// false comes back.
+    pub fn warm_up<'f>(
+        &'f mut self,
+        session: &'f Session<'_>,
+        order: &'f Order,
+        keys: Vec<Key>,
+    ) -> LocalBoxFuture<'f, anyhow::Result<bool>> {
+        Box::pin(async move {
+            self.phase(session, "warming up until steady");
+            let pids = self.service().pids();
+            let limits = session.plan.warm_up_of(self.subject().runs_as);
+            let before = process::cpu(&pids);
+            let warmed_up = warmup::run(&session.oha, order, &pids, &limits).await?;
+            match warmed_up {
+                Ok(warm) => self.warm = Some((warm, since(before, process::cpu(&pids)))),
+                Err(reason) => {
+                    let keys = keys.into_iter().chain([MEMORY, PSS]);
+                    self.observed.invalid(keys, &reason);
+                }
             }
-            Err(reason) => {
-                observed.invalid(loads.keys(subject), &reason);
-                observed.invalid([MEMORY, PSS], &reason);
+            Ok(self.warm.is_some())
+        })
+    }
+
+    /// Looks at a warm service for the last time, and stops it.
+    pub fn end<'f>(
+        mut self,
+        session: &'f mut Session<'_>,
+    ) -> LocalBoxFuture<'f, anyhow::Result<BlockRecord>>
+    where
+        't: 'f,
+    {
+        Box::pin(async move {
+            if let Some((warmed_up, cpu)) = &self.warm {
+                after_warm_up(&mut self.observed, warmed_up, *cpu);
+                let memory = memory(process::tree_memory(self.service().pid()), None);
+                self.observed.gated(Ok(()), memory);
             }
-        }
-        if let Some(status) = service.exited() {
-            return Err(Trouble::new(format!(
-                "{} ended under load ({status}); its log ends with\n{}",
-                subject.id(),
-                service.log_tail(LOG_LINES)
-            ))
-            .expected("a service that keeps answering")
-            .next(format!("just check {}", subject.id()))
-            .failed()
-            .into());
-        }
-        session.progress.phase(&format!("{title}: stopping"));
-        if started.stop().await? == Stopped::Killed {
-            observed.value(HUNG, Some(1.0));
-        }
-        Ok(observed)
-    })
+            let service = &mut self.started.service;
+            if let Some(status) = service.exited() {
+                return Err(Trouble::new(format!(
+                    "{} ended under load ({status}); its log ends with\n{}",
+                    self.turn.subject.id(),
+                    service.log_tail(LOG_LINES)
+                ))
+                .expected("a service that keeps answering")
+                .next(format!("just check {}", self.turn.subject.id()))
+                .failed()
+                .into());
+            }
+            self.phase(session, "stopping");
+            if self.started.stop().await? == Stopped::Killed {
+                self.observed.value(HUNG, Some(1.0));
+            }
+            session.neighbors.since(self.before);
+            Ok(self.turn.record(self.observed))
+        })
+    }
 }
 
 /// What the warm-up cost, once it is known what a request costs.
@@ -458,103 +395,6 @@ fn after_warm_up(observed: &mut Observed, warmed_up: &WarmedUp, cpu: Option<Dura
         (cpu.as_secs_f64() * 1e3 - steady).max(0.0)
     });
     observed.value(WARM_UP_CPU, beyond);
-}
-
-/// What was seen of processes while they were under a load.
-#[derive(Debug, Clone, Default)]
-pub struct Seen {
-    /// What the generator found.
-    pub run: Run,
-    /// The processes' CPU time meanwhile.
-    pub cpu: Option<Duration>,
-    /// The most threads at once.
-    pub threads: Option<usize>,
-    /// The most memory at once, children included, where it was looked at.
-    pub pss_kb: Option<u64>,
-    /// The database's time meanwhile, where somebody asks for it.
-    pub database: Option<Duration>,
-    /// The connections to the database at the end, where somebody counts them.
-    pub connections: Option<i64>,
-}
-
-impl Seen {
-    /// A reading. A time that is less than the clock shows is not known.
-    pub fn of(&self, reading: Reading) -> Option<f64> {
-        let run = &self.run;
-        let per_request = |time| run.per_request_us(time).filter(|us| *us > 0.0);
-        match reading {
-            Reading::Rate => Some(run.rate),
-            Reading::Mean => run.mean_ms,
-            Reading::Percentile(name) => run.percentiles_ms.get(name).copied(),
-            Reading::Cpu => per_request(self.cpu),
-            Reading::LoadCpu => per_request(run.generator_cpu),
-            Reading::Threads => self.threads.map(|threads| threads as f64),
-            Reading::Pss => self.pss_kb.map(megabytes),
-            Reading::Database => per_request(self.database),
-            Reading::DatabaseShare => {
-                let database = self.of(Reading::Database)?;
-                Some(100.0 * database / (self.of(Reading::Cpu)? + database))
-            }
-            Reading::Connections => self.connections.map(|count| count as f64),
-        }
-    }
-
-    /// Notes readings by their keys, of what was measured at this; or why none of them counts. True where they do.
-    pub fn note(
-        &self,
-        order: &Order,
-        readings: &[(Reading, Key)],
-        at: Option<At>,
-        observed: &mut Observed,
-    ) -> bool {
-        if order.load.is_closed() {
-            observed.most(GENERATOR_SHARE, self.run.generator_share);
-        }
-        let gate = self.run.gate(order);
-        let values = readings.iter();
-        let values = values.map(|(reading, key)| (key.at(at), self.of(*reading)));
-        let counts = gate.is_ok();
-        observed.gated(gate, values);
-        counts
-    }
-}
-
-/// Runs a load with an eye on the processes.
-pub fn watched<'f>(
-    session: &'f Session<'_>,
-    order: &'f Order,
-    pids: &'f [u32],
-    look_at_memory: bool,
-) -> LocalBoxFuture<'f, anyhow::Result<Seen>> {
-    Box::pin(async move {
-        let tree = process::tree(pids);
-        let threads_now = || tree.iter().map(|pid| process::threads(*pid)).sum();
-        let mut threads: Option<usize> = threads_now();
-        let (mut pss_kb, mut looked) = (None, Instant::now());
-        let cpu_before = process::cpu(pids);
-        let load = session.oha.run(order);
-        tokio::pin!(load);
-        let run = loop {
-            tokio::select! {
-                run = &mut load => break run?,
-                () = tokio::time::sleep(SAMPLE) => {
-                    threads = threads.max(threads_now());
-                    if look_at_memory && looked.elapsed() > MEMORY_SAMPLE {
-                        pss_kb = pss_kb.max(process::tree_pss_kb(pids));
-                        looked = Instant::now();
-                    }
-                }
-            }
-        };
-        let cpu = since(cpu_before, process::cpu(pids));
-        Ok(Seen {
-            run,
-            cpu,
-            threads,
-            pss_kb,
-            ..Seen::default()
-        })
-    })
 }
 
 /// Memory at its peak, and its share now, measured at this.

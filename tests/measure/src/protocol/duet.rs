@@ -14,7 +14,7 @@ use futures_util::future::{join_all, try_join_all};
 
 use crate::protocol::block::{self, Observed, Started};
 use crate::protocol::neighbors::CpuTimes;
-use crate::protocol::plan::shuffled;
+use crate::protocol::plan::{DUET_RATE, shuffled};
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::tools::oha::Load;
@@ -47,7 +47,7 @@ pub struct Played {
 }
 
 impl Played {
-    fn new(session: &Session<'_>, sides: &[Subject]) -> Played {
+    fn new(session: &Session<'_>, sides: &[Subject], rate: f64) -> Played {
         let rounds = session.plan.duets;
         let is_jvm = |side: &Subject| side.runs_as.compiles_under_load();
         let extent = if sides.iter().any(is_jvm) {
@@ -57,7 +57,7 @@ impl Played {
             (rounds, BLOCK)
         };
         Played {
-            rate: session.duet_rate,
+            rate,
             extent,
             ..Played::default()
         }
@@ -71,7 +71,7 @@ pub async fn play(
     path: &str,
     first_round: usize,
 ) -> anyhow::Result<Played> {
-    let mut played = Played::new(session, sides);
+    let mut played = Played::new(session, sides, DUET_RATE);
     let rounds = first_round..first_round + played.extent.0;
     for round in rounds.clone() {
         play_round(session, sides, path, (round, &rounds), &mut played).await?;
@@ -79,13 +79,14 @@ pub async fn play(
     Ok(played)
 }
 
-/// The same one after the other, which a duet is compared with: every round has one side after the other, in random order.
+/// The same one after the other at this rate, which a duet is compared with: every round has one side after the other, in random order.
 pub async fn in_turns(
     session: &mut Session<'_>,
     sides: &[Subject],
     path: &str,
+    rate: f64,
 ) -> anyhow::Result<Vec<BlockRecord>> {
-    let mut played = Played::new(session, sides);
+    let mut played = Played::new(session, sides, rate);
     let rounds = 1..1 + played.extent.0;
     for round in rounds.clone() {
         for place in shuffled(sides.len()) {

@@ -16,7 +16,7 @@ use workshop_base::peer;
 use workshop_base::target::Language;
 use workshop_harness::build::Launch;
 use workshop_results::file::Side;
-use workshop_results::key::{At, Key};
+use workshop_results::key::{At, Key, ROUND_TRIPS};
 
 /// A service under measurement.
 #[derive(Debug, Clone)]
@@ -114,6 +114,35 @@ impl Subject {
     pub fn id(&self) -> &str {
         &self.side.id
     }
+}
+
+/// The side above the fraction bar, and the one below it.
+pub type Pair = (String, String);
+
+/// The ids of subjects.
+pub fn ids(subjects: &[Subject]) -> Vec<String> {
+    subjects
+        .iter()
+        .map(|subject| subject.id().to_owned())
+        .collect()
+}
+
+/// Who is compared with whom, of these.
+pub fn pairs(subjects: &[Subject]) -> Vec<Pair> {
+    let pairs = subjects.iter().flat_map(|subject| {
+        let against = subject.against.iter();
+        against.map(|against| (subject.id().to_owned(), against.clone()))
+    });
+    pairs.collect()
+}
+
+/// Database round trips per read, by side, where they were counted.
+pub fn round_trips(subjects: &[Subject]) -> BTreeMap<String, f64> {
+    let counted = |subject: &Subject| {
+        let count = subject.constants.get(&ROUND_TRIPS).copied();
+        Some((subject.id().to_owned(), count?))
+    };
+    subjects.iter().filter_map(counted).collect()
 }
 
 /// A launch with flags for the JVM, which come before its jar.

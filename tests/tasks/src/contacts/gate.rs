@@ -1,11 +1,8 @@
-//! The gate before the load: every service gets a database and the same contacts, by its own `PUT`, and has to answer the same to what will
-//! be asked of it.
+//! The gate before the load: every service gets the same contacts, by its own `PUT`, and has to answer the same to what will be asked of it.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
 use futures_util::future::try_join_all;
 
 use crate::contacts::book::{self, CONNECTIONS};
@@ -13,10 +10,8 @@ use workshop_base::wait;
 use workshop_carddav::client::{AddressBook, etag, expect_one_of};
 use workshop_carddav::multistatus::Multistatus;
 use workshop_harness::contract::{Answer, Failure, TestError, TestResult};
-use workshop_measure::protocol::experiment::Experiment;
-use workshop_measure::protocol::gates::{self, Stage, not_the_same};
-use workshop_postgres::datasets::RunDatabase;
-use workshop_results::key::ROUND_TRIPS;
+use workshop_measure::protocol::gates::{Stage, not_the_same};
+use workshop_measure::protocol::subject::Subject;
 
 /// How long a service may take from its first answer to its first contact.
 const READY_LIMIT: Duration = Duration::from_secs(15);
@@ -25,87 +20,38 @@ const OTHER_TAG: &str = "\"0123456789abcdef\"";
 /// The variable by which a service that keeps its contacts in files is told where.
 const STORAGE: &str = "STORAGE";
 
-/// Where a service keeps its contacts, and what the load has to know of it.
-#[derive(Debug)]
-pub struct Site {
-    /// Its database; one that uses none has an empty one.
-    pub database: RunDatabase,
-    /// Its book.
-    pub book: String,
+/// Says where the service keeps its contacts, and what ends its start.
+pub fn prepare(subject: &mut Subject, scratch: &Path) {
+    let book = book::path(subject);
+    subject.first_path = Some(book::contact(&book, book::WRITTEN));
+    let storage = scratch.join(format!("{}-storage", subject.id()));
+    for (name, value) in &mut subject.launch.env {
+        if name == STORAGE {
+            *value = storage.display().to_string();
+        }
+    }
+}
+
+/// What a service that does the work has answered.
+pub struct Judged {
     /// The tag of the contact that is written.
     pub etag: String,
     /// The status with which it answers that contact's replacement.
     pub replaced: u16,
-    /// The file with the contact that is written.
-    pub card: PathBuf,
-    /// The file with the report that asks for many.
-    pub multiget: PathBuf,
-}
-
-/// Gives every service its contacts, and compares their answers with those of the first.
-pub async fn open(experiment: &mut Experiment<'_>) -> anyhow::Result<BTreeMap<String, Site>> {
-    let (mut sites, lab) = (BTreeMap::new(), experiment.lab);
-    for subject in &mut experiment.subjects {
-        let id = subject.id().to_owned();
-        let part = format!("{id}: {} contacts, and the same work?", book::CONTACTS);
-        experiment.session.progress.part(&part);
-        let database = RunDatabase::durable(&lab.server).await?;
-        let book = book::path(subject);
-        subject.database_url = Some(database.url().to_owned());
-        subject.first_path = Some(book::contact(&book, book::WRITTEN));
-        let storage = lab.scratch().join(format!("{id}-storage"));
-        for (name, value) in &mut subject.launch.env {
-            if name == STORAGE {
-                *value = storage.display().to_string();
-            }
-        }
-        let in_files = book::is_in_files(subject);
-        let judge = async |stages: &[Stage]| {
-            let stage = &stages[0];
-            let known = AddressBook::known_as(&stage.client, &book::credentials());
-            judge(stage, &known.at(&book), in_files).await
-        };
-        let judged = gates::on_stages(lab.workspace, [&*subject], database.url(), judge).await?;
-        let round_trips = judged.round_trips;
-        subject
-            .constants
-            .extend(round_trips.map(|count| (ROUND_TRIPS, count)));
-        let file = |name: &str, text: &str| kept(lab.scratch(), &format!("{id}-{name}"), text);
-        let site = Site {
-            card: file("contact.vcf", &book::changed_card())?,
-            multiget: file("multiget.xml", &book::multiget(&book))?,
-            etag: judged.etag,
-            replaced: judged.replaced,
-            database,
-            book,
-        };
-        sites.insert(id, site);
-    }
-    Ok(sites)
-}
-
-fn kept(folder: &Path, name: &str, text: &str) -> anyhow::Result<PathBuf> {
-    let path = folder.join(name);
-    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path)
-}
-
-/// What a service that does the work has answered.
-struct Judged {
-    etag: String,
-    replaced: u16,
-    round_trips: Option<f64>,
+    /// The round trips to the database per contact that is read; none where contacts are in files.
+    pub round_trips: Option<f64>,
 }
 
 /// Fills the empty book of a service, and asks what the load will ask. Every answer is compared with what is known to be right, so
 /// it is the same for all.
-async fn judge(stage: &Stage, book: &AddressBook, in_files: bool) -> anyhow::Result<Judged> {
+pub async fn judge(stage: &Stage, subject: &Subject) -> anyhow::Result<Judged> {
+    let known = AddressBook::known_as(&stage.client, &book::credentials());
+    let book = known.at(&book::path(subject));
     let wrong = |error| match error {
         TestError::CouldNotJudge(error) => error,
         TestError::Failed(failure) => not_the_same(&stage.id, format!("{}:\n{failure}", stage.id)),
     };
-    let (etag, replaced) = answers_right(book).await.map_err(wrong)?;
-    // Per contact that is read.
+    let (etag, replaced) = answers_right(&book).await.map_err(wrong)?;
     let reads = async || {
         for number in 0..book::MANY {
             let answer = book.get(&book::name(number)).await;
@@ -114,7 +60,7 @@ async fn judge(stage: &Stage, book: &AddressBook, in_files: bool) -> anyhow::Res
         Ok(())
     };
     Ok(Judged {
-        round_trips: match in_files {
+        round_trips: match book::is_in_files(subject) {
             true => None,
             false => Some(stage.round_trips(book::MANY, reads).await?),
         },

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use workshop_base::process;
 use workshop_harness::service::Service;
-use workshop_measure::protocol::block::{Observed, Reading, Started, megabytes, watched};
+use workshop_measure::protocol::block::{Observed, Started, megabytes};
+use workshop_measure::protocol::load::{Reading, watched};
 use workshop_measure::protocol::session::Session;
 use workshop_measure::tools::oha::Load;
 use workshop_results::key::{

@@ -26,11 +26,13 @@ use crate::endurance::chunk::{Running, Went};
 use crate::tables;
 use workshop_measure::protocol::block;
 use workshop_measure::protocol::builder;
-use workshop_measure::protocol::experiment::{Asked, Experiment, notes_on_blocks};
+use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::lab::{self, Lab};
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::neighbors::CpuTimes;
 use workshop_measure::protocol::plan::{Chunks, Plan, shuffled};
+use workshop_measure::protocol::rows::Asked;
+use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::{self, Subject};
 use workshop_measure::tools;
 use workshop_measure::tools::oha::Load;
@@ -184,7 +186,8 @@ pub struct Failed {
 
 /// A run under way.
 pub struct Endurance<'a> {
-    experiment: Experiment<'a>,
+    session: Session<'a>,
+    subjects: Vec<Subject>,
     extent: Extent,
     running: Vec<Running>,
     chunks: Vec<BlockRecord>,
@@ -205,7 +208,8 @@ impl<'a> Endurance<'a> {
             ..Plan::of(NAME, Mode::Standard)?
         };
         Ok(Endurance {
-            experiment: Experiment::of(lab, asked, subjects, plan),
+            session: Session::of(lab, asked, &subjects, plan),
+            subjects,
             extent,
             running: Vec::new(),
             chunks: Vec::new(),
@@ -217,7 +221,7 @@ impl<'a> Endurance<'a> {
     pub fn answered(&self) -> (u64, u64) {
         let chunks = self.chunks.iter();
         let answered: f64 = chunks.filter_map(|chunk| chunk.valid(&REQUESTS)).sum();
-        let services = self.experiment.subjects.len() as u64;
+        let services = self.subjects.len() as u64;
         let of = services * self.extent.rounds() * self.extent.size();
         (answered as u64, of)
     }
@@ -236,12 +240,12 @@ impl<'a> Endurance<'a> {
 
     /// Has the gate passed, starts the services, and warms each up.
     pub async fn start(&mut self) -> anyhow::Result<()> {
-        let path = self.experiment.session.records();
+        let path = self.session.records();
         let load = Load::Counted(self.extent.size());
-        self.experiment.show_load_of(&path, load);
-        self.experiment.same_work().await?;
-        let session = &self.experiment.session;
-        for subject in &self.experiment.subjects {
+        self.session.show_load_of(&path, load);
+        self.subjects = self.session.same_work(self.subjects.clone()).await?;
+        let session = &self.session;
+        for subject in &self.subjects {
             let title = format!("{}: warming up until steady", subject.id());
             session.progress.part(&title);
             let started = block::start(session, subject).await?;
@@ -262,7 +266,7 @@ impl<'a> Endurance<'a> {
         let (size, all) = (self.extent.size(), self.extent.rounds());
         let longest = Duration::from_secs_f64(self.extent.chunks.longest);
         let left = self.left();
-        let session = &mut self.experiment.session;
+        let session = &mut self.session;
         let path = session.records();
         let part = format!("chunk {number} of {all}");
         session.progress.left(left);
@@ -310,7 +314,8 @@ impl<'a> Endurance<'a> {
     pub async fn finish(self) -> anyhow::Result<ResultFile> {
         let (answered, of) = self.answered();
         let Endurance {
-            mut experiment,
+            mut session,
+            subjects,
             extent,
             running,
             chunks,
@@ -323,28 +328,25 @@ impl<'a> Endurance<'a> {
             .iter()
             .filter(|chunk| chunk.valid(&ERRORS) == Some(0.0));
         let records: Vec<_> = counted.cloned().collect();
-        let notes = notes_on_blocks(&records, &experiment.subjects);
-        experiment.notes.extend(notes);
-        experiment.judge(&metrics::closed(NAME)?, &records, &[]);
-        experiment.records = records;
+        let definitions = metrics::closed(NAME)?;
+        let mut found = session.judged(&definitions, &subjects, records, Duets::default());
         if let Some(Failed { side, reason }) = &failed {
-            experiment.invalid.push(format!("{side}: {reason}"));
+            found.invalid.push(format!("{side}: {reason}"));
         } else if answered < of {
-            experiment.notes.push(format!(
+            session.notes.push(format!(
                 "the run was stopped after {} of {} requests",
                 count(answered),
                 count(of)
             ));
         }
-        let mut subjects = experiment.subjects.iter();
-        let kotlin = subjects.find(|subject| subject.has_a_set_heap());
-        experiment.notes.extend(kotlin.map(|kotlin| {
+        let kotlin = subjects.iter().find(|subject| subject.has_a_set_heap());
+        session.notes.extend(kotlin.map(|kotlin| {
             format!(
                 "a JVM takes its whole heap at the start here, by `{}`: what grows is a leak beside the heap, and a leak into it ends in an error",
                 kotlin.side.command
             )
         }));
-        let mut result = experiment.finish().await?;
+        let mut result = session.finish(&subjects, found).await?;
         NAME.clone_into(&mut result.target);
         let (table, chart) =
             tables::endurance::drawn(&result, &chunks, failed.as_ref(), extent.chunks.settles);

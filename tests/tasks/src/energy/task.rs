@@ -4,39 +4,40 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use async_trait::async_trait;
-
 use crate::energy::find;
 use crate::energy::form::{EnergyForm, FORM};
 use crate::energy::interval::Energy;
 use crate::energy::meter::Meter;
-use crate::tables::energy as tables;
+use crate::tables::energy::{self as tables, AT_RATE, SATURATED};
 use workshop_base::exercise::Catalogue;
 use workshop_base::process::since;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::service::Service;
-use workshop_measure::protocol::block::{self, Loads, Observed, Reading, Seen, watched};
-use workshop_measure::protocol::experiment::{Asked, Experiment, ids, pairs};
+use workshop_measure::protocol::block::{Block, Observed, turns};
+use workshop_measure::protocol::experiment::{Duets, Found};
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::load::{Reading, Seen, watched};
 use workshop_measure::protocol::metrics;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::Session;
-use workshop_measure::protocol::subject::Subject;
 use workshop_measure::tools::database;
-use workshop_measure::tools::oha::Load;
+use workshop_measure::tools::oha::{Load, Order};
 use workshop_results::file::ResultFile;
 use workshop_results::key::{
     At, CPU, CPU_PER_REQUEST_SATURATED, DATABASE_CPU, DATABASE_ENERGY, ENERGY, Key, LOAD_CPU,
     POWER, POWER_IDLE, SERVICE_ENERGY, THROUGHPUT,
 };
 
-/// The two loads: what their metrics' keys end in, and how that is said.
-pub const ENDS: [At; 2] = [tables::AT_RATE, tables::SATURATED];
 /// What is known of each load everywhere.
 const EVERYWHERE: [(Reading, Key); 3] = [
     (Reading::Cpu, CPU),
     (Reading::Database, DATABASE_CPU),
     (Reading::LoadCpu, LOAD_CPU),
+];
+/// What is known of saturation besides.
+const OF_SATURATION: [(Reading, Key); 2] = [
+    (Reading::Rate, THROUGHPUT),
+    (Reading::Cpu, CPU_PER_REQUEST_SATURATED),
 ];
 /// What a source of energy adds to it.
 const OF_A_SOURCE: [Key; 4] = [ENERGY, POWER, SERVICE_ENERGY, DATABASE_ENERGY];
@@ -54,29 +55,49 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     for said in &found.said {
         println!("{said}");
     }
-    let (mut experiment, path) = Experiment::of_reads(lab, asked).await?;
-    let rates = experiment.find_rates(&path).await?;
-    let subjects = experiment.subjects.clone();
-    let plan = &experiment.session.plan;
-    let mut loads = Powered {
-        path,
-        loads: [
-            (Load::Open(rates[0].1), Duration::from_secs_f64(plan.open)),
-            (Load::Closed, Duration::from_secs_f64(plan.saturation)),
-        ],
+    let (mut session, subjects, path) = Session::of_reads(lab, asked).await?;
+    let rates = session.find_rates(&subjects, &path).await?;
+    let (open, closed) = (session.plan.open, session.plan.saturation);
+    let loads = [
+        (
+            AT_RATE,
+            Load::Open(rates[0].1),
+            Duration::from_secs_f64(open),
+        ),
+        (SATURATED, Load::Closed, Duration::from_secs_f64(closed)),
+    ];
+    let mut powered = Powered {
         meter: found.source.map(Meter::of),
         database: lab.first_process().await,
         idle: Err("the idle machine was not measured".to_owned()),
     };
-    let block = async |session: &mut Session<'_>, subject: &Subject, title: &str| {
-        loads.before(session, title).await;
-        block::run(session, subject, &mut loads, title).await
-    };
-    let records = experiment.rounds_of(&subjects, block).await?;
-    experiment.judge(&metrics::of("energy", ENDS)?, &records, &pairs(&subjects));
-    experiment.decide(&THROUGHPUT, &ids(&subjects));
-    experiment.notes.extend(found.said.clone());
-    let mut result = experiment.finish().await?;
+    let mut rounds = Vec::new();
+    for turn in turns(&session.plan, &subjects) {
+        session.progress.phase(&format!("{}: idle", turn.title));
+        powered.rest(loads[0].2).await;
+        let mut block = Block::start(&session, &turn).await?;
+        let warm_up = session.order(&path, block.service(), Duration::ZERO, Load::Closed);
+        let keys = loads.iter().flat_map(|(at, ..)| powered.keys_at(*at));
+        let keys = keys.chain([THROUGHPUT]).collect();
+        if block.warm_up(&session, &warm_up, keys).await? {
+            powered.note_idle(&mut block.observed);
+            for (at, load, duration) in loads {
+                block.phase(&session, load);
+                let order = Order {
+                    duration,
+                    load,
+                    ..warm_up.clone()
+                };
+                powered.put_on(&session, &mut block, &order, at).await?;
+            }
+        }
+        rounds.push(block.end(&mut session).await?);
+    }
+    session.notes.extend(found.said.clone());
+    let definitions = metrics::of("energy", [AT_RATE, SATURATED])?;
+    let judged = session.judged(&definitions, &subjects, rounds, Duets::default());
+    let judged = Found { rates, ..judged }.decided_by(&THROUGHPUT, &subjects);
+    let mut result = session.finish(&subjects, judged).await?;
     result
         .tables
         .extend(tables::tables(&result, &form, &found.said));
@@ -94,10 +115,8 @@ fn place_of_form(workspace: &Workspace, asked: &Asked) -> anyhow::Result<PathBuf
     Ok(folder.join(FORM.file))
 }
 
-/// The loads of a block, and what measures their energy, where something does.
+/// What measures the energy of loads, where something does.
 struct Powered {
-    path: String,
-    loads: [(Load, Duration); 2],
     meter: Option<Meter>,
     /// The first process of PostgreSQL, where it is known.
     database: Option<u32>,
@@ -106,13 +125,50 @@ struct Powered {
 
 impl Powered {
     /// Measures the idle machine, as long as the first load will take. Without a source there is nothing to wait for.
-    async fn before(&mut self, session: &Session<'_>, title: &str) {
+    async fn rest(&mut self, length: Duration) {
         if let Some(meter) = &mut self.meter {
-            session.progress.phase(&format!("{title}: idle"));
             tokio::time::sleep(CALM).await;
-            let (_, length) = self.loads[0];
             self.idle = meter.during(tokio::time::sleep(length)).await.1;
         }
+    }
+
+    fn note_idle(&self, observed: &mut Observed) {
+        let gate = self.idle.as_ref().map(|_| ()).map_err(Clone::clone);
+        let watts = self.idle.as_ref().ok().map(|idle| idle.watts());
+        let known = self.meter.iter().map(|_| (POWER_IDLE, watts));
+        observed.gated(gate, known);
+    }
+
+    /// Puts a load on a warm service.
+    async fn put_on(
+        &mut self,
+        session: &Session<'_>,
+        block: &mut Block<'_>,
+        order: &Order,
+        at: At,
+    ) -> anyhow::Result<()> {
+        let pids = block.service().pids();
+        let before = database::cpu(self.database);
+        let load = watched(session, order, &pids, false);
+        let (seen, energy) = match &mut self.meter {
+            Some(meter) => {
+                let (seen, energy) = meter.during(load).await;
+                (seen, Some(energy))
+            }
+            None => (load.await, None),
+        };
+        let mut seen = seen?;
+        seen.database = since(before, database::cpu(self.database));
+        let observed = &mut block.observed;
+        if order.load == Load::Closed {
+            seen.note(order, &OF_SATURATION, None, observed);
+        }
+        seen.note(order, &EVERYWHERE, Some(at), observed);
+        if let Some(energy) = energy {
+            let energy = energy.and_then(|energy| seen.run.gate(order).map(|()| energy));
+            self.note_energy(observed, at, energy, &seen);
+        }
+        Ok(())
     }
 
     /// The keys that one load speaks for.
@@ -150,63 +206,6 @@ impl Powered {
     }
 }
 
-#[async_trait(?Send)]
-impl Loads for Powered {
-    fn path(&self) -> &str {
-        &self.path
-    }
-
-    fn keys(&self, _subject: &Subject) -> Vec<Key> {
-        let keys = ENDS.into_iter().flat_map(|at| self.keys_at(at));
-        keys.chain([THROUGHPUT]).collect()
-    }
-
-    async fn put_on(
-        &mut self,
-        session: &mut Session<'_>,
-        _subject: &Subject,
-        service: &Service,
-        observed: &mut Observed,
-        title: &str,
-    ) -> anyhow::Result<()> {
-        let pids = service.pids();
-        if self.meter.is_some() {
-            match &self.idle {
-                Ok(idle) => observed.value(POWER_IDLE, Some(idle.watts())),
-                Err(reason) => observed.invalid([POWER_IDLE], reason),
-            }
-        }
-        for ((load, length), at) in self.loads.into_iter().zip(ENDS) {
-            session.progress.phase(&format!("{title}: {load}"));
-            let order = session.order(&self.path, service, length, load);
-            let database_before = database::cpu(self.database);
-            let load = watched(session, &order, &pids, false);
-            let (seen, energy) = match &mut self.meter {
-                Some(meter) => {
-                    let (seen, energy) = meter.during(load).await;
-                    (seen, Some(energy))
-                }
-                None => (load.await, None),
-            };
-            let mut seen = seen?;
-            seen.database = since(database_before, database::cpu(self.database));
-            if order.load.is_closed() {
-                let saturated = [
-                    (Reading::Rate, THROUGHPUT),
-                    (Reading::Cpu, CPU_PER_REQUEST_SATURATED),
-                ];
-                seen.note(&order, &saturated, None, observed);
-            }
-            seen.note(&order, &EVERYWHERE, Some(at), observed);
-            if let Some(energy) = energy {
-                let energy = energy.and_then(|energy| seen.run.gate(&order).map(|()| energy));
-                self.note_energy(observed, at, energy, &seen);
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,11 +214,6 @@ mod tests {
 
     fn powered(idle: Result<Energy, String>) -> Powered {
         Powered {
-            path: String::new(),
-            loads: [
-                (Load::Open(1.0), Duration::ZERO),
-                (Load::Closed, Duration::ZERO),
-            ],
             meter: None,
             database: None,
             idle,
@@ -248,16 +242,16 @@ mod tests {
             database: database_us.map(of_all),
             ..Seen::default()
         };
-        powered(Ok(joules(40.0))).note_energy(&mut observed, ENDS[0], used, &seen);
+        powered(Ok(joules(40.0))).note_energy(&mut observed, AT_RATE, used, &seen);
         observed
     }
 
     #[test]
     fn every_key_has_its_definition() {
-        let defined = metrics::of("energy", ENDS).unwrap();
+        let defined = metrics::of("energy", [AT_RATE, SATURATED]).unwrap();
         let keys = EVERYWHERE.map(|(_, key)| key);
         for key in keys.into_iter().chain(OF_A_SOURCE) {
-            for at in ENDS {
+            for at in [AT_RATE, SATURATED] {
                 let key = key.at(at);
                 assert!(defined.iter().any(|known| known.key == key), "{key}");
             }
@@ -268,7 +262,7 @@ mod tests {
     #[test]
     fn energy_is_what_is_above_idle_and_shared_out_by_cpu_time() {
         let observed = at_rate(Some(50));
-        let value = |key: Key| observed.values[&key.at(ENDS[0])];
+        let value = |key: Key| observed.values[&key.at(AT_RATE)];
         assert_eq!(value(POWER), 9.0);
         assert!((value(ENERGY) - 50.0).abs() < 1e-9);
         assert!((value(SERVICE_ENERGY) - 15.0).abs() < 1e-9);
@@ -279,15 +273,15 @@ mod tests {
     fn without_the_databases_cpu_nothing_is_shared_out() {
         let observed = at_rate(None);
         let values = &observed.values;
-        assert!(values.contains_key(&ENERGY.at(ENDS[0])));
-        assert!(!values.contains_key(&SERVICE_ENERGY.at(ENDS[0])));
+        assert!(values.contains_key(&ENERGY.at(AT_RATE)));
+        assert!(!values.contains_key(&SERVICE_ENERGY.at(AT_RATE)));
     }
 
     #[test]
     fn energy_that_is_not_known_makes_no_other_figure_invalid() {
         let mut observed = Observed::default();
         let gone = Err("a sensor: it was unplugged".to_owned());
-        powered(Ok(joules(40.0))).note_energy(&mut observed, ENDS[1], gone, &Seen::default());
+        powered(Ok(joules(40.0))).note_energy(&mut observed, SATURATED, gone, &Seen::default());
         let keys: Vec<&str> = observed.invalid.keys().map(Key::as_str).collect();
         assert_eq!(
             keys,
@@ -320,11 +314,11 @@ mod tests {
     #[test]
     fn the_keys_of_energy_are_spoken_for_only_where_there_is_a_source() {
         let mut powered = powered(Ok(joules(1.0)));
-        assert_eq!(powered.keys_at(ENDS[0]).len(), EVERYWHERE.len());
+        assert_eq!(powered.keys_at(AT_RATE).len(), EVERYWHERE.len());
         let gone: Box<dyn source::Source> = Box::new(Gone);
         powered.meter = Some(Meter::of(gone));
         assert_eq!(
-            powered.keys_at(ENDS[0]).len(),
+            powered.keys_at(AT_RATE).len(),
             EVERYWHERE.len() + OF_A_SOURCE.len()
         );
     }

@@ -22,12 +22,12 @@ fn figures() -> [Key; 6] {
 
 /// The best tier by each figure: among those that leave the service in Kotlin, and among all. By the means alone one
 /// is always best; whether it is shown to be better than Kotlin alone is said beside.
-pub fn best(result: &ResultFile, tiers: &[Subject]) -> Table {
+pub fn best(result: &ResultFile, tiers: &[&Subject]) -> Table {
     let top = tiers.iter().map(|tier| tier.row.tier).max().flatten();
-    let stays: Vec<&Subject> = tiers.iter().filter(|tier| tier.row.tier < top).collect();
+    let stays = tiers.iter().copied().filter(|tier| tier.row.tier < top);
     let groups = [
-        ("The service stays in Kotlin", stays),
-        ("All tiers", tiers.iter().collect()),
+        ("The service stays in Kotlin", stays.collect()),
+        ("All tiers", tiers.to_vec()),
     ];
     let columns = groups
         .iter()

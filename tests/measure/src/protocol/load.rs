@@ -1,0 +1,220 @@
+//! A load, and what can be read off it: of the generator, of the processes under it, of the database.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::LocalBoxFuture;
+
+use crate::protocol::block::{Block, Observed, Turn, megabytes};
+use crate::protocol::plan::{HEADLINE_RATE, Plan};
+use crate::protocol::session::Session;
+use crate::tools::oha::{Load, Order, Run};
+use workshop_base::process::{self, since};
+use workshop_results::file::BlockRecord;
+use workshop_results::key::{
+    At, CPU_PER_REQUEST_SATURATED, DATABASE_PER_REQUEST, GENERATOR_SHARE, Key, P50, P99, THREADS,
+    THROUGHPUT,
+};
+
+/// Between two looks at the number of threads.
+const SAMPLE: Duration = Duration::from_millis(200);
+/// Between two looks at the memory. Adding up a JVM's pages takes the kernel milliseconds.
+const MEMORY_SAMPLE: Duration = Duration::from_millis(500);
+
+/// What can be read off a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Answers per second.
+    Rate,
+    /// The mean latency.
+    Mean,
+    /// A percentile of the latency, as oha calls it: `p99.9`.
+    Percentile(&'static str),
+    /// CPU time per request.
+    Cpu,
+    /// That of the load generator.
+    LoadCpu,
+    /// The most threads that were seen.
+    Threads,
+    /// The most memory of the processes and their children that was seen, by its proportional share.
+    Pss,
+    /// The database's time per request.
+    Database,
+    /// Its share of the CPU time of service and database together, in percent.
+    DatabaseShare,
+    /// The connections to the database at the end.
+    Connections,
+}
+
+/// A load on random paths, and what is noted of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The random paths, as a regular expression.
+    pub path: String,
+    /// How requests are offered.
+    pub load: Load,
+    /// How long.
+    pub length: Duration,
+    /// What is noted, and the metric that it is a value of.
+    pub readings: Vec<(Reading, Key)>,
+}
+
+/// Random paths: a closed loop, then open loops at these rates (percent of the slower side's saturation, requests per
+/// second).
+pub fn steps(plan: &Plan, path: &str, rates: &[(u32, f64)]) -> Vec<Step> {
+    let closed = Step {
+        path: path.to_owned(),
+        load: Load::Closed,
+        length: Duration::from_secs_f64(plan.saturation),
+        readings: vec![
+            (Reading::Rate, THROUGHPUT),
+            (Reading::Cpu, CPU_PER_REQUEST_SATURATED),
+            (Reading::Threads, THREADS),
+            (Reading::Database, DATABASE_PER_REQUEST),
+        ],
+    };
+    let open = rates.iter().map(|(percent, rate)| Step {
+        load: Load::Open(*rate),
+        length: Duration::from_secs_f64(plan.open),
+        readings: vec![
+            (Reading::Percentile("p99"), p99_at(*percent)),
+            (Reading::Percentile("p50"), P50.at(At::Rate(*percent))),
+        ],
+        ..closed.clone()
+    });
+    std::iter::once(closed.clone()).chain(open).collect()
+}
+
+/// The key of the p99 at this percentage of the slower side's saturation.
+pub fn p99_at(percent: u32) -> Key {
+    P99.at((percent != HEADLINE_RATE).then_some(At::Rate(percent)))
+}
+
+/// A block with these loads, one after the other. It is warmed up with the paths of the first.
+pub fn block<'f>(
+    session: &'f mut Session<'_>,
+    turn: &'f Turn<'_>,
+    steps: &'f [Step],
+) -> LocalBoxFuture<'f, anyhow::Result<BlockRecord>> {
+    Box::pin(async move {
+        let at = turn.subject.at;
+        let mut block = Block::start(session, turn).await?;
+        let readings = steps.iter().flat_map(|step| &step.readings);
+        let keys = readings.map(|(_, key)| key.at(at)).collect();
+        let path = steps.first().map_or("/health", |step| &step.path);
+        let warm_up = session.order(path, block.service(), Duration::ZERO, Load::Closed);
+        if block.warm_up(session, &warm_up, keys).await? {
+            for step in steps {
+                block.phase(session, step.load);
+                let order = session.order(&step.path, block.service(), step.length, step.load);
+                let mut wanted = step.readings.iter();
+                let memory = wanted.any(|(reading, _)| *reading == Reading::Pss);
+                let database_before = session.database_time().await;
+                let pids = block.service().pids();
+                let mut seen = watched(session, &order, &pids, memory).await?;
+                seen.database = since(database_before, session.database_time().await);
+                if let Some(activity) = &mut session.activity {
+                    seen.connections = activity.connections().await;
+                }
+                seen.note(&order, &step.readings, at, &mut block.observed);
+            }
+        }
+        block.end(session).await
+    })
+}
+
+/// What was seen of processes while they were under a load.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// What the generator found.
+    pub run: Run,
+    /// The processes' CPU time meanwhile.
+    pub cpu: Option<Duration>,
+    /// The most threads at once.
+    pub threads: Option<usize>,
+    /// The most memory at once, children included, where it was looked at.
+    pub pss_kb: Option<u64>,
+    /// The database's time meanwhile, where somebody asks for it.
+    pub database: Option<Duration>,
+    /// The connections to the database at the end, where somebody counts them.
+    pub connections: Option<i64>,
+}
+
+impl Seen {
+    /// A reading. A time that is less than the clock shows is not known.
+    pub fn of(&self, reading: Reading) -> Option<f64> {
+        let run = &self.run;
+        let per_request = |time| run.per_request_us(time).filter(|us| *us > 0.0);
+        match reading {
+            Reading::Rate => Some(run.rate),
+            Reading::Mean => run.mean_ms,
+            Reading::Percentile(name) => run.percentiles_ms.get(name).copied(),
+            Reading::Cpu => per_request(self.cpu),
+            Reading::LoadCpu => per_request(run.generator_cpu),
+            Reading::Threads => self.threads.map(|threads| threads as f64),
+            Reading::Pss => self.pss_kb.map(megabytes),
+            Reading::Database => per_request(self.database),
+            Reading::DatabaseShare => {
+                let database = self.of(Reading::Database)?;
+                Some(100.0 * database / (self.of(Reading::Cpu)? + database))
+            }
+            Reading::Connections => self.connections.map(|count| count as f64),
+        }
+    }
+
+    /// Notes readings by their keys, of what was measured at this; or why none of them counts. True where they do.
+    pub fn note(
+        &self,
+        order: &Order,
+        readings: &[(Reading, Key)],
+        at: Option<At>,
+        observed: &mut Observed,
+    ) -> bool {
+        if order.load.is_closed() {
+            observed.most(GENERATOR_SHARE, self.run.generator_share);
+        }
+        let gate = self.run.gate(order);
+        let values = readings.iter();
+        let values = values.map(|(reading, key)| (key.at(at), self.of(*reading)));
+        let counts = gate.is_ok();
+        observed.gated(gate, values);
+        counts
+    }
+}
+
+/// Runs a load with an eye on the processes.
+pub fn watched<'f>(
+    session: &'f Session<'_>,
+    order: &'f Order,
+    pids: &'f [u32],
+    look_at_memory: bool,
+) -> LocalBoxFuture<'f, anyhow::Result<Seen>> {
+    Box::pin(async move {
+        let tree = process::tree(pids);
+        let threads_now = || tree.iter().map(|pid| process::threads(*pid)).sum();
+        let mut threads: Option<usize> = threads_now();
+        let (mut pss_kb, mut looked) = (None, Instant::now());
+        let cpu_before = process::cpu(pids);
+        let load = session.oha.run(order);
+        tokio::pin!(load);
+        let run = loop {
+            tokio::select! {
+                run = &mut load => break run?,
+                () = tokio::time::sleep(SAMPLE) => {
+                    threads = threads.max(threads_now());
+                    if look_at_memory && looked.elapsed() > MEMORY_SAMPLE {
+                        pss_kb = pss_kb.max(process::tree_pss_kb(pids));
+                        looked = Instant::now();
+                    }
+                }
+            }
+        };
+        let cpu = since(cpu_before, process::cpu(pids));
+        Ok(Seen {
+            run,
+            cpu,
+            threads,
+            pss_kb,
+            ..Seen::default()
+        })
+    })
+}

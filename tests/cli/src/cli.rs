@@ -218,9 +218,6 @@ pub enum Command {
         #[command(subcommand)]
         asked: Option<Asked>,
     },
-    /// Start a target, wait for its first answer, leave it running (called by hyperfine)
-    #[command(hide = true)]
-    ColdStart(ColdStartArgs),
     /// Play the peers of exercise 15, as orders on standard input say (called by measure)
     #[command(hide = true)]
     PlayPeers {
@@ -366,19 +363,6 @@ pub struct CalibrateArgs {
     /// Compare a duet with runs one after the other instead
     #[arg(long, conflicts_with = "times")]
     pub turns: bool,
-}
-
-/// Arguments of the command that hyperfine times.
-#[derive(Debug, Args)]
-pub struct ColdStartArgs {
-    /// A file that describes the launch, written by `measure`
-    pub launch: std::path::PathBuf,
-    /// Stop what was started
-    #[arg(long)]
-    pub stop: bool,
-    /// Be a service that does nothing but answer: the floor of every measured start
-    #[arg(long, conflicts_with = "stop")]
-    pub answer: bool,
 }
 
 /// Refuses what ssh would take for an option, or a shell for more than a word.

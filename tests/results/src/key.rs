@@ -165,7 +165,6 @@ keys! { METRICS:
     SLOWEST_STALLED = "slowest_stalled",
     START_UP = "start_up",
     START_UP_CPU = "start_up_cpu",
-    START_UP_INSIDE = "start_up_inside",
     THREADS = "threads",
     THREADS_AFTERWARDS = "threads_afterwards",
     THROUGHPUT = "throughput",

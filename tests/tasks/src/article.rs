@@ -6,16 +6,14 @@
 //! the other. The *duets* compare CPU per request.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::{join_all, try_join_all};
 
 use crate::tables::article::beside_published;
 use crate::{heap, kotlin_rows, reads};
+use workshop_base::process;
 use workshop_base::target::Language;
-use workshop_base::{probe, process};
-use workshop_harness::container;
 use workshop_measure::protocol::block::{self, Observed, Started, memory, turns};
 use workshop_measure::protocol::experiment::{Duets, Found};
 use workshop_measure::protocol::lab::Lab;
@@ -29,7 +27,7 @@ use workshop_measure::tools::oha::{Load, Order};
 use workshop_results::figures::figure;
 use workshop_results::file::{BlockRecord, ResultFile};
 use workshop_results::key::{
-    CPU_IN_ALL, CPU_LOAD, CPU_ONCE, CPU_PER_REQUEST, IDLE, IMAGE, Key, MEMORY, P50, P99, PGBENCH,
+    CPU_IN_ALL, CPU_LOAD, CPU_ONCE, CPU_PER_REQUEST, IDLE, Key, MEMORY, P50, P99, PGBENCH,
     START_UP_CPU, TEN, THREADS, THROUGHPUT, WARM_UP_CPU,
 };
 use workshop_results::shown::Cell;
@@ -50,9 +48,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     session.show_load(&path);
     let heap = heap::search(&session, &subjects[0], asked.mode).await?;
     kotlin_rows::set_up(&session, &mut subjects, heap.chosen_mb, lab.scratch()).await?;
-    let mut subjects = session.same_work(subjects).await?;
-    let without_image = images(&mut subjects).await;
-    let subjects = subjects;
+    let subjects = session.same_work(subjects).await?;
     let in_the_article = |subject: &Subject| {
         subject.runs_as == Language::Kotlin || subject.id() == asked.target.to_string()
     };
@@ -111,7 +107,6 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         found.invalid.extend(wrong);
     }
     session.notes.extend(notes(&subjects, length));
-    session.notes.extend(without_image);
     let mut result = session.finish(&subjects, found).await?;
     with_the_database(&mut result);
     result.tables.push(heap.trials);
@@ -237,29 +232,6 @@ fn notes(subjects: &[Subject], length: Duration) -> [String; 5] {
         format!("threads follow cores, and this machine has {}", process::cores()),
         "each knob is the reference as shipped with one thing changed".to_owned(),
     ]
-}
-
-/// Looks up the sizes of the images, by the Docker engine; returns what has none.
-async fn images(subjects: &mut [Subject]) -> Vec<String> {
-    let mut missing = Vec::new();
-    for subject in subjects {
-        let name = format!("{}-{}", container::NAME, subject.id());
-        let inspect = ["image", "inspect", "--format", "{{.Size}}", &name];
-        let said = probe::ask("docker", &inspect, Path::new("/"), probe::PATIENT).await;
-        match said.line().and_then(|size| size.parse::<f64>().ok()) {
-            Some(bytes) => {
-                subject.constants.insert(IMAGE, bytes / 1e6);
-            }
-            None if subject.row.variant.is_none()
-                && subject.row.id.is_none()
-                && !subject.side.peer =>
-            {
-                missing.push(format!("there is no Docker image {name} here"));
-            }
-            None => {}
-        }
-    }
-    missing
 }
 
 #[cfg(test)]

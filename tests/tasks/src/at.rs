@@ -12,6 +12,7 @@ use workshop_harness::failure::Failure;
 use workshop_harness::http::Client;
 use workshop_measure::protocol::plan::{CONNECTIONS, Plan};
 use workshop_measure::protocol::progress::Progress;
+use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::{gates, ids, machine, session, warmup};
 use workshop_measure::tools::oha::{Call, Load, Oha, Order};
 use workshop_postgres::datasets::DataSet;

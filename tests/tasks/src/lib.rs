@@ -33,7 +33,6 @@ mod reads;
 mod reports;
 mod sites;
 mod stall;
-pub mod start_helper;
 mod tables;
 mod waiting;
 
@@ -88,7 +87,7 @@ macro_rules! tasks {
 
 const TASKS: &[Task] = tasks! {
     "baseline" Records "/read/1" ["oha"] => reads::measure,
-    "cold-start" Few "/ready" ["hyperfine"] => cold_start::measure,
+    "cold-start" Few "/ready" [] => cold_start::measure,
     "reads" Records "/read/1" ["oha"] => reads::measure,
     "guard" Records "/read/1" ["oha"] => guard::measure,
     "stall" Records "/read/1" ["oha"] => stall::measure,

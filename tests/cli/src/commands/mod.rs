@@ -8,7 +8,6 @@ mod carry;
 mod catch_up;
 pub mod check;
 mod clean;
-mod cold_start;
 mod endurance;
 mod hint;
 mod hunt;
@@ -166,7 +165,6 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         } if minutes => board::minutes(workspace, &folder),
         Command::Board { folder, .. } => board::run(workspace, &folder),
         Command::Calibrate(args) => calibrate::run(workspace, &args).await,
-        Command::ColdStart(args) => cold_start::run(&args),
         Command::PlayPeers { base_url } => {
             crowd::play(&base_url).await?;
             Ok(Outcome::Passed)

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use workshop_base::calls::Calls;
 use workshop_base::exercise::Exercise;
 use workshop_base::target::{Language, Target};
@@ -20,7 +19,7 @@ pub enum Profile {
 }
 
 /// A built target, ready to be started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     /// The program to run.
     pub program: PathBuf,
@@ -66,7 +65,7 @@ impl Launch {
 }
 
 /// How long a service is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// From its spawn to its first answer.
     pub start: Duration,

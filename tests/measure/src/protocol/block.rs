@@ -145,18 +145,23 @@ pub fn start<'f>(
             let log = service.log_tail(LOG_LINES);
             let lost_its_port = service.exited().is_some() && service::port_was_taken(&log);
             if !lost_its_port || attempt == PORT_ATTEMPTS {
-                return Err(Trouble::new(format!(
-                    "{} did not give its first answer within {} s; its log ends with\n{log}",
-                    subject.id(),
-                    limit.as_secs(),
-                ))
-                .expected(format!("200 from GET {path}"))
-                .next(format!("just check {}", subject.id()))
-                .into());
+                let seconds = limit.as_secs();
+                let did = format!(
+                    "did not give its first answer within {seconds} s; its log ends with\n{log}"
+                );
+                return Err(wrong(subject, did, format!("200 from GET {path}")).into());
             }
             attempt += 1;
         }
     })
+}
+
+/// What a service did in place of what was expected, for people.
+fn wrong(subject: &Subject, did: impl Display, expected: impl Into<String>) -> Trouble {
+    let id = subject.id();
+    Trouble::new(format!("{id} {did}"))
+        .expected(expected)
+        .next(format!("just check {id}"))
 }
 
 /// Spawns the service on a free port; how long its first answer took, if there was one.
@@ -211,15 +216,11 @@ pub fn warm_up<'f>(
         let order = session.order(path, service, limits.window, Load::Closed);
         let warmed_up = warmup::run(&session.oha, &order, &service.pids(), limits).await?;
         warmed_up.map_err(|reason| {
-            Trouble::new(format!(
-                "{} cannot be measured: {reason}\n{}",
-                subject.id(),
-                service.log_tail(LOG_LINES)
-            ))
-            .expected("status 200 for every request")
-            .next(format!("just check {}", subject.id()))
-            .failed()
-            .into()
+            let log = service.log_tail(LOG_LINES);
+            let did = format!("cannot be measured: {reason}\n{log}");
+            wrong(subject, did, "status 200 for every request")
+                .failed()
+                .into()
         })
     })
 }
@@ -362,15 +363,10 @@ impl<'t> Block<'t> {
             }
             let service = &mut self.started.service;
             if let Some(status) = service.exited() {
-                return Err(Trouble::new(format!(
-                    "{} ended under load ({status}); its log ends with\n{}",
-                    self.turn.subject.id(),
-                    service.log_tail(LOG_LINES)
-                ))
-                .expected("a service that keeps answering")
-                .next(format!("just check {}", self.turn.subject.id()))
-                .failed()
-                .into());
+                let log = service.log_tail(LOG_LINES);
+                let did = format!("ended under load ({status}); its log ends with\n{log}");
+                let expected = "a service that keeps answering";
+                return Err(wrong(self.turn.subject, did, expected).failed().into());
             }
             self.phase(session, "stopping");
             if self.started.stop().await? == Stopped::Killed {

@@ -24,13 +24,6 @@ pub struct Hyperfine {
 pub struct Timing(Vec<String>);
 
 impl Timing {
-    /// A command, once, and the one that ends, untimed, what it leaves behind.
-    pub fn once(command: &[String], conclude: &[String]) -> Self {
-        let words = ["-N", "--runs", "1", "--conclude"].map(str::to_owned);
-        let lines = [shell_words::join(conclude), shell_words::join(command)];
-        Timing(words.into_iter().chain(lines).collect())
-    }
-
     /// A program without arguments, several times in a row; its standard input comes from a file, or is empty.
     pub fn runs(program: &Path, input: Option<&Path>, runs: usize) -> Self {
         let words = ["-N", "--warmup", "3", "--runs"].map(str::to_owned);
@@ -131,23 +124,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_with_a_space_survives_the_splitting() {
-        let words = ["my tool", "it's"].map(str::to_owned);
-        let Timing(words) = Timing::once(&words, &[]);
-        assert_eq!(words.last().unwrap(), r"'my tool' 'it'\''s'");
-    }
-
-    #[test]
     fn the_typed_commands_can_be_pasted() {
         assert_eq!(
             Timing::runs(Path::new("/a b/program"), Some(Path::new("/x/32")), 20).typed(),
             r"hyperfine -N --warmup 3 --runs 20 --input /x/32 ''\''/a b/program'\'''"
-        );
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let once = Timing::once(&words("tool start /a"), &words("tool stop /a"));
-        assert_eq!(
-            once.typed(),
-            "hyperfine -N --runs 1 --conclude 'tool stop /a' 'tool start /a'"
         );
     }
 }

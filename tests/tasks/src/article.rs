@@ -15,7 +15,7 @@ use crate::{heap, kotlin_rows, reads};
 use workshop_base::process;
 use workshop_base::target::Language;
 use workshop_measure::protocol::block::{self, Observed, Started, memory, turns};
-use workshop_measure::protocol::experiment::{Duets, Found};
+use workshop_measure::protocol::experiment::Found;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::load::{self, Reading, watched};
 use workshop_measure::protocol::metrics;
@@ -89,15 +89,10 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     definitions.extend(metrics::closed("article")?);
     // A peer that breaks a gate has no value; the claims do not hang on it.
     let saturated = session
-        .judged(&definitions, &subjects, rounds, duets)
+        .judged(&definitions, &subjects, rounds, Some(duets))
         .decided_by(&THROUGHPUT, subjects.iter().filter(not_a_peer));
     let of_minutes = session
-        .judged(
-            &metrics::closed("minute")?,
-            &subjects,
-            minutes,
-            Duets::default(),
-        )
+        .judged(&metrics::closed("minute")?, &subjects, minutes, None)
         .decided_by(&MEMORY.at(TEN), subjects.iter().filter(is_at_rates));
     let mut found = Found { rates, ..saturated }.and(of_minutes);
     let round_trips = round_trips(&subjects);

@@ -153,7 +153,7 @@ async fn judged(
     subjects: &[Subject],
     duets: Duets,
 ) -> anyhow::Result<ResultFile> {
-    let found = session.judged(&of_duets()?, subjects, Vec::new(), duets);
+    let found = session.judged(&of_duets()?, subjects, Vec::new(), Some(duets));
     session.finish(subjects, found).await
 }
 

@@ -3,7 +3,6 @@
 
 use workshop_base::process;
 use workshop_measure::protocol::block::{self, Block, megabytes, turns};
-use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::gates::{self, Stage};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
@@ -44,7 +43,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     session.notes.push(cached.to_owned());
     let definitions = metrics::closed("cold-start")?;
     let found = session
-        .judged(&definitions, &subjects, rounds, Duets::default())
+        .judged(&definitions, &subjects, rounds, None)
         .decided_by(&START_UP, &subjects);
     session.finish(&subjects, found).await
 }

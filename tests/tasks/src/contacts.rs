@@ -129,7 +129,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     // A service beside the port that breaks a gate has no value; the claims do not hang on it.
     let decisive = subjects.iter().filter(|subject| !subject.side.peer);
     let found = session
-        .judged(&definitions()?, &subjects, rounds, duets)
+        .judged(&definitions()?, &subjects, rounds, Some(duets))
         .decided_by(&THROUGHPUT.at(READ_ONE), decisive);
 
     let mut result = session.finish(&subjects, found).await?;

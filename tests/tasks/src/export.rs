@@ -16,7 +16,6 @@ use crate::paging;
 use workshop_base::process::{self, since};
 use workshop_harness::service::Service;
 use workshop_measure::protocol::block::{self, Block, memory, turns};
-use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::gates::not_the_same;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::rows::Asked;
@@ -92,7 +91,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let definitions = metrics::of("export", sizes.iter().map(Size::at))?;
     let most = sizes.last().context("nothing to export")?.at();
     let found = session
-        .judged(&definitions, &subjects, rounds, Duets::default())
+        .judged(&definitions, &subjects, rounds, None)
         .decided_by(&EXPORT_TIME.at(most), &subjects);
     let mut result = session.finish(&subjects, found).await?;
     result.tables.push(pages);

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use workshop_base::process::{self, since};
 use workshop_base::{open_files, wait};
 use workshop_measure::protocol::block::{Block, megabytes, turns};
-use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::{Session, key};
@@ -63,7 +62,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let steps: Vec<At> = sizes.iter().copied().map(At::Peers).collect();
     let definitions = metrics::of("peers", steps.clone())?;
     let found = session
-        .judged(&definitions, &subjects, rounds, Duets::default())
+        .judged(&definitions, &subjects, rounds, None)
         .decided_by(&P99.at(At::Peers(most)), &subjects);
     let mut result = session.finish(&subjects, found).await?;
     add_steps(&mut result, &steps)?;

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use crate::tables::pool;
 use workshop_base::process;
 use workshop_base::target::Language;
-use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::load::{Reading, Step};
 use workshop_measure::protocol::metrics;
@@ -68,10 +67,10 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let pools: Vec<Subject> = pools.collect();
     let rounds = session.rounds(&pools, &[of_pools]).await?;
     let every_pool = every_size.iter().map(|size| At::Pool(*size));
-    let largest = every_pool.clone().last().context("no pool to measure")?;
+    let largest = every_pool.clone().next_back().context("no pool to measure")?;
     let defined = metrics::of("pool", every_pool)?;
     let of_pools = session
-        .judged(&defined, sweep, rounds, Duets::default())
+        .judged(&defined, sweep, rounds, None)
         .decided_by(&THROUGHPUT.at(largest), sweep);
 
     session.plan = Plan::of(KNOB, asked.mode)?;
@@ -82,7 +81,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let rounds = session.rounds(knob, &[of_knob]).await?;
     let duets = session.duets(knob, &pairs(knob), &path).await?;
     let of_knob = session
-        .judged(&metrics::closed("knob")?, knob, rounds, duets)
+        .judged(&metrics::closed("knob")?, knob, rounds, Some(duets))
         .decided_by(&THROUGHPUT, knob);
 
     session.notes.push(format!(

@@ -11,7 +11,6 @@ use crate::sites::{self, Made, Request};
 use workshop_harness::failure::Failure;
 use workshop_harness::http::{Answer, Body, Client, Method};
 use workshop_measure::protocol::block::{Block, turns};
-use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::gates::{Stage, not_the_same};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::load::{self, Reading};
@@ -83,7 +82,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let own = "each service has a database of its own on the same PostgreSQL, whose commits wait for the disk";
     session.notes.push(own.to_owned());
     let found = session
-        .judged(&definitions()?, &subjects, rounds, Duets::default())
+        .judged(&definitions()?, &subjects, rounds, None)
         .decided_by(&THROUGHPUT.at(MANY), &subjects);
 
     let mut result = session.finish(&subjects, found).await?;

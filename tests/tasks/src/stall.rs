@@ -9,7 +9,7 @@ use std::time::Duration;
 use workshop_harness::proxy::DatabaseProxy;
 use workshop_harness::service::Service;
 use workshop_measure::protocol::block::{Block, turns};
-use workshop_measure::protocol::experiment::{Duets, Found};
+use workshop_measure::protocol::experiment::Found;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics::of;
 use workshop_measure::protocol::rows::Asked;
@@ -83,7 +83,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         rounds.push(block.end(&mut session).await?);
     }
     session.notes.extend(notes_on(stalls.seconds));
-    let found = session.judged(&definitions, &subjects, rounds, Duets::default());
+    let found = session.judged(&definitions, &subjects, rounds, None);
     let found = Found { rates, ..found }.decided_by(&P99_STALLED, &subjects);
     let mut result = session.finish(&subjects, found).await?;
     result.tables.push(counted_twice(&result, &stalls));

@@ -12,7 +12,6 @@ use workshop_harness::jdk;
 use workshop_harness::service::PriceSettings;
 use workshop_harness::upstream::{Conduct, PriceFault, Upstream};
 use workshop_measure::protocol::block::{Block, turns};
-use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::load::{Reading, watched};
 use workshop_measure::protocol::rows::Asked;
@@ -112,7 +111,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     ));
     let slowest = steps.last().copied().context("no delay to measure")?;
     let found = session
-        .judged(&definitions, &subjects, rounds, Duets::default())
+        .judged(&definitions, &subjects, rounds, None)
         .decided_by(&THROUGHPUT.at(slowest), &subjects);
     let mut result = session.finish(&subjects, found).await?;
     add_steps(&mut result, &steps)?;

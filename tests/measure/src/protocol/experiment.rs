@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 
-use crate::protocol::lab;
-use crate::protocol::load::{self, Step};
-use crate::protocol::plan::{DUET_RATE, Plan};
+use crate::protocol::lab::{self, Lab};
+use crate::protocol::load::{self, Step, StepsOf};
+use crate::protocol::plan::DUET_RATE;
+use crate::protocol::rows::Asked;
 use crate::protocol::session::Session;
 use crate::protocol::subject::{Pair, Subject, ids, pairs, round_trips};
 use crate::protocol::{block, duet, gates, machine, notes};
@@ -99,8 +100,8 @@ fn cast(known: &[Subject], (side, against): &Pair) -> Vec<Subject> {
 impl<'a> Session<'a> {
     /// A session of random reads: with its load shown, and the gate passed by all of its subjects.
     pub async fn of_reads(
-        lab: &'a lab::Lab<'a>,
-        asked: &'a crate::protocol::rows::Asked,
+        lab: &'a Lab<'a>,
+        asked: &'a Asked,
     ) -> anyhow::Result<(Self, Vec<Subject>, String)> {
         let (mut session, subjects) = Session::begin(lab, asked, &asked.task).await?;
         let path = session.records();
@@ -238,8 +239,9 @@ impl<'a> Session<'a> {
         definitions: &[Definition],
         subjects: &[Subject],
         rounds: Vec<BlockRecord>,
-        duets: Duets,
+        duets: Option<Duets>,
     ) -> Found {
+        let duets = duets.unwrap_or_default();
         self.notes.extend(notes::on_blocks(&rounds, subjects));
         let is_quick = self.asked.mode == Mode::Quick;
         let (sides, pairs) = (ids(subjects), pairs(subjects));
@@ -269,14 +271,14 @@ impl<'a> Session<'a> {
         &mut self,
         subjects: &[Subject],
         path: &str,
-        steps: fn(&Plan, &str, &[(u32, f64)]) -> Vec<Step>,
+        steps: StepsOf,
         definitions: &[Definition],
     ) -> anyhow::Result<Found> {
         let rates = self.find_rates(subjects, path).await?;
         let steps = steps(&self.plan, path, &rates);
         let rounds = self.rounds(subjects, &steps).await?;
         let duets = self.duets(subjects, &pairs(subjects), path).await?;
-        let found = self.judged(definitions, subjects, rounds, duets);
+        let found = self.judged(definitions, subjects, rounds, Some(duets));
         Ok(Found { rates, ..found }.decided_by(&THROUGHPUT, subjects))
     }
 

@@ -58,6 +58,9 @@ pub struct Step {
     pub readings: Vec<(Reading, Key)>,
 }
 
+/// The loads that a plan makes of random paths and shared rates.
+pub type StepsOf = fn(&Plan, &str, &[(u32, f64)]) -> Vec<Step>;
+
 /// Random paths: a closed loop, then open loops at these rates (percent of the slower side's saturation, requests per
 /// second).
 pub fn steps(plan: &Plan, path: &str, rates: &[(u32, f64)]) -> Vec<Step> {

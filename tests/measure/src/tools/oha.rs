@@ -15,7 +15,6 @@ use crate::tools::recording::{self, Request};
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_base::workspace::Workspace;
-use workshop_results::statistics::{mean, quantile};
 
 /// How long a run may take beyond its duration: requests under way are waited for.
 const GRACE: Duration = Duration::from_secs(30);
@@ -359,7 +358,7 @@ impl Oha {
 }
 
 impl Run {
-    /// A recording as a run. An answer that is missing was an error; which one, CSV does not say.
+    /// A recording as a run, whose latencies are the requests'. An answer that is missing was an error; which one, CSV does not say.
     fn of(requests: &[Request], order: &Order) -> Run {
         let answers = requests.len() as u64;
         let mut statuses = BTreeMap::new();
@@ -372,16 +371,10 @@ impl Run {
             .iter()
             .map(|request| request.answered_s)
             .fold(0.0, f64::max);
-        let mut latencies: Vec<f64> = requests.iter().map(Request::corrected_ms).collect();
-        latencies.sort_by(f64::total_cmp);
         Run {
             rate: answers as f64 / took_s.max(f64::MIN_POSITIVE),
             answers,
             took_s,
-            mean_ms: (answers > 0).then(|| mean(latencies.iter().copied())),
-            p50_ms: quantile(&latencies, 0.5),
-            p99_ms: quantile(&latencies, 0.99),
-            slowest_ms: latencies.last().copied(),
             statuses,
             errors: errors.into_iter().collect(),
             ..Run::default()

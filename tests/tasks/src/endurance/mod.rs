@@ -26,7 +26,6 @@ use crate::endurance::chunk::{Running, Went};
 use crate::tables;
 use workshop_measure::protocol::block;
 use workshop_measure::protocol::builder;
-use workshop_measure::protocol::experiment::Duets;
 use workshop_measure::protocol::lab::{self, Lab};
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::neighbors::CpuTimes;
@@ -329,7 +328,7 @@ impl<'a> Endurance<'a> {
             .filter(|chunk| chunk.valid(&ERRORS) == Some(0.0));
         let records: Vec<_> = counted.cloned().collect();
         let definitions = metrics::closed(NAME)?;
-        let mut found = session.judged(&definitions, &subjects, records, Duets::default());
+        let mut found = session.judged(&definitions, &subjects, records, None);
         if let Some(Failed { side, reason }) = &failed {
             found.invalid.push(format!("{side}: {reason}"));
         } else if answered < of {

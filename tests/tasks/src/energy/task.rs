@@ -14,7 +14,7 @@ use workshop_base::process::since;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 use workshop_measure::protocol::block::{Block, Observed, turns};
-use workshop_measure::protocol::experiment::{Duets, Found};
+use workshop_measure::protocol::experiment::Found;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::load::{Reading, Seen, watched};
 use workshop_measure::protocol::metrics;
@@ -95,7 +95,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     }
     session.notes.extend(found.said.clone());
     let definitions = metrics::of("energy", [AT_RATE, SATURATED])?;
-    let judged = session.judged(&definitions, &subjects, rounds, Duets::default());
+    let judged = session.judged(&definitions, &subjects, rounds, None);
     let judged = Found { rates, ..judged }.decided_by(&THROUGHPUT, &subjects);
     let mut result = session.finish(&subjects, judged).await?;
     result

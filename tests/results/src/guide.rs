@@ -163,8 +163,12 @@ mod tests {
         let committed = read_references(&checkout)?;
         let guide: Guide = toml::from_str(include_str!("guide.toml"))?;
         for question in &guide.question {
-            for row in &question.rows {
-                assert!(found(question, row, &committed).is_some(), "{}", row.name);
+            for figure in &question.figures {
+                assert!(
+                    found(question, figure, &committed).is_some(),
+                    "{}",
+                    figure.name
+                );
             }
         }
         Ok(())

@@ -67,7 +67,10 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let pools: Vec<Subject> = pools.collect();
     let rounds = session.rounds(&pools, &[of_pools]).await?;
     let every_pool = every_size.iter().map(|size| At::Pool(*size));
-    let largest = every_pool.clone().next_back().context("no pool to measure")?;
+    let largest = every_pool
+        .clone()
+        .next_back()
+        .context("no pool to measure")?;
     let defined = metrics::of("pool", every_pool)?;
     let of_pools = session
         .judged(&defined, sweep, rounds, None)

@@ -56,8 +56,7 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             | Command::Upstream(_)
             | Command::Watch { .. }
             | Command::Measure(MeasureArgs { long: Some(_), .. })
-            // A measurement calls these and ends them; the first is timed, so nothing is around it.
-            | Command::ColdStart(_)
+            // A measurement calls it and ends it.
             | Command::PlayPeers { .. }
     );
     let work = done(workspace, command);

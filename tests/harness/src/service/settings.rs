@@ -3,10 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 /// What a service reads from its environment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// `DATABASE_URL`.
     pub database_url: String,
@@ -36,7 +34,7 @@ pub struct Settings {
 const CONTACTS_USERS: &str = "ada:secret,grace:secret2";
 
 /// What a service is told about the service of prices.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceSettings {
     /// `UPSTREAM_URL`.
     pub url: String,

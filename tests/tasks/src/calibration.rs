@@ -7,7 +7,7 @@
 //! Whether a duet bends the ratio of services that differ is another question: [`turns`] compares it with blocks one after the other.
 
 use workshop_base::target::Target;
-use workshop_measure::protocol::experiment::{Duets, of_duets};
+use workshop_measure::protocol::experiment::of_duets;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::plan::Plan;
 use workshop_measure::protocol::rows::Asked;
@@ -122,11 +122,7 @@ impl<'a> Calibration<'a> {
 
     /// Calibrates once.
     pub async fn run(&self) -> anyhow::Result<Calibrated> {
-        let plan = Plan::of(CALIBRATION, Mode::Standard)?;
-        let session = Session::of(self.lab, &self.asked, &self.subjects, plan);
-        let (session, subjects, duets) = played(session, &self.subjects).await?;
-        let mut result = judged(session, &subjects, duets).await?;
-        CALIBRATION.clone_into(&mut result.target);
+        let (mut result, _) = measured(self.lab, &self.asked, self.subjects.clone(), false).await?;
         let others = self.subjects.iter().filter(|side| side.id() != REFERENCE);
         let claims = others.map(|side| claim(&result.metrics, side));
         let claims: Vec<Claim> = claims.collect();
@@ -135,42 +131,38 @@ impl<'a> Calibration<'a> {
     }
 }
 
-/// Duets of services that do the same work.
-async fn played<'a>(
-    mut session: Session<'a>,
-    subjects: &[Subject],
-) -> anyhow::Result<(Session<'a>, Vec<Subject>, Duets)> {
-    let path = session.records();
-    session.show_load(&path);
-    let subjects = session.same_work(subjects.to_vec()).await?;
-    let duets = session.duets(&subjects, &pairs(&subjects), &path).await?;
-    Ok((session, subjects, duets))
-}
-
-/// The result of duets alone.
-async fn judged(
-    mut session: Session<'_>,
-    subjects: &[Subject],
-    duets: Duets,
-) -> anyhow::Result<ResultFile> {
-    let found = session.judged(&of_duets()?, subjects, Vec::new(), Some(duets));
-    session.finish(subjects, found).await
-}
-
 /// Compares duets with turns: how far a duet bends the ratio of two services that differ.
 pub async fn turns(lab: &Lab<'_>) -> anyhow::Result<ResultFile> {
     let asked = asked(TURNS);
     let subjects = lab.subjects(&asked).await?.subjects;
-    let session = Session::of(lab, &asked, &subjects, Plan::of(TURNS, asked.mode)?);
-    let (mut session, subjects, duets) = played(session, &subjects).await?;
-    let path = session.records();
-    let in_turns = session.in_turns(&subjects, &path, duets.rate).await?;
-    let mut result = judged(session, &subjects, duets).await?;
-    TURNS.clone_into(&mut result.target);
+    let (mut result, in_turns) = measured(lab, &asked, subjects, true).await?;
     let duets = result.metrics.iter().flat_map(|metric| &metric.comparisons);
     let table = bends(duets, &in_turns);
     result.tables.push(table);
     Ok(result)
+}
+
+/// The duets of a task, and what its pairs show one after the other, where that is asked for.
+async fn measured(
+    lab: &Lab<'_>,
+    asked: &Asked,
+    subjects: Vec<Subject>,
+    in_turns: bool,
+) -> anyhow::Result<(ResultFile, Vec<Comparison>)> {
+    let plan = Plan::of(&asked.task, asked.mode)?;
+    let mut session = Session::of(lab, asked, &subjects, plan);
+    let path = session.records();
+    session.show_load(&path);
+    let subjects = session.same_work(subjects).await?;
+    let duets = session.duets(&subjects, &pairs(&subjects), &path).await?;
+    let in_turns = match in_turns {
+        true => session.in_turns(&subjects, &path, duets.rate).await?,
+        false => Vec::new(),
+    };
+    let found = session.judged(&of_duets()?, &subjects, Vec::new(), Some(duets));
+    let mut result = session.finish(&subjects, found).await?;
+    result.target.clone_from(&asked.task);
+    Ok((result, in_turns))
 }
 
 /// What a duet found, what turns found, and how far they are apart.

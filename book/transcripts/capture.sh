@@ -49,7 +49,7 @@ error not-covered 06-change-things '/BodyTooLarge => Status/d' error.rs 14
 error unpin 07-ten-million-rows 's/ \+ Unpin//' export.rs 14
 error no-trait 02-first-route 's/Connection, PgConnection/PgConnection/' ready.rs 10
 
-error owner 03-read-a-record 's/settings\.database\.clone\(\)/settings.database/' main.rs 9
+error owner 03-read-a-record 's/settings\.url\.clone\(\)/settings.url/' main.rs 9
 error after-move 02-first-route 's/^( *)\.manage\(settings\)$/&\n\1.manage(settings.port)/' main.rs 14
 
 # The same for a small program of tests/book/examples: slug, program, sed script, lines to keep.

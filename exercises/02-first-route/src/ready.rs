@@ -15,8 +15,8 @@ pub struct Ready {
 /// Answers 200 when the database answers in time, else 503.
 #[get("/ready")]
 pub async fn ready(settings: &State<Settings>) -> Result<Json<Ready>, Problem> {
-    let host = settings.database.get_host();
-    let limit = settings.database_timeout;
+    let host = settings.database.url.get_host();
+    let limit = settings.database.timeout;
     todo!("open a connection to {host}, execute SELECT 1, close it, all of that within {limit:?}")
 }
 // ANCHOR_END: ready

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use rocket::{Build, Rocket, catchers, routes};
 use sqlx::PgPool;
 
-use crate::settings::Settings;
+use crate::settings::{DatabaseSettings, Settings};
 
 // ANCHOR: main
 #[rocket::main]
@@ -43,9 +43,9 @@ fn service(settings: Settings) -> Rocket<Build> {
 /// Before the pool lends a connection it asks the database whether it is still good, and again when
 /// it comes back. Each costs a round trip; `test_before_acquire` is the first, see exercise 6.
 #[expect(dead_code, reason = "delete this line once the pool is managed")]
-fn pool(settings: &Settings) -> PgPool {
-    let connections = settings.database_pool_size;
-    let limit = settings.database_timeout;
+fn pool(settings: &DatabaseSettings) -> PgPool {
+    let connections = settings.pool_size;
+    let limit = settings.timeout;
     todo!("make a pool of at most {connections} connections, that lends one within {limit:?}")
 }
 // ANCHOR_END: pool

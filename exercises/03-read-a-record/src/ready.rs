@@ -18,7 +18,7 @@ pub struct Ready {
 /// Answers 200 when the database answers in time, else 503.
 #[get("/ready")]
 pub async fn ready(settings: &State<Settings>) -> Result<Json<Ready>, Problem> {
-    match timeout(settings.database_timeout, ask(&settings.database)).await {
+    match timeout(settings.database.timeout, ask(&settings.database.url)).await {
         Ok(Ok(())) => Ok(Json(Ready { status: "ready" })),
         Ok(Err(error)) => Err(not_ready(&error)),
         Err(too_late) => Err(not_ready(&too_late)),

@@ -8,7 +8,10 @@ use rocket::{
     serde::json::Value,
 };
 
-use crate::{service, settings::Settings};
+use crate::{
+    service,
+    settings::{DatabaseSettings, Settings},
+};
 
 // ANCHOR: client
 /// The service in this process. Rocket's local client dispatches requests to it and needs no port.
@@ -17,10 +20,12 @@ async fn client() -> Client {
         address: [127, 0, 0, 1].into(),
         port: 0,
         api_keys: vec!["a_key".into()],
-        // Port 1 is nobody's.
-        database: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
-        database_pool_size: NonZeroU16::MIN,
-        database_timeout: Duration::from_millis(250),
+        database: DatabaseSettings {
+            // Port 1 is nobody's.
+            url: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
+            pool_size: NonZeroU16::MIN,
+            timeout: Duration::from_millis(250),
+        },
     };
     Client::untracked(service(&settings))
         .await

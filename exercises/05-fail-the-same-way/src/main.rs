@@ -36,7 +36,7 @@ async fn main() -> ExitCode {
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
     rocket::custom(settings.rocket())
-        .manage(Database::new(settings))
+        .manage(Database::new(&settings.database))
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount("/", routes![health::health, ready::ready, read::read])
         .register(

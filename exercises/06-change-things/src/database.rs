@@ -5,7 +5,7 @@ use std::time::Duration;
 use rocket::tokio::time::timeout;
 use sqlx::{PgConnection, PgPool, postgres::PgPoolOptions};
 
-use crate::{error::Error, settings::Settings};
+use crate::{error::Error, settings::DatabaseSettings};
 
 // ANCHOR: database
 /// A pool of connections, and a time limit for what is done on each.
@@ -17,20 +17,20 @@ pub struct Database {
 impl Database {
     /// Opens nothing yet: each connection is opened when a request first needs it, so the service
     /// starts without a database.
-    pub fn new(settings: &Settings) -> Database {
-        let limit = settings.database_timeout;
+    pub fn new(settings: &DatabaseSettings) -> Database {
+        let limit = settings.timeout;
         // The database gives up when we do. Otherwise it would go on with queries that nobody waits
         // for, on connections that the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
-            .database
+            .url
             .clone()
             .options([("statement_timeout", statement_timeout)]);
         // Before the pool lends a connection it asks the database whether it is still good, and again
         // when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
         // exercise 6.
         let pool = PgPoolOptions::new()
-            .max_connections(settings.database_pool_size.get().into())
+            .max_connections(settings.pool_size.get().into())
             .acquire_timeout(limit)
             .connect_lazy_with(options);
         Database { pool, limit }

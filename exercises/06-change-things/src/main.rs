@@ -41,9 +41,9 @@ async fn main() -> ExitCode {
 fn service(settings: &Settings) -> Rocket<Build> {
     let schema = Schema::default();
     rocket::custom(settings.rocket())
-        .attach(schema.migrate_on_liftoff(settings))
+        .attach(schema.migrate_on_liftoff(&settings.database))
         .manage(schema)
-        .manage(Database::new(settings))
+        .manage(Database::new(&settings.database))
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount(
             "/",

@@ -22,7 +22,7 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-use crate::{error::is_outage, settings::Settings};
+use crate::{error::is_outage, settings::DatabaseSettings};
 
 // ANCHOR: migrate
 /// Creates the table where there is none, on a connection of its own.
@@ -54,15 +54,15 @@ impl Schema {
     }
 
     /// A fairing that begins to migrate in the background, as soon as the service listens.
-    pub fn migrate_on_liftoff(&self, settings: &Settings) -> AdHoc {
-        let database = settings.database.clone().options([
+    pub fn migrate_on_liftoff(&self, settings: &DatabaseSettings) -> AdHoc {
+        let database = settings.url.clone().options([
             // Some databases are read-only for those who do not ask otherwise.
             ("default_transaction_read_only", "off"),
             // When the line falls silent, the database ends the session, and with it the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
         ]);
-        let (connecting, migrating) = (settings.database_timeout, settings.migration_timeout);
+        let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
         let schema = self.clone();
         AdHoc::on_liftoff("migrations", move |_| {
             Box::pin(async move {

@@ -24,7 +24,7 @@ use tracing::warn;
 
 use crate::{
     api_key::ApiKey, causes::with_causes, database::Database, error::Error, record::Record,
-    settings::Settings,
+    settings::DatabaseSettings,
 };
 
 /// The bytes that are sent at once.
@@ -40,12 +40,12 @@ pub struct Exports {
 
 impl Exports {
     /// Half of the connections, so that the other half goes on reading.
-    pub fn new(settings: &Settings) -> Exports {
-        let permits = (settings.database_pool_size.get() / 2).max(1);
+    pub fn new(database: &DatabaseSettings, client_timeout: Duration) -> Exports {
+        let permits = (database.pool_size.get() / 2).max(1);
         Exports {
             permits: Arc::new(Semaphore::new(permits.into())),
-            database_timeout: settings.database_timeout,
-            client_timeout: settings.export_timeout,
+            database_timeout: database.timeout,
+            client_timeout,
         }
     }
 

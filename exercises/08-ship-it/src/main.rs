@@ -54,10 +54,10 @@ fn service(settings: &Settings) -> Rocket<Build> {
     let schema = Schema::default();
     rocket::custom(settings.rocket())
         .attach(RequestLog)
-        .attach(schema.migrate_on_liftoff(settings))
+        .attach(schema.migrate_on_liftoff(&settings.database))
         .manage(schema)
-        .manage(Database::new(settings))
-        .manage(Exports::new(settings))
+        .manage(Database::new(&settings.database))
+        .manage(Exports::new(&settings.database, settings.export_timeout))
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount(
             "/",

@@ -57,10 +57,10 @@ fn service(settings: &Settings) -> Rocket<Build> {
     let schema = Schema::default();
     let service = rocket::custom(settings.rocket())
         .attach(RequestLog)
-        .attach(schema.migrate_on_liftoff(settings))
+        .attach(schema.migrate_on_liftoff(&settings.database))
         .manage(schema)
-        .manage(Database::new(settings))
-        .manage(Exports::new(settings))
+        .manage(Database::new(&settings.database))
+        .manage(Exports::new(&settings.database, settings.export_timeout))
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount(
             "/",
@@ -83,8 +83,8 @@ fn service(settings: &Settings) -> Rocket<Build> {
                 catchers::unexpected,
             ],
         );
-    match &settings.upstream_url {
-        Some(url) => with_prices(service, Prices::new(url, settings)),
+    match &settings.prices.url {
+        Some(url) => with_prices(service, Prices::new(url, &settings.prices)),
         None => service,
     }
 }

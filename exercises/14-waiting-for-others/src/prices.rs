@@ -8,7 +8,7 @@ use std::time::Duration;
 use rocket::serde::json::serde_json;
 use serde::Deserialize;
 
-use crate::{error::Error, object::Object, settings::Settings};
+use crate::{error::Error, object::Object, settings::PriceSettings};
 
 /// The longest answer that is read. One with a price has some 30 bytes.
 const MAX_ANSWER_BYTES: usize = 4096;
@@ -26,13 +26,13 @@ pub struct Prices {
 
 impl Prices {
     /// Opens nothing yet.
-    pub fn new(url: &str, settings: &Settings) -> Prices {
-        let _calls_at_a_time = settings.upstream_limit.get() as usize;
+    pub fn new(url: &str, settings: &PriceSettings) -> Prices {
+        let _calls_at_a_time = settings.limit.get() as usize;
         Prices {
             url: url.to_owned(),
-            wait: settings.upstream_wait,
-            limit: settings.upstream_timeout,
-            deadline: settings.price_deadline,
+            wait: settings.wait,
+            limit: settings.timeout,
+            deadline: settings.deadline,
         }
     }
 

@@ -6,7 +6,7 @@ use log::LevelFilter;
 use sqlx::{ConnectOptions, PgConnection};
 use tokio::time::timeout;
 
-use crate::{error::Error, pool::Pool, settings::Settings};
+use crate::{error::Error, pool::Pool, settings::DatabaseSettings};
 
 // ANCHOR: database
 /// A pool of connections, and a time limit for what is done on each.
@@ -18,18 +18,18 @@ pub struct Database {
 impl Database {
     /// Opens nothing yet: each connection is opened when a request first needs it, so the service
     /// starts without a database.
-    pub fn new(settings: &Settings) -> Database {
-        let limit = settings.database_timeout;
+    pub fn new(settings: &DatabaseSettings) -> Database {
+        let limit = settings.timeout;
         // The database gives up when we do. Otherwise it would go on with queries that nobody waits
         // for, on connections that the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
-            .database
+            .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
             // No statement outlives the limit, so none is slow.
             .log_slow_statements(LevelFilter::Off, limit);
-        let size = settings.database_pool_size.get().into();
+        let size = settings.pool_size.get().into();
         let pool = Pool::new(options, size, limit);
         Database { pool, limit }
     }

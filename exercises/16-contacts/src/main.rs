@@ -63,7 +63,7 @@ async fn main() -> ExitCode {
     }
     logging::start(settings.log_level);
     let service = Arc::new(Service::new(&settings));
-    service.schema.migrate_in_the_background(&settings);
+    service.schema.migrate_in_the_background(&settings.database);
     start::serve(routes(service), &settings).await
 }
 

@@ -17,7 +17,10 @@ use std::process::ExitCode;
 use rocket::{Build, Rocket, catchers, routes};
 use sqlx::{PgPool, postgres::PgPoolOptions};
 
-use crate::{api_key::ApiKeys, settings::Settings};
+use crate::{
+    api_key::ApiKeys,
+    settings::{DatabaseSettings, Settings},
+};
 
 // ANCHOR: main
 #[rocket::main]
@@ -33,7 +36,7 @@ async fn main() -> ExitCode {
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
     rocket::custom(settings.rocket())
-        .manage(pool(settings))
+        .manage(pool(&settings.database))
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount("/", routes![health::health, ready::ready, read::read])
         .register(
@@ -53,10 +56,10 @@ fn service(settings: &Settings) -> Rocket<Build> {
 ///
 /// Before the pool lends a connection it asks the database whether it is still good, and again when
 /// it comes back. Each costs a round trip; `test_before_acquire` is the first, see exercise 6.
-fn pool(settings: &Settings) -> PgPool {
+fn pool(settings: &DatabaseSettings) -> PgPool {
     PgPoolOptions::new()
-        .max_connections(settings.database_pool_size.get().into())
-        .acquire_timeout(settings.database_timeout)
-        .connect_lazy_with(settings.database.clone())
+        .max_connections(settings.pool_size.get().into())
+        .acquire_timeout(settings.timeout)
+        .connect_lazy_with(settings.url.clone())
 }
 // ANCHOR_END: pool

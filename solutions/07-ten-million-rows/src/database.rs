@@ -8,7 +8,7 @@ use sqlx::{
     ConnectOptions, PgConnection, PgPool, Postgres, pool::PoolConnection, postgres::PgPoolOptions,
 };
 
-use crate::{error::Error, settings::Settings};
+use crate::{error::Error, settings::DatabaseSettings};
 
 // ANCHOR: database
 /// A pool of connections, and a time limit for what is done on each.
@@ -20,13 +20,13 @@ pub struct Database {
 impl Database {
     /// Opens nothing yet: each connection is opened when a request first needs it, so the service
     /// starts without a database.
-    pub fn new(settings: &Settings) -> Database {
-        let limit = settings.database_timeout;
+    pub fn new(settings: &DatabaseSettings) -> Database {
+        let limit = settings.timeout;
         // The database gives up when we do. Otherwise it would go on with queries that nobody waits
         // for, on connections that the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
-            .database
+            .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
             // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
@@ -35,7 +35,7 @@ impl Database {
         // when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
         // exercise 6.
         let pool = PgPoolOptions::new()
-            .max_connections(settings.database_pool_size.get().into())
+            .max_connections(settings.pool_size.get().into())
             .acquire_timeout(limit)
             .connect_lazy_with(options);
         Database { pool, limit }

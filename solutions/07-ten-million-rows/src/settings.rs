@@ -1,21 +1,8 @@
 //! The settings of the service, read from environment variables once, at the start.
 
-use std::{
-    env::{self, VarError},
-    error::Error,
-    fmt,
-    net::IpAddr,
-    num::NonZeroU16,
-    str::FromStr,
-    time::Duration,
-};
+use std::{env, net::IpAddr, num::NonZeroU16, time::Duration};
 
-use rocket::figment::{
-    self, Figment,
-    error::Kind,
-    providers::{Env, Serialized},
-};
-use serde::{Deserialize, Deserializer, de};
+use rocket::figment::Figment;
 use sqlx::postgres::PgConnectOptions;
 
 /// The largest body that is read as JSON, in bytes.
@@ -24,47 +11,52 @@ pub const MAX_BODY_BYTES: usize = 32 * 1024;
 // ANCHOR: settings
 /// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
 /// some of it is secret.
-#[derive(Deserialize)]
 pub struct Settings {
-    /// `ADDRESS`: the address to listen on.
+    /// The address to listen on.
     pub address: IpAddr,
-    /// `PORT`: the port to listen on.
+    /// The port to listen on.
     pub port: u16,
-    /// `API_KEYS`: the keys that count.
-    #[serde(deserialize_with = "keys")]
+    /// The keys that count.
     pub api_keys: Vec<String>,
-    /// `DATABASE_URL`: where PostgreSQL is, and with which user and password to go there.
-    #[serde(rename = "database_url", deserialize_with = "postgres_url")]
-    pub database: PgConnectOptions,
-    /// `DATABASE_POOL_SIZE`: the most connections that are open at the same time.
-    pub database_pool_size: NonZeroU16,
-    /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
-    #[serde(rename = "database_timeout_ms", deserialize_with = "milliseconds")]
-    pub database_timeout: Duration,
-    /// `MIGRATION_TIMEOUT_MS`: the longest that an attempt to migrate may take.
-    #[serde(rename = "migration_timeout_ms", deserialize_with = "milliseconds")]
-    pub migration_timeout: Duration,
-    /// `EXPORT_TIMEOUT_MS`: the longest that an export waits for its client.
-    #[serde(rename = "export_timeout_ms", deserialize_with = "milliseconds")]
+    /// For the database and its pool.
+    pub database: DatabaseSettings,
+    /// The longest that an export waits for its client.
     pub export_timeout: Duration,
+}
+
+/// The settings of the database.
+pub struct DatabaseSettings {
+    /// Where PostgreSQL is, and with which user and password to go there.
+    pub url: PgConnectOptions,
+    /// The most connections that are open at the same time.
+    pub pool_size: NonZeroU16,
+    /// The longest that a request waits for a connection.
+    pub timeout: Duration,
+    /// The longest that an attempt to migrate may take.
+    pub migration_timeout: Duration,
 }
 
 impl Settings {
     /// Reads the settings. What the environment does not say has the default that stands here.
     ///
     /// # Errors
-    /// A variable has no value and no default, or its value cannot be used.
-    pub fn from_environment() -> Result<Settings, SettingsError> {
-        Figment::from(Serialized::default("address", "127.0.0.1"))
-            .merge(Serialized::default("port", 8080))
-            .merge(Serialized::default("database_pool_size", 10))
-            .merge(Serialized::default("database_timeout_ms", 1000))
-            .merge(Serialized::default("migration_timeout_ms", 600_000))
-            .merge(Serialized::default("export_timeout_ms", 10_000))
-            .merge(Env::raw())
-            .merge(Serialized::default("api_keys", api_keys()))
-            .extract()
-            .map_err(SettingsError::from)
+    /// What is wrong with a variable, in a sentence for the person who set it.
+    pub fn from_environment() -> Result<Settings, String> {
+        Ok(Settings {
+            address: setting("ADDRESS", "127.0.0.1", ip_address)?,
+            port: setting("PORT", "8080", port)?,
+            api_keys: match env::var_os("API_KEYS") {
+                Some(_) => secret("API_KEYS", keys)?,
+                None => vec!["valid_key".into()],
+            },
+            database: DatabaseSettings {
+                url: secret("DATABASE_URL", postgres_url)?,
+                pool_size: setting("DATABASE_POOL_SIZE", "10", pool_size)?,
+                timeout: setting("DATABASE_TIMEOUT_MS", "1000", milliseconds)?,
+                migration_timeout: setting("MIGRATION_TIMEOUT_MS", "600000", milliseconds)?,
+            },
+            export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", milliseconds)?,
+        })
     }
 
     /// The part of the settings that Rocket needs, in its own form.
@@ -80,89 +72,76 @@ impl Settings {
 }
 // ANCHOR_END: settings
 
-/// `API_KEYS` as it is, or its default. `Env` would take a key of digits for a number.
-fn api_keys() -> String {
-    match env::var("API_KEYS") {
-        Ok(keys) => keys,
-        Err(VarError::NotPresent) => "valid_key".into(),
-        Err(VarError::NotUnicode(_)) => String::new(), // no key, so the start is refused
-    }
+/// What a variable has to be set to, for the person who sets it.
+type Expected = &'static str;
+
+// ANCHOR: setting
+/// Reads a variable, or else its default.
+fn setting<T>(
+    variable: &str,
+    default: &str,
+    read: fn(&str) -> Result<T, Expected>,
+) -> Result<T, String> {
+    let text = env::var_os(variable).unwrap_or_else(|| default.into());
+    read(&text.to_string_lossy()).map_err(|expected| {
+        format!("{variable} is {text:?}, which cannot be used; set it to {expected}")
+    })
+}
+// ANCHOR_END: setting
+
+/// Reads a variable that has no default. Its value is not repeated: what is said here ends up in logs.
+fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
+    let text = env::var_os(variable).unwrap_or_default();
+    read(text.to_str().unwrap_or_default()).map_err(|expected| {
+        let trouble = if text.is_empty() {
+            "is not set"
+        } else {
+            "cannot be used"
+        };
+        format!("{variable} {trouble}; set it to {expected}")
+    })
+}
+
+fn ip_address(text: &str) -> Result<IpAddr, Expected> {
+    text.parse()
+        .map_err(|_| "an IP address, such as 127.0.0.1 or 0.0.0.0")
+}
+
+fn port(text: &str) -> Result<u16, Expected> {
+    text.parse().map_err(|_| "a port number, 0 to 65535")
 }
 
 /// Reads keys between commas. An empty one is refused: an empty header would be a valid key.
-fn keys<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
-    let keys = String::deserialize(value)?;
-    let keys: Vec<String> = keys.split(',').map(|key| key.trim().to_owned()).collect();
+fn keys(text: &str) -> Result<Vec<String>, Expected> {
+    let keys: Vec<String> = text.split(',').map(|key| key.trim().to_owned()).collect();
     if keys.iter().any(String::is_empty) {
-        return Err(de::Error::custom("an empty key"));
+        return Err("keys, separated by single commas");
     }
     Ok(keys)
 }
 
-/// Reads a `postgres://` URL.
-fn postgres_url<'de, D: Deserializer<'de>>(value: D) -> Result<PgConnectOptions, D::Error> {
-    let url = String::deserialize(value)?;
-    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-        return Err(de::Error::custom("not a PostgreSQL URL"));
-    }
-    PgConnectOptions::from_str(&url).map_err(de::Error::custom)
-}
-
-/// Reads a time limit. One below 250 ms is refused: opening a connection may take as long.
-fn milliseconds<'de, D: Deserializer<'de>>(value: D) -> Result<Duration, D::Error> {
-    match u64::deserialize(value)? {
-        too_short @ ..250 => Err(de::Error::custom(format!("{too_short} ms is too short"))),
-        limit => Ok(Duration::from_millis(limit)),
+/// Reads a `postgres://` URL. sqlx takes other addresses for one of PostgreSQL, too.
+fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
+    let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
+    match text.parse() {
+        Ok(url) if is_postgres => Ok(url),
+        _ => Err("postgres://user:password@host:port/database \
+                  (special characters in the password are percent-encoded)"),
     }
 }
 
-/// A variable that stops the start, as one sentence for the person who set it.
-#[derive(Debug)]
-pub struct SettingsError {
-    variable: String,
-    trouble: String,
+fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
+    text.parse()
+        .map_err(|_| "a whole number of connections, 1 to 65535")
 }
 
-impl From<figment::Error> for SettingsError {
-    fn from(error: figment::Error) -> SettingsError {
-        if let Kind::MissingField(field) = &error.kind {
-            return SettingsError {
-                variable: field.to_uppercase(),
-                trouble: "is not set".into(),
-            };
-        }
-        let variable = error.path.join("_").to_uppercase();
-        let trouble = match env::var(&variable) {
-            // These hold secrets, and what is said here ends up in logs.
-            _ if ["API_KEYS", "DATABASE_URL"].contains(&variable.as_str()) => {
-                "cannot be used".into()
-            }
-            Ok(value) => format!("is {value:?}, which cannot be used"),
-            Err(_) => "cannot be used".into(),
-        };
-        SettingsError { variable, trouble }
+// ANCHOR: milliseconds
+/// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
+/// an hour was meant in another unit.
+fn milliseconds(text: &str) -> Result<Duration, Expected> {
+    match text.parse() {
+        Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),
+        _ => Err("a whole number of milliseconds, 250 to 3600000"),
     }
 }
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SettingsError { variable, trouble } = self;
-        let expected = match variable.as_str() {
-            "ADDRESS" => "an IP address, such as 127.0.0.1 or 0.0.0.0",
-            "PORT" => "a port number, 0 to 65535",
-            "API_KEYS" => "keys, separated by single commas",
-            "DATABASE_URL" => {
-                "postgres://user:password@host:port/database \
-                 (special characters in the password are percent-encoded)"
-            }
-            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 to 65535",
-            "DATABASE_TIMEOUT_MS" | "MIGRATION_TIMEOUT_MS" | "EXPORT_TIMEOUT_MS" => {
-                "a whole number of milliseconds, 250 or more"
-            }
-            _ => "a value of the right form",
-        };
-        write!(f, "{variable} {trouble}; set it to {expected}")
-    }
-}
-
-impl Error for SettingsError {}
+// ANCHOR_END: milliseconds

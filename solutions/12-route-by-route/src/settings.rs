@@ -1,26 +1,20 @@
 //! The settings of the service, read from environment variables once, at the start.
 
-use std::{env, error::Error, fmt, net::IpAddr};
+use std::{env, net::IpAddr};
 
-use rocket::figment::{
-    self, Figment,
-    providers::{Env, Serialized},
-};
-use serde::{Deserialize, Deserializer, de};
+use rocket::figment::Figment;
 use tracing::{Level, level_filters::LevelFilter};
 
 use crate::qrcode::TIMEOUT;
 
 // ANCHOR: settings
 /// Everything that can be set, checked: a service that has its `Settings` can start.
-#[derive(Deserialize)]
 pub struct Settings {
-    /// `ADDRESS`: the address to listen on.
+    /// The address to listen on.
     pub address: IpAddr,
-    /// `PORT`: the port to listen on.
+    /// The port to listen on.
     pub port: u16,
-    /// `LOG_LEVEL`: what the service logs, `info` being each request.
-    #[serde(deserialize_with = "level")]
+    /// What the service logs, `info` being each request.
     pub log_level: LevelFilter,
 }
 
@@ -28,14 +22,13 @@ impl Settings {
     /// Reads the settings. What the environment does not say has the default that stands here.
     ///
     /// # Errors
-    /// The value of a variable cannot be used.
-    pub fn from_environment() -> Result<Settings, SettingsError> {
-        Figment::from(Serialized::default("address", "127.0.0.1"))
-            .merge(Serialized::default("port", 8080))
-            .merge(Serialized::default("log_level", "warn"))
-            .merge(Env::raw())
-            .extract()
-            .map_err(SettingsError::from)
+    /// What is wrong with a variable, in a sentence for the person who set it.
+    pub fn from_environment() -> Result<Settings, String> {
+        Ok(Settings {
+            address: setting("ADDRESS", "127.0.0.1", ip_address)?,
+            port: setting("PORT", "8080", port)?,
+            log_level: setting("LOG_LEVEL", "warn", log_level)?,
+        })
     }
 
     /// The part of the settings that Rocket needs, in its own form.
@@ -51,42 +44,35 @@ impl Settings {
 }
 // ANCHOR_END: settings
 
-/// Reads the name of a log level.
-fn level<'de, D: Deserializer<'de>>(value: D) -> Result<LevelFilter, D::Error> {
-    let level = String::deserialize(value)?;
-    let level: Level = level.parse().map_err(de::Error::custom)?;
+/// What a variable has to be set to, for the person who sets it.
+type Expected = &'static str;
+
+// ANCHOR: setting
+/// Reads a variable, or else its default.
+fn setting<T>(
+    variable: &str,
+    default: &str,
+    read: fn(&str) -> Result<T, Expected>,
+) -> Result<T, String> {
+    let text = env::var_os(variable).unwrap_or_else(|| default.into());
+    read(&text.to_string_lossy()).map_err(|expected| {
+        format!("{variable} is {text:?}, which cannot be used; set it to {expected}")
+    })
+}
+// ANCHOR_END: setting
+
+fn ip_address(text: &str) -> Result<IpAddr, Expected> {
+    text.parse()
+        .map_err(|_| "an IP address, such as 127.0.0.1 or 0.0.0.0")
+}
+
+fn port(text: &str) -> Result<u16, Expected> {
+    text.parse().map_err(|_| "a port number, 0 to 65535")
+}
+
+fn log_level(text: &str) -> Result<LevelFilter, Expected> {
+    let level: Level = text
+        .parse()
+        .map_err(|_| "error, warn, info, debug or trace")?;
     Ok(level.into())
 }
-
-/// A variable that stops the start, as one sentence for the person who set it.
-#[derive(Debug)]
-pub struct SettingsError {
-    variable: String,
-    trouble: String,
-}
-
-impl From<figment::Error> for SettingsError {
-    fn from(error: figment::Error) -> SettingsError {
-        let variable = error.path.join("_").to_uppercase();
-        let trouble = match env::var(&variable) {
-            Ok(value) => format!("is {value:?}, which cannot be used"),
-            Err(_) => "cannot be used".into(),
-        };
-        SettingsError { variable, trouble }
-    }
-}
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SettingsError { variable, trouble } = self;
-        let expected = match variable.as_str() {
-            "ADDRESS" => "an IP address, such as 127.0.0.1 or 0.0.0.0",
-            "PORT" => "a port number, 0 to 65535",
-            "LOG_LEVEL" => "error, warn, info, debug or trace",
-            _ => "a value of the right form",
-        };
-        write!(f, "{variable} {trouble}; set it to {expected}")
-    }
-}
-
-impl Error for SettingsError {}

@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions, PgConnection};
 use crate::{
     error::Error,
     pool::{Lent, Pool},
-    settings::Settings,
+    settings::DatabaseSettings,
 };
 
 // ANCHOR: database
@@ -22,18 +22,18 @@ pub struct Database {
 impl Database {
     /// Opens nothing yet: each connection is opened when a request first needs it, so the service
     /// starts without a database.
-    pub fn new(settings: &Settings) -> Database {
-        let limit = settings.database_timeout;
+    pub fn new(settings: &DatabaseSettings) -> Database {
+        let limit = settings.timeout;
         // The database gives up when we do. Otherwise it would go on with queries that nobody waits
         // for, on connections that the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
-            .database
+            .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
             // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
             .log_slow_statements(LevelFilter::Off, limit);
-        let size = settings.database_pool_size.get().into();
+        let size = settings.pool_size.get().into();
         let pool = Pool::new(options, size, limit);
         Database { pool, limit }
     }

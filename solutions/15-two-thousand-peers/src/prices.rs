@@ -10,7 +10,7 @@ use rocket::{
 };
 use serde::Deserialize;
 
-use crate::{error::Error, object::Object, settings::Settings};
+use crate::{error::Error, object::Object, settings::PriceSettings};
 
 /// The longest answer that is read. One with a price has some 30 bytes.
 const MAX_ANSWER_BYTES: usize = 4096;
@@ -35,8 +35,8 @@ impl Prices {
         clippy::expect_used,
         reason = "this fails only where TLS is to be set up, and there is none in this build"
     )]
-    pub fn new(url: &str, settings: &Settings) -> Prices {
-        let limit = settings.upstream_limit.get() as usize;
+    pub fn new(url: &str, settings: &PriceSettings) -> Prices {
+        let limit = settings.limit.get() as usize;
         let client = Client::builder()
             .no_proxy()
             .redirect(Policy::none())
@@ -48,9 +48,9 @@ impl Prices {
             client,
             url: url.to_owned(),
             places: Semaphore::new(limit),
-            wait: settings.upstream_wait,
-            limit: settings.upstream_timeout,
-            deadline: settings.price_deadline,
+            wait: settings.wait,
+            limit: settings.timeout,
+            deadline: settings.deadline,
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use rocket::tokio::sync::{mpsc, oneshot};
 
-use crate::settings::Settings;
+use crate::settings::PeerSettings;
 
 // ANCHOR: room
 /// All peers that are connected.
@@ -43,11 +43,11 @@ pub struct Peer<'r> {
 // ANCHOR: deliver
 impl Room {
     /// An empty room.
-    pub fn new(settings: &Settings) -> Room {
+    pub fn new(settings: &PeerSettings) -> Room {
         Room {
             seats: Mutex::default(),
-            queue: settings.peer_queue.get() as usize,
-            ping_period: settings.peer_ping,
+            queue: settings.queue.get() as usize,
+            ping_period: settings.ping,
         }
     }
 

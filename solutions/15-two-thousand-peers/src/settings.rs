@@ -1,21 +1,13 @@
 //! The settings of the service, read from environment variables once, at the start.
 
 use std::{
-    env::{self, VarError},
-    error::Error,
-    fmt,
+    env,
     net::IpAddr,
     num::{NonZeroU16, NonZeroU32},
-    str::FromStr,
     time::Duration,
 };
 
-use rocket::figment::{
-    self, Figment,
-    error::Kind,
-    providers::{Env, Serialized},
-};
-use serde::{Deserialize, Deserializer, de};
+use rocket::figment::Figment;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tracing::{Level, level_filters::LevelFilter};
 
@@ -25,85 +17,97 @@ pub const MAX_BODY_BYTES: usize = 32 * 1024;
 // ANCHOR: settings
 /// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
 /// some of it is secret.
-#[derive(Deserialize)]
 pub struct Settings {
-    /// `ADDRESS`: the address to listen on.
+    /// The address to listen on.
     pub address: IpAddr,
-    /// `PORT`: the port to listen on.
+    /// The port to listen on.
     pub port: u16,
-    /// `API_KEYS`: the keys that count.
-    #[serde(deserialize_with = "keys")]
+    /// The keys that count.
     pub api_keys: Vec<String>,
-    /// `DATABASE_URL`: where PostgreSQL is, and with which user and password to go there.
-    #[serde(rename = "database_url", deserialize_with = "postgres_url")]
-    pub database: PgConnectOptions,
-    /// `DATABASE_POOL_SIZE`: the most connections that are open at the same time.
-    pub database_pool_size: NonZeroU16,
-    /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
-    #[serde(rename = "database_timeout_ms", deserialize_with = "milliseconds")]
-    pub database_timeout: Duration,
-    /// `MIGRATION_TIMEOUT_MS`: the longest that an attempt to migrate may take.
-    #[serde(rename = "migration_timeout_ms", deserialize_with = "milliseconds")]
-    pub migration_timeout: Duration,
-    /// `EXPORT_TIMEOUT_MS`: the longest that an export waits for its client.
-    #[serde(rename = "export_timeout_ms", deserialize_with = "milliseconds")]
+    /// For the database and its pool.
+    pub database: DatabaseSettings,
+    /// The longest that an export waits for its client.
     pub export_timeout: Duration,
-    /// `UPSTREAM_URL`: where the service of prices is; without it there are no prices.
-    #[serde(deserialize_with = "http_url")]
-    pub upstream_url: Option<String>,
-    /// `UPSTREAM_LIMIT`: the most calls for prices that are under way at the same time.
-    pub upstream_limit: NonZeroU32,
-    /// `UPSTREAM_WAIT_MS`: the longest that a request waits for its turn.
-    #[serde(rename = "upstream_wait_ms", deserialize_with = "milliseconds")]
-    pub upstream_wait: Duration,
-    /// `UPSTREAM_TIMEOUT_MS`: the longest that a call may take.
-    #[serde(rename = "upstream_timeout_ms", deserialize_with = "milliseconds")]
-    pub upstream_timeout: Duration,
-    /// `PRICE_DEADLINE_MS`: the longest that a request with a price may take as a whole.
-    #[serde(rename = "price_deadline_ms", deserialize_with = "milliseconds")]
-    pub price_deadline: Duration,
-    /// `PEER_QUEUE`: the most messages that wait for a peer.
-    pub peer_queue: NonZeroU32,
-    /// `PEER_PING_MS`: how often a peer is asked whether it is still there.
-    #[serde(rename = "peer_ping_ms", deserialize_with = "milliseconds")]
-    pub peer_ping: Duration,
-    /// `LOG_LEVEL`: what the service logs, `info` being each request.
-    #[serde(deserialize_with = "level")]
+    /// For the service of prices.
+    pub prices: PriceSettings,
+    /// For the room.
+    pub peers: PeerSettings,
+    /// What the service logs, `info` being each request.
     pub log_level: LevelFilter,
+}
+
+/// The settings of the database.
+pub struct DatabaseSettings {
+    /// Where PostgreSQL is, and with which user and password to go there.
+    pub url: PgConnectOptions,
+    /// The most connections that are open at the same time.
+    pub pool_size: NonZeroU16,
+    /// The longest that a request waits for a connection.
+    pub timeout: Duration,
+    /// The longest that an attempt to migrate may take.
+    pub migration_timeout: Duration,
+}
+
+/// The settings of the calls for prices.
+pub struct PriceSettings {
+    /// Where the service of prices is; without it there are no prices.
+    pub url: Option<String>,
+    /// The most calls that are under way at the same time.
+    pub limit: NonZeroU32,
+    /// The longest that a request waits for its turn.
+    pub wait: Duration,
+    /// The longest that a call may take.
+    pub timeout: Duration,
+    /// The longest that a request with a price may take as a whole.
+    pub deadline: Duration,
+}
+
+/// The settings of the peers.
+pub struct PeerSettings {
+    /// The most messages that wait for a peer.
+    pub queue: NonZeroU32,
+    /// How often a peer is asked whether it is still there.
+    pub ping: Duration,
 }
 
 impl Settings {
     /// Reads the settings. What the environment does not say has the default that stands here.
     ///
     /// # Errors
-    /// A variable has no value and no default, or its value cannot be used.
-    pub fn from_environment() -> Result<Settings, SettingsError> {
-        let settings: Settings = Figment::from(Serialized::default("address", "127.0.0.1"))
-            .merge(Serialized::default("port", 8080))
-            .merge(Serialized::default("database_pool_size", 10))
-            .merge(Serialized::default("database_timeout_ms", 1000))
-            .merge(Serialized::default("migration_timeout_ms", 600_000))
-            .merge(Serialized::default("export_timeout_ms", 10_000))
-            .merge(Serialized::default("upstream_url", None::<String>))
-            .merge(Serialized::default("upstream_limit", 64))
-            .merge(Serialized::default("upstream_wait_ms", 250))
-            .merge(Serialized::default("upstream_timeout_ms", 1000))
-            .merge(Serialized::default("price_deadline_ms", 1500))
-            .merge(Serialized::default("peer_queue", 256))
-            .merge(Serialized::default("peer_ping_ms", 20_000))
-            .merge(Serialized::default("log_level", "warn"))
-            .merge(Env::raw())
-            .merge(api_keys())
-            .extract()?;
-        if cfg!(not(feature = "tls")) {
-            refuse_tls(&settings.database)?;
-        }
-        Ok(settings)
+    /// What is wrong with a variable, in a sentence for the person who set it.
+    pub fn from_environment() -> Result<Settings, String> {
+        Ok(Settings {
+            address: setting("ADDRESS", "127.0.0.1", ip_address)?,
+            port: setting("PORT", "8080", port)?,
+            api_keys: secret("API_KEYS", keys)?,
+            database: DatabaseSettings {
+                url: secret("DATABASE_URL", postgres_url)?,
+                pool_size: setting("DATABASE_POOL_SIZE", "10", pool_size)?,
+                timeout: setting("DATABASE_TIMEOUT_MS", "1000", milliseconds)?,
+                migration_timeout: setting("MIGRATION_TIMEOUT_MS", "600000", milliseconds)?,
+            },
+            export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", milliseconds)?,
+            prices: PriceSettings {
+                url: match env::var_os("UPSTREAM_URL") {
+                    Some(_) => Some(secret("UPSTREAM_URL", http_url)?),
+                    None => None,
+                },
+                limit: setting("UPSTREAM_LIMIT", "64", calls)?,
+                wait: setting("UPSTREAM_WAIT_MS", "250", milliseconds)?,
+                timeout: setting("UPSTREAM_TIMEOUT_MS", "1000", milliseconds)?,
+                deadline: setting("PRICE_DEADLINE_MS", "1500", milliseconds)?,
+            },
+            peers: PeerSettings {
+                queue: setting("PEER_QUEUE", "256", messages)?,
+                ping: setting("PEER_PING_MS", "20000", milliseconds)?,
+            },
+            log_level: setting("LOG_LEVEL", "warn", log_level)?,
+        })
     }
 
     /// The part of the settings that Rocket needs, in its own form.
     pub fn rocket(&self) -> Figment {
-        let longest_request = self.price_deadline.max(2 * self.database_timeout);
+        let longest_request = self.prices.deadline.max(2 * self.database.timeout);
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
@@ -122,128 +126,118 @@ fn in_seconds(duration: Duration) -> u64 {
     (duration + Duration::from_millis(999)).as_secs()
 }
 
-/// `API_KEYS` as it is: `Env` would take a key of digits for a number. It has no default. Everyone who
-/// has read this course would know the key of a service whose owner forgot to set one.
-fn api_keys() -> Figment {
-    match env::var("API_KEYS") {
-        Ok(keys) => Figment::from(("api_keys", keys)),
-        Err(VarError::NotPresent) => Figment::new(),
-        Err(VarError::NotUnicode(_)) => Figment::from(("api_keys", "")), // no key, so refused
-    }
+/// What a variable has to be set to, for the person who sets it.
+type Expected = &'static str;
+
+// ANCHOR: setting
+/// Reads a variable, or else its default.
+fn setting<T>(
+    variable: &str,
+    default: &str,
+    read: fn(&str) -> Result<T, Expected>,
+) -> Result<T, String> {
+    let text = env::var_os(variable).unwrap_or_else(|| default.into());
+    read(&text.to_string_lossy()).map_err(|expected| {
+        format!("{variable} is {text:?}, which cannot be used; set it to {expected}")
+    })
+}
+// ANCHOR_END: setting
+
+/// Reads a variable that has no default: everyone who has read this course would know the key of a
+/// service whose owner forgot to set one. Its value is not repeated: what is said here ends up in logs.
+fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
+    let text = env::var_os(variable).unwrap_or_default();
+    read(text.to_str().unwrap_or_default()).map_err(|expected| {
+        let trouble = if text.is_empty() {
+            "is not set"
+        } else {
+            "cannot be used"
+        };
+        format!("{variable} {trouble}; set it to {expected}")
+    })
+}
+
+fn ip_address(text: &str) -> Result<IpAddr, Expected> {
+    text.parse()
+        .map_err(|_| "an IP address, such as 127.0.0.1 or 0.0.0.0")
+}
+
+fn port(text: &str) -> Result<u16, Expected> {
+    text.parse().map_err(|_| "a port number, 0 to 65535")
 }
 
 /// Reads keys between commas. An empty one is refused: an empty header would be a valid key.
-fn keys<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
-    let keys = String::deserialize(value)?;
-    let keys: Vec<String> = keys.split(',').map(|key| key.trim().to_owned()).collect();
+fn keys(text: &str) -> Result<Vec<String>, Expected> {
+    let keys: Vec<String> = text.split(',').map(|key| key.trim().to_owned()).collect();
     if keys.iter().any(String::is_empty) {
-        return Err(de::Error::custom("an empty key"));
+        return Err("keys, separated by single commas");
     }
     Ok(keys)
 }
 
-/// Reads a `postgres://` URL.
-fn postgres_url<'de, D: Deserializer<'de>>(value: D) -> Result<PgConnectOptions, D::Error> {
-    let url = String::deserialize(value)?;
-    if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-        return Err(de::Error::custom("not a PostgreSQL URL"));
+/// Reads a `postgres://` URL. sqlx takes other addresses for one of PostgreSQL, too. It would only notice
+/// at the first connection that there is no TLS in this program, and a client as a 500.
+fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
+    let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
+    match text.parse() {
+        Ok(url) if is_postgres && asks_for_tls(&url) && cfg!(not(feature = "tls")) => {
+            Err("a URL without TLS in its sslmode, or build this program with --features tls")
+        }
+        Ok(url) if is_postgres => Ok(url),
+        _ => Err("postgres://user:password@host:port/database \
+                  (special characters in the password are percent-encoded)"),
     }
-    PgConnectOptions::from_str(&url).map_err(de::Error::custom)
 }
 
-/// Refuses what sqlx would only notice at the first connection, and a client as a 500.
-fn refuse_tls(database: &PgConnectOptions) -> Result<(), SettingsError> {
+fn asks_for_tls(database: &PgConnectOptions) -> bool {
     match database.get_ssl_mode() {
-        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Ok(()),
-        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => Err(SettingsError {
-            variable: "DATABASE_URL".into(),
-            trouble: "asks for TLS by its sslmode, and this program is built without TLS \
-                      (build it with --features tls)"
-                .into(),
-        }),
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => false,
+        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => true,
     }
 }
 
+fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
+    text.parse()
+        .map_err(|_| "a whole number of connections, 1 to 65535")
+}
+
+// ANCHOR: milliseconds
 /// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
 /// an hour was meant in another unit.
-fn milliseconds<'de, D: Deserializer<'de>>(value: D) -> Result<Duration, D::Error> {
-    match u64::deserialize(value)? {
-        limit @ 250..=3_600_000 => Ok(Duration::from_millis(limit)),
-        other => Err(de::Error::custom(format!("{other} ms is no time limit"))),
+fn milliseconds(text: &str) -> Result<Duration, Expected> {
+    match text.parse() {
+        Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),
+        _ => Err("a whole number of milliseconds, 250 to 3600000"),
     }
 }
+// ANCHOR_END: milliseconds
 
 /// Reads an `http://` URL, without a slash at its end: paths begin with one.
-fn http_url<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
-    let Some(text) = Option::<String>::deserialize(value)? else {
-        return Ok(None);
-    };
-    let url = reqwest::Url::parse(&text).map_err(de::Error::custom)?;
-    if url.scheme() != "http" || url.query().is_some() || url.fragment().is_some() {
-        return Err(de::Error::custom("not a plain HTTP URL"));
+fn http_url(text: &str) -> Result<String, Expected> {
+    match reqwest::Url::parse(text) {
+        Ok(url) if url.scheme() == "http" && url.query().is_none() && url.fragment().is_none() => {
+            Ok(text.trim_end_matches('/').to_owned())
+        }
+        _ => Err("http://host:port"),
     }
-    Ok(Some(text.trim_end_matches('/').to_owned()))
 }
 
-/// Reads the name of a log level.
-fn level<'de, D: Deserializer<'de>>(value: D) -> Result<LevelFilter, D::Error> {
-    let level = String::deserialize(value)?;
-    let level: Level = level.parse().map_err(de::Error::custom)?;
+fn calls(text: &str) -> Result<NonZeroU32, Expected> {
+    text.parse()
+        .map_err(|_| "a whole number of calls, 1 or more")
+}
+
+fn messages(text: &str) -> Result<NonZeroU32, Expected> {
+    text.parse()
+        .map_err(|_| "a whole number of messages, 1 or more")
+}
+
+fn log_level(text: &str) -> Result<LevelFilter, Expected> {
+    let level: Level = text
+        .parse()
+        .map_err(|_| "error, warn, info, debug or trace")?;
     Ok(level.into())
 }
-
-/// A variable that stops the start, as one sentence for the person who set it.
-#[derive(Debug)]
-pub struct SettingsError {
-    variable: String,
-    trouble: String,
-}
-
-impl From<figment::Error> for SettingsError {
-    fn from(error: figment::Error) -> SettingsError {
-        if let Kind::MissingField(field) = &error.kind {
-            return SettingsError {
-                variable: field.to_uppercase(),
-                trouble: "is not set".into(),
-            };
-        }
-        let variable = error.path.join("_").to_uppercase();
-        let trouble = match env::var(&variable) {
-            // These hold secrets, and what is said here ends up in logs.
-            _ if ["API_KEYS", "DATABASE_URL", "UPSTREAM_URL"].contains(&variable.as_str()) => {
-                "cannot be used".into()
-            }
-            Ok(value) => format!("is {value:?}, which cannot be used"),
-            Err(_) => "cannot be used".into(),
-        };
-        SettingsError { variable, trouble }
-    }
-}
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SettingsError { variable, trouble } = self;
-        let expected = match variable.as_str() {
-            "ADDRESS" => "an IP address, such as 127.0.0.1 or 0.0.0.0",
-            "PORT" => "a port number, 0 to 65535",
-            "API_KEYS" => "keys, separated by single commas",
-            "DATABASE_URL" => {
-                "postgres://user:password@host:port/database \
-                 (special characters in the password are percent-encoded)"
-            }
-            "DATABASE_POOL_SIZE" => "a whole number of connections, 1 to 65535",
-            "UPSTREAM_URL" => "http://host:port",
-            "PEER_QUEUE" => "a whole number of messages, 1 or more",
-            "UPSTREAM_LIMIT" => "a whole number of calls, 1 or more",
-            name if name.ends_with("_MS") => "a whole number of milliseconds, 250 to 3600000",
-            "LOG_LEVEL" => "error, warn, info, debug or trace",
-            _ => "a value of the right form",
-        };
-        write!(f, "{variable} {trouble}; set it to {expected}")
-    }
-}
-
-impl Error for SettingsError {}
 
 #[cfg(test)]
 mod tests {
@@ -253,8 +247,8 @@ mod tests {
     fn a_url_that_asks_for_tls_is_refused() {
         for (mode, accepted) in [("prefer", true), ("require", false), ("verify-full", false)] {
             let url = format!("postgres://user@db/records?sslmode={mode}");
-            let result = refuse_tls(&url.parse().unwrap());
-            assert_eq!(result.is_ok(), accepted, "{mode}");
+            let accepted = accepted || cfg!(feature = "tls");
+            assert_eq!(postgres_url(&url).is_ok(), accepted, "{mode}");
         }
     }
 }

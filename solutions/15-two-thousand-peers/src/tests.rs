@@ -12,7 +12,10 @@ use rocket::{
 };
 use tracing::level_filters::LevelFilter;
 
-use crate::{service, settings::Settings};
+use crate::{
+    service,
+    settings::{DatabaseSettings, PeerSettings, PriceSettings, Settings},
+};
 
 // ANCHOR: client
 /// The service in this process. Rocket's local client dispatches requests to it and needs no port.
@@ -21,19 +24,25 @@ async fn client() -> Client {
         address: [127, 0, 0, 1].into(),
         port: 0,
         api_keys: vec!["a_key".into()],
-        // Port 1 is nobody's.
-        database: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
-        database_pool_size: NonZeroU16::MIN,
-        database_timeout: Duration::from_millis(250),
-        migration_timeout: Duration::from_millis(250),
+        database: DatabaseSettings {
+            // Port 1 is nobody's.
+            url: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
+            pool_size: NonZeroU16::MIN,
+            timeout: Duration::from_millis(250),
+            migration_timeout: Duration::from_millis(250),
+        },
         export_timeout: Duration::from_secs(1),
-        upstream_url: None,
-        upstream_limit: NonZeroU32::MIN,
-        upstream_wait: Duration::from_millis(250),
-        upstream_timeout: Duration::from_millis(250),
-        price_deadline: Duration::from_secs(1),
-        peer_queue: NonZeroU32::MIN,
-        peer_ping: Duration::from_secs(1),
+        prices: PriceSettings {
+            url: None,
+            limit: NonZeroU32::MIN,
+            wait: Duration::from_millis(250),
+            timeout: Duration::from_millis(250),
+            deadline: Duration::from_secs(1),
+        },
+        peers: PeerSettings {
+            queue: NonZeroU32::MIN,
+            ping: Duration::from_secs(1),
+        },
         log_level: LevelFilter::WARN,
     };
     Client::untracked(service(&settings))

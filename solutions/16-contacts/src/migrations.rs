@@ -18,7 +18,7 @@ use tokio::{
 };
 use tracing::{error, warn};
 
-use crate::{error::is_outage, settings::Settings};
+use crate::{error::is_outage, settings::DatabaseSettings};
 
 // ANCHOR: migrate
 /// The files in `migrations/`, compiled into the program.
@@ -54,15 +54,15 @@ impl Schema {
     }
 
     /// Begins to migrate in the background.
-    pub fn migrate_in_the_background(&self, settings: &Settings) {
-        let database = settings.database.clone().options([
+    pub fn migrate_in_the_background(&self, settings: &DatabaseSettings) {
+        let database = settings.url.clone().options([
             // Some databases are read-only for those who do not ask otherwise.
             ("default_transaction_read_only", "off"),
             // When the line falls silent, the database ends the session, and with it the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
         ]);
-        let (connecting, migrating) = (settings.database_timeout, settings.migration_timeout);
+        let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
         spawn(
             self.clone()
                 .bring_up_to_date(database, connecting, migrating),

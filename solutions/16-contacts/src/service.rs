@@ -18,7 +18,7 @@ impl Service {
         Service {
             users: settings.users.clone(),
             schema: Schema::default(),
-            database: Database::new(settings),
+            database: Database::new(&settings.database),
             computing: Computing::new(),
         }
     }

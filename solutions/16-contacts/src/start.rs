@@ -34,7 +34,7 @@ pub async fn serve(routes: Router, settings: &Settings) -> ExitCode {
         // A connection that is gone already needs no option.
         let _ = connection.set_nodelay(true);
     });
-    let grace = body::PATIENCE + 4 * settings.database_timeout + Duration::from_secs(1);
+    let grace = body::PATIENCE + 4 * settings.database.timeout + Duration::from_secs(1);
     let stop = Arc::new(Notify::new());
     let told_to_stop = Arc::clone(&stop).notified_owned();
     let server = axum::serve(listener, routes).with_graceful_shutdown(told_to_stop);

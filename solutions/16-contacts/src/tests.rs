@@ -13,7 +13,12 @@ use http_body_util::BodyExt;
 use tower::ServiceExt;
 use tracing::level_filters::LevelFilter;
 
-use crate::{routes, service::Service, settings::Settings, users::Users};
+use crate::{
+    routes,
+    service::Service,
+    settings::{DatabaseSettings, Settings},
+    users::Users,
+};
 
 /// The routes, in this process. A request is handed to them and needs no port.
 fn service() -> Router {
@@ -21,11 +26,13 @@ fn service() -> Router {
         address: [127, 0, 0, 1].into(),
         port: 0,
         users: Users::read("ada:secret").unwrap(),
-        // Port 1 is nobody's.
-        database: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
-        database_pool_size: NonZeroU16::MIN,
-        database_timeout: Duration::from_millis(250),
-        migration_timeout: Duration::from_millis(250),
+        database: DatabaseSettings {
+            // Port 1 is nobody's.
+            url: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
+            pool_size: NonZeroU16::MIN,
+            timeout: Duration::from_millis(250),
+            migration_timeout: Duration::from_millis(250),
+        },
         log_level: LevelFilter::WARN,
     };
     routes(Arc::new(Service::new(&settings)))

@@ -2,7 +2,6 @@
 
 use axum::http::{HeaderMap, header::AUTHORIZATION};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use serde::{Deserialize, Deserializer, de};
 use subtle::ConstantTimeEq;
 
 use crate::error::Error;
@@ -76,13 +75,6 @@ fn is_name(name: &str) -> bool {
         && name
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
-}
-
-impl<'de> Deserialize<'de> for Users {
-    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Users, D::Error> {
-        let text = String::deserialize(value)?;
-        Users::read(&text).ok_or_else(|| de::Error::custom("not a list of users"))
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub const PROGRAM: &str = "workshop-container";
 
 /// A container that shall run: it is reused, restarted, or made.
 #[derive(Serialize, Deserialize)]
-pub struct Wanted {
+pub struct WantedContainer {
     /// The image, with its tag; it is pulled when the engine does not have it.
     pub image: String,
     pub name: String,

@@ -1,4 +1,4 @@
-//! The house: crates and files whose imports run one way, and a picture of the crates that is true.
+//! The house: crates and files whose imports run one way, one noun for one type, and a picture of the crates that is true.
 
 #![expect(
     clippy::expect_used,
@@ -238,6 +238,37 @@ fn no_file_imports_in_a_circle() {
         circles.is_empty(),
         "files that import in a circle:\n{circles}"
     );
+}
+
+/// The types that a text defines. An associated type such as `type Err` is no new noun.
+fn nouns(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let mut words = line.split(|c: char| c.is_whitespace() || "<({;:=".contains(c));
+        let kind = words.find(|word| !word.is_empty() && !word.starts_with("pub"))?;
+        // A visibility such as `pub(crate)` is two words.
+        let kind = if kind.ends_with(')') {
+            words.next()?
+        } else {
+            kind
+        };
+        let defines = ["struct", "enum", "trait"].contains(&kind);
+        defines.then(|| words.next()).flatten()
+    })
+}
+
+#[test]
+fn one_noun_is_one_type() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for name in crates().into_keys() {
+        for (module, text) in modules(&root().join("tests").join(&name).join("src")) {
+            for noun in nouns(&text) {
+                let place = format!("{name}/{}", module.join("/"));
+                places.entry(noun.to_owned()).or_default().push(place);
+            }
+        }
+    }
+    places.retain(|_, places| places.len() > 1);
+    assert!(places.is_empty(), "a noun for several types: {places:#?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Turns the macros of a page into what the reader sees.
 
 use crate::fault::PageFault;
-use crate::macros::{self, Call};
+use crate::macros::{self, MacroCall};
 use crate::site::{Page, Site};
 use crate::source::Excerpt;
 use crate::{board, difference, green, guess, panes, results, schedule, sheet, tests_list, typed};
@@ -83,7 +83,7 @@ impl<'a> Expander<'a> {
     fn one(
         &self,
         page: &Page,
-        call: &Call,
+        call: &MacroCall,
         instructor: &mut Option<usize>,
     ) -> anyhow::Result<String> {
         if !call.alone && !matches!(call.name.as_str(), "minutes" | "include") {
@@ -151,7 +151,7 @@ impl<'a> Expander<'a> {
 
     /// `{{#include path:anchor}}`, the path seen from the page as mdBook sees it. Other than mdBook's own, it fails when
     /// there is nothing to include.
-    fn include(&self, page: &Page, call: &Call) -> anyhow::Result<String> {
+    fn include(&self, page: &Page, call: &MacroCall) -> anyhow::Result<String> {
         let [argument] = call.takes("{{#include ../path/to/file.sql:anchor}}")?;
         let path = page.beside(argument);
         let path = path.to_string_lossy();
@@ -171,7 +171,7 @@ impl<'a> Expander<'a> {
     }
 
     /// What was measured, in an exercise, by the calibration or for long: all of it, or the tables and charts that are named.
-    fn results(&self, call: &Call) -> anyhow::Result<String> {
+    fn results(&self, call: &MacroCall) -> anyhow::Result<String> {
         let exercises = self.catalogue.names();
         match call.arguments.split_first() {
             Some((of, ids))
@@ -192,13 +192,13 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn exercise(&self, call: &Call) -> anyhow::Result<&Exercise> {
+    fn exercise(&self, call: &MacroCall) -> anyhow::Result<&Exercise> {
         self.catalogue.get(call.exercise()?)
     }
 }
 
 /// The notes for instructors are folded away. `open` has the line where they have begun.
-fn notes(call: &Call, open: &mut Option<usize>) -> anyhow::Result<String> {
+fn notes(call: &MacroCall, open: &mut Option<usize>) -> anyhow::Result<String> {
     match (call.name.as_str(), open.take()) {
         ("instructor", None) => {
             *open = Some(call.line);

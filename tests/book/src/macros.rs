@@ -7,7 +7,7 @@ use workshop_base::outcome::Trouble;
 
 /// One call of a macro.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub struct MacroCall {
     /// The name, with a leading slash for one that closes: `panes`, `/instructor`.
     pub name: String,
     /// What follows the name, split at white space.
@@ -24,7 +24,7 @@ pub struct Call {
     pub in_code: bool,
 }
 
-impl Call {
+impl MacroCall {
     /// The arguments, as many as an example of the call has.
     pub fn takes<const N: usize>(&self, example: &str) -> anyhow::Result<&[String; N]> {
         self.arguments.as_slice().try_into().map_err(|_| {
@@ -81,7 +81,7 @@ pub fn line_at(text: &str, offset: usize) -> usize {
 
 /// All calls in the text, in order. In code spans and comments braces are only text; in code blocks everything is, but
 /// for `{{#include}}`, which fills them.
-pub fn find(text: &str) -> Vec<Call> {
+pub fn find(text: &str) -> Vec<MacroCall> {
     let quiet = quiet_ranges(text);
     let mut calls = Vec::new();
     let mut from = 0;
@@ -105,7 +105,7 @@ pub fn find(text: &str) -> Vec<Call> {
         let span = start - usize::from(escaped)..end;
         let before = text[..span.start].rsplit('\n').next();
         let after = text[end..].lines().next();
-        calls.push(Call {
+        calls.push(MacroCall {
             name,
             arguments: words.collect(),
             line: line_at(text, start),

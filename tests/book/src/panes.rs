@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::html::{block, escape};
-use crate::macros::Call;
+use crate::macros::MacroCall;
 use crate::source::Excerpt;
 use workshop_base::outcome::Trouble;
 
@@ -26,7 +26,7 @@ const LANGUAGES: [(&str, &str, &str); 14] = [
 ];
 
 /// The panes of `{{#panes kotlin=path:anchor rust=path:anchor}}` (or `{{#code …}}`), in the order written.
-pub fn render(root: &Path, call: &Call) -> anyhow::Result<String> {
+pub fn render(root: &Path, call: &MacroCall) -> anyhow::Result<String> {
     let usage = format!(
         "write it as {{{{#{} kotlin=path/to/File.kt:anchor rust=path/to/file.rs:anchor}}}}",
         call.name

@@ -20,7 +20,7 @@ use workshop_results::write::{html, markdown};
 /// `{{#results exercise-3}}`, `{{#results exercise-8 ceiling goals}}`: the committed measurement beside the reader's own, or
 /// those of its tables and charts that are named.
 pub fn render(workspace: &Workspace, of: &str, ids: &[String]) -> anyhow::Result<String> {
-    let measured = Measured::read(workspace, of)?;
+    let measured = MeasuredExercise::read(workspace, of)?;
     let files = measured.files();
     for id in ids {
         let known = |whose: &Whose<'_>| {
@@ -73,7 +73,7 @@ pub fn quoted(workspace: &Workspace) -> anyhow::Result<String> {
     let sheet =
         "\n\nThen she takes your sheet, and reads your line for memory, and how sure you were.\n\n";
     for of in QUOTED {
-        let Some(Ok(own)) = Measured::read(workspace, of)?.own else {
+        let Some(Ok(own)) = MeasuredExercise::read(workspace, of)?.own else {
             continue;
         };
         let of_memory = |judged: &&JudgedPrediction| judged.key == MEMORY;
@@ -130,7 +130,7 @@ pub fn published(
     match beside {
         None => items.push(Item::Table(published.table())),
         Some(of) => {
-            let measured = Measured::read(workspace, of)?;
+            let measured = MeasuredExercise::read(workspace, of)?;
             for whose in measured.files() {
                 items.extend(view::about(whose));
                 items.extend(published.chart(whose).map(Item::Chart));
@@ -150,13 +150,13 @@ pub fn published(
 }
 
 /// The committed measurement and the reader's own, as far as they are there.
-struct Measured {
+struct MeasuredExercise {
     reference: Option<ResultFile>,
     /// If it's there and isn't shown, the reason in one sentence.
     own: Option<Result<ResultFile, String>>,
 }
 
-impl Measured {
+impl MeasuredExercise {
     /// A broken committed file is an error; whatever is wrong with the reader's own is said on the page.
     fn read(workspace: &Workspace, of: &str) -> anyhow::Result<Self> {
         let path = ResultFile::reference_path(workspace, of);
@@ -177,7 +177,7 @@ impl Measured {
         let own = paths.find(|path| path.is_file()).map(|path| {
             ResultFile::read(&path).map_err(|error| unreadable(workspace, &path, &error))
         });
-        Ok(Measured { reference, own })
+        Ok(MeasuredExercise { reference, own })
     }
 
     fn files(&self) -> Vec<Whose<'_>> {

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use pulldown_cmark::{Event, Tag};
 
-use crate::macros::{self, Call};
+use crate::macros::{self, MacroCall};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -36,7 +36,7 @@ impl Page {
     }
 
     /// The macros that it calls, without those that it only shows.
-    pub fn calls(&self) -> impl Iterator<Item = Call> {
+    pub fn calls(&self) -> impl Iterator<Item = MacroCall> {
         let calls = macros::find(&self.text).into_iter();
         calls.filter(|call| !call.escaped)
     }

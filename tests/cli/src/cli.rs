@@ -216,7 +216,7 @@ pub enum Command {
     #[command(hide = true)]
     Preprocess {
         #[command(subcommand)]
-        asked: Option<Asked>,
+        asked: Option<RendererQuestion>,
     },
     /// Play the peers of exercise 15, as orders on standard input say (called by measure)
     #[command(hide = true)]
@@ -228,7 +228,7 @@ pub enum Command {
 
 /// What mdbook asks its preprocessor besides its work.
 #[derive(Debug, Subcommand)]
-pub enum Asked {
+pub enum RendererQuestion {
     /// Whether it expands the book for this renderer
     Supports {
         /// The renderer's name

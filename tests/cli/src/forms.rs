@@ -9,7 +9,7 @@ use workshop_harness::build::Crate;
 use workshop_harness::report::{Report, TestStatus};
 use workshop_results::predictions::KEYS;
 use workshop_tasks::energy;
-use workshop_tasks::form::{Form, Line, is_in, number};
+use workshop_tasks::form::{Form, FormLine, is_in, number};
 
 /// The suites that judge a form, each with its form: exercises 1 and 17.
 const FORMS: [(&str, &Form); 2] = [
@@ -23,21 +23,21 @@ static PREDICTIONS: Form = Form {
     filled_in: "every_prediction_is_filled_in",
     is_filled: |value| number(value).is_some(),
     lines: &[
-        Line {
+        FormLine {
             tables: &KEYS,
             key: "ratio",
             test: "every_ratio_is_a_positive_number",
             expected: "a number above 0 (Rust divided by Kotlin; 0.5 is half)",
             holds: |_, ratio| is_in(ratio, f64::MIN_POSITIVE..=f64::MAX),
         },
-        Line {
+        FormLine {
             tables: &KEYS,
             key: "ratio",
             test: "every_ratio_is_plausible",
             expected: "a ratio, not a percentage: 0.25 is a quarter, 4 is four times as much",
             holds: |_, ratio| is_in(ratio, 0.001..=1000.0),
         },
-        Line {
+        FormLine {
             tables: &KEYS,
             key: "confidence",
             test: "every_confidence_is_a_percentage",

@@ -14,8 +14,8 @@ use crate::commands::check;
 use crate::judge;
 use crate::katas::Katas;
 use crate::references::Reference;
-use crate::verdicts::{self, Key, Verdicts};
-use crate::ways::Way;
+use crate::verdicts::{self, VerdictKey, Verdicts};
+use crate::ways::OtherWay;
 use crate::{chain, hints};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files::Tree;
@@ -243,7 +243,7 @@ impl<'a> Gate<'a> {
     }
 
     /// Whether another good answer is green.
-    pub fn way(&'a self, exercise: &'a Exercise, way: Way, number: usize) -> Judgment<'a> {
+    pub fn way(&'a self, exercise: &'a Exercise, way: OtherWay, number: usize) -> Judgment<'a> {
         Judgment::new(WHOLE, async move {
             let what = format!("way {} is green", way.slug);
             let tree = Tree::from([((&way.slug).into(), way.patch.clone().into_bytes())]);
@@ -343,7 +343,7 @@ impl<'a> Gate<'a> {
         build::lacks(exercise.calls()?)
     }
 
-    fn key(&self, exercise: &Exercise, what: &str, more: &[&Tree]) -> anyhow::Result<Key> {
+    fn key(&self, exercise: &Exercise, what: &str, more: &[&Tree]) -> anyhow::Result<VerdictKey> {
         let reference = verdicts::reference_files(&exercise.solution(self.workspace))?;
         let mut trees = vec![&reference];
         trees.extend(more);
@@ -356,7 +356,7 @@ impl<'a> Gate<'a> {
     async fn unless_kept(
         &self,
         what: String,
-        key: &Key,
+        key: &VerdictKey,
         judge: impl AsyncFnOnce() -> anyhow::Result<Vec<String>>,
     ) -> anyhow::Result<Vec<GateFinding>> {
         if self.verdicts.is_kept(key) {

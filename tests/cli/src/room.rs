@@ -36,7 +36,7 @@ pub struct Seat {
 
 /// What one check has said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
+pub struct RoomLine {
     /// When it ended.
     pub at: Timestamp,
     /// Whose it was.
@@ -56,7 +56,7 @@ pub struct Person {
     /// What tells two people of one name apart.
     pub id: String,
     /// What the checks have said.
-    pub lines: Vec<Line>,
+    pub lines: Vec<RoomLine>,
 }
 
 impl Seat {
@@ -124,7 +124,7 @@ pub fn note(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) {
     let Some(seat) = Seat::of(workspace) else {
         return;
     };
-    let line = Line {
+    let line = RoomLine {
         at: check.at,
         name: seat.name.clone(),
         exercise: exercise.number,
@@ -140,7 +140,7 @@ pub fn note(workspace: &Workspace, exercise: &Exercise, check: &LastCheck) {
     }
 }
 
-fn append(workspace: &Workspace, line: &Line) -> anyhow::Result<()> {
+fn append(workspace: &Workspace, line: &RoomLine) -> anyhow::Result<()> {
     let path = lines_file(workspace);
     // Two checks at the same time write one line after the other. Not every file system has locks.
     let _turn = Lock::take_blocking(&path.with_extension("lock"), "keeps a line for the room").ok();
@@ -171,7 +171,7 @@ pub fn people(folder: &Path) -> anyhow::Result<Vec<Person>> {
         let lines = text
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok());
-        let lines: Vec<Line> = lines.collect();
+        let lines: Vec<RoomLine> = lines.collect();
         if !lines.is_empty() {
             people.push(Person { id, lines });
         }
@@ -187,14 +187,14 @@ impl Person {
     }
 
     /// What the last check has said.
-    pub fn last(&self) -> Option<&Line> {
+    pub fn last(&self) -> Option<&RoomLine> {
         self.lines.last()
     }
 }
 
 /// How the minutes of an exercise came out: for how many people, and the median from the first check to the first green one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Minutes {
+pub struct RoomMinutes {
     /// How many have been green.
     pub people: usize,
     /// In whole minutes.
@@ -202,7 +202,7 @@ pub struct Minutes {
 }
 
 /// The minutes of each exercise that somebody in the room has been green in.
-pub fn minutes(people: &[Person]) -> BTreeMap<u8, Minutes> {
+pub fn minutes(people: &[Person]) -> BTreeMap<u8, RoomMinutes> {
     let mut took: BTreeMap<u8, Vec<i64>> = BTreeMap::new();
     for person in people {
         let mut first: BTreeMap<u8, Timestamp> = BTreeMap::new();
@@ -219,7 +219,7 @@ pub fn minutes(people: &[Person]) -> BTreeMap<u8, Minutes> {
     let median = |mut all: Vec<i64>| {
         all.sort_unstable();
         let (people, median) = (all.len(), all[all.len() / 2]);
-        Minutes { people, median }
+        RoomMinutes { people, median }
     };
     took.into_iter()
         .map(|(exercise, all)| (exercise, median(all)))
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn minutes_count_from_the_first_check_to_the_first_green_one() {
-        let line = |minute: i64, exercise, green| Line {
+        let line = |minute: i64, exercise, green| RoomLine {
             at: Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_mins(minute),
             name: "Ada".into(),
             exercise,
@@ -372,7 +372,7 @@ mod tests {
         let minutes = minutes(&[person(10), person(40), person(30)]);
         assert_eq!(
             minutes.get(&3),
-            Some(&Minutes {
+            Some(&RoomMinutes {
                 people: 3,
                 median: 30
             })

@@ -88,7 +88,7 @@ pub struct LastHint {
 /// Everything remembered of one exercise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Memory {
+pub struct Remembered {
     /// When a check passed for the first time.
     pub first_passed: Option<Timestamp>,
     /// When it was skipped; none from the next check on.
@@ -99,7 +99,7 @@ pub struct Memory {
     pub last_hint: Option<LastHint>,
 }
 
-impl Memory {
+impl Remembered {
     /// True when it has passed, and was not red since.
     pub fn is_green(&self) -> bool {
         self.first_passed.is_some() && !self.is_red()
@@ -160,7 +160,7 @@ pub fn forget(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<()> 
 fn change<T>(
     workspace: &Workspace,
     exercise: &Exercise,
-    how: impl FnOnce(&mut Memory) -> T,
+    how: impl FnOnce(&mut Remembered) -> T,
 ) -> anyhow::Result<T> {
     let lock = path(workspace, exercise).with_extension("lock");
     // Not every file system has locks.
@@ -181,14 +181,14 @@ fn now() -> Timestamp {
 
 /// Everything remembered. A file that cannot be understood is set aside with a warning: memory is a comfort, and no
 /// command fails for the want of it.
-pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Memory {
+pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Remembered {
     let path = path(workspace, exercise);
     let fault = match std::fs::read_to_string(&path) {
         Ok(text) => match toml::from_str(&text) {
             Ok(memory) => return memory,
             Err(error) => error.message().to_owned(),
         },
-        Err(error) if error.kind() == ErrorKind::NotFound => return Memory::default(),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Remembered::default(),
         Err(error) => error.to_string(),
     };
     let aside = path.with_extension(format!("toml.broken-{}", Timestamp::now().as_millisecond()));
@@ -201,11 +201,11 @@ pub fn recall(workspace: &Workspace, exercise: &Exercise) -> Memory {
         files::shown(workspace, &path),
         exercise.name()
     );
-    Memory::default()
+    Remembered::default()
 }
 
 /// Writes the memory, atomically.
-fn remember(workspace: &Workspace, exercise: &Exercise, memory: &Memory) -> anyhow::Result<()> {
+fn remember(workspace: &Workspace, exercise: &Exercise, memory: &Remembered) -> anyhow::Result<()> {
     let text = format!(
         "# What the tool remembers of {}. Deleting this file loses the memory, nothing else.\n{}",
         exercise.name(),

@@ -47,7 +47,7 @@ pub struct Verdicts {
 
 /// The name of one verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct VerdictKey(String);
 
 impl Verdicts {
     /// The verdicts that rest on this checkout's tests, this compiler and this kind of server.
@@ -82,18 +82,18 @@ impl Verdicts {
     }
 
     /// The key of what is said about `what`, which is made of these files. `with_kotlin`: it runs beside the Kotlin service or in it.
-    pub fn key(&self, what: &str, with_kotlin: bool, trees: &[&Tree]) -> Key {
+    pub fn key(&self, what: &str, with_kotlin: bool, trees: &[&Tree]) -> VerdictKey {
         let mut hash = self.rests_on.clone();
         take(&mut hash, "what", what.as_bytes());
         let kotlin = with_kotlin.then_some(&self.kotlin);
         for tree in trees.iter().copied().chain(kotlin) {
             take_tree(&mut hash, tree);
         }
-        Key(in_digits(hash))
+        VerdictKey(in_digits(hash))
     }
 
     /// True where it was green, and green verdicts count.
-    pub fn is_kept(&self, key: &Key) -> bool {
+    pub fn is_kept(&self, key: &VerdictKey) -> bool {
         let file = File::open(self.folder.join(&key.0));
         // Its time says when it was asked for last.
         let touched = |file: File| file.set_modified(SystemTime::now());
@@ -101,7 +101,7 @@ impl Verdicts {
     }
 
     /// Keeps that it is green. Best effort: without it, it is judged again.
-    pub fn keep(&self, key: &Key) {
+    pub fn keep(&self, key: &VerdictKey) {
         let _ = File::create(self.folder.join(&key.0));
     }
 }

@@ -7,7 +7,7 @@ use workshop_base::{files, outcome::Trouble};
 
 /// One other answer.
 #[derive(Debug)]
-pub struct Way {
+pub struct OtherWay {
     /// The file's name without its ending.
     pub slug: String,
     /// What it is, in a few words.
@@ -18,9 +18,9 @@ pub struct Way {
     pub patch: String,
 }
 
-impl Way {
+impl OtherWay {
     /// All ways of the reference in this folder, by name; none where it has no such folder.
-    pub fn all(solution: &Path) -> anyhow::Result<Vec<Way>> {
+    pub fn all(solution: &Path) -> anyhow::Result<Vec<OtherWay>> {
         let folder = solution.join("ways");
         if !folder.is_dir() {
             return Ok(Vec::new());
@@ -32,7 +32,7 @@ impl Way {
         });
         patches
             .map(|(slug, text)| {
-                Way::parse(&slug, &text).ok_or_else(|| {
+                OtherWay::parse(&slug, &text).ok_or_else(|| {
                     Trouble::new(format!(
                         "{}/{slug}.patch has no complete header",
                         folder.display()
@@ -46,10 +46,10 @@ impl Way {
             .collect()
     }
 
-    fn parse(slug: &str, text: &str) -> Option<Way> {
+    fn parse(slug: &str, text: &str) -> Option<OtherWay> {
         let (header, patch) = text.split_once("\n\n")?;
         let (title, when) = header.strip_prefix("Title: ")?.split_once("\nWhen: ")?;
-        Some(Way {
+        Some(OtherWay {
             slug: slug.to_owned(),
             title: title.to_owned(),
             when: when.replace('\n', " "),
@@ -64,10 +64,10 @@ mod tests {
 
     #[test]
     fn a_way_says_what_it_is_and_when_it_is_taken() {
-        let way = Way::parse("a", "Title: By hand\nWhen: Rarely,\nif ever.\n\n--- a/x\n");
+        let way = OtherWay::parse("a", "Title: By hand\nWhen: Rarely,\nif ever.\n\n--- a/x\n");
         let way = way.map(|way| (way.title, way.when, way.patch));
         let expected = ["By hand", "Rarely, if ever.", "--- a/x\n"].map(str::to_owned);
         assert_eq!(way, Some(expected.into()));
-        assert!(Way::parse("a", "Title: By hand\n\n--- a/x\n").is_none());
+        assert!(OtherWay::parse("a", "Title: By hand\n\n--- a/x\n").is_none());
     }
 }

@@ -12,7 +12,7 @@ use sqlx::{Connection, PgConnection};
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{Launch, Limits};
+use workshop_harness::build::{Launch, LaunchLimits};
 use workshop_harness::plan;
 use workshop_harness::report::{Report, TestStatus};
 use workshop_harness::run::judge_phases;
@@ -81,7 +81,7 @@ fn playing(part: &str, shell_first: &str) -> anyhow::Result<Launch> {
         artifact: program,
         parts: Vec::new(),
         calls: None,
-        limits: Limits {
+        limits: LaunchLimits {
             start: Duration::from_secs(2),
             stop: Duration::from_secs(1),
         },

@@ -12,7 +12,7 @@ use testcontainers::runners::AsyncRunner;
 use testcontainers::{
     ContainerRequest, GenericImage, ImageExt, ReuseDirective, TestcontainersError,
 };
-use workshop_base::container::{ContainerAnswer, Wanted};
+use workshop_base::container::{ContainerAnswer, WantedContainer};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -24,7 +24,7 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// Sees to it that the container runs.
-async fn run(wanted: Wanted) -> anyhow::Result<ContainerAnswer> {
+async fn run(wanted: WantedContainer) -> anyhow::Result<ContainerAnswer> {
     let port = ContainerPort::Tcp(wanted.port);
     let only_local = wanted.only_local;
     let container = match request(wanted).start().await {
@@ -47,7 +47,7 @@ async fn run(wanted: Wanted) -> anyhow::Result<ContainerAnswer> {
 }
 
 /// The container in testcontainers' words. It has no ready condition: the server in it is asked.
-fn request(wanted: Wanted) -> ContainerRequest<GenericImage> {
+fn request(wanted: WantedContainer) -> ContainerRequest<GenericImage> {
     let port = ContainerPort::Tcp(wanted.port);
     let (repository, tag) = split_image(&wanted.image);
     let mut request = GenericImage::new(repository, tag)

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use futures_util::future::LocalBoxFuture;
 
 use crate::server::Server;
-use crate::settings::{Provider, Settings};
+use crate::settings::{Provider, ProviderSettings};
 use crate::url;
 use crate::{docker, embedded};
 use workshop_base::files;
@@ -23,13 +23,13 @@ pub fn file(workspace: &Workspace) -> PathBuf {
 impl Server {
     /// The server of this checkout: found running, restarted, or made.
     pub fn ensure<'f>(workspace: &'f Workspace) -> LocalBoxFuture<'f, anyhow::Result<Server>> {
-        Box::pin(async move { Self::ensure_with(workspace, &Settings::from_env()?).await })
+        Box::pin(async move { Self::ensure_with(workspace, &ProviderSettings::from_env()?).await })
     }
 
     /// As [`Server::ensure`], with settings from elsewhere than the environment.
     pub fn ensure_with<'f>(
         workspace: &'f Workspace,
-        settings: &'f Settings,
+        settings: &'f ProviderSettings,
     ) -> LocalBoxFuture<'f, anyhow::Result<Server>> {
         Box::pin(async move {
             let _turn = turn(workspace).await?;
@@ -51,7 +51,10 @@ pub(crate) async fn turn(workspace: &Workspace) -> anyhow::Result<Lock> {
     Lock::take(&path, "starts the database").await
 }
 
-async fn first_that_can(workspace: &Workspace, settings: &Settings) -> anyhow::Result<Server> {
+async fn first_that_can(
+    workspace: &Workspace,
+    settings: &ProviderSettings,
+) -> anyhow::Result<Server> {
     let path = file(workspace);
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     let mut lines = kept.lines();

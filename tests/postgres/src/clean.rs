@@ -1,6 +1,6 @@
 //! Taking everything away again: containers, the embedded server, its data, databases on the user's server.
 
-use crate::settings::Settings;
+use crate::settings::ProviderSettings;
 use crate::{choice, docker, embedded, engine, url};
 use workshop_base::files;
 use workshop_base::workspace::Workspace;
@@ -18,7 +18,7 @@ pub struct Cleaned {
 /// whatever of it lies outside the checkout. What learners made (attempts, results) and the tools stay.
 pub async fn clean(workspace: &Workspace) -> anyhow::Result<Cleaned> {
     // A typing error in a variable must not keep anybody from cleaning.
-    let settings = Settings::from_env().unwrap_or_default();
+    let settings = ProviderSettings::from_env().unwrap_or_default();
     let _turn = choice::turn(workspace).await?;
     let Cleaned {
         mut removed,

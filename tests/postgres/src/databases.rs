@@ -40,24 +40,24 @@ fn prefix(server: &Server, purpose: &str) -> String {
 
 /// A held claim on the name of a database; let go when dropped, and by the kernel when the tool dies.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct NameClaim {
     name: String,
     path: PathBuf,
     _lock: Lock,
 }
 
-impl Claim {
+impl NameClaim {
     /// Claims a new name, before there is a database of it. The name says what it is for.
-    pub(crate) fn new(server: &Server, purpose: &str) -> anyhow::Result<Claim> {
+    pub(crate) fn new(server: &Server, purpose: &str) -> anyhow::Result<NameClaim> {
         let name = format!("{}{:016x}", prefix(server, purpose), rand::random::<u64>());
-        Claim::attempt(server, name.clone())?
+        NameClaim::attempt(server, name.clone())?
             .with_context(|| format!("another command uses the database {name}"))
     }
 
-    fn attempt(server: &Server, name: String) -> anyhow::Result<Option<Claim>> {
+    fn attempt(server: &Server, name: String) -> anyhow::Result<Option<NameClaim>> {
         let path = server.claim(&name);
         let lock = Lock::try_take(&path)?;
-        Ok(lock.map(|lock| Claim {
+        Ok(lock.map(|lock| NameClaim {
             name,
             path,
             _lock: lock,
@@ -70,7 +70,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for NameClaim {
     fn drop(&mut self) {
         // Names are never given twice, so nothing waits for this file.
         let _ = files::remove(&self.path);
@@ -85,7 +85,7 @@ pub(crate) async fn sweep(server: &Server, connection: &mut PgConnection) -> any
     names.retain(|name| name.starts_with(&half_made));
     for name in names {
         // Locks that cannot be taken, or that this file system does not have, are taken for held.
-        if let Ok(Some(claim)) = Claim::attempt(server, name) {
+        if let Ok(Some(claim)) = NameClaim::attempt(server, name) {
             drop_database(connection, claim.name()).await?;
         }
     }
@@ -137,7 +137,7 @@ pub(crate) async fn take_over(
         if !left.starts_with(&prefix(server, RUN)) {
             continue;
         }
-        let Ok(Some(claim)) = Claim::attempt(server, left) else {
+        let Ok(Some(claim)) = NameClaim::attempt(server, left) else {
             continue;
         };
         let left = claim.name();

@@ -10,9 +10,9 @@ use crate::connection::{Address, START_LIMIT, USER};
 use crate::engine::{self, OFFICIAL, docker, look};
 use crate::identity::{self, checkout_id, short_hash};
 use crate::server::{Files, Server};
-use crate::settings::{Provider, Settings};
+use crate::settings::{Provider, ProviderSettings};
 use crate::{configuration, connection};
-use workshop_base::container::{ContainerAnswer, PROGRAM, Wanted};
+use workshop_base::container::{ContainerAnswer, PROGRAM, WantedContainer};
 use workshop_base::outcome::{Trouble, last_lines};
 use workshop_base::process::memory_limit;
 use workshop_base::program::{self, cargo_command};
@@ -37,7 +37,10 @@ pub(crate) fn note(workspace: &Workspace) -> PathBuf {
 }
 
 /// The server in this checkout's container.
-pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow::Result<Server> {
+pub(crate) async fn ensure(
+    settings: &ProviderSettings,
+    workspace: &Workspace,
+) -> anyhow::Result<Server> {
     engine::answers().await?;
     let asked = settings.image.as_deref();
     let image = asked.unwrap_or(OFFICIAL);
@@ -120,7 +123,7 @@ async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<(String, Ad
         ("POSTGRES_DB", "postgres"),
         ("POSTGRES_INITDB_ARGS", "--encoding=UTF8 --locale=C"),
     ];
-    let wanted = Wanted {
+    let wanted = WantedContainer {
         image: image.to_owned(),
         name,
         labels: BTreeMap::from([(LABEL.to_owned(), checkout)]),
@@ -145,7 +148,7 @@ async fn start(workspace: &Workspace, image: &str) -> anyhow::Result<(String, Ad
 /// Asks the program that knows testcontainers, which is built first where it is not there yet.
 async fn by_testcontainers(
     workspace: &Workspace,
-    wanted: &Wanted,
+    wanted: &WantedContainer,
 ) -> anyhow::Result<ContainerAnswer> {
     let command = Command::new(built(workspace).await?);
     let output = program::run(command, &serde_json::to_string(wanted)?).await?;

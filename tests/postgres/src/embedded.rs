@@ -8,13 +8,16 @@ use crate::account;
 use crate::binaries::Binaries;
 use crate::cluster::{Cluster, clusters};
 use crate::server::{Files, Server};
-use crate::settings::{BinariesFrom, Provider, Settings};
+use crate::settings::{BinariesFrom, Provider, ProviderSettings};
 use crate::{home, maven};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// This checkout's own server.
-pub(crate) async fn ensure(settings: &Settings, workspace: &Workspace) -> anyhow::Result<Server> {
+pub(crate) async fn ensure(
+    settings: &ProviderSettings,
+    workspace: &Workspace,
+) -> anyhow::Result<Server> {
     let home = home::home(settings, workspace)?;
     let mut cluster = cluster(settings, workspace, &home).await?;
     let connection = cluster.start().await?;
@@ -48,7 +51,7 @@ pub(crate) async fn clean(workspace: &Workspace) -> anyhow::Result<[Vec<String>;
 
 /// The cluster to use: the latest one that fits the settings, else a new one.
 async fn cluster(
-    settings: &Settings,
+    settings: &ProviderSettings,
     workspace: &Workspace,
     home: &Path,
 ) -> anyhow::Result<Cluster> {

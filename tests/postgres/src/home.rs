@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use crate::account;
 use crate::identity::checkout_id;
-use crate::settings::Settings;
+use crate::settings::ProviderSettings;
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -18,7 +18,7 @@ use workshop_base::workspace::Workspace;
 const MARK: &str = "made-by-kotlin-to-rust-workshop";
 
 /// The home of this checkout, made when it is not there.
-pub(crate) fn home(settings: &Settings, workspace: &Workspace) -> anyhow::Result<PathBuf> {
+pub(crate) fn home(settings: &ProviderSettings, workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let state = workspace.state();
     std::fs::create_dir_all(&state).with_context(|| format!("cannot make {}", state.display()))?;
     let home = match &settings.data_dir {

@@ -44,5 +44,5 @@ pub use engine::{
 pub use identity::{checkout_id, short_hash};
 pub use maven::{bring_artifact, find_binaries};
 pub use server::Server;
-pub use settings::{BinariesFrom, Provider, Settings};
+pub use settings::{BinariesFrom, Provider, ProviderSettings};
 pub use tls::Certificate;

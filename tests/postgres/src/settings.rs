@@ -45,7 +45,7 @@ impl fmt::Display for BinariesFrom {
 
 /// The wishes of the user; all of them optional.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct ProviderSettings {
     /// `WORKSHOP_POSTGRES`: `url`, `docker` or `embedded`.
     pub provider: Option<Provider>,
     /// `WORKSHOP_DATABASE_URL`: a server that the user runs, `postgres://user:password@host:port/database`.
@@ -58,7 +58,7 @@ pub struct Settings {
     pub binaries: Option<BinariesFrom>,
 }
 
-impl Settings {
+impl ProviderSettings {
     /// Reads the environment. An empty variable counts as not set; a value that means nothing is an error that lists those that do.
     pub fn from_env() -> Result<Self, Trouble> {
         Self::read(|name| std::env::var(name).ok())
@@ -75,7 +75,7 @@ impl Settings {
                 .expected("postgres://user:password@host:port/database, with a user that may create databases")
                 .next("export WORKSHOP_DATABASE_URL=…, or unset WORKSHOP_POSTGRES"));
         }
-        Ok(Settings {
+        Ok(ProviderSettings {
             provider,
             url,
             image: variable("WORKSHOP_POSTGRES_IMAGE"),
@@ -105,8 +105,8 @@ fn one_of<T: DeserializeOwned>(
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&str, &str)]) -> Result<Settings, Trouble> {
-        Settings::read(|name| {
+    fn read(pairs: &[(&str, &str)]) -> Result<ProviderSettings, Trouble> {
+        ProviderSettings::read(|name| {
             pairs
                 .iter()
                 .find(|(key, _)| *key == name)

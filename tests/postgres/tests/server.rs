@@ -7,12 +7,14 @@
 mod checkout;
 
 use checkout::{Checkout, end_server};
-use workshop_postgres::{Provider, Server, Settings};
+use workshop_postgres::{Provider, ProviderSettings, Server};
 
 #[tokio::test]
 async fn the_provider_asked_for_is_the_one_that_serves() {
     let checkout = Checkout::new();
-    let asked = Settings::from_env().expect("good settings").provider;
+    let asked = ProviderSettings::from_env()
+        .expect("good settings")
+        .provider;
     let server = checkout.server().await;
     if let Some(asked) = asked {
         assert_eq!(server.provider(), asked);
@@ -236,10 +238,10 @@ async fn an_image_that_is_nowhere_leads_to_other_ways() {
     if checkout.server().await.provider() != Provider::Docker {
         return;
     }
-    let settings = Settings {
+    let settings = ProviderSettings {
         provider: Some(Provider::Docker),
         image: Some("127.0.0.1:1/no/such/image:18".to_owned()),
-        ..Settings::default()
+        ..ProviderSettings::default()
     };
     let refusal = Server::ensure_with(&checkout.workspace, &settings)
         .await

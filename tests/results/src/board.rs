@@ -24,13 +24,13 @@ table { border-collapse: collapse; }
 ";
 
 /// A measurement, and the name of who took it.
-type Measured = (String, ResultFile);
+type NamedResult = (String, ResultFile);
 
 /// What is on the board.
 #[derive(Debug)]
 pub struct Board {
     /// By exercise, then by name.
-    measured: Vec<Measured>,
+    measured: Vec<NamedResult>,
     /// What isn't on it, each with the reason.
     pub left_out: Vec<String>,
 }
@@ -80,7 +80,8 @@ impl Board {
     /// A page that needs nothing but itself; `style` is the book's.
     pub fn page(&self, catalogue: &Catalogue, style: &str) -> String {
         let mut sections = section("Everybody's results", &[self.machines()]);
-        let is_one_exercise = |(_, one): &Measured, (_, next): &Measured| place(one) == place(next);
+        let is_one_exercise =
+            |(_, one): &NamedResult, (_, next): &NamedResult| place(one) == place(next);
         for measured in self.measured.chunk_by(is_one_exercise) {
             let items = of_one_exercise(measured);
             if !items.is_empty() {
@@ -154,7 +155,7 @@ fn unfit(result: &ResultFile) -> Option<String> {
 }
 
 /// Everybody's ratios on one axis, and under which conditions they were taken; nothing where nothing was compared.
-fn of_one_exercise(measured: &[Measured]) -> Vec<Item> {
+fn of_one_exercise(measured: &[NamedResult]) -> Vec<Item> {
     let files = measured.iter().map(|(name, result)| Whose { name, result });
     let files: Vec<Whose<'_>> = files.collect();
     let rows = view::ratio_rows(&files, true);

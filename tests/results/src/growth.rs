@@ -54,7 +54,7 @@ impl fmt::Display for Growth {
 
 /// A slope that was judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judged {
+pub struct JudgedGrowth {
     /// In bytes per request; none while there is too little to judge.
     pub slope: Option<Interval>,
     /// What can be said of it.
@@ -63,7 +63,7 @@ pub struct Judged {
 
 /// Judges what was seen of one process: the requests that it had served, and its memory then, in bytes. The first half is left out, and so
 /// are the first `settles` requests.
-pub fn judge(series: &[(f64, f64)], settles: f64) -> Judged {
+pub fn judge(series: &[(f64, f64)], settles: f64) -> JudgedGrowth {
     let last = series.last().map_or(0.0, |(served, _)| *served);
     let left_out = settles.max(last / 2.0);
     let first = series.partition_point(|(served, _)| *served <= left_out);
@@ -74,7 +74,7 @@ pub fn judge(series: &[(f64, f64)], settles: f64) -> Judged {
         Some(slope) if slope.low > COUNTS && keeps_on(&increments) => Growth::Grows,
         _ => Growth::Unclear,
     };
-    Judged { slope, growth }
+    JudgedGrowth { slope, growth }
 }
 
 /// The slopes between the means of neighboring batches, in bytes per request.

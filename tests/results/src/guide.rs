@@ -24,7 +24,7 @@ struct Guide {
 struct Question {
     id: String,
     title: String,
-    compares: Pair,
+    compares: GuidePair,
     otherwise: String,
     note: String,
     figures: Vec<Figure>,
@@ -33,7 +33,7 @@ struct Question {
 /// What is compared in a measurement.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Pair {
+enum GuidePair {
     /// The best of Kotlin's set-ups with the first.
     KotlinWithItself,
     /// The Rust that was asked for with the best of Kotlin.
@@ -121,8 +121,8 @@ fn found<'a>(
         of.into_iter().find_map(|result| {
             let metric = result.metric(&figure.key)?;
             let comparison = match question.compares {
-                Pair::KotlinWithItself => tuned(result, metric)?,
-                Pair::RustWithKotlin => result.rust_against_kotlin(metric)?.clone(),
+                GuidePair::KotlinWithItself => tuned(result, metric)?,
+                GuidePair::RustWithKotlin => result.rust_against_kotlin(metric)?.clone(),
             };
             Some((result, comparison))
         })

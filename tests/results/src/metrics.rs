@@ -26,7 +26,7 @@ pub struct Definition {
     pub headline: bool,
     /// How blocks become one value, and whether ratios make sense.
     #[serde(default)]
-    pub kind: Kind,
+    pub kind: MetricKind,
 }
 
 /// Most metrics are times.
@@ -40,7 +40,7 @@ pub const SLOW_MS: f64 = 100.0;
 /// The nature of a metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum MetricKind {
     /// Positive, and it varies from block to block.
     #[default]
     Varying,
@@ -76,7 +76,7 @@ pub fn from_blocks(
         // A side that has no part in this is no comparison that failed.
         let comparisons = pairs
             .iter()
-            .filter(|_| definition.kind != Kind::MayBeZero)
+            .filter(|_| definition.kind != MetricKind::MayBeZero)
             .map(|(side, against)| (of(side), of(against)))
             .filter(|(above, below)| !above.is_empty() && !below.is_empty())
             .filter_map(|(above, below)| compare(definition, &above, &below, is_quick));
@@ -103,9 +103,9 @@ fn side_value(definition: &Definition, side: &str, blocks: &[&BlockRecord]) -> O
         .filter_map(|block| block.valid(&definition.key));
     let values: Vec<f64> = values.collect();
     let value = match definition.kind {
-        Kind::MayBeZero if values.is_empty() => None,
-        Kind::MayBeZero => Some(mean(values.iter().copied())),
-        Kind::Varying | Kind::Duet | Kind::Constant => geometric_mean(&values),
+        MetricKind::MayBeZero if values.is_empty() => None,
+        MetricKind::MayBeZero => Some(mean(values.iter().copied())),
+        MetricKind::Varying | MetricKind::Duet | MetricKind::Constant => geometric_mean(&values),
     }?;
     Some(SideValue {
         side: side.to_owned(),
@@ -170,8 +170,8 @@ fn compare(
         )
     };
     Some(match definition.kind {
-        Kind::Constant => alone,
-        Kind::Varying if is_quick => Comparison {
+        MetricKind::Constant => alone,
+        MetricKind::Varying if is_quick => Comparison {
             verdict: Verdict::NotJudged,
             ..alone
         },
@@ -278,10 +278,10 @@ mod tests {
             kind,
         };
         let definitions = [
-            definition(THROUGHPUT, Better::Higher, Kind::Varying),
-            definition(MEMORY, Better::Less, Kind::Varying),
-            definition(SIZE, Better::Less, Kind::Constant),
-            definition(WARM_UP, Better::Lower, Kind::MayBeZero),
+            definition(THROUGHPUT, Better::Higher, MetricKind::Varying),
+            definition(MEMORY, Better::Less, MetricKind::Varying),
+            definition(SIZE, Better::Less, MetricKind::Constant),
+            definition(WARM_UP, Better::Lower, MetricKind::MayBeZero),
         ];
         from_blocks(&definitions, blocks, &sides, &pairs, is_quick)
     }

@@ -13,23 +13,23 @@ use workshop_harness::workbench::{OwnService, Workbench};
 use crate::qrcode::{expect_code, expect_unavailable};
 
 /// The service, and the place of the part that it calls.
-pub struct Part {
+pub struct PartContext {
     pub place: PathBuf,
     pub service: Arc<OwnService>,
     /// What stands there when nothing is wrong.
     real: Vec<u8>,
 }
 
-impl Part {
+impl PartContext {
     /// A service with these settings, which name a place where there is no part yet.
     pub async fn start(
         bench: &Workbench,
         place: PathBuf,
         real: Vec<u8>,
         settings: &[(&str, &str)],
-    ) -> Result<Part, TestError> {
+    ) -> Result<PartContext, TestError> {
         let service = bench.service(settings).await?;
-        Ok(Part {
+        Ok(PartContext {
             place,
             service,
             real,

@@ -5,7 +5,7 @@ use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use anyhow::Context as _;
 
 use crate::faulty::{self, IMAGE, IMAGES, PANIC, held_by_images};
-use crate::part::Part;
+use crate::part::PartContext;
 use crate::qrcode::{expect_unavailable, path};
 use workshop_harness::contract::{TestError, TestResult, contract_tests, expect, has_status};
 use workshop_harness::workbench::Workbench;
@@ -20,12 +20,12 @@ contract_tests! {
 }
 
 /// A service with a library at a path of its own, where there is none yet, and the real library.
-async fn without_library(bench: &Workbench, name: &str) -> Result<(Part, Vec<u8>), TestError> {
+async fn without_library(bench: &Workbench, name: &str) -> Result<(PartContext, Vec<u8>), TestError> {
     let plain = bench.folder().join(name);
     let place = plain.with_file_name(format!("{DLL_PREFIX}{name}{DLL_SUFFIX}"));
     let real = std::fs::read(bench.part()?).context("the library cannot be read")?;
     let settings = [("QRCODE_LIBRARY", &*plain.to_string_lossy())];
-    let part = Part::start(bench, place, real.clone(), &settings).await?;
+    let part = PartContext::start(bench, place, real.clone(), &settings).await?;
     Ok((part, real))
 }
 

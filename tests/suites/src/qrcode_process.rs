@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 
-use crate::part::Part;
+use crate::part::PartContext;
 use crate::qrcode::{expect_code, path};
 use workshop_base::{process, wait};
 use workshop_harness::contract::{Answer, Failure, TestError, TestResult, contract_tests, expect, expect_at_most, expect_eq,};
@@ -144,7 +144,7 @@ async fn the_program_fails_with_exit_code_1_when_nobody_takes_the_image(
 }
 
 /// A service whose program is whatever a test puts in its place; now it is the real one.
-async fn with_program(bench: &Workbench) -> Result<Part, TestError> {
+async fn with_program(bench: &Workbench) -> Result<PartContext, TestError> {
     let place = bench.folder().join("program");
     let settings = [
         ("QRCODE_PROGRAM", &*place.to_string_lossy()),
@@ -152,7 +152,7 @@ async fn with_program(bench: &Workbench) -> Result<Part, TestError> {
         ("QRCODE_AT_ONCE", &AT_ONCE.to_string()),
     ];
     let real = shell(&format!("exec '{}'", bench.part()?.display()));
-    let part = Part::start(bench, place.clone(), real.into_bytes(), &settings).await?;
+    let part = PartContext::start(bench, place.clone(), real.into_bytes(), &settings).await?;
     // The first start of a program costs a cold JVM more than any other.
     part.expect_recovery().await?;
     Ok(part)
@@ -163,7 +163,7 @@ fn shell(lines: &str) -> String {
     format!("#!/bin/sh\n{lines}\n")
 }
 
-async fn ask(part: &Part) -> Result<Answer, Failure> {
+async fn ask(part: &PartContext) -> Result<Answer, Failure> {
     part.service.client.get(&path("text")).await
 }
 

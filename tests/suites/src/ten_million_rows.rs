@@ -52,16 +52,16 @@ const CUT_OFF_AFTER: Duration = Duration::from_secs(1);
 
 /// A page of records.
 #[derive(Serialize, Deserialize)]
-struct Page {
+struct RecordsPage {
     records: Vec<RecordRow>,
     /// The `after` of the next page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<i32>,
 }
 
-impl Page {
+impl RecordsPage {
     /// The page in an answer.
-    fn of(answer: &Answer) -> Result<Page, Failure> {
+    fn of(answer: &Answer) -> Result<RecordsPage, Failure> {
         answer.expect_status(200)?;
         serde_json::from_slice(answer.body()).map_err(|error| {
             let expected = "a page: a list of records, and next if there are more";
@@ -89,9 +89,9 @@ impl Page {
 /// Holds an answer against the page with these rows, byte for byte.
 fn expect_page(answer: &Answer, rows: &[RecordRow], next: Option<i32>) -> TestResult {
     let records = rows.to_vec();
-    let expected = Page { records, next };
+    let expected = RecordsPage { records, next };
     // What is wrong is seldom in the beginning of a body, so it is said in other words.
-    let (in_words, got) = (expected.in_words(), Page::of(answer)?.in_words());
+    let (in_words, got) = (expected.in_words(), RecordsPage::of(answer)?.in_words());
     answer
         .expect(got == in_words, &in_words, &got)?
         .expect_json(200, &expected)?;
@@ -136,7 +136,7 @@ async fn all_pages_together_are_the_table(context: &Context) -> TestResult {
     let mut records = Vec::new();
     while records.len() <= rows.len() {
         let answer = context.client.get(&path).await?;
-        let page = Page::of(&answer)?;
+        let page = RecordsPage::of(&answer)?;
         records.extend(page.records);
         let Some(next) = page.next else { break };
         path = format!("/records?limit=1000&after={next}");

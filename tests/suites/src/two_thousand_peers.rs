@@ -57,17 +57,17 @@ const TOO_MUCH: usize = 8 << 20;
 const ALL_AT_ONCE: Duration = Duration::from_secs(30);
 
 /// A peer with its socket.
-struct Peer {
+struct ConnectedPeer {
     name: String,
     socket: Socket,
 }
 
-impl Peer {
+impl ConnectedPeer {
     /// Opens a socket for the peer with this name.
-    async fn enter(context: &Context, name: &str) -> Result<Peer, Failure> {
+    async fn enter(context: &Context, name: &str) -> Result<ConnectedPeer, Failure> {
         let socket = context.client.socket(&path(name)).await?;
         let name = name.to_owned();
-        Ok(Peer { name, socket })
+        Ok(ConnectedPeer { name, socket })
     }
 
     /// Sends a text to the peer with this name.
@@ -113,9 +113,9 @@ fn nobody(name: &str) -> String {
 }
 
 async fn a_message_arrives_at_the_peer_it_is_for(context: &Context) -> TestResult {
-    let mut ada = Peer::enter(context, "ada").await?;
-    let mut ben = Peer::enter(context, "ben").await?;
-    let mut cleo = Peer::enter(context, "cleo").await?;
+    let mut ada = ConnectedPeer::enter(context, "ada").await?;
+    let mut ben = ConnectedPeer::enter(context, "ben").await?;
+    let mut cleo = ConnectedPeer::enter(context, "cleo").await?;
     ada.tell("ben", "for Ben").await?;
     ben.hears("ada", "for Ben").await?;
     let with_more = json!({"to": "cleo", "text": "for Cleo", "ignored": 1});
@@ -126,10 +126,10 @@ async fn a_message_arrives_at_the_peer_it_is_for(context: &Context) -> TestResul
 }
 
 async fn a_message_to_all_arrives_at_all_others(context: &Context) -> TestResult {
-    let mut speaker = Peer::enter(context, "speaker").await?;
+    let mut speaker = ConnectedPeer::enter(context, "speaker").await?;
     let listeners = (0..20).map(async |listener| {
         let name = format!("listener-{listener}");
-        Peer::enter(context, &name).await
+        ConnectedPeer::enter(context, &name).await
     });
     let mut listeners = try_join_all(listeners).await?;
     for text in ["one", "two"] {
@@ -157,7 +157,7 @@ async fn the_key_and_the_name_are_judged_before_the_upgrade(context: &Context) -
     let posted = sockets.post("/peers/dora").await?;
     crate::expect_no_such_method(&posted)?;
     for name in [&*"x".repeat(32), "A-b_9"] {
-        Peer::enter(context, name).await?;
+        ConnectedPeer::enter(context, name).await?;
     }
     // A browser cannot set headers for a WebSocket: there the key is in the query.
     let without_header = context.client.without_key();
@@ -186,13 +186,13 @@ async fn a_request_without_an_upgrade_answers_426(context: &Context) -> TestResu
         client.head("/peers/emil").await?.expect_status(426)?;
     }
     // None of them has taken the name.
-    Peer::enter(context, "emil").await?;
+    ConnectedPeer::enter(context, "emil").await?;
     Ok(())
 }
 
 async fn a_name_is_given_once(context: &Context) -> TestResult {
     let in_use = is_problem(409, "another peer has this name");
-    let mut first = Peer::enter(context, "fay").await?;
+    let mut first = ConnectedPeer::enter(context, "fay").await?;
     for _ in 0..2 {
         in_use(&context.client.for_sockets().get("/peers/fay").await?)?;
     }
@@ -210,16 +210,16 @@ async fn a_name_is_given_once(context: &Context) -> TestResult {
 }
 
 async fn a_name_is_free_when_its_peer_has_left(context: &Context) -> TestResult {
-    Peer::enter(context, "gus").await?.socket.leave().await?;
+    ConnectedPeer::enter(context, "gus").await?.socket.leave().await?;
     context.client.socket_again("/peers/gus").await?;
-    let lost = Peer::enter(context, "hal").await?;
+    let lost = ConnectedPeer::enter(context, "hal").await?;
     drop(lost);
     context.client.socket_again("/peers/hal").await?;
     Ok(())
 }
 
 async fn a_peer_that_is_not_there_is_named_to_the_sender(context: &Context) -> TestResult {
-    let mut ida = Peer::enter(context, "ida").await?;
+    let mut ida = ConnectedPeer::enter(context, "ida").await?;
     for name in ["jim", "no name", "", "\"ä\""] {
         ida.tell(name, "Are you there?").await?;
         ida.hears_error(&nobody(name)).await?;
@@ -228,7 +228,7 @@ async fn a_peer_that_is_not_there_is_named_to_the_sender(context: &Context) -> T
 }
 
 async fn what_is_no_message_is_answered_and_ends_nothing(context: &Context) -> TestResult {
-    let mut kim = Peer::enter(context, "kim").await?;
+    let mut kim = ConnectedPeer::enter(context, "kim").await?;
     for text in [
         "",
         "hello",
@@ -259,7 +259,7 @@ async fn what_is_no_message_is_answered_and_ends_nothing(context: &Context) -> T
 }
 
 async fn a_text_arrives_as_it_was_sent(context: &Context) -> TestResult {
-    let mut lea = Peer::enter(context, "lea").await?;
+    let mut lea = ConnectedPeer::enter(context, "lea").await?;
     let controls: String = (0..0x20_u8).map(char::from).collect();
     let texts = [
         "",
@@ -299,7 +299,7 @@ fn frame(bytes: &[u8], kind: Data, is_last: bool) -> Message {
 }
 
 async fn a_ping_is_answered(context: &Context) -> TestResult {
-    let mut max = Peer::enter(context, "max").await?.socket;
+    let mut max = ConnectedPeer::enter(context, "max").await?.socket;
     let payload = b"ping".to_vec();
     max.send(Message::Ping(payload.clone())).await?;
     max.expect(&Event::Pong(payload)).await
@@ -312,8 +312,8 @@ async fn closes_with(
     code: u16,
     wrong: impl AsyncFnOnce(&mut Socket) -> Result<(), Failure>,
 ) -> TestResult {
-    let mut witness = Peer::enter(context, &format!("{name}-witness")).await?;
-    let mut socket = Peer::enter(context, name).await?.socket;
+    let mut witness = ConnectedPeer::enter(context, &format!("{name}-witness")).await?;
+    let mut socket = ConnectedPeer::enter(context, name).await?.socket;
     wrong(&mut socket).await?;
     socket.expect(&Event::Close(Some(code))).await?;
     socket.end().await?;
@@ -353,7 +353,7 @@ async fn a_text_that_is_not_utf8_closes_with_1007(context: &Context) -> TestResu
 }
 
 /// Whether the service says to this peer that the other one is not there. It asks by a message.
-async fn misses(peer: &mut Peer, other: &str) -> Result<bool, Failure> {
+async fn misses(peer: &mut ConnectedPeer, other: &str) -> Result<bool, Failure> {
     let name = peer.name.clone();
     peer.tell(other, "").await?;
     peer.tell(&name, "go on").await?;
@@ -371,8 +371,8 @@ async fn misses(peer: &mut Peer, other: &str) -> Result<bool, Failure> {
 
 /// Has windows of messages sent until another peer is not there any more, which is asked after each of them.
 async fn until_removed(
-    sender: &mut Peer,
-    mut window_removed_it: impl AsyncFnMut(&mut Peer) -> Result<bool, TestError>,
+    sender: &mut ConnectedPeer,
+    mut window_removed_it: impl AsyncFnMut(&mut ConnectedPeer) -> Result<bool, TestError>,
 ) -> TestResult {
     for _ in 0..TOO_MUCH / (WINDOW * MAX_TEXT) {
         if window_removed_it(sender).await? {
@@ -386,7 +386,7 @@ async fn until_removed(
 }
 
 /// The same with messages to that peer alone.
-async fn fill_inbox(sender: &mut Peer, idle: &str) -> TestResult {
+async fn fill_inbox(sender: &mut ConnectedPeer, idle: &str) -> TestResult {
     let text = "x".repeat(MAX_TEXT);
     until_removed(sender, async |sender| {
         for _ in 0..WINDOW {
@@ -404,8 +404,8 @@ async fn is_there(context: &Context, name: &str) -> Result<bool, Failure> {
 }
 
 async fn a_peer_that_does_not_read_is_removed(context: &Context) -> TestResult {
-    let mut idle = Peer::enter(context, "idle").await?;
-    let mut nora = Peer::enter(context, "nora").await?;
+    let mut idle = ConnectedPeer::enter(context, "idle").await?;
+    let mut nora = ConnectedPeer::enter(context, "nora").await?;
     fill_inbox(&mut nora, "idle").await?;
     // It may read what was on its way, and then that it is closed, if it can still be told.
     let code = idle.socket.end().await?;
@@ -418,10 +418,10 @@ async fn a_peer_that_does_not_read_is_removed(context: &Context) -> TestResult {
 
 /// It sends many times what an inbox holds, in one go, to each of a few peers that read all the time.
 async fn a_quick_sender_removes_nobody_who_reads(context: &Context) -> TestResult {
-    let mut hasty = Peer::enter(context, "hasty").await?;
+    let mut hasty = ConnectedPeer::enter(context, "hasty").await?;
     let readers = (0..QUICK_READERS).map(async |reader| {
         let name = format!("quick-reader-{reader}");
-        Peer::enter(context, &name).await
+        ConnectedPeer::enter(context, &name).await
     });
     let readers = try_join_all(readers).await?;
     let sending = async {
@@ -441,9 +441,9 @@ async fn a_quick_sender_removes_nobody_who_reads(context: &Context) -> TestResul
 }
 
 async fn a_broadcast_does_not_wait_for_a_peer_that_does_not_read(context: &Context) -> TestResult {
-    let _idle = Peer::enter(context, "idle-in-the-crowd").await?;
-    let mut olaf = Peer::enter(context, "olaf").await?;
-    let mut reader = Peer::enter(context, "reader").await?;
+    let _idle = ConnectedPeer::enter(context, "idle-in-the-crowd").await?;
+    let mut olaf = ConnectedPeer::enter(context, "olaf").await?;
+    let mut reader = ConnectedPeer::enter(context, "reader").await?;
     let text = "x".repeat(MAX_TEXT);
     until_removed(&mut olaf, async |olaf| {
         for _ in 0..WINDOW {
@@ -458,8 +458,8 @@ async fn a_broadcast_does_not_wait_for_a_peer_that_does_not_read(context: &Conte
 }
 
 async fn a_removed_peer_takes_nothing_from_its_successor(context: &Context) -> TestResult {
-    let mut removed = Peer::enter(context, "successor").await?;
-    let mut pia = Peer::enter(context, "pia").await?;
+    let mut removed = ConnectedPeer::enter(context, "successor").await?;
+    let mut pia = ConnectedPeer::enter(context, "pia").await?;
     fill_inbox(&mut pia, "successor").await?;
     let mut successor = context.client.socket_again("/peers/successor").await?;
     removed.socket.end().await?;

@@ -19,7 +19,7 @@ use workshop_postgres::datasets::DataSet;
 use workshop_results::shown::{Cell, Table};
 
 /// A service that is there.
-pub struct Place<'a> {
+pub struct ServiceAt<'a> {
     /// Where: `http://pi.local:8080`.
     pub url: &'a str,
     /// The key that lets requests in.
@@ -32,7 +32,7 @@ pub struct Place<'a> {
 pub fn measure<'f>(
     workspace: &'f Workspace,
     asked: &'f Asked,
-    place: &'f Place<'f>,
+    place: &'f ServiceAt<'f>,
 ) -> LocalBoxFuture<'f, anyhow::Result<Table>> {
     Box::pin(async move {
         let base_url = base_url(place.url)?;
@@ -123,7 +123,7 @@ async fn keeps_the_contract(client: &Client, target: Target, set: DataSet) -> Re
     Ok(())
 }
 
-fn refused(place: &Place<'_>, reason: &str) -> anyhow::Error {
+fn refused(place: &ServiceAt<'_>, reason: &str) -> anyhow::Error {
     let (url, set) = (place.url, place.data_set);
     let expected = format!(
         "a step of the port from exercise 3 on that listens on ADDRESS=0.0.0.0, takes the key that --key names, and has the data set {set}"
@@ -135,7 +135,7 @@ fn refused(place: &Place<'_>, reason: &str) -> anyhow::Error {
         .into()
 }
 
-fn empty(target: Target, place: &Place<'_>) -> Table {
+fn empty(target: Target, place: &ServiceAt<'_>) -> Table {
     let (url, set) = (place.url, place.data_set);
     let here = machine::label(&machine::look());
     let title = format!(

@@ -68,7 +68,7 @@ async fn measure(
 
 /// One line of [`CALL_TIMES`]: the microseconds of a call, round by round.
 #[derive(Debug, Deserialize)]
-struct Line {
+struct CallLine {
     call: String,
     by: String,
     bytes: usize,
@@ -76,7 +76,7 @@ struct Line {
 }
 
 /// Times the calls of a subject, which takes a fraction of a minute; `module` is for the class that also interprets one.
-async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<Line>> {
+async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<CallLine>> {
     let launch = &subject.launch;
     let (_, options) = launch
         .args
@@ -92,18 +92,18 @@ async fn times(subject: &Subject, module: Option<&Path>) -> anyhow::Result<Vec<L
     parse(&tools::printed(command, &typed).await?)
 }
 
-fn parse(printed: &str) -> anyhow::Result<Vec<Line>> {
+fn parse(printed: &str) -> anyhow::Result<Vec<CallLine>> {
     let lines = printed.lines().map(serde_json::from_str);
-    let lines: Result<Vec<Line>, _> = lines.collect();
+    let lines: Result<Vec<CallLine>, _> = lines.collect();
     lines.context("the calls' times are no JSON")
 }
 
 /// A row for each call that Rust answers, beside the same in Kotlin.
-fn add(table: &mut Table, whose: &str, lines: &[Line]) -> anyhow::Result<()> {
-    let mean = |line: &Line| geometric_mean(&line.us).context("a call without a time");
+fn add(table: &mut Table, whose: &str, lines: &[CallLine]) -> anyhow::Result<()> {
+    let mean = |line: &CallLine| geometric_mean(&line.us).context("a call without a time");
     for rust in lines.iter().filter(|line| line.by == RUST) {
         let same_by = |by: &str| {
-            let same = |line: &&Line| {
+            let same = |line: &&CallLine| {
                 line.by == by && (&line.call, line.bytes) == (&rust.call, rust.bytes)
             };
             lines.iter().find(same)

@@ -11,11 +11,11 @@ mod gate;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::sites::{self, Made, Request};
+use crate::sites::{self, Made, SiteRequest};
 use crate::tables::contacts::{self as tables, READ_ONE};
 use book::CONNECTIONS;
 use course::AFTERWARDS;
-use gate::Judged;
+use gate::JudgedService;
 use workshop_measure::protocol::block::{Block, turns};
 use workshop_measure::protocol::gates::Stage;
 use workshop_measure::protocol::lab::Lab;
@@ -192,9 +192,9 @@ fn notes(published: Option<u64>, subjects: &[Subject]) -> Vec<String> {
 fn requests(
     session: &Session<'_>,
     subject: &Subject,
-    judged: &Judged,
+    judged: &JudgedService,
     published: Option<u64>,
-) -> anyhow::Result<Vec<Request>> {
+) -> anyhow::Result<Vec<SiteRequest>> {
     let book = &book::path(subject);
     let length = Duration::from_secs_f64(session.plan.saturation);
     let file = |name: &str, text: &str| {
@@ -205,7 +205,7 @@ fn requests(
         Some(requests) => (Load::Counted(requests), LONGEST),
         None => (Load::Closed, length),
     };
-    let read_one = Request {
+    let read_one = SiteRequest {
         at: READ_ONE,
         path: book::any(book),
         call: Call::default(),
@@ -213,7 +213,7 @@ fn requests(
         length: longest,
         readings: READINGS.into_iter().chain(SPREAD).collect(),
     };
-    let read_many = Request {
+    let read_many = SiteRequest {
         at: READ_MANY,
         path: book.clone(),
         call: Call {
@@ -226,7 +226,7 @@ fn requests(
         length,
         readings: READINGS.to_vec(),
     };
-    let write = Request {
+    let write = SiteRequest {
         at: WRITE,
         path: book::contact(book, book::WRITTEN),
         call: Call {

@@ -22,7 +22,7 @@ use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::{self, Session};
 use workshop_measure::protocol::subject::Subject;
 use workshop_measure::protocol::{ids, metrics};
-use workshop_measure::tools::curl::{Curl, Download};
+use workshop_measure::tools::curl::{Curl, CurlDownload};
 use workshop_postgres::datasets::{self, DataSet};
 use workshop_results::file::{Mode, ResultFile};
 use workshop_results::key::{At, CPU_PER_ROW, EXPORT_TIME, FIRST_BYTE, FIRST_EXPORT_TIME};
@@ -219,7 +219,7 @@ async fn export(block: &mut Block<'_>, size: &Size, curl: &Curl) -> anyhow::Resu
 }
 
 /// Why this export may not be believed.
-fn gate(export: &Download, expected_bytes: u64) -> Result<(), String> {
+fn gate(export: &CurlDownload, expected_bytes: u64) -> Result<(), String> {
     if let Some(said) = &export.broke {
         return Err(format!("the export broke off: {said}"));
     }
@@ -263,28 +263,28 @@ mod tests {
 
     #[test]
     fn an_export_that_is_short_or_refused_or_broken_does_not_count() {
-        let whole = || Download {
+        let whole = || CurlDownload {
             status: 200,
             bytes: 107_055_563,
             first_byte_s: 0.1,
             seconds: 0.8,
             broke: None,
         };
-        let reason = |export: &Download| gate(export, 107_055_563).unwrap_err();
+        let reason = |export: &CurlDownload| gate(export, 107_055_563).unwrap_err();
         assert_eq!(gate(&whole(), 107_055_563), Ok(()));
-        let short = Download {
+        let short = CurlDownload {
             bytes: 107_055_562,
             ..whole()
         };
         assert!(reason(&short).contains("107055562 bytes"));
         assert!(
-            reason(&Download {
+            reason(&CurlDownload {
                 status: 503,
                 ..whole()
             })
             .contains("status 503")
         );
-        let broken = Download {
+        let broken = CurlDownload {
             broke: Some("transfer closed".to_owned()),
             ..whole()
         };

@@ -15,12 +15,12 @@ pub struct Form {
     /// True where that passes.
     pub is_filled: fn(&Value) -> bool,
     /// The lines, in the order in which they are judged.
-    pub lines: &'static [Line],
+    pub lines: &'static [FormLine],
 }
 
 /// One line of a form.
 #[derive(Debug)]
-pub struct Line {
+pub struct FormLine {
     /// The tables that have it.
     pub tables: &'static [&'static str],
     /// Its key in each of them.

@@ -25,7 +25,7 @@ const TRIAL: Duration = Duration::from_secs(3);
 const START: Duration = Duration::from_secs(20);
 
 /// What was found.
-pub struct Found {
+pub struct FoundHeap {
     /// The heaps that were tried, in the order of the trials.
     pub trials: Table,
     /// The smallest that kept to the goal, in MB; none when not even the largest did.
@@ -36,7 +36,11 @@ pub struct Found {
 }
 
 /// Searches the heap for the service.
-pub async fn search(session: &Session<'_>, shipped: &Subject, mode: Mode) -> anyhow::Result<Found> {
+pub async fn search(
+    session: &Session<'_>,
+    shipped: &Subject,
+    mode: Mode,
+) -> anyhow::Result<FoundHeap> {
     session.progress.part("kotlin: finding its saturation");
     let usual = trial(session, shipped, None).await?.map_err(|reason| {
         Trouble::new(format!("kotlin cannot be measured: {reason}"))
@@ -93,7 +97,7 @@ pub async fn search(session: &Session<'_>, shipped: &Subject, mode: Mode) -> any
         ),
     });
     let least = chosen.map_or(usual.saturation, |(_, saturation)| saturation);
-    Ok(Found {
+    Ok(FoundHeap {
         trials,
         chosen_mb: chosen.map(|(megabytes, _)| megabytes),
         saturation: least.min(usual.saturation),
@@ -102,13 +106,13 @@ pub async fn search(session: &Session<'_>, shipped: &Subject, mode: Mode) -> any
 
 /// What a trial found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Trial {
+struct HeapTrial {
     saturation: f64,
     p99_ms: f64,
 }
 
 /// Why a heap is too small.
-fn refused(tried: &Result<Trial, String>, goal_p99_ms: f64) -> Option<String> {
+fn refused(tried: &Result<HeapTrial, String>, goal_p99_ms: f64) -> Option<String> {
     match tried {
         Err(reason) => Some(reason.clone()),
         Ok(tried) if tried.p99_ms > goal_p99_ms => {
@@ -124,7 +128,7 @@ async fn trial(
     session: &Session<'_>,
     subject: &Subject,
     rate: Option<f64>,
-) -> anyhow::Result<Result<Trial, String>> {
+) -> anyhow::Result<Result<HeapTrial, String>> {
     let started = match start(session, subject).await {
         Ok(started) => started,
         Err(_) => return Ok(Err("it did not start".to_owned())),
@@ -142,7 +146,7 @@ async fn trial(
             let order = order_for(TRIAL, Load::Open(rate));
             let run = session.oha.run(&order).await?;
             let p99_ms = run.p99_ms.ok_or_else(|| "it has no p99".to_owned());
-            run.gate(&order).and(p99_ms).map(|p99_ms| Trial {
+            run.gate(&order).and(p99_ms).map(|p99_ms| HeapTrial {
                 saturation: warmed_up.last_rate,
                 p99_ms,
             })
@@ -159,7 +163,7 @@ mod tests {
     #[test]
     fn a_heap_is_refused_by_its_p99_or_by_what_it_did_not_stand() {
         let tried = |p99_ms| {
-            Ok(Trial {
+            Ok(HeapTrial {
                 saturation: 9000.0,
                 p99_ms,
             })

@@ -47,7 +47,7 @@ use workshop_postgres::datasets::{DataSet, RunDatabase};
 use workshop_results::file::{Mode, ResultFile};
 
 /// A measurement that runs to its result.
-type Running<'a> = Pin<Box<dyn Future<Output = anyhow::Result<ResultFile>> + 'a>>;
+type RunningTask<'a> = Pin<Box<dyn Future<Output = anyhow::Result<ResultFile>> + 'a>>;
 
 /// What is known of a task before it runs.
 struct Task {
@@ -59,7 +59,7 @@ struct Task {
     first: &'static str,
     /// The programs that it needs.
     tools: &'static [&'static str],
-    run: for<'a> fn(&'a Lab<'a>, &'a Asked) -> Running<'a>,
+    run: for<'a> fn(&'a Lab<'a>, &'a Asked) -> RunningTask<'a>,
 }
 
 #[derive(Clone, Copy)]

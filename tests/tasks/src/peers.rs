@@ -8,10 +8,10 @@ use workshop_measure::protocol::block::{Block, megabytes, turns};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::{Session, key};
-use workshop_measure::protocol::warmup::{Limits, until_steady};
+use workshop_measure::protocol::warmup::{WarmUpLimits, until_steady};
 use workshop_measure::protocol::{metrics, plan};
 use workshop_measure::tables::add_steps;
-use workshop_measure::tools::crowd::{Crowd, CrowdOrder, CrowdReport};
+use workshop_measure::tools::crowd::{PeerLoad, PeerLoadOrder, PeerLoadReport};
 use workshop_measure::tools::oha::Run;
 use workshop_results::file::ResultFile;
 use workshop_results::key::{
@@ -49,7 +49,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let mut rounds = Vec::new();
     for turn in turns(&session.plan, &subjects) {
         let mut block = Block::start(&session, &turn).await?;
-        let mut crowd = Crowd::start(block.service().base_url(), &key())?;
+        let mut crowd = PeerLoad::start(block.service().base_url(), &key())?;
         warm_up(&session, &mut block, &mut crowd).await?;
         let before = process::tree_pss_kb(&block.service().pids());
         for peers in sizes.iter().copied() {
@@ -73,18 +73,20 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
 async fn warm_up(
     session: &Session<'_>,
     block: &mut Block<'_>,
-    crowd: &mut Crowd,
+    crowd: &mut PeerLoad,
 ) -> anyhow::Result<()> {
     block.phase(session, "warming up until steady");
     let limits = session.plan.warm_up_of(block.subject().runs_as);
-    crowd.order(CrowdOrder::Connect(WARMING)).await?;
+    crowd.order(PeerLoadOrder::Connect(WARMING)).await?;
     let window = async || {
         let length = limits.window.as_secs_f64();
-        Ok(Ok(as_run(&crowd.order(CrowdOrder::Closed(length)).await?)))
+        Ok(Ok(as_run(
+            &crowd.order(PeerLoadOrder::Closed(length)).await?,
+        )))
     };
     // Here the last window begins before the ceiling; elsewhere it also ends before it.
     let ceiling = limits.ceiling + limits.window;
-    let until = Limits { ceiling, ..limits };
+    let until = WarmUpLimits { ceiling, ..limits };
     let pids = block.service().pids();
     let warmed_up = until_steady(&pids, &until, window).await?;
     let steady = warmed_up
@@ -94,14 +96,14 @@ async fn warm_up(
     if steady.is_none() {
         block.observed.value(UNSTEADY, Some(1.0));
     }
-    crowd.order(CrowdOrder::Leave).await?;
+    crowd.order(PeerLoadOrder::Leave).await?;
     Ok(())
 }
 
 /// Has so many peers connect, talk, and leave.
 async fn gather(
     block: &mut Block<'_>,
-    crowd: &mut Crowd,
+    crowd: &mut PeerLoad,
     peers: usize,
     length: f64,
     before: Option<u64>,
@@ -109,11 +111,11 @@ async fn gather(
     let (service, observed) = (&block.started.service, &mut block.observed);
     let (pids, at) = (service.pids(), At::Peers(peers));
     let files = process::open_files(service.pid());
-    let connected = crowd.order(CrowdOrder::Connect(peers)).await?;
+    let connected = crowd.order(PeerLoadOrder::Connect(peers)).await?;
     observed.value(CONNECTING.at(at), Some(connected.took_s * 1e3));
 
     let (cpu_before, crowd_before) = (process::cpu(&pids), crowd.cpu());
-    let report = crowd.order(CrowdOrder::Open(RATE, length)).await?;
+    let report = crowd.order(PeerLoadOrder::Open(RATE, length)).await?;
     let (cpu_after, crowd_after) = (process::cpu(&pids), crowd.cpu());
     let share = since(crowd_before, crowd_after)
         .map(|cpu| 100.0 * cpu.as_secs_f64() / (report.took_s * process::cores() as f64));
@@ -139,7 +141,7 @@ async fn gather(
     observed.gated(gate(&report), of_messages);
 
     let left = Instant::now();
-    crowd.order(CrowdOrder::Leave).await?;
+    crowd.order(PeerLoadOrder::Leave).await?;
     let noticed = wait::within(NOTICED_WITHIN, async || {
         let open = process::open_files(service.pid()).zip(files);
         // Where the system does not tell, there is nothing to wait for.
@@ -155,7 +157,7 @@ async fn gather(
 }
 
 /// Messages as requests that were answered.
-fn as_run(report: &CrowdReport) -> Run {
+fn as_run(report: &PeerLoadReport) -> Run {
     Run {
         answers: report.arrived,
         p50_ms: report.p50_ms,
@@ -164,7 +166,7 @@ fn as_run(report: &CrowdReport) -> Run {
 }
 
 /// Why the figures of a load do not count.
-fn gate(report: &CrowdReport) -> Result<(), String> {
+fn gate(report: &PeerLoadReport) -> Result<(), String> {
     if report.lost > 0 {
         return Err(format!("{} sockets ended by themselves", report.lost));
     }
@@ -213,17 +215,17 @@ mod tests {
 
     #[test]
     fn a_load_that_lost_something_does_not_count() {
-        let fine = CrowdReport {
+        let fine = PeerLoadReport {
             sent: 10,
             arrived: 10,
             p99_late_ms: Some(1.5),
-            ..CrowdReport::default()
+            ..PeerLoadReport::default()
         };
         assert_eq!(gate(&fine), Ok(()));
         for broken in [
-            CrowdReport { arrived: 9, ..fine },
-            CrowdReport { lost: 1, ..fine },
-            CrowdReport {
+            PeerLoadReport { arrived: 9, ..fine },
+            PeerLoadReport { lost: 1, ..fine },
+            PeerLoadReport {
                 p99_late_ms: Some(200.0),
                 ..fine
             },

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::sites::{self, Made, Request};
+use crate::sites::{self, Made, SiteRequest};
 use workshop_harness::failure::Failure;
 use workshop_harness::http::{Answer, Body, Client, Method};
 use workshop_measure::protocol::block::{Block, turns};
@@ -146,11 +146,11 @@ async fn post(client: &Client, key: &str) -> Result<Answer, Failure> {
 }
 
 /// What a service is asked that has its reports at these paths. The first of them is fought for.
-fn requests(session: &Session<'_>, paths: &[String]) -> anyhow::Result<Vec<Request>> {
+fn requests(session: &Session<'_>, paths: &[String]) -> anyhow::Result<Vec<SiteRequest>> {
     let json = "Content-Type: application/json".to_owned();
     let file =
         |name: &str, value: Value| sites::kept(session.lab.scratch(), name, &value.to_string());
-    let many = Request {
+    let many = SiteRequest {
         at: MANY,
         path: format!("({})", paths.join("|")),
         call: Call {
@@ -163,12 +163,12 @@ fn requests(session: &Session<'_>, paths: &[String]) -> anyhow::Result<Vec<Reque
         length: Duration::from_secs_f64(session.plan.saturation),
         readings: READINGS.to_vec(),
     };
-    let one = Request {
+    let one = SiteRequest {
         at: ONE,
         path: paths[0].clone(),
         ..many.clone()
     };
-    let again = Request {
+    let again = SiteRequest {
         at: AGAIN,
         path: "/reports".to_owned(),
         call: Call {

@@ -19,7 +19,7 @@ use workshop_results::key::{At, Key, ROUND_TRIPS, THREADS, UNSTEADY};
 
 /// What a service is asked again and again.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct SiteRequest {
     /// What it is called.
     pub at: At,
     /// The path, as a regular expression.
@@ -35,17 +35,17 @@ pub struct Request {
 }
 
 /// Where a service has its data, and what it is asked.
-pub struct Site {
+pub struct MeasuredSite {
     /// Its database; one that uses none has an empty one.
     pub database: RunDatabase,
     /// The requests of a block, in their order.
-    pub requests: Vec<Request>,
+    pub requests: Vec<SiteRequest>,
 }
 
 /// What was made in a service's database.
 pub struct Made {
     /// What the service is asked.
-    pub requests: Vec<Request>,
+    pub requests: Vec<SiteRequest>,
     /// How many round trips to the database a read takes, where they were counted.
     pub round_trips: Option<f64>,
 }
@@ -56,7 +56,7 @@ pub async fn open(
     subjects: &mut [Subject],
     what: &str,
     make: impl AsyncFn(&Stage, &Subject) -> anyhow::Result<Made>,
-) -> anyhow::Result<BTreeMap<String, Site>> {
+) -> anyhow::Result<BTreeMap<String, MeasuredSite>> {
     let (mut sites, lab) = (BTreeMap::new(), session.lab);
     for subject in subjects {
         let id = subject.id().to_owned();
@@ -70,13 +70,13 @@ pub async fn open(
         let round_trips = made.round_trips.map(|count| (ROUND_TRIPS, count));
         subject.constants.extend(round_trips);
         let requests = made.requests;
-        sites.insert(id, Site { database, requests });
+        sites.insert(id, MeasuredSite { database, requests });
     }
     Ok(sites)
 }
 
 /// Removes what was made.
-pub async fn close(sites: BTreeMap<String, Site>) -> anyhow::Result<()> {
+pub async fn close(sites: BTreeMap<String, MeasuredSite>) -> anyhow::Result<()> {
     for site in sites.into_values() {
         site.database.remove().await?;
     }
@@ -90,7 +90,7 @@ pub fn kept(folder: &Path, name: &str, text: &str) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-impl Request {
+impl SiteRequest {
     /// The metrics that it speaks for.
     pub fn keys(&self) -> impl Iterator<Item = Key> {
         self.readings.iter().map(|(_, key)| key.at(self.at))
@@ -113,13 +113,13 @@ impl Request {
 pub async fn block(
     session: &mut Session<'_>,
     turn: &Turn<'_>,
-    site: &Site,
+    site: &MeasuredSite,
     mut watch: impl AsyncFnMut(&Session<'_>, &Block<'_>, &Order, At) -> anyhow::Result<Seen>,
 ) -> anyhow::Result<BlockRecord> {
     let mut block = Block::start(session, turn).await?;
     let base_url = block.service().base_url().to_owned();
     let first = site.requests[0].order(session, &base_url);
-    let keys = site.requests.iter().flat_map(Request::keys).collect();
+    let keys = site.requests.iter().flat_map(SiteRequest::keys).collect();
     if block.warm_up(session, &first, keys).await? {
         for (place, request) in site.requests.iter().enumerate() {
             let (at, order) = (request.at, request.order(session, &base_url));

@@ -16,7 +16,7 @@ use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::tables::{see_it_yourself, statuses};
 use workshop_measure::tools::oha::{Load, Order};
-use workshop_measure::tools::recording::Request;
+use workshop_measure::tools::recording::RecordedRequest;
 use workshop_results::figures::{figure, interval};
 use workshop_results::file::{Better, BlockRecord, Comparison, ResultFile};
 use workshop_results::key::{
@@ -118,12 +118,12 @@ struct Stalls {
     /// The length of each run.
     seconds: f64,
     /// What a side answered in the runs that count, and the course of one of them.
-    seen: BTreeMap<String, (BTreeMap<String, u64>, Course)>,
+    seen: BTreeMap<String, (BTreeMap<String, u64>, StallCourse)>,
     command: String,
 }
 
 /// The slowest request of each moment, by both ways of counting; none where there was no request.
-type Course = [Vec<Option<f64>>; 2];
+type StallCourse = [Vec<Option<f64>>; 2];
 
 impl Stalls {
     fn order(&self, session: &Session<'_>, path: &str, service: &Service) -> Order {
@@ -169,7 +169,7 @@ impl Stalls {
     fn seen<'s>(
         &'s self,
         result: &'s ResultFile,
-    ) -> impl Iterator<Item = (&'s str, &'s (BTreeMap<String, u64>, Course))> {
+    ) -> impl Iterator<Item = (&'s str, &'s (BTreeMap<String, u64>, StallCourse))> {
         let sides = result.sides.iter();
         sides.filter_map(|side| Some((side.id.as_str(), self.seen.get(&side.id)?)))
     }
@@ -183,14 +183,14 @@ async fn hold_back(proxy: &DatabaseProxy, begins: Duration) {
 }
 
 /// A way of counting.
-type Latency = fn(&Request) -> f64;
+type Latency = fn(&RecordedRequest) -> f64;
 
 /// The metrics of a recording, by both ways of counting.
-fn values(requests: &[Request]) -> Vec<(Key, f64)> {
+fn values(requests: &[RecordedRequest]) -> Vec<(Key, f64)> {
     let mut values = Vec::new();
     let ways: [(Option<At>, Latency); 2] = [
-        (None, Request::corrected_ms),
-        (Some(UNCORRECTED), Request::uncorrected_ms),
+        (None, RecordedRequest::corrected_ms),
+        (Some(UNCORRECTED), RecordedRequest::uncorrected_ms),
     ];
     for (way, latency) in ways {
         let mut latencies: Vec<f64> = requests.iter().map(latency).collect();
@@ -209,9 +209,9 @@ fn values(requests: &[Request]) -> Vec<(Key, f64)> {
 }
 
 /// The slowest request of each moment, by both ways of counting.
-fn course(requests: &[Request], length: Duration) -> Course {
+fn course(requests: &[RecordedRequest], length: Duration) -> StallCourse {
     let moments = (length.as_secs_f64() / MOMENT.as_secs_f64()).round() as usize;
-    let slowest = |when: fn(&Request) -> f64, latency: Latency| {
+    let slowest = |when: fn(&RecordedRequest) -> f64, latency: Latency| {
         let mut slowest: Vec<Option<f64>> = vec![None; moments];
         for request in requests {
             // The last requests are due at the very end.
@@ -222,8 +222,8 @@ fn course(requests: &[Request], length: Duration) -> Course {
         slowest
     };
     [
-        slowest(|request| request.sent_s, Request::uncorrected_ms),
-        slowest(|request| request.due_s, Request::corrected_ms),
+        slowest(|request| request.sent_s, RecordedRequest::uncorrected_ms),
+        slowest(|request| request.due_s, RecordedRequest::corrected_ms),
     ]
 }
 
@@ -327,7 +327,7 @@ mod tests {
 
     /// A thousand requests a second for eight seconds, each answered in a millisecond, but for a database that stands still
     /// from second 3.5 to second 4.5: 32 connections wait, and the rest is sent when it is over.
-    fn stalled_run() -> Vec<Request> {
+    fn stalled_run() -> Vec<RecordedRequest> {
         (0..8000)
             .map(|number| {
                 let due_s = f64::from(number) / 1000.0;
@@ -339,7 +339,7 @@ mod tests {
                     due_s
                 };
                 let answered_s = if held { 4.501 } else { due_s + 0.001 };
-                Request {
+                RecordedRequest {
                     due_s,
                     sent_s,
                     answered_s,

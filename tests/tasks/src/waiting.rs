@@ -36,7 +36,7 @@ const WITH_VIRTUAL_THREADS: u32 = 21;
 
 /// How many clients wait, how late prices come (in milliseconds), and the rate that every side is offered at every delay.
 #[derive(Deserialize)]
-struct Extent {
+struct WaitingExtent {
     clients: u32,
     delays: Vec<u64>,
     rate: f64,
@@ -44,7 +44,7 @@ struct Extent {
 
 /// Measures a target and Kotlin in its ways to wait.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let Extent {
+    let WaitingExtent {
         clients,
         delays,
         rate,

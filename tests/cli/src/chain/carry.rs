@@ -24,7 +24,7 @@ struct Carrying<'a> {
 
 /// What was done about one exercise.
 #[derive(Debug)]
-pub struct Step<'a> {
+pub struct CarryStep<'a> {
     /// The exercise.
     pub exercise: &'a Exercise,
     /// The files that were written or removed.
@@ -41,7 +41,7 @@ pub fn carry<'a>(
     catalogue: &'a Catalogue,
     origin: &'a Exercise,
     since: Option<String>,
-) -> anyhow::Result<Vec<Step<'a>>> {
+) -> anyhow::Result<Vec<CarryStep<'a>>> {
     let since = match since {
         Some(commit) => commit,
         None => git::last_carried(workspace.root(), &origin.solution(workspace))?,
@@ -55,7 +55,7 @@ pub fn carry<'a>(
 }
 
 impl<'a> Carrying<'a> {
-    fn from(&self, origin: &'a Exercise) -> anyhow::Result<Vec<Step<'a>>> {
+    fn from(&self, origin: &'a Exercise) -> anyhow::Result<Vec<CarryStep<'a>>> {
         let name = origin.name();
         let change_before = self.change_before(origin, &name)?;
         let mut changes = change_before.into_iter().chain([self.change(origin)?]);
@@ -84,7 +84,7 @@ impl<'a> Carrying<'a> {
         for exercise in &growing {
             self.refuse_a_learners_work(exercise)?;
         }
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<CarryStep> = Vec::new();
         for exercise in growing {
             let before = self.before(exercise)?.filter(|_| exercise != origin);
             let carried = |before: &Exercise| {
@@ -157,8 +157,12 @@ impl<'a> Carrying<'a> {
     }
 
     /// The reference takes over what has changed in the one before, its starter and its mistakes what has changed in it.
-    fn step(&self, exercise: &'a Exercise, before: Option<&Exercise>) -> anyhow::Result<Step<'a>> {
-        let mut step = Step {
+    fn step(
+        &self,
+        exercise: &'a Exercise,
+        before: Option<&Exercise>,
+    ) -> anyhow::Result<CarryStep<'a>> {
+        let mut step = CarryStep {
             exercise,
             written: Vec::new(),
             notes: Vec::new(),
@@ -194,7 +198,7 @@ impl<'a> Carrying<'a> {
     /// The starter is what its patch makes of the reference. Where the patch no longer fits, the starter takes over the
     /// change; and, in the files that the learner edits, that in the reference before, whose lines it has where the exercise
     /// has not begun.
-    fn starter(&self, step: &mut Step, change: &Change) -> anyhow::Result<()> {
+    fn starter(&self, step: &mut CarryStep, change: &Change) -> anyhow::Result<()> {
         let exercise = step.exercise;
         let folder = exercise.starter(self.workspace);
         let named =
@@ -224,7 +228,7 @@ impl<'a> Carrying<'a> {
     }
 
     /// Each mistake follows the reference that it is planted in.
-    fn mistakes(&self, step: &mut Step, change: &Change) -> anyhow::Result<()> {
+    fn mistakes(&self, step: &mut CarryStep, change: &Change) -> anyhow::Result<()> {
         let touched = change.touched();
         for mistake in Mistake::all(&step.exercise.solution(self.workspace))? {
             let file = files::shown(self.workspace, &mistake.file);
@@ -258,7 +262,7 @@ impl<'a> Carrying<'a> {
     }
 }
 
-impl Step<'_> {
+impl CarryStep<'_> {
     fn keeps(&mut self, file: &str) {
         let note = "kept lines of its own where the reference has changed";
         self.notes.push(format!("{note}: {file}"));

@@ -14,7 +14,7 @@ use workshop_base::workspace::Workspace;
 use workshop_results::board::Board;
 use workshop_results::write::escape;
 
-use crate::room::{self, Line, Person};
+use crate::room::{self, Person, RoomLine};
 
 /// How often the lines are read again. Shares and synced folders have no events that one could wait for.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -106,7 +106,7 @@ pub fn minutes(workspace: &Workspace, folder: &Path) -> anyhow::Result<Outcome> 
 fn rows(catalogue: &Catalogue, people: &[Person], now: Timestamp) -> Vec<[String; 5]> {
     let titles = ["name", "exercise", "state", "first red", "minutes"].map(str::to_owned);
     let row = |person: &Person| {
-        let line: &Line = person.last()?;
+        let line: &RoomLine = person.last()?;
         let title = catalogue
             .get(line.exercise)
             .map_or_else(|_| String::new(), |exercise| format!(" {}", exercise.title));
@@ -180,7 +180,7 @@ mod tests {
         let now = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_mins(7);
         let person = |id: &str, name: &str, red: Option<&str>| Person {
             id: id.into(),
-            lines: vec![Line {
+            lines: vec![RoomLine {
                 at: Timestamp::UNIX_EPOCH,
                 name: name.into(),
                 exercise: 3,

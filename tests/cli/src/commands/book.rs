@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::cli::Asked;
+use crate::cli::RendererQuestion;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::probe;
 use workshop_base::terminal::{Style, paint};
@@ -73,8 +73,8 @@ pub fn check(workspace: &Workspace) -> anyhow::Result<Outcome> {
 }
 
 /// Answers mdBook: whether a renderer is supported, or with the book expanded.
-pub fn preprocess(asked: Option<Asked>) -> anyhow::Result<Outcome> {
-    if let Some(Asked::Supports { renderer }) = asked {
+pub fn preprocess(asked: Option<RendererQuestion>) -> anyhow::Result<Outcome> {
+    if let Some(RendererQuestion::Supports { renderer }) = asked {
         return Ok(Outcome::of(renderer == preprocessor::RENDERER));
     }
     preprocessor::run(std::io::stdin().lock(), std::io::stdout().lock())?;

@@ -5,11 +5,11 @@ use crate::commands::{interrupted, measure};
 use workshop_base::outcome::{Interrupted, Outcome};
 use workshop_base::workspace::Workspace;
 use workshop_results::figures::{THIN, count};
-use workshop_tasks::endurance::{self, NAME, Wanted};
+use workshop_tasks::endurance::{self, EnduranceOrder, NAME};
 
 /// Runs until it is done, a service fails, or somebody stops it. Exit 1 when a service fails, 130 when it was stopped.
 pub async fn run(workspace: &Workspace, args: &EnduranceArgs) -> anyhow::Result<Outcome> {
-    let wanted = Wanted {
+    let wanted = EnduranceOrder {
         targets: args.targets.clone(),
         requests: args.requests,
         data_set: args.result.data_set,

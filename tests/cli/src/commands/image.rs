@@ -3,7 +3,7 @@
 use workshop_base::outcome::{Outcome, Trouble, last_lines};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::container::{Image, Trial};
+use workshop_harness::container::{Image, ImageTrial};
 
 /// Runs the command.
 pub async fn run(workspace: &Workspace, target: Target, keep: bool) -> anyhow::Result<Outcome> {
@@ -23,7 +23,7 @@ pub async fn run(workspace: &Workspace, target: Target, keep: bool) -> anyhow::R
     judge(target, &tried?)
 }
 
-fn judge(target: Target, trial: &Trial) -> anyhow::Result<Outcome> {
+fn judge(target: Target, trial: &ImageTrial) -> anyhow::Result<Outcome> {
     let status = trial
         .status
         .map_or("no answer".to_owned(), |status| format!("status {status}"));

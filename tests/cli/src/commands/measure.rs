@@ -18,7 +18,7 @@ use workshop_results::view::Item;
 use workshop_results::write::text;
 use workshop_results::{predictions, view};
 use workshop_tasks as tasks;
-use workshop_tasks::at::Place;
+use workshop_tasks::at::ServiceAt;
 
 /// The measurement of the Kotlin service alone.
 const BASELINE: &str = "baseline";
@@ -49,7 +49,7 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
             .err();
     }
     if let Some(url) = &args.at {
-        let place = Place {
+        let place = ServiceAt {
             url,
             key: &args.key.clone().unwrap_or_else(session::key),
             data_set: args.result.data_set.unwrap_or(DataSet::Full),

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::katas;
 use crate::room::Seat;
-use crate::state::{self, Memory};
+use crate::state::{self, Remembered};
 
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::outcome::Outcome;
@@ -22,7 +22,7 @@ struct Standing<'a> {
     started: bool,
     /// How many of its katas are green, where it has katas.
     green: Option<usize>,
-    memory: Memory,
+    memory: Remembered,
     measured: bool,
 }
 
@@ -186,7 +186,7 @@ mod tests {
                 exercise: catalogue.get(number)?,
                 started,
                 green: None,
-                memory: Memory::default(),
+                memory: Remembered::default(),
                 measured: false,
             })
         };

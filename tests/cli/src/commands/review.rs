@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::state::{self, CheckOutcome};
-use crate::ways::Way;
+use crate::ways::OtherWay;
 
 use workshop_base::exercise::Exercise;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -58,7 +58,7 @@ pub async fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<O
         tell_list("Questions that a reviewer asks", &asked.questions);
         tell_list("Worth knowing in a month", &asked.remember);
     }
-    let ways = Way::all(&exercise.solution(workspace))?.len();
+    let ways = OtherWay::all(&exercise.solution(workspace))?.len();
     let next = match ways {
         0 => format!("just solution {name}"),
         _ => format!("just solution {name}, or --ways for {ways} other good answers"),

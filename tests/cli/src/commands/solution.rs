@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::commands::reset::{list, put_in_place};
 use crate::katas;
 use crate::references::Reference;
-use crate::ways::Way;
+use crate::ways::OtherWay;
 
 use workshop_base::exercise::{Exercise, Kind};
 use workshop_base::outcome::{Outcome, Trouble};
@@ -73,7 +73,7 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
 /// Prints the other good answers to an exercise; of katas only those to katas that are open.
 pub fn tell_ways(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
     let name = exercise.name();
-    let mut ways = Way::all(&exercise.solution(workspace))?;
+    let mut ways = OtherWay::all(&exercise.solution(workspace))?;
     if exercise.kind == Kind::Katas {
         let opened = opened(workspace, exercise)?;
         ways.retain(|way| changes(way, opened));
@@ -96,7 +96,7 @@ pub fn tell_ways_in(
     exercise: &Exercise,
     files: &[PathBuf],
 ) -> anyhow::Result<()> {
-    let mut ways = Way::all(&exercise.solution(workspace))?;
+    let mut ways = OtherWay::all(&exercise.solution(workspace))?;
     ways.retain(|way| changes(way, files));
     ways.iter().for_each(tell_way);
     if !ways.is_empty() {
@@ -105,11 +105,11 @@ pub fn tell_ways_in(
     Ok(())
 }
 
-fn changes(way: &Way, files: &[PathBuf]) -> bool {
+fn changes(way: &OtherWay, files: &[PathBuf]) -> bool {
     patches::files(&way.patch).any(|path| files.iter().any(|file| file == Path::new(path)))
 }
 
-fn tell_way(way: &Way) {
+fn tell_way(way: &OtherWay) {
     let file = patches::files(&way.patch).next().unwrap_or_default();
     let title = format!("Another good answer in {file}: {}", way.title);
     println!("\n{}\n{}\n", paint(Style::Strong, title), way.when);

@@ -2,7 +2,7 @@
 
 use crate::gate::{self, Gate, Judgment};
 use crate::references::Reference;
-use crate::ways::Way;
+use crate::ways::OtherWay;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -81,7 +81,7 @@ fn of_exercise<'a>(
         judgments.push(gate.has_mistakes(&mistakes));
         let mistakes = mistakes.into_iter().enumerate();
         judgments.extend(mistakes.map(|(number, mistake)| gate.mistake(exercise, mistake, number)));
-        let ways = Way::all(&exercise.solution(workspace))?
+        let ways = OtherWay::all(&exercise.solution(workspace))?
             .into_iter()
             .enumerate();
         judgments.extend(ways.map(|(number, way)| gate.way(exercise, way, number)));

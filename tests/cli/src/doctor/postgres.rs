@@ -8,12 +8,13 @@ use workshop_base::outcome::Trouble;
 use workshop_base::probe::{self, QUICK};
 use workshop_base::workspace::Workspace;
 use workshop_postgres::{
-    OFFICIAL_IMAGE, Provider, Settings, choice_file, docker_engine, docker_image, find_binaries,
+    OFFICIAL_IMAGE, Provider, ProviderSettings, choice_file, docker_engine, docker_image,
+    find_binaries,
 };
 
 /// All that is to say about PostgreSQL. The workshop works without Docker, unless it is asked for.
 pub(super) async fn examine(workspace: &Workspace) -> Vec<Finding> {
-    let settings = Settings::from_env();
+    let settings = ProviderSettings::from_env();
     let asked = settings.as_ref().ok();
     let needs_docker = asked.is_some_and(|asked| asked.provider == Some(Provider::Docker));
     let image = asked.and_then(|asked| asked.image.as_deref());
@@ -61,7 +62,7 @@ async fn docker(asked: Option<&str>) -> Vec<Finding> {
 /// The provider that was chosen at the first use is kept until `just clean`.
 fn provider(
     workspace: &Workspace,
-    asked: &Result<Settings, Trouble>,
+    asked: &Result<ProviderSettings, Trouble>,
     docker: &[Finding],
 ) -> Finding {
     let name = "provider";

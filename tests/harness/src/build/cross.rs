@@ -3,14 +3,14 @@
 use workshop_base::exercise::Catalogue;
 use workshop_base::fix::System;
 use workshop_base::outcome::Trouble;
-use workshop_base::target::Target as Subject;
+use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 
 use super::cargo;
 use super::launch::{BuildError, Crate, Launch, Profile};
-use super::other_target::{Compiler, Target};
+use super::other_target::{CompileTarget, Compiler};
 
-const AARCH64: Target = Target {
+const AARCH64: CompileTarget = CompileTarget {
     purpose: "compile for a Raspberry Pi",
     triple: "aarch64-unknown-linux-gnu",
     linkers: &["aarch64-linux-gnu-gcc", "aarch64-unknown-linux-gnu-gcc"],
@@ -29,7 +29,7 @@ pub fn compiler() -> Result<Option<Compiler>, Trouble> {
 }
 
 /// Builds a service in Rust for it, as it would be shipped.
-pub async fn build(workspace: &Workspace, target: Subject) -> Result<Launch, BuildError> {
+pub async fn build(workspace: &Workspace, target: Target) -> Result<Launch, BuildError> {
     let catalogue = Catalogue::read(workspace)?;
     let exercise = match catalogue.of(target)? {
         Some(exercise) if exercise.is_crate() && exercise.calls().is_none() => exercise,

@@ -47,7 +47,7 @@ pub struct Image {
 
 /// What a container of an image did.
 #[derive(Debug)]
-pub struct Trial {
+pub struct ImageTrial {
     /// The number of the user that the service runs as.
     pub user: u32,
     /// What the engine says of its health, from its own health check.
@@ -106,7 +106,7 @@ impl Image {
     }
 
     /// Runs a container of it, without a database, until the engine has judged its health; the container is removed.
-    pub async fn try_out(&self) -> anyhow::Result<Trial> {
+    pub async fn try_out(&self) -> anyhow::Result<ImageTrial> {
         let container = Container::start(&self.name).await?;
         let address = docker(&["port", &container.id, PORT_INSIDE]).await?;
         let client = Client::new(&format!("http://{}", first_line(&address)), None)?;
@@ -116,7 +116,7 @@ impl Image {
         // Below the headings, one process a line.
         let process = processes.lines().nth(1).unwrap_or_default();
         let user = process.split_whitespace().next();
-        Ok(Trial {
+        Ok(ImageTrial {
             user: user.context("no process runs in the container")?.parse()?,
             health,
             status: answer.ok().map(|answer| answer.status()),

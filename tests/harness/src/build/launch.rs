@@ -42,7 +42,7 @@ pub struct Launch {
     /// How the Kotlin service calls the crate; `None` where the crate is the service, or there is none.
     pub calls: Option<Calls>,
     /// How long it may take to start and to stop.
-    pub limits: Limits,
+    pub limits: LaunchLimits,
 }
 
 impl Launch {
@@ -59,21 +59,21 @@ impl Launch {
             artifact,
             parts: Vec::new(),
             calls: None,
-            limits: Limits::of(language),
+            limits: LaunchLimits::of(language),
         }
     }
 }
 
 /// How long a service is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct LaunchLimits {
     /// From its spawn to its first answer.
     pub start: Duration,
     /// From SIGTERM to its end; after that it is killed.
     pub stop: Duration,
 }
 
-impl Limits {
+impl LaunchLimits {
     /// The limits for services in this language. A JVM on a small computer with a slow card may need more than its own:
     /// `WORKSHOP_START_LIMIT` (seconds) says how long.
     pub fn of(language: Language) -> Self {
@@ -84,7 +84,7 @@ impl Limits {
         let wanted = std::env::var("WORKSHOP_START_LIMIT")
             .ok()
             .and_then(|seconds| seconds.parse().ok());
-        Limits {
+        LaunchLimits {
             start: Duration::from_secs(wanted.unwrap_or(usual)),
             stop: Duration::from_secs(10),
         }

@@ -24,7 +24,7 @@ use super::launch::{BuildError, Crate};
 
 /// How cargo calls the compiler for one crate of a member.
 #[derive(Debug)]
-struct Call {
+struct RustcCall {
     /// The compiler, then its arguments.
     words: Vec<String>,
     /// What cargo tells it in variables.
@@ -32,7 +32,8 @@ struct Call {
 }
 
 /// The calls that were recorded, by what cargo was asked for. They stay what they are for as long as the tool runs.
-static RECORDED: LazyLock<Mutex<HashMap<String, Arc<Vec<Call>>>>> = LazyLock::new(Mutex::default);
+static RECORDED: LazyLock<Mutex<HashMap<String, Arc<Vec<RustcCall>>>>> =
+    LazyLock::new(Mutex::default);
 
 /// Compiles the sources of `krate` in the place of its member. `cargo` is the command that would build the member.
 pub(super) async fn compile(
@@ -94,7 +95,7 @@ async fn recorded(
     workspace: &Workspace,
     member: &str,
     mut cargo: Command,
-) -> anyhow::Result<Arc<Vec<Call>>> {
+) -> anyhow::Result<Arc<Vec<RustcCall>>> {
     let asked = format!("{cargo:?}");
     // Held meanwhile: a second cargo would wait for the first one anyway.
     let mut known = RECORDED.lock().await;
@@ -120,9 +121,9 @@ async fn recorded(
         output = program::run(cargo, "").await?;
     }
     let found = files::read_tree(&calls)?;
-    let found: Vec<Call> = found
+    let found: Vec<RustcCall> = found
         .values()
-        .map(|bytes| Call::read(&String::from_utf8_lossy(bytes)))
+        .map(|bytes| RustcCall::read(&String::from_utf8_lossy(bytes)))
         .collect();
     if found.is_empty() {
         return Err(
@@ -165,15 +166,15 @@ fn touch(workspace: &Workspace, member: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Call {
+impl RustcCall {
     /// Reads what `recorder.sh` has written.
-    fn read(text: &str) -> Call {
+    fn read(text: &str) -> RustcCall {
         let of = |kind: &'static str| text.lines().filter_map(move |line| line.strip_prefix(kind));
         let variable = |line: &str| {
             let (name, value) = line.split_once('=')?;
             Some((name.to_owned(), value.to_owned()))
         };
-        Call {
+        RustcCall {
             words: of("arg ").map(str::to_owned).collect(),
             env: of("env ").filter_map(variable).collect(),
         }
@@ -237,7 +238,7 @@ mod tests {
     -> anyhow::Result<()> {
         let folder = tempfile::tempdir()?;
         let root = folder.path().display();
-        let call = Call::read(&format!(
+        let call = RustcCall::read(&format!(
             "env CARGO_MANIFEST_DIR={root}/solutions/03\nenv CARGO_PKG_NAME=solution-3\n\
              arg rustc\narg --crate-name\narg solution_3\narg solutions/03/src/main.rs\narg --emit=dep-info,link\n\
              arg --out-dir\narg {root}/target/debug/deps\narg -C\narg incremental={root}/target/debug/incremental\n"

@@ -23,7 +23,7 @@ const DISTRIBUTION_CARGO: &str = "/usr/bin/cargo";
 
 /// A target, and what it takes to compile for it.
 #[derive(Debug)]
-pub struct Target {
+pub struct CompileTarget {
     /// What a compiler for it can do.
     pub purpose: &'static str,
     /// Its name, as rustup has it.
@@ -43,7 +43,7 @@ pub struct Target {
 /// A compiler for a target.
 #[derive(Debug, Clone)]
 pub struct Compiler {
-    target: &'static Target,
+    target: &'static CompileTarget,
     /// True for the distribution's, which has to build the standard library first: it is not there, beside the one on the PATH.
     builds_the_library: bool,
     /// Set where the compiler brings no linker of its own.
@@ -52,7 +52,7 @@ pub struct Compiler {
 
 impl Compiler {
     /// The compiler on the PATH if it has the target, else the distribution's.
-    pub fn find(target: &'static Target) -> Result<Compiler, Trouble> {
+    pub fn find(target: &'static CompileTarget) -> Result<Compiler, Trouble> {
         let (triple, linker) = (target.triple, target.linkers[0]);
         let lack = |why: String| {
             Trouble::fault("missing", why, (target.fix)(&System::here()))
@@ -161,7 +161,7 @@ fn print_of(rustc: &str, args: &[&str]) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    const MOON: Target = Target {
+    const MOON: CompileTarget = CompileTarget {
         purpose: "fly to the moon",
         triple: "moon-unknown-none",
         linkers: &["moon-ld"],

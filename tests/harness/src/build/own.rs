@@ -23,11 +23,11 @@ struct Metadata {
 struct Package {
     name: String,
     manifest_path: PathBuf,
-    targets: Vec<Target>,
+    targets: Vec<CargoTarget>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct CargoTarget {
     name: String,
     kind: Vec<String>,
 }
@@ -139,7 +139,7 @@ impl OwnFolder {
     }
 }
 
-impl Target {
+impl CargoTarget {
     fn is_program(&self) -> bool {
         self.kind.iter().any(|kind| kind == "bin")
     }

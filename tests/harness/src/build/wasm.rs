@@ -7,12 +7,12 @@ use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 use super::launch::{BuildError, Crate};
-use super::other_target::{Compiler, Target};
+use super::other_target::{CompileTarget, Compiler};
 
 /// What modules are compiled for.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-const MODULES: Target = Target {
+const MODULES: CompileTarget = CompileTarget {
     purpose: "make WebAssembly modules",
     triple: TARGET,
     linkers: &["wasm-ld"],

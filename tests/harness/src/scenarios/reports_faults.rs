@@ -89,7 +89,7 @@ pub struct BadDays {
 
 /// How a service ended that was told to.
 #[derive(Debug, Clone, Copy)]
-pub struct End {
+pub struct ReportsEnd {
     /// Its status; none when it has not ended within the limit.
     pub status: Option<ExitStatus>,
 }
@@ -187,12 +187,12 @@ impl BadDays {
     }
 
     /// Tells the service to stop, and waits for its end.
-    pub async fn stop(&self) -> End {
+    pub async fn stop(&self) -> ReportsEnd {
         self.stop_while(async {}).await.1
     }
 
     /// Tells the service to stop, does something once it accepts nobody anymore, and waits for its end.
-    pub async fn stop_while<T>(&self, meanwhile: impl Future<Output = T>) -> (T, End) {
+    pub async fn stop_while<T>(&self, meanwhile: impl Future<Output = T>) -> (T, ReportsEnd) {
         let mut stage = self.stage.lock().await;
         stage.service.ask_to_stop();
         let deadline = Instant::now() + STOP_LIMIT;
@@ -200,7 +200,7 @@ impl BadDays {
         let _ = wait::within(REFUSED_WITHIN, refused).await;
         let ended = wait::until(deadline, async || stage.service.exited());
         let (done, status) = tokio::join!(meanwhile, ended);
-        (done, End { status })
+        (done, ReportsEnd { status })
     }
 
     /// What one more service says that is started with changed settings, and ends because of them.

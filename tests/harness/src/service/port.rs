@@ -23,10 +23,10 @@ type Serve = dyn Fn(TcpStream) -> BoxFuture<'static, io::Result<()>> + Send + Sy
 pub struct Port {
     address: SocketAddr,
     serve: Arc<Serve>,
-    gate: Mutex<Gate>,
+    gate: Mutex<PortState>,
 }
 
-enum Gate {
+enum PortState {
     Open {
         close: oneshot::Sender<()>,
         /// Gives what keeps the port when it is closed.
@@ -71,19 +71,19 @@ impl Port {
     /// Ends every connection, and refuses new ones.
     pub async fn close(&self) {
         let mut gate = self.gate.lock().await;
-        *gate = match mem::replace(&mut *gate, Gate::Closed(None)) {
-            Gate::Open { close, accepting } => {
+        *gate = match mem::replace(&mut *gate, PortState::Closed(None)) {
+            PortState::Open { close, accepting } => {
                 drop(close);
-                Gate::Closed(accepting.await.ok().flatten())
+                PortState::Closed(accepting.await.ok().flatten())
             }
-            closed @ Gate::Closed(_) => closed,
+            closed @ PortState::Closed(_) => closed,
         };
     }
 
     /// Accepts connections again.
     pub async fn reopen(&self) {
         let mut gate = self.gate.lock().await;
-        if let Gate::Closed(placeholder) = &mut *gate {
+        if let PortState::Closed(placeholder) = &mut *gate {
             let socket = placeholder.take().map_or_else(|| bound(self.address), Ok);
             let opened = socket.and_then(|socket| open(socket, Arc::clone(&self.serve)));
             // A port that somebody else has taken stays closed, as a server does that cannot start.
@@ -94,10 +94,10 @@ impl Port {
     }
 }
 
-fn open(socket: TcpSocket, serve: Arc<Serve>) -> io::Result<Gate> {
+fn open(socket: TcpSocket, serve: Arc<Serve>) -> io::Result<PortState> {
     let (close, closing) = oneshot::channel();
     let accepting = tokio::spawn(accept(socket.listen(BACKLOG)?, serve, closing));
-    Ok(Gate::Open { close, accepting })
+    Ok(PortState::Open { close, accepting })
 }
 
 /// Serves connections until the sender is dropped, and ends them then.

@@ -23,7 +23,7 @@ use super::port::Port;
 pub struct DatabaseProxy {
     url: String,
     port: Port,
-    line: Arc<Line>,
+    line: Arc<DatabaseLine>,
 }
 
 impl DatabaseProxy {
@@ -31,7 +31,7 @@ impl DatabaseProxy {
     pub async fn start(upstream_url: &str) -> anyhow::Result<Self> {
         let mut url = Url::parse(upstream_url).context("the database URL is not a URL")?;
         let upstream = url.socket_addrs(|| Some(5432));
-        let line = Arc::new(Line {
+        let line = Arc::new(DatabaseLine {
             upstream: upstream.context("the host of the database URL is not known")?,
             counters: Counters::default(),
             flow: watch::Sender::default(),
@@ -124,7 +124,7 @@ impl DatabaseProxy {
 }
 
 /// The way of all connections to the database.
-struct Line {
+struct DatabaseLine {
     upstream: Vec<SocketAddr>,
     counters: Counters,
     flow: watch::Sender<Flow>,
@@ -150,7 +150,7 @@ struct Flow {
     reset: u64,
 }
 
-impl Line {
+impl DatabaseLine {
     async fn forward(&self, client: TcpStream) -> io::Result<()> {
         let counters = &self.counters;
         let counted = Counted::new(counters);

@@ -84,11 +84,11 @@ pub fn cents(id: i32) -> i64 {
 /// The upstream; it is gone when this is dropped.
 pub struct Upstream {
     port: Port,
-    desk: Arc<Desk>,
+    desk: Arc<UpstreamState>,
 }
 
 /// What all of its connections share.
-struct Desk {
+struct UpstreamState {
     conduct: watch::Sender<Conduct>,
     counts: watch::Sender<Counts>,
     /// Told when idle connections are to end.
@@ -104,7 +104,7 @@ impl Upstream {
 
     /// Listens on this address.
     pub async fn start_at(address: SocketAddr, conduct: Conduct) -> anyhow::Result<Upstream> {
-        let desk = Arc::new(Desk {
+        let desk = Arc::new(UpstreamState {
             conduct: watch::Sender::new(conduct),
             counts: watch::Sender::default(),
             closing: watch::Sender::default(),
@@ -166,36 +166,36 @@ impl Upstream {
 }
 
 /// Something that is counted until this is dropped.
-struct Counted<'a> {
+struct CountedCall<'a> {
     counts: &'a watch::Sender<Counts>,
     leave: fn(&mut Counts),
 }
 
-impl<'a> Counted<'a> {
+impl<'a> CountedCall<'a> {
     fn new(
         counts: &'a watch::Sender<Counts>,
         enter: fn(&mut Counts),
         leave: fn(&mut Counts),
-    ) -> Counted<'a> {
+    ) -> CountedCall<'a> {
         counts.send_modify(enter);
-        Counted { counts, leave }
+        CountedCall { counts, leave }
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for CountedCall<'_> {
     fn drop(&mut self) {
         self.counts.send_modify(self.leave);
     }
 }
 
-impl Desk {
+impl UpstreamState {
     /// Answers the calls of one connection, one after the other.
     async fn serve(&self, connection: TcpStream) -> io::Result<()> {
         let entered = |counts: &mut Counts| {
             counts.opened += 1;
             counts.open += 1;
         };
-        let _open = Counted::new(&self.counts, entered, |counts| counts.open -= 1);
+        let _open = CountedCall::new(&self.counts, entered, |counts| counts.open -= 1);
         connection.set_nodelay(true)?;
         let mut connection = BufReader::new(connection);
         let mut closing = self.closing.subscribe();
@@ -223,7 +223,7 @@ impl Desk {
             counts.under_way += 1;
             counts.most_under_way = counts.most_under_way.max(counts.under_way);
         };
-        let _call = Counted::new(&self.counts, entered, |counts| counts.under_way -= 1);
+        let _call = CountedCall::new(&self.counts, entered, |counts| counts.under_way -= 1);
         let call = self.counts.borrow().calls;
         let mut conduct = self.conduct.subscribe();
         let acting = async {

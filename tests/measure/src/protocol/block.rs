@@ -12,7 +12,7 @@ use crate::protocol::neighbors::CpuTimes;
 use crate::protocol::plan::{Plan, shuffled};
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
-use crate::protocol::warmup::{self, Limits, WarmedUp};
+use crate::protocol::warmup::{self, WarmUpLimits, WarmedUp};
 use crate::protocol::{front, ids};
 use crate::tools::first_answer;
 use crate::tools::oha::{Load, Order};
@@ -210,7 +210,7 @@ pub fn warm_up<'f>(
     subject: &'f Subject,
     service: &'f Service,
     path: &'f str,
-    limits: &'f Limits,
+    limits: &'f WarmUpLimits,
 ) -> LocalBoxFuture<'f, anyhow::Result<WarmedUp>> {
     Box::pin(async move {
         let order = session.order(path, service, limits.window, Load::Closed);

@@ -35,7 +35,7 @@ const FEWEST: usize = 2;
 
 /// A duet that was played.
 #[derive(Debug, Default)]
-pub struct Played {
+pub struct PlayedDuet {
     /// The rate that each side was offered.
     pub rate: f64,
     /// The rounds, and the length of a block in each.
@@ -46,8 +46,8 @@ pub struct Played {
     pub unsteady: BTreeSet<String>,
 }
 
-impl Played {
-    fn new(session: &Session<'_>, sides: &[Subject], rate: f64) -> Played {
+impl PlayedDuet {
+    fn new(session: &Session<'_>, sides: &[Subject], rate: f64) -> PlayedDuet {
         let rounds = session.plan.duets;
         let is_jvm = |side: &Subject| side.runs_as.compiles_under_load();
         let extent = if sides.iter().any(is_jvm) {
@@ -56,10 +56,10 @@ impl Played {
         } else {
             (rounds, BLOCK)
         };
-        Played {
+        PlayedDuet {
             rate,
             extent,
-            ..Played::default()
+            ..PlayedDuet::default()
         }
     }
 }
@@ -70,8 +70,8 @@ pub async fn play(
     sides: &[Subject],
     path: &str,
     first_round: usize,
-) -> anyhow::Result<Played> {
-    let mut played = Played::new(session, sides, DUET_RATE);
+) -> anyhow::Result<PlayedDuet> {
+    let mut played = PlayedDuet::new(session, sides, DUET_RATE);
     let rounds = first_round..first_round + played.extent.0;
     for round in rounds.clone() {
         play_round(session, sides, path, (round, &rounds), &mut played).await?;
@@ -86,7 +86,7 @@ pub async fn in_turns(
     path: &str,
     rate: f64,
 ) -> anyhow::Result<Vec<BlockRecord>> {
-    let mut played = Played::new(session, sides, rate);
+    let mut played = PlayedDuet::new(session, sides, rate);
     let rounds = 1..1 + played.extent.0;
     for round in rounds.clone() {
         for place in shuffled(sides.len()) {
@@ -103,7 +103,7 @@ async fn play_round(
     sides: &[Subject],
     path: &str,
     (round, rounds): (usize, &Range<usize>),
-    played: &mut Played,
+    played: &mut PlayedDuet,
 ) -> anyhow::Result<()> {
     let names: Vec<&str> = sides.iter().map(Subject::id).collect();
     session.progress.part(&format!(

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Table;
 
-use crate::protocol::warmup::Limits;
+use crate::protocol::warmup::WarmUpLimits;
 use workshop_base::target::Language;
 use workshop_results::file::Mode;
 
@@ -59,7 +59,7 @@ pub struct Chunks {
 impl Chunks {
     /// Those of `plans.toml`.
     pub fn of_the_course() -> anyhow::Result<Chunks> {
-        let file: File = toml::from_str(include_str!("../plans.toml"))?;
+        let file: PlansFile = toml::from_str(include_str!("../plans.toml"))?;
         Ok(file.chunks)
     }
 
@@ -78,7 +78,7 @@ struct Factors {
 }
 
 #[derive(Debug, Deserialize)]
-struct File {
+struct PlansFile {
     modes: HashMap<Mode, Factors>,
     extents: HashMap<String, HashMap<Mode, toml::Value>>,
     chunks: Chunks,
@@ -88,7 +88,7 @@ struct File {
 
 /// What is a task's own, in a mode; `plans.toml` says what it is.
 pub fn extent<T: DeserializeOwned>(task: &str, mode: Mode) -> anyhow::Result<T> {
-    let mut file: File = toml::from_str(include_str!("../plans.toml"))?;
+    let mut file: PlansFile = toml::from_str(include_str!("../plans.toml"))?;
     let own = file.extents.get_mut(task).and_then(|of| of.remove(&mode));
     let own = own.with_context(|| format!("plans.toml has no extent of {task}"))?;
     own.try_into()
@@ -98,7 +98,7 @@ pub fn extent<T: DeserializeOwned>(task: &str, mode: Mode) -> anyhow::Result<T> 
 impl Plan {
     /// The plan of this name in a mode.
     pub fn of(name: &str, mode: Mode) -> anyhow::Result<Plan> {
-        let file: File = toml::from_str(include_str!("../plans.toml"))?;
+        let file: PlansFile = toml::from_str(include_str!("../plans.toml"))?;
         let own = file.plans.get(name).and_then(toml::Value::as_table);
         let own = own.with_context(|| format!("plans.toml has no plan {name}"))?;
         let mut table = file.base;
@@ -128,8 +128,8 @@ impl Plan {
     }
 
     /// How the warm-up of a side's block is limited.
-    pub fn warm_up_of(&self, language: Language) -> Limits {
-        let jvm = Limits {
+    pub fn warm_up_of(&self, language: Language) -> WarmUpLimits {
+        let jvm = WarmUpLimits {
             window: Duration::from_secs(1),
             agreeing: 3,
             tolerance: 0.05,
@@ -142,13 +142,13 @@ impl Plan {
         // No compiler runs beside it: what has to settle is connections and caches. Half the windows' length, and
         // little more than the least that can be judged.
         let window = jvm.window / 2;
-        let shorter = Limits { window, ..jvm };
+        let shorter = WarmUpLimits { window, ..jvm };
         let ceiling = shorter.shortest() * 3 / 2;
-        Limits { ceiling, ..shorter }
+        WarmUpLimits { ceiling, ..shorter }
     }
 
     /// The same where a native binary has had its first load, or none that is looked at: it is warm after some thousands of requests.
-    pub fn short_warm_up_of(&self, language: Language) -> Limits {
+    pub fn short_warm_up_of(&self, language: Language) -> WarmUpLimits {
         let limits = self.warm_up_of(language);
         match language.compiles_under_load() {
             true => limits,
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn every_plan_is_whole_and_an_unknown_one_is_told() {
-        let file: File = toml::from_str(include_str!("../plans.toml")).unwrap();
+        let file: PlansFile = toml::from_str(include_str!("../plans.toml")).unwrap();
         for name in file.plans.keys() {
             Plan::of(name, Mode::Thorough).unwrap();
         }

@@ -245,7 +245,7 @@ mod tests {
             directory: "/".into(),
             label: "kotlin".to_owned(),
             member: "kotlin".to_owned(),
-            limits: workshop_harness::build::Limits::of(Language::Kotlin),
+            limits: workshop_harness::build::LaunchLimits::of(Language::Kotlin),
             language: Language::Kotlin,
             artifact: "/home/somebody/kotlin-service.jar".into(),
             parts: Vec::new(),

@@ -18,7 +18,7 @@ const COMPILING: f64 = 0.05;
 
 /// When a warm-up may end, and when it must.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct WarmUpLimits {
     /// The length of a window.
     pub window: Duration,
     /// How many windows are held against as many before them.
@@ -31,7 +31,7 @@ pub struct Limits {
     pub ceiling: Duration,
 }
 
-impl Limits {
+impl WarmUpLimits {
     /// How many windows are looked at together.
     fn looked_at(&self) -> usize {
         2 * self.agreeing
@@ -44,8 +44,8 @@ impl Limits {
 
     /// One window and no more, steady or not.
     #[must_use]
-    pub fn one_window(self) -> Limits {
-        Limits {
+    pub fn one_window(self) -> WarmUpLimits {
+        WarmUpLimits {
             agreeing: 0,
             ceiling: self.window,
             ..self
@@ -104,7 +104,7 @@ fn compilers_rest(windows: &[Window]) -> bool {
 
 /// When the service became steady, if the windows so far show that it is: the beginning of the first of the agreeing
 /// stretches that follow one another to the end.
-pub fn steady_after(windows: &[Window], limits: &Limits) -> Option<f64> {
+pub fn steady_after(windows: &[Window], limits: &WarmUpLimits) -> Option<f64> {
     let answers: u64 = windows.iter().map(|window| window.answers).sum();
     let stretch = limits.looked_at();
     if stretch == 0 || windows.len() < stretch || answers < limits.floor {
@@ -126,7 +126,7 @@ pub async fn run(
     oha: &Oha,
     order: &Order,
     pids: &[u32],
-    limits: &Limits,
+    limits: &WarmUpLimits,
 ) -> anyhow::Result<Result<WarmedUp, String>> {
     let order = Order {
         duration: limits.window,
@@ -146,7 +146,7 @@ pub async fn run(
 /// Has windows of a load run until the processes are steady or the ceiling is reached.
 pub async fn until_steady(
     pids: &[u32],
-    limits: &Limits,
+    limits: &WarmUpLimits,
     mut window: impl AsyncFnMut() -> anyhow::Result<Result<Run, String>>,
 ) -> anyhow::Result<Result<WarmedUp, String>> {
     let began = Instant::now();
@@ -193,7 +193,7 @@ fn compilers_cpu(pids: &[u32]) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: WarmUpLimits = WarmUpLimits {
         window: Duration::from_secs(1),
         agreeing: 2,
         tolerance: 0.05,

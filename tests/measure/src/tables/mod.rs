@@ -16,7 +16,7 @@ use workshop_results::shown::{Cell, Column, Table, TableRow, unique};
 
 /// `tables.toml`.
 #[derive(Deserialize)]
-struct File {
+struct TablesFile {
     sides: BTreeMap<String, Vec<Sheet>>,
     goals: BTreeMap<String, Vec<goals::Goal>>,
     steps: BTreeMap<String, steps::Steps>,
@@ -33,14 +33,14 @@ struct Sheet {
     #[serde(default)]
     by_name_only: bool,
     #[serde(default)]
-    rows: Rows,
+    rows: TableRows,
     best_first: Option<Key>,
     columns: Vec<String>,
 }
 
 #[derive(Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Rows {
+enum TableRows {
     #[default]
     All,
     Variants,
@@ -48,7 +48,7 @@ enum Rows {
 
 /// Gives a result the tables and charts that `tables.toml` declares for its task.
 pub fn add_declared(result: &mut ResultFile, subjects: &[Subject]) -> anyhow::Result<()> {
-    let file: File = toml::from_str(include_str!("../tables.toml"))?;
+    let file: TablesFile = toml::from_str(include_str!("../tables.toml"))?;
     let sheets = file.sides.get(&result.task).into_iter().flatten();
     let mut tables: Vec<Table> = sheets
         .flat_map(|sheet| sheet.drawn(result, subjects))
@@ -62,7 +62,7 @@ pub fn add_declared(result: &mut ResultFile, subjects: &[Subject]) -> anyhow::Re
 
 /// Gives a result the table and the chart that `tables.toml` declares for its task, of what was measured in these steps.
 pub fn add_steps(result: &mut ResultFile, steps: &[At]) -> anyhow::Result<()> {
-    let file: File = toml::from_str(include_str!("../tables.toml"))?;
+    let file: TablesFile = toml::from_str(include_str!("../tables.toml"))?;
     let declared = file.steps.get(&result.task);
     let declared =
         declared.with_context(|| format!("tables.toml has no steps of {}", result.task))?;
@@ -73,7 +73,7 @@ pub fn add_steps(result: &mut ResultFile, steps: &[At]) -> anyhow::Result<()> {
 }
 
 /// One column: the value of a metric, or its ratio to a side.
-enum Drawn<'a> {
+enum DrawnTable<'a> {
     Value(&'a Metric),
     Ratio(&'a Metric, Option<&'a str>),
 }
@@ -82,14 +82,14 @@ impl Sheet {
     /// One table, and another for the peers that are compared with a side of their own: a column of ratios has one
     /// denominator, which its heading names.
     fn drawn(&self, result: &ResultFile, subjects: &[Subject]) -> Vec<Table> {
-        let columns: Vec<Drawn<'_>> = self
+        let columns: Vec<DrawnTable<'_>> = self
             .columns
             .iter()
             .filter_map(|column| match column.split_once('÷') {
-                None => Some(Drawn::Value(result.metric(&Key::of_data(column))?)),
+                None => Some(DrawnTable::Value(result.metric(&Key::of_data(column))?)),
                 Some((key, side)) => {
                     let side = Some(side.trim()).filter(|side| !side.is_empty());
-                    Some(Drawn::Ratio(
+                    Some(DrawnTable::Ratio(
                         result.metric(&Key::of_data(key.trim()))?,
                         side,
                     ))
@@ -98,7 +98,7 @@ impl Sheet {
             .collect();
         let sorted = self.sorted(result, subjects);
         let first = subjects.first().map_or("", Subject::id);
-        let is_own = |column: &Drawn<'_>| matches!(column, Drawn::Ratio(_, None));
+        let is_own = |column: &DrawnTable<'_>| matches!(column, DrawnTable::Ratio(_, None));
         let grounds = match columns.iter().any(is_own) {
             true => unique(
                 [first]
@@ -119,7 +119,7 @@ impl Sheet {
 
     fn table<'s>(
         &self,
-        columns: &[Drawn<'_>],
+        columns: &[DrawnTable<'_>],
         ground: &str,
         subjects: &[Subject],
         shown: impl Iterator<Item = &'s Subject>,
@@ -153,7 +153,7 @@ impl Sheet {
     fn sorted<'s>(&self, result: &ResultFile, subjects: &'s [Subject]) -> Vec<&'s Subject> {
         let shown = subjects
             .iter()
-            .filter(|subject| self.rows == Rows::All || subject.row.variant.is_some());
+            .filter(|subject| self.rows == TableRows::All || subject.row.variant.is_some());
         let mut shown: Vec<&Subject> = shown.collect();
         if let Some(metric) = self.best_first.as_ref().and_then(|key| result.metric(key)) {
             let value =
@@ -167,13 +167,13 @@ impl Sheet {
     }
 }
 
-impl Drawn<'_> {
+impl DrawnTable<'_> {
     /// `Throughput (requests/s)`, or `÷ Kotlin alone`: sides are called what their rows are.
-    fn heading(&self, beside: &[Drawn<'_>], ground: &str, subjects: &[Subject]) -> Column {
+    fn heading(&self, beside: &[DrawnTable<'_>], ground: &str, subjects: &[Subject]) -> Column {
         let heading = match self {
-            Drawn::Value(metric) => metric.heading(),
-            Drawn::Ratio(metric, side) => {
-                let value = |column: &Drawn<'_>| matches!(column, Drawn::Value(shown) if shown.key == metric.key);
+            DrawnTable::Value(metric) => metric.heading(),
+            DrawnTable::Ratio(metric, side) => {
+                let value = |column: &DrawnTable<'_>| matches!(column, DrawnTable::Value(shown) if shown.key == metric.key);
                 let against = side.unwrap_or(ground);
                 let mut subjects = subjects.iter();
                 let label = subjects.find(|subject| subject.id() == against);
@@ -190,8 +190,8 @@ impl Drawn<'_> {
     /// The cell of a side; in a table of ratios to this very side, they are to itself.
     fn cell(&self, subject: &Subject, ground: Option<&str>) -> Cell {
         match self {
-            Drawn::Value(metric) => metric.value(subject.id()).into(),
-            Drawn::Ratio(metric, side) => {
+            DrawnTable::Value(metric) => metric.value(subject.id()).into(),
+            DrawnTable::Ratio(metric, side) => {
                 let own = subject.against.first().map(String::as_str);
                 let against = side.or(ground).or(own);
                 ratio(metric, subject.id(), against.unwrap_or(subject.id()))
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn every_column_and_every_goal_is_of_a_metric_that_is_measured() -> anyhow::Result<()> {
         let checkout = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-        let file: File = toml::from_str(include_str!("../tables.toml"))?;
+        let file: TablesFile = toml::from_str(include_str!("../tables.toml"))?;
         let committed = std::fs::read_dir(checkout.reference_results())?;
         let paths = committed.flatten().map(|entry| entry.path());
         for path in paths.filter(|path| path.extension() == Some("json".as_ref())) {

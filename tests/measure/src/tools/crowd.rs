@@ -1,7 +1,7 @@
 //! The load of exercise 15: peers that talk with one another through a service. They live in a process of their own, which the
 //! tool starts and which is the tool as well, so that what it takes of the machine can be told from what the service takes.
 //!
-//! The process reads an [`CrowdOrder`] per line and answers each with a [`CrowdReport`]. All its peers have the same clock: what a message is
+//! The process reads an [`PeerLoadOrder`] per line and answers each with a [`PeerLoadReport`]. All its peers have the same clock: what a message is
 //! late by is measured from the moment before it is sent to the moment after it has arrived.
 
 use std::process::Stdio;
@@ -35,7 +35,7 @@ pub const COMMAND: &str = "play-peers";
 
 /// What the peers are to do.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum CrowdOrder {
+pub enum PeerLoadOrder {
     /// This many of them connect, all at once.
     Connect(usize),
     /// For so many seconds, each of them sends a message to itself, and the next one when it has arrived.
@@ -48,7 +48,7 @@ pub enum CrowdOrder {
 
 /// What came of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct CrowdReport {
+pub struct PeerLoadReport {
     /// From the order to the report.
     pub took_s: f64,
     /// Messages that were sent, and those that arrived.
@@ -64,15 +64,15 @@ pub struct CrowdReport {
 }
 
 /// The peers, as the tool sees them.
-pub struct Crowd {
+pub struct PeerLoad {
     child: Child,
     orders: ChildStdin,
     reports: Lines<BufReader<ChildStdout>>,
 }
 
-impl Crowd {
+impl PeerLoad {
     /// Starts the process. It ends with this.
-    pub fn start(base_url: &str, key: &str) -> anyhow::Result<Crowd> {
+    pub fn start(base_url: &str, key: &str) -> anyhow::Result<PeerLoad> {
         let tool = std::env::current_exe().context("the tool cannot find its own program")?;
         let mut child = Command::new(tool)
             .args([COMMAND, base_url])
@@ -83,7 +83,7 @@ impl Crowd {
             .spawn()?;
         let orders = child.stdin.take().context("no way to give orders")?;
         let reports = child.stdout.take().context("no way to get reports")?;
-        Ok(Crowd {
+        Ok(PeerLoad {
             child,
             orders,
             reports: BufReader::new(reports).lines(),
@@ -91,7 +91,7 @@ impl Crowd {
     }
 
     /// Has an order carried out.
-    pub async fn order(&mut self, order: CrowdOrder) -> anyhow::Result<CrowdReport> {
+    pub async fn order(&mut self, order: PeerLoadOrder) -> anyhow::Result<PeerLoadReport> {
         let line = serde_json::to_string(&order)? + "\n";
         self.orders.write_all(line.as_bytes()).await?;
         let report = self.reports.next_line().await?;
@@ -105,35 +105,35 @@ impl Crowd {
     }
 }
 
-type Socket = WebSocketStream<TcpStream>;
+type PeerSocket = WebSocketStream<TcpStream>;
 
 /// Plays the peers, as the orders on standard input say, until they end.
 pub async fn play(base_url: &str) -> anyhow::Result<()> {
     let key = std::env::var("API_KEY").context("API_KEY is not set")?;
     let address = base_url.trim_start_matches("http://");
-    let mut sockets: Vec<Socket> = Vec::new();
+    let mut sockets: Vec<PeerSocket> = Vec::new();
     // A service may still know those who have just left, so the next ones have other names.
     let mut crowd = 0;
     let mut orders = BufReader::new(stdin()).lines();
     while let Some(line) = orders.next_line().await? {
         let began = Instant::now();
-        let mut report = CrowdReport::default();
+        let mut report = PeerLoadReport::default();
         match serde_json::from_str(&line)? {
-            CrowdOrder::Connect(peers) => {
+            PeerLoadOrder::Connect(peers) => {
                 crowd += 1;
                 let opening = (0..peers).map(|peer| open(address, &key, name(crowd, peer)));
                 sockets = try_join_all(opening).await?;
             }
-            CrowdOrder::Closed(seconds) => {
+            PeerLoadOrder::Closed(seconds) => {
                 (sockets, report) =
                     talk(sockets, crowd, None, Duration::from_secs_f64(seconds)).await;
             }
-            CrowdOrder::Open(rate, seconds) => {
+            PeerLoadOrder::Open(rate, seconds) => {
                 let period = Duration::from_secs_f64(1.0 / rate);
                 let length = Duration::from_secs_f64(seconds);
                 (sockets, report) = talk(sockets, crowd, Some(period), length).await;
             }
-            CrowdOrder::Leave => sockets.clear(),
+            PeerLoadOrder::Leave => sockets.clear(),
         }
         report.took_s = began.elapsed().as_secs_f64();
         println!("{}", serde_json::to_string(&report)?);
@@ -145,7 +145,7 @@ fn name(crowd: usize, peer: usize) -> String {
     format!("peer-{crowd}-{peer}")
 }
 
-async fn open(address: &str, key: &str, name: String) -> anyhow::Result<Socket> {
+async fn open(address: &str, key: &str, name: String) -> anyhow::Result<PeerSocket> {
     let opening = async {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -161,7 +161,7 @@ async fn open(address: &str, key: &str, name: String) -> anyhow::Result<Socket> 
 }
 
 /// What all peers of a conversation share.
-struct Shared {
+struct SharedCounts {
     began: Instant,
     /// When the last message is sent.
     end: Instant,
@@ -169,7 +169,7 @@ struct Shared {
     arrived: AtomicU64,
 }
 
-impl Shared {
+impl SharedCounts {
     fn all_have_arrived(&self) -> bool {
         self.arrived.load(Ordering::Relaxed) >= self.sent.load(Ordering::Relaxed)
     }
@@ -185,13 +185,13 @@ struct Received {
 
 /// Has all peers talk: each to another one, one message per period; or each to itself, one after the other.
 async fn talk(
-    sockets: Vec<Socket>,
+    sockets: Vec<PeerSocket>,
     crowd: usize,
     period: Option<Duration>,
     length: Duration,
-) -> (Vec<Socket>, CrowdReport) {
+) -> (Vec<PeerSocket>, PeerLoadReport) {
     let began = Instant::now();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(SharedCounts {
         began,
         end: began + length,
         sent: AtomicU64::new(0),
@@ -237,7 +237,7 @@ async fn talk(
     }
     latencies.sort_by(f64::total_cmp);
     late.sort_by(f64::total_cmp);
-    let report = CrowdReport {
+    let report = PeerLoadReport {
         took_s: 0.0,
         sent: shared.sent.load(Ordering::Relaxed),
         arrived: shared.arrived.load(Ordering::Relaxed),
@@ -261,11 +261,11 @@ struct Script {
 }
 
 async fn converse(
-    mut socket: Socket,
+    mut socket: PeerSocket,
     script: Script,
-    shared: &Shared,
+    shared: &SharedCounts,
     mut stopped: watch::Receiver<bool>,
-) -> (Socket, Received) {
+) -> (PeerSocket, Received) {
     let mut seen = Received::default();
     let mut due = Some(script.first);
     loop {

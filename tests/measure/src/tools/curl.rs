@@ -18,7 +18,7 @@ pub struct Curl(PathBuf);
 
 /// What curl saw of one download.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Download {
+pub struct CurlDownload {
     /// The answer's status.
     pub status: u16,
     /// The body's bytes.
@@ -38,7 +38,12 @@ impl Curl {
     }
 
     /// Downloads a URL into a file.
-    pub async fn download(&self, url: &str, key: &str, file: &Path) -> anyhow::Result<Download> {
+    pub async fn download(
+        &self,
+        url: &str,
+        key: &str,
+        file: &Path,
+    ) -> anyhow::Result<CurlDownload> {
         let mut command = Command::new(&self.0);
         command
             .args(["--silent", "--show-error", "--noproxy", "*"])
@@ -54,9 +59,9 @@ impl Curl {
     }
 }
 
-fn parse(text: &str, broke: Option<String>) -> Option<Download> {
+fn parse(text: &str, broke: Option<String>) -> Option<CurlDownload> {
     let mut words = text.split_whitespace();
-    Some(Download {
+    Some(CurlDownload {
         status: words.next()?.parse().ok()?,
         bytes: words.next()?.parse().ok()?,
         first_byte_s: words.next()?.parse().ok()?,

@@ -42,7 +42,7 @@ impl Timing {
 }
 
 #[derive(Deserialize)]
-struct Json {
+struct HyperfineOutput {
     results: Vec<JsonResult>,
 }
 
@@ -54,7 +54,7 @@ struct JsonResult {
 
 /// Reads hyperfine's JSON: the wall-clock times of the runs.
 pub fn parse(text: &str) -> anyhow::Result<Vec<Duration>> {
-    let json: Json = serde_json::from_str(text).map_err(|error| {
+    let json: HyperfineOutput = serde_json::from_str(text).map_err(|error| {
         Trouble::new(format!(
             "hyperfine wrote something other than its JSON: {error}"
         ))

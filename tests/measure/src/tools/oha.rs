@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use crate::tools;
-use crate::tools::recording::{self, Request};
+use crate::tools::recording::{self, RecordedRequest};
 use workshop_base::outcome::Trouble;
 use workshop_base::process;
 use workshop_base::workspace::Workspace;
@@ -190,7 +190,7 @@ pub struct Run {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Json {
+struct OhaOutput {
     summary: Summary,
     latency_percentiles: BTreeMap<String, Option<f64>>,
     status_code_distribution: BTreeMap<String, u64>,
@@ -209,7 +209,7 @@ struct Summary {
 impl Run {
     /// Reads oha's JSON. Its times are seconds; its histogram is too coarse for a tail, so percentiles are taken.
     pub fn parse(text: &str) -> anyhow::Result<Run> {
-        let json: Json = serde_json::from_str(text).map_err(|error| {
+        let json: OhaOutput = serde_json::from_str(text).map_err(|error| {
             let shown: String = text.chars().take(200).collect();
             Trouble::new(format!(
                 "oha printed something other than its JSON ({error}): {shown}"
@@ -330,7 +330,7 @@ impl Oha {
     }
 
     /// Runs one load, and tells every single request of [`Load::Recorded`].
-    pub async fn record(&self, order: &Order) -> anyhow::Result<(Run, Vec<Request>)> {
+    pub async fn record(&self, order: &Order) -> anyhow::Result<(Run, Vec<RecordedRequest>)> {
         let mut command = Command::new(&self.program);
         command
             .args(order.arguments())
@@ -359,7 +359,7 @@ impl Oha {
 
 impl Run {
     /// A recording as a run, whose latencies are the requests'. An answer that is missing was an error; which one, CSV does not say.
-    fn of(requests: &[Request], order: &Order) -> Run {
+    fn of(requests: &[RecordedRequest], order: &Order) -> Run {
         let answers = requests.len() as u64;
         let mut statuses = BTreeMap::new();
         for request in requests {
@@ -548,13 +548,13 @@ mod tests {
             typed.starts_with("oha --no-tui --output-format csv -n 5 -c 32 -q 2 --latency"),
             "{typed}"
         );
-        let request = |second: f64, status| Request {
+        let request = |second: f64, status| RecordedRequest {
             due_s: second,
             sent_s: second,
             answered_s: second + 0.001,
             status,
         };
-        let mut requests: Vec<Request> =
+        let mut requests: Vec<RecordedRequest> =
             [0.0, 0.5, 1.0, 1.5, 2.0].map(|at| request(at, 200)).into();
         assert_eq!(Run::of(&requests, &order).gate(&order), Ok(()));
         requests[2].status = 503;

@@ -19,7 +19,7 @@ const COLUMNS: [&str; 4] = [
 
 /// One request. Moments in seconds from the beginning of the load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Request {
+pub struct RecordedRequest {
     /// When the rate asked for it.
     pub due_s: f64,
     /// When a connection was free to send it.
@@ -30,7 +30,7 @@ pub struct Request {
     pub status: u16,
 }
 
-impl Request {
+impl RecordedRequest {
     /// The latency from when it was due, in milliseconds: what a client waits that has somewhere to be.
     pub fn corrected_ms(&self) -> f64 {
         (self.answered_s - self.due_s) * 1e3
@@ -44,7 +44,7 @@ impl Request {
 
 /// Reads the CSV that oha prints with `--latency-correction`. A body of a few bytes comes in one piece, so its first byte is
 /// its last one as well.
-pub fn parse(csv: &str) -> anyhow::Result<Vec<Request>> {
+pub fn parse(csv: &str) -> anyhow::Result<Vec<RecordedRequest>> {
     let mut lines = csv.lines();
     let header: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let places = COLUMNS.map(|column| header.iter().position(|name| *name == column));
@@ -64,7 +64,7 @@ pub fn parse(csv: &str) -> anyhow::Result<Vec<Request>> {
             let request = || {
                 let sent_s = seconds(sent)?;
                 let answered_s = sent_s + seconds(delay)?;
-                Some(Request {
+                Some(RecordedRequest {
                     due_s: answered_s - seconds(duration)?,
                     sent_s,
                     answered_s,

@@ -3,7 +3,7 @@
 use sqlx::{Connection, PgConnection};
 
 use crate::connection::{close, code, words};
-use crate::datasets::progress::Progress;
+use crate::datasets::progress::SeedProgress;
 use crate::datasets::room;
 use crate::datasets::set::{ADD_PRIMARY_KEY, CREATE, DataSet, ROWS, read_fingerprint};
 use crate::server::Server;
@@ -37,7 +37,7 @@ pub(super) async fn fill(server: &Server, name: &str, set: DataSet) -> anyhow::R
 /// Table, rows and primary key in one transaction: either all of it is there or nothing. PostgreSQL also writes no log
 /// for a table that the same transaction made (with `wal_level = minimal`), which halves the time.
 pub(super) async fn insert(connection: &mut PgConnection, set: DataSet) -> Result<(), sqlx::Error> {
-    let mut progress = Progress::of(set);
+    let mut progress = SeedProgress::of(set);
     let mut transaction = connection.begin().await?;
     sqlx::raw_sql("SET LOCAL maintenance_work_mem = '256MB'")
         .execute(&mut *transaction)

@@ -14,14 +14,14 @@ const EVERY: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A bar or lines, for one data set. Nothing is told of `small`, which each run of a check gets.
-pub(super) struct Progress {
+pub(super) struct SeedProgress {
     set: DataSet,
     start: Instant,
     said: Instant,
     bar: Option<ProgressBar>,
 }
 
-impl Progress {
+impl SeedProgress {
     /// Begins now.
     pub(super) fn of(set: DataSet) -> Self {
         let bar = (set != DataSet::Small && terminal::interactive()).then(|| {
@@ -32,7 +32,7 @@ impl Progress {
                 .with_message(format!("seeding {set}"))
         });
         let now = Instant::now();
-        Progress {
+        SeedProgress {
             set,
             start: now,
             said: now,
@@ -76,7 +76,7 @@ fn style(template: &str) -> ProgressStyle {
     style.progress_chars("=> ")
 }
 
-impl Drop for Progress {
+impl Drop for SeedProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -9,7 +9,7 @@ use sqlx::PgConnection;
 use tokio::sync::Semaphore;
 
 use crate::connection::close;
-use crate::databases::{self, Claim, RUN, drop_database, execute};
+use crate::databases::{self, NameClaim, RUN, drop_database, execute};
 use crate::datasets::build;
 use crate::datasets::set::{DataSet, MANY_RECORDS};
 use crate::server::Server;
@@ -39,7 +39,7 @@ static FILLING: Semaphore = Semaphore::const_new(2);
 
 /// What a run finds in its database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rows {
+enum SeededRows {
     /// No table.
     None,
     /// The rows of `small`.
@@ -55,31 +55,31 @@ enum Rows {
 pub struct RunDatabase {
     server: Server,
     url: String,
-    claim: Claim,
+    claim: NameClaim,
 }
 
 impl RunDatabase {
     /// One with the rows of `small`.
     pub fn create(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
-        Box::pin(RunDatabase::with(server, Rows::Small))
+        Box::pin(RunDatabase::with(server, SeededRows::Small))
     }
 
     /// One with [`MANY_RECORDS`] as well.
     pub fn large(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
-        Box::pin(RunDatabase::with(server, Rows::Many))
+        Box::pin(RunDatabase::with(server, SeededRows::Many))
     }
 
     /// One without any table.
     pub fn empty(server: &Server) -> LocalBoxFuture<'_, anyhow::Result<Self>> {
-        Box::pin(RunDatabase::with(server, Rows::None))
+        Box::pin(RunDatabase::with(server, SeededRows::None))
     }
 
     /// Takes over a database or makes one. Its commits return before they are on the disk: the tests look at what a service does,
     /// not at the disk below it, which may take milliseconds for each commit while somebody else writes. Everything is still there
     /// after a restart.
-    async fn with(server: &Server, rows: Rows) -> anyhow::Result<Self> {
+    async fn with(server: &Server, rows: SeededRows) -> anyhow::Result<Self> {
         let _turn = FILLING.acquire().await?;
-        let claim = Claim::new(server, RUN)?;
+        let claim = NameClaim::new(server, RUN)?;
         let name = claim.name();
         let mut maintenance = server.connect_for_maintenance().await?;
         databases::sweep(server, &mut maintenance).await?;
@@ -109,14 +109,14 @@ impl RunDatabase {
 
     /// A new one without any table, for a measurement that writes: a commit returns when it is on the disk.
     pub async fn durable(server: &Server) -> anyhow::Result<Self> {
-        let claim = Claim::new(server, RUN)?;
+        let claim = NameClaim::new(server, RUN)?;
         let mut connection = server.connect_for_maintenance().await?;
         databases::create(&mut connection, claim.name()).await?;
         close(connection).await;
         Ok(RunDatabase::of(server, claim))
     }
 
-    fn of(server: &Server, claim: Claim) -> Self {
+    fn of(server: &Server, claim: NameClaim) -> Self {
         RunDatabase {
             url: server.url(claim.name()),
             server: server.clone(),
@@ -157,12 +157,12 @@ async fn empty(server: &Server, name: &str) -> anyhow::Result<PgConnection> {
     Ok(connection)
 }
 
-async fn fill(connection: &mut PgConnection, rows: Rows) -> sqlx::Result<()> {
-    if rows == Rows::None {
+async fn fill(connection: &mut PgConnection, rows: SeededRows) -> sqlx::Result<()> {
+    if rows == SeededRows::None {
         return Ok(());
     }
     build::insert(connection, DataSet::Small).await?;
-    if rows == Rows::Many {
+    if rows == SeededRows::Many {
         sqlx::raw_sql(MANY_RECORDS).execute(connection).await?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use futures_util::future::LocalBoxFuture;
 use sqlx::PgConnection;
 
 use crate::connection::{close, code};
-use crate::databases::{self, BUILDING, Claim, drop_database, execute};
+use crate::databases::{self, BUILDING, NameClaim, drop_database, execute};
 use crate::datasets::set::DataSet;
 use crate::datasets::{build, room};
 use crate::server::Server;
@@ -155,7 +155,7 @@ async fn make(
     name: &str,
     set: DataSet,
 ) -> anyhow::Result<()> {
-    let claim = Claim::new(server, &format!("{BUILDING}_{set}"))?;
+    let claim = NameClaim::new(server, &format!("{BUILDING}_{set}"))?;
     let building = claim.name();
     let pid = sqlx::query_scalar("SELECT pg_backend_pid()")
         .fetch_one(&mut *maintenance)

@@ -80,20 +80,20 @@ fn length(text: &str) -> usize {
 }
 
 /// A column as text: its cells as lines, the heading's first.
-struct Column {
+struct TextColumn {
     heading: Vec<String>,
     cells: Vec<Vec<String>>,
     right: bool,
     width: usize,
 }
 
-impl Column {
+impl TextColumn {
     fn new(heading: &str, cells: Vec<String>, right: bool) -> Self {
         let heading = broken(heading, HEADING);
         let cells: Vec<_> = cells.iter().map(|cell| broken(cell, WORDS)).collect();
         let lines = heading.iter().chain(cells.iter().flatten());
         let width = lines.map(|line| length(line)).max().unwrap_or(0);
-        Column {
+        TextColumn {
             heading,
             cells,
             right,
@@ -124,15 +124,15 @@ fn of_table(table: &Table) -> Vec<String> {
             columns.push(of_ratios(&heading, &cells));
         } else {
             let cells = cells.into_iter().map(plain).collect();
-            columns.push(vec![Column::new(&heading, cells, right)]);
+            columns.push(vec![TextColumn::new(&heading, cells, right)]);
         }
     }
     let headings = table.rows.iter().map(|row| row.heading.clone()).collect();
-    let first = Column::new(&table.corner, headings, false);
+    let first = TextColumn::new(&table.corner, headings, false);
     let mut lines = wrapped(&table.title, "");
     lines.retain(|line| !line.is_empty());
     // What does not fit goes below, each part with the rows' headings.
-    let mut part: Vec<&Column> = vec![&first];
+    let mut part: Vec<&TextColumn> = vec![&first];
     let mut width = first.width;
     for group in &columns {
         let more: usize = group.iter().map(|column| column.width + 2).sum();
@@ -150,7 +150,7 @@ fn of_table(table: &Table) -> Vec<String> {
 }
 
 /// Ratios with their intervals and verdicts, each part below its like.
-fn of_ratios(heading: &str, cells: &[&Cell]) -> Vec<Column> {
+fn of_ratios(heading: &str, cells: &[&Cell]) -> Vec<TextColumn> {
     let of = |part: fn(&Ratio) -> String, otherwise: fn(&Cell) -> String| -> Vec<String> {
         let parts = cells.iter().map(|cell| match cell {
             Cell::Ratio(ratio) => part(ratio),
@@ -169,9 +169,9 @@ fn of_ratios(heading: &str, cells: &[&Cell]) -> Vec<Column> {
     );
     let verdicts = of(|one| painted(one.verdict, &verdict(one)), nothing);
     vec![
-        Column::new(heading, ratios, true),
-        Column::new("95 % interval", intervals, true),
-        Column::new("verdict", verdicts, false),
+        TextColumn::new(heading, ratios, true),
+        TextColumn::new("95 % interval", intervals, true),
+        TextColumn::new("verdict", verdicts, false),
     ]
 }
 
@@ -186,7 +186,7 @@ fn painted(verdict: Verdict, words: &str) -> String {
     words.join(" ")
 }
 
-fn laid_out(columns: &[&Column], rows: usize) -> Vec<String> {
+fn laid_out(columns: &[&TextColumn], rows: usize) -> Vec<String> {
     let headings: Vec<&[String]> = columns.iter().map(|column| &*column.heading).collect();
     let headings = beside(columns, &headings, true).into_iter();
     let mut lines: Vec<String> = headings.map(|line| paint(Style::Strong, line)).collect();
@@ -198,7 +198,7 @@ fn laid_out(columns: &[&Column], rows: usize) -> Vec<String> {
 }
 
 /// The lines of cells beside each other, which begin at the top or stand on the ground.
-fn beside(columns: &[&Column], cells: &[&[String]], on_the_ground: bool) -> Vec<String> {
+fn beside(columns: &[&TextColumn], cells: &[&[String]], on_the_ground: bool) -> Vec<String> {
     let height = cells.iter().map(|cell| cell.len()).max().unwrap_or(0);
     let line = |at: usize| {
         let padded = columns.iter().zip(cells).map(|(column, cell)| {

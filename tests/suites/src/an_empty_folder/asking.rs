@@ -92,20 +92,20 @@ pub async fn ids_in_pages(client: &Client, tag: u32, limit: usize) -> Result<Vec
 }
 
 /// A page of reports.
-pub struct Page {
+pub struct ReportsPage {
     pub ids: Vec<i64>,
     pub next: Option<i64>,
 }
 
 /// The page for this query.
-pub async fn page(client: &Client, query: &str) -> Result<Page, Failure> {
+pub async fn page(client: &Client, query: &str) -> Result<ReportsPage, Failure> {
     let answer = client.get(&format!("/reports?{query}")).await?;
     let page = json_of(answer.expect_status(200)?)?;
     let reports = page["reports"].as_array();
     let next = &page["next"];
     match (reports, next.as_i64()) {
         (Some(reports), next_id) if next_id.is_some() || page.get("next") == Some(&Value::Null) => {
-            Ok(Page {
+            Ok(ReportsPage {
                 ids: reports.iter().map(id_of).collect(),
                 next: next_id,
             })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use workshop_harness::contract::{Context, Failure, TestResult, contract_tests, expect, expect_eq};
-use workshop_harness::reports_faults::{BadDays, End};
+use workshop_harness::reports_faults::{BadDays, ReportsEnd};
 use workshop_harness::sockets;
 
 use super::asking::{id_of, json_of, post, raw, raw_post, read_to_end, report};
@@ -98,7 +98,7 @@ async fn a_complaint_repeats_no_secret(days: &BadDays) -> TestResult {
     Ok(())
 }
 
-fn expect_end(end: End) -> TestResult {
+fn expect_end(end: ReportsEnd) -> TestResult {
     let Some(status) = end.status else {
         return Err(Failure::new("an end within 5 s after SIGTERM", "it still runs").into());
     };

@@ -17,7 +17,7 @@ pub const AFTERWARDS: Duration = Duration::from_secs(2);
 
 /// One look.
 #[derive(Debug, Clone, Copy)]
-struct Look {
+struct CpuSample {
     /// Seconds since the beginning.
     at_s: f64,
     /// The CPU time so far.
@@ -27,8 +27,8 @@ struct Look {
 
 /// What was seen.
 #[derive(Debug, Clone, Default)]
-pub struct Course {
-    looks: Vec<Look>,
+pub struct CpuCourse {
+    looks: Vec<CpuSample>,
     /// When the load ended.
     end_s: f64,
 }
@@ -39,14 +39,14 @@ pub async fn watched<T>(
     database: Option<u32>,
     load: impl Future<Output = T>,
     afterwards: Duration,
-) -> (T, Course) {
+) -> (T, CpuCourse) {
     let began = Instant::now();
-    let look = || Look {
+    let look = || CpuSample {
         at_s: began.elapsed().as_secs_f64(),
         service: process::cpu(pids),
         database: database::cpu(database),
     };
-    let mut course = Course {
+    let mut course = CpuCourse {
         looks: vec![look()],
         end_s: 0.0,
     };
@@ -67,7 +67,7 @@ pub async fn watched<T>(
     (done, course)
 }
 
-impl Course {
+impl CpuCourse {
     /// The database's CPU time during the load.
     pub fn by_database(&self) -> Option<Duration> {
         let end = self.looks.iter().find(|look| look.at_s >= self.end_s)?;
@@ -107,14 +107,14 @@ pub fn labels() -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn course(end_s: f64, service_s: impl Fn(f64) -> f64) -> Course {
+    fn course(end_s: f64, service_s: impl Fn(f64) -> f64) -> CpuCourse {
         let looks = (0..=24).map(|look| f64::from(look) * 0.25);
-        let looks = looks.map(|at_s| Look {
+        let looks = looks.map(|at_s| CpuSample {
             at_s,
             service: Some(Duration::from_secs_f64(service_s(at_s))),
             database: Some(Duration::from_secs_f64(at_s / 2.0)),
         });
-        Course {
+        CpuCourse {
             looks: looks.collect(),
             end_s,
         }

@@ -33,7 +33,7 @@ pub fn prepare(subject: &mut Subject, scratch: &Path) {
 }
 
 /// What a service that does the work has answered.
-pub struct Judged {
+pub struct JudgedService {
     /// The tag of the contact that is written.
     pub etag: String,
     /// The status with which it answers that contact's replacement.
@@ -44,7 +44,7 @@ pub struct Judged {
 
 /// Fills the empty book of a service, and asks what the load will ask. Every answer is compared with what is known to be right, so
 /// it is the same for all.
-pub async fn judge(stage: &Stage, subject: &Subject) -> anyhow::Result<Judged> {
+pub async fn judge(stage: &Stage, subject: &Subject) -> anyhow::Result<JudgedService> {
     let known = AddressBook::known_as(&stage.client, &book::credentials());
     let book = known.at(&book::path(subject));
     let wrong = |error| match error {
@@ -59,7 +59,7 @@ pub async fn judge(stage: &Stage, subject: &Subject) -> anyhow::Result<Judged> {
         }
         Ok(())
     };
-    Ok(Judged {
+    Ok(JudgedService {
         round_trips: match book::is_in_files(subject) {
             true => None,
             false => Some(stage.round_trips(book::MANY, reads).await?),

@@ -29,7 +29,7 @@ pub struct Running {
 }
 
 /// How a chunk went.
-pub struct Went {
+pub struct ChunkResult {
     /// What was seen in it, or right after it; nothing where the service has ended under it.
     pub observed: Option<Observed>,
     /// Why not every request was answered with 200.
@@ -44,7 +44,7 @@ impl Running {
         path: &str,
         requests: u64,
         longest: Duration,
-    ) -> anyhow::Result<Went> {
+    ) -> anyhow::Result<ChunkResult> {
         let service = &mut self.started.service;
         let order = session.order(path, service, longest, Load::Counted(requests));
         let pids = service.pids();
@@ -58,7 +58,7 @@ impl Running {
                 seen = &mut load => break seen?,
                 () = tokio::time::sleep(LOOK) => {
                     if let wrong @ Some(_) = ended(service) {
-                        return Ok(Went { observed: None, wrong });
+                        return Ok(ChunkResult { observed: None, wrong });
                     }
                     descriptors = descriptors.max(open());
                 }
@@ -89,7 +89,7 @@ impl Running {
         // A service that has ended refuses connections; that it has ended tells more.
         let wrong = ended(service).or_else(|| run.answered(&order).err());
         let observed = Some(observed);
-        Ok(Went { observed, wrong })
+        Ok(ChunkResult { observed, wrong })
     }
 }
 

@@ -22,7 +22,7 @@ use workshop_results::figures::count;
 use workshop_results::file::{BlockRecord, Mode, ResultFile};
 use workshop_results::key::{ERRORS, REQUESTS, THROUGHPUT};
 
-use crate::endurance::chunk::{Running, Went};
+use crate::endurance::chunk::{ChunkResult, Running};
 use crate::tables;
 use workshop_measure::protocol::block;
 use workshop_measure::protocol::builder;
@@ -45,7 +45,7 @@ const FIRST: &str = "/read/1";
 
 /// What is asked for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct EnduranceOrder {
     /// Who is measured.
     pub targets: Vec<Target>,
     /// The requests that each of them gets, in all.
@@ -88,7 +88,7 @@ pub struct Ended {
 /// missing tool are errors; a service that fails under load makes the result invalid.
 pub async fn measure(
     workspace: &Workspace,
-    wanted: &Wanted,
+    wanted: &EnduranceOrder,
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<Ended> {
     tokio::pin!(stop);
@@ -121,7 +121,7 @@ pub async fn measure(
 /// Opens the lab, and builds the targets as they would be shipped. The tools are looked for first: data are seeded for minutes.
 async fn prepared<'w>(
     workspace: &'w Workspace,
-    wanted: &Wanted,
+    wanted: &EnduranceOrder,
     jvm: &[String],
 ) -> anyhow::Result<(Lab<'w>, Vec<Subject>)> {
     tools::find(workspace, "oha")?;
@@ -277,7 +277,7 @@ impl<'a> Endurance<'a> {
             session.progress.phase(&format!("{part}, {side}"));
             let went = service.chunk(session, &path, size, longest).await;
             // An error of a tool ends the run as well, but not what was measured before it.
-            let went = went.unwrap_or_else(|error| Went {
+            let went = went.unwrap_or_else(|error| ChunkResult {
                 observed: None,
                 wrong: Some(format!("{error:#}")),
             });

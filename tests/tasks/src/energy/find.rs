@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::energy::form::Wanted;
+use crate::energy::form::WantedFigure;
 use crate::energy::rapl::Rapl;
-use crate::energy::source::Source;
+use crate::energy::source::EnergySource;
 use crate::energy::wattmeter::Wattmeter;
 use workshop_base::outcome::Trouble;
 
@@ -20,31 +20,31 @@ pub fn classes() -> PathBuf {
 
 /// What was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct FoundSources {
     /// The source, where there is one.
-    pub source: Option<Box<dyn Source>>,
+    pub source: Option<Box<dyn EnergySource>>,
     /// What has to be said about it: what it covers, or why there is none.
     pub said: Vec<String>,
 }
 
-fn boxed(source: impl Source + 'static) -> Option<Box<dyn Source>> {
+fn boxed(source: impl EnergySource + 'static) -> Option<Box<dyn EnergySource>> {
     Some(Box::new(source))
 }
 
 /// Looks for what is wanted, below the folder of the kernel's classes. A source that is wanted by name and isn't there is an error.
 /// `folder` is where a relative path of a wattmeter's file begins.
-pub fn find(wanted: &Wanted, classes: &Path, folder: &Path) -> anyhow::Result<Found> {
+pub fn find(wanted: &WantedFigure, classes: &Path, folder: &Path) -> anyhow::Result<FoundSources> {
     let counters = classes.join("powercap");
     let source = match wanted {
-        Wanted::Best => return Ok(best(&counters)),
-        Wanted::Nothing => {
+        WantedFigure::Best => return Ok(best(&counters)),
+        WantedFigure::Nothing => {
             let said = vec!["no energy was measured: energy.toml asks for no source".to_owned()];
-            return Ok(Found { source: None, said });
+            return Ok(FoundSources { source: None, said });
         }
-        Wanted::Wattmeter { file, offset_s } => {
+        WantedFigure::Wattmeter { file, offset_s } => {
             boxed(Wattmeter::open(&folder.join(file), *offset_s)?)
         }
-        Wanted::Rapl => match Rapl::open(&counters)? {
+        WantedFigure::Rapl => match Rapl::open(&counters)? {
             Some(rapl) => boxed(rapl),
             None => {
                 return Trouble::new("energy.toml names a source that this machine doesn't have")
@@ -58,21 +58,21 @@ pub fn find(wanted: &Wanted, classes: &Path, folder: &Path) -> anyhow::Result<Fo
         .iter()
         .map(|source| covers(source.as_ref()))
         .collect();
-    Ok(Found { source, said })
+    Ok(FoundSources { source, said })
 }
 
 /// The counters, if there are any; what is there and can't be read is said.
-fn best(counters: &Path) -> Found {
+fn best(counters: &Path) -> FoundSources {
     match Rapl::open(counters) {
-        Ok(Some(rapl)) => Found {
+        Ok(Some(rapl)) => FoundSources {
             said: vec![covers(&rapl)],
             source: boxed(rapl),
         },
-        Ok(None) => Found {
+        Ok(None) => FoundSources {
             source: None,
             said: vec![NO_SOURCE.to_owned()],
         },
-        Err(trouble) => Found {
+        Err(trouble) => FoundSources {
             source: None,
             said: vec![
                 NO_SOURCE.to_owned(),
@@ -82,7 +82,7 @@ fn best(counters: &Path) -> Found {
     }
 }
 
-fn covers(source: &dyn Source) -> String {
+fn covers(source: &dyn EnergySource) -> String {
     format!("energy by {}: {}", source.name(), source.covers())
 }
 
@@ -106,7 +106,10 @@ mod tests {
         }
     }
 
-    fn found(wanted: &Wanted, folder: &Path) -> anyhow::Result<(Option<&'static str>, String)> {
+    fn found(
+        wanted: &WantedFigure,
+        folder: &Path,
+    ) -> anyhow::Result<(Option<&'static str>, String)> {
         let found = find(wanted, folder, folder)?;
         let name = found.source.map(|source| source.name());
         Ok((name, found.said.join("\n")))
@@ -116,7 +119,7 @@ mod tests {
     fn the_counters_are_taken_where_there_are_any() {
         let folder = tempfile::tempdir().unwrap();
         add_rapl(folder.path());
-        for wanted in [Wanted::Best, Wanted::Rapl] {
+        for wanted in [WantedFigure::Best, WantedFigure::Rapl] {
             assert_eq!(found(&wanted, folder.path()).unwrap().0, Some("RAPL"));
         }
     }
@@ -124,9 +127,12 @@ mod tests {
     #[test]
     fn a_machine_without_a_source_says_so() {
         let nothing = tempfile::tempdir().unwrap();
-        let (name, said) = found(&Wanted::Best, nothing.path()).unwrap();
+        let (name, said) = found(&WantedFigure::Best, nothing.path()).unwrap();
         assert_eq!((name, said.as_str()), (None, NO_SOURCE));
-        assert_eq!(found(&Wanted::Nothing, nothing.path()).unwrap().0, None);
+        assert_eq!(
+            found(&WantedFigure::Nothing, nothing.path()).unwrap().0,
+            None
+        );
     }
 
     #[test]
@@ -135,7 +141,7 @@ mod tests {
         add_rapl(folder.path());
         let counter = folder.path().join("powercap/intel-rapl:0/energy_uj");
         std::fs::write(counter, "not a number").unwrap();
-        let (name, said) = found(&Wanted::Best, folder.path()).unwrap();
+        let (name, said) = found(&WantedFigure::Best, folder.path()).unwrap();
         assert_eq!(name, None);
         assert!(
             said.starts_with(NO_SOURCE) && said.lines().count() > 1,
@@ -146,11 +152,11 @@ mod tests {
     #[test]
     fn a_source_that_is_wanted_and_is_not_there_is_an_error_with_the_ways_out() {
         let nothing = tempfile::tempdir().unwrap();
-        let error = found(&Wanted::Rapl, nothing.path()).unwrap_err();
+        let error = found(&WantedFigure::Rapl, nothing.path()).unwrap_err();
         assert!(error.to_string().contains("kind = \"best\""), "{error}");
         let file = "watts.csv".into();
         let offset_s = 0.0;
-        let error = found(&Wanted::Wattmeter { file, offset_s }, nothing.path()).unwrap_err();
+        let error = found(&WantedFigure::Wattmeter { file, offset_s }, nothing.path()).unwrap_err();
         assert!(error.to_string().contains("start the wattmeter"), "{error}");
     }
 }

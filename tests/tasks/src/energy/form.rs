@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::form::{self, Line, is_in, number};
+use crate::form::{self, FormLine, is_in, number};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_harness::failure::Failure;
@@ -14,7 +14,7 @@ use workshop_harness::failure::Failure;
 /// What to measure with.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Wanted {
+pub enum WantedFigure {
     /// The best that is there.
     Best,
     /// Nothing: CPU seconds will do.
@@ -36,7 +36,7 @@ pub enum Wanted {
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnergyForm {
     /// What to measure with.
-    pub wanted: Wanted,
+    pub wanted: WantedFigure,
     /// The carbon intensity of the grid, in grams of CO₂e per kWh.
     pub intensity: f64,
     /// What has to be carried at the busiest time, in requests per second.
@@ -62,42 +62,42 @@ pub static FORM: form::Form = form::Form {
     filled_in: "every_line_is_filled_in",
     is_filled: |value| value.as_str() != Some("?"),
     lines: &[
-        Line {
+        FormLine {
             tables: &["source"],
             key: "kind",
             test: "the_source_is_one_that_the_tool_can_read",
             expected: "\"best\", \"none\", \"rapl\", or \"wattmeter\" with its file and a number as offset",
             holds: |source, _| wanted(source).is_some(),
         },
-        Line {
+        FormLine {
             tables: &["grid"],
             key: "intensity",
             test: "the_intensity_is_in_grams_per_kilowatt_hour",
             expected: "grams of CO₂e per kWh, from 1 to 1500: 250, not 0.25",
             holds: |_, value| is_in(value, 1.0..=1500.0),
         },
-        Line {
+        FormLine {
             tables: &["load"],
             key: "rate",
             test: "the_load_is_in_requests_per_second",
             expected: "requests per second, 1 or more: at the busiest time, not per day",
             holds: |_, value| is_in(value, 1.0..=1e8),
         },
-        Line {
+        FormLine {
             tables: &["load"],
             key: "headroom",
             test: "the_headroom_is_a_percentage",
             expected: "percent, from 5 to 90: 40, not 0.4",
             holds: |_, value| is_in(value, 5.0..=90.0),
         },
-        Line {
+        FormLine {
             tables: &["hardware"],
             key: "embodied",
             test: "the_hardware_is_in_kilograms_and_years",
             expected: "kilograms of CO₂e per server, from 10 to 20 000; or 0, to leave hardware out",
             holds: |_, value| is_in(value, 0.0..=0.0) || is_in(value, 10.0..=20_000.0),
         },
-        Line {
+        FormLine {
             tables: &["hardware"],
             key: "years",
             test: "the_hardware_is_in_kilograms_and_years",
@@ -142,9 +142,9 @@ impl EnergyForm {
 }
 
 /// What is wanted; none where the table `[source]` has no word for it, or the wattmeter's file is missing.
-fn wanted(source: &Value) -> Option<Wanted> {
+fn wanted(source: &Value) -> Option<WantedFigure> {
     match source.clone().try_into().ok()? {
-        Wanted::Wattmeter { file, .. } if file.as_os_str().is_empty() => None,
+        WantedFigure::Wattmeter { file, .. } if file.as_os_str().is_empty() => None,
         wanted => Some(wanted),
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     fn a_filled_form_passes_and_is_read() {
         assert_eq!(failing(FILLED), Vec::<&str>::new());
         let form = EnergyForm::of(&FILLED.parse().unwrap()).unwrap();
-        assert_eq!(form.wanted, Wanted::Best);
+        assert_eq!(form.wanted, WantedFigure::Best);
         assert_eq!(
             (form.intensity, form.rate, form.headroom),
             (250.0, 900.5, 40.0)
@@ -247,7 +247,7 @@ mod tests {
         let wanted = EnergyForm::of(&form.parse().unwrap()).unwrap().wanted;
         let file = PathBuf::from("watts.csv");
         let offset_s = -3600.0;
-        assert_eq!(wanted, Wanted::Wattmeter { file, offset_s });
+        assert_eq!(wanted, WantedFigure::Wattmeter { file, offset_s });
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From samples to joules: the energy of a window of time, what of it is beyond the idle machine, and what of that a request took.
 
-use crate::energy::source::{Reading, Sample};
+use crate::energy::source::{EnergyReading, Sample};
 use workshop_results::figures::figure;
 use workshop_results::statistics::median;
 
@@ -11,7 +11,7 @@ const GAP: f64 = 3.0;
 
 /// A window of time, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Window {
+pub struct EnergyWindow {
     /// Its beginning.
     pub from_s: f64,
     /// Its end.
@@ -49,7 +49,7 @@ impl Energy {
 
 /// The energy of a window: the growth of a counter, or the power by the trapezoidal rule. Where power is known for most of the
 /// window only, the rest is taken to be like it; below [`COVERED`], or without a sample, the reason.
-pub fn energy(samples: &[Sample], window: Window) -> Result<Energy, String> {
+pub fn energy(samples: &[Sample], window: EnergyWindow) -> Result<Energy, String> {
     let seconds = window.to_s - window.from_s;
     let longest = GAP * usual_distance(samples);
     let (mut joules, mut covered) = (0.0, 0.0);
@@ -62,10 +62,10 @@ pub fn energy(samples: &[Sample], window: Window) -> Result<Energy, String> {
             continue;
         }
         joules += match (one.reading, other.reading) {
-            (Reading::Energy(before), Reading::Energy(after)) => {
+            (EnergyReading::Energy(before), EnergyReading::Energy(after)) => {
                 (after - before) * (to - from) / distance
             }
-            (Reading::Power(first), Reading::Power(last)) if distance <= longest => {
+            (EnergyReading::Power(first), EnergyReading::Power(last)) if distance <= longest => {
                 let at = |moment: f64| first + (last - first) * (moment - one.at_s) / distance;
                 f64::midpoint(at(from), at(to)) * (to - from)
             }
@@ -101,12 +101,12 @@ mod tests {
     fn power(samples: &[(f64, f64)]) -> Vec<Sample> {
         let sample = |(at_s, watts): &(f64, f64)| Sample {
             at_s: *at_s,
-            reading: Reading::Power(*watts),
+            reading: EnergyReading::Power(*watts),
         };
         samples.iter().map(sample).collect()
     }
 
-    const TEN_SECONDS: Window = Window {
+    const TEN_SECONDS: EnergyWindow = EnergyWindow {
         from_s: 100.0,
         to_s: 110.0,
     };
@@ -155,7 +155,7 @@ mod tests {
     fn a_counter_needs_no_samples_between() {
         let counted = [(99.9, 50.0), (110.1, 152.0)].map(|(at_s, joules)| Sample {
             at_s,
-            reading: Reading::Energy(joules),
+            reading: EnergyReading::Energy(joules),
         });
         close(energy(&counted, TEN_SECONDS), 100.0);
     }
@@ -164,7 +164,7 @@ mod tests {
     fn no_samples_are_no_energy() {
         let reason = energy(&[], TEN_SECONDS).unwrap_err();
         assert!(reason.starts_with("the samples cover 0 %"), "{reason}");
-        let nothing = Window {
+        let nothing = EnergyWindow {
             to_s: 100.0,
             ..TEN_SECONDS
         };

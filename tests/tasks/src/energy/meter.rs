@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::energy::interval::{self, Energy, Window};
-use crate::energy::source::{Sample, Source, now_s};
+use crate::energy::interval::{self, Energy, EnergyWindow};
+use crate::energy::source::{EnergySource, Sample, now_s};
 
 /// Between two readings.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -13,14 +13,14 @@ const KEPT_S: f64 = 60.0;
 /// A source under observation.
 #[derive(Debug)]
 pub struct Meter {
-    source: Box<dyn Source>,
+    source: Box<dyn EnergySource>,
     samples: Vec<Sample>,
     lost: Option<String>,
 }
 
 impl Meter {
     /// Of a source that is there.
-    pub fn of(source: Box<dyn Source>) -> Self {
+    pub fn of(source: Box<dyn EnergySource>) -> Self {
         Meter {
             source,
             samples: Vec::new(),
@@ -51,7 +51,7 @@ impl Meter {
                 }
             }
         };
-        let window = Window {
+        let window = EnergyWindow {
             from_s,
             to_s: now_s(),
         };
@@ -91,7 +91,7 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::energy::source::Reading;
+    use crate::energy::source::EnergyReading;
 
     /// Two watts, for so many readings; then it is gone, and comes back with the reading after.
     #[derive(Debug)]
@@ -101,7 +101,7 @@ mod tests {
         late_s: f64,
     }
 
-    impl Source for Sensor {
+    impl EnergySource for Sensor {
         fn name(&self) -> &'static str {
             "a sensor"
         }
@@ -114,7 +114,7 @@ mod tests {
             anyhow::ensure!(left != 0, "it was unplugged");
             Ok(vec![Sample {
                 at_s: now_s() - self.late_s,
-                reading: Reading::Power(2.0),
+                reading: EnergyReading::Power(2.0),
             }])
         }
         fn lag(&self) -> Duration {

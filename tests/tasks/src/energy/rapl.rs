@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::energy::source::{Reading, Sample, Source, entries, text};
+use crate::energy::source::{EnergyReading, EnergySource, Sample, entries, text};
 use workshop_base::outcome::Trouble;
 
 /// How the folders of the domains begin. Those of `intel-rapl-mmio` are the same counters once more.
@@ -80,7 +80,7 @@ fn refused(place: &Path, file: &Path, error: &std::io::Error) -> Trouble {
         ))
 }
 
-impl Source for Rapl {
+impl EnergySource for Rapl {
     fn name(&self) -> &'static str {
         "RAPL"
     }
@@ -107,7 +107,9 @@ impl Source for Rapl {
             domain.last_uj = now_uj;
             total_uj += domain.total_uj;
         }
-        Ok(vec![Sample::now(Reading::Energy(total_uj as f64 / 1e6))])
+        Ok(vec![Sample::now(EnergyReading::Energy(
+            total_uj as f64 / 1e6,
+        ))])
     }
 }
 
@@ -148,8 +150,8 @@ mod tests {
         let file = folder.join(format!("intel-rapl{end}/energy_uj"));
         std::fs::write(file, format!("{counter}\n")).unwrap();
         match rapl.read().unwrap()[0].reading {
-            Reading::Energy(joules) => joules,
-            Reading::Power(_) => panic!("a counter tells energy"),
+            EnergyReading::Energy(joules) => joules,
+            EnergyReading::Power(_) => panic!("a counter tells energy"),
         }
     }
 

@@ -9,12 +9,12 @@ pub struct Sample {
     /// The moment by this machine's clock, in seconds since 1970.
     pub at_s: f64,
     /// What it knew.
-    pub reading: Reading,
+    pub reading: EnergyReading,
 }
 
 impl Sample {
     /// What a source knows now.
-    pub fn now(reading: Reading) -> Self {
+    pub fn now(reading: EnergyReading) -> Self {
         Sample {
             at_s: now_s(),
             reading,
@@ -24,7 +24,7 @@ impl Sample {
 
 /// What a source tells: a counter that grows, or the power of this moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Reading {
+pub enum EnergyReading {
     /// The energy since some moment before the first sample, in joules.
     Energy(f64),
     /// The power, in watts.
@@ -32,7 +32,7 @@ pub enum Reading {
 }
 
 /// A source of energy that is there and can be read.
-pub trait Source: std::fmt::Debug {
+pub trait EnergySource: std::fmt::Debug {
     /// What it is called: `RAPL`.
     fn name(&self) -> &'static str;
 

@@ -209,7 +209,7 @@ impl Powered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::energy::source::{self, Sample, Source, now_s};
+    use crate::energy::source::{self, EnergySource, Sample, now_s};
     use workshop_measure::tools::oha::Run;
 
     fn powered(idle: Result<Energy, String>) -> Powered {
@@ -299,7 +299,7 @@ mod tests {
     #[derive(Debug)]
     struct Gone;
 
-    impl Source for Gone {
+    impl EnergySource for Gone {
         fn name(&self) -> &'static str {
             "a sensor"
         }
@@ -315,7 +315,7 @@ mod tests {
     fn the_keys_of_energy_are_spoken_for_only_where_there_is_a_source() {
         let mut powered = powered(Ok(joules(1.0)));
         assert_eq!(powered.keys_at(AT_RATE).len(), EVERYWHERE.len());
-        let gone: Box<dyn source::Source> = Box::new(Gone);
+        let gone: Box<dyn source::EnergySource> = Box::new(Gone);
         powered.meter = Some(Meter::of(gone));
         assert_eq!(
             powered.keys_at(AT_RATE).len(),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use nix::fcntl::OFlag;
 
-use crate::energy::source::{Reading, Sample, Source, now_s};
+use crate::energy::source::{EnergyReading, EnergySource, Sample, now_s};
 use workshop_base::outcome::Trouble;
 
 /// The columns that are read.
@@ -134,7 +134,7 @@ impl Wattmeter {
         self.last_s = at_s;
         Ok(Some(Sample {
             at_s,
-            reading: Reading::Power(watts),
+            reading: EnergyReading::Power(watts),
         }))
     }
 
@@ -162,7 +162,7 @@ impl Wattmeter {
     }
 }
 
-impl Source for Wattmeter {
+impl EnergySource for Wattmeter {
     fn name(&self) -> &'static str {
         "the wattmeter"
     }
@@ -220,7 +220,7 @@ fn seconds(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::energy::interval::{Window, energy};
+    use crate::energy::interval::{EnergyWindow, energy};
     use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
@@ -252,7 +252,7 @@ mod tests {
         String::from_utf8(said.stdout).unwrap()
     }
 
-    fn power(csv: &str) -> Reading {
+    fn power(csv: &str) -> EnergyReading {
         let (_folder, path) = file(csv);
         Wattmeter::of(&path, 0.0).unwrap().read().unwrap()[0].reading
     }
@@ -269,7 +269,10 @@ mod tests {
         std::fs::set_permissions(&vcgencmd, PermissionsExt::from_mode(0o755)).unwrap();
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", folder.path().display());
-        assert_eq!(power(&script("pi", "PATH", &path)), Reading::Power(1.50257));
+        assert_eq!(
+            power(&script("pi", "PATH", &path)),
+            EnergyReading::Power(1.50257)
+        );
     }
 
     #[test]
@@ -291,7 +294,7 @@ mod tests {
         }
         let supplies = folder.path().to_str().unwrap();
         let csv = script("battery", "SUPPLIES", supplies);
-        assert_eq!(power(&csv), Reading::Power(11.0));
+        assert_eq!(power(&csv), EnergyReading::Power(11.0));
     }
 
     fn times(samples: &[Sample]) -> Vec<f64> {
@@ -308,14 +311,14 @@ mod tests {
             times(&samples),
             [0.0, 1.0, 2.0, 5.0, 6.0].map(|second| first + second)
         );
-        assert_eq!(samples[3].reading, Reading::Power(4.5));
-        let window = Window {
+        assert_eq!(samples[3].reading, EnergyReading::Power(4.5));
+        let window = EnergyWindow {
             from_s: first,
             to_s: first + 2.0,
         };
         let of_two_seconds = energy(&samples, window).unwrap();
         assert!((of_two_seconds.joules - 8.2).abs() < 1e-6);
-        let window = Window {
+        let window = EnergyWindow {
             from_s: first + 120.0,
             to_s: first + 122.0,
         };

@@ -185,7 +185,7 @@ fn carbon(result: &ResultFile, form: &EnergyForm) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::energy::form::{Hardware, Wanted};
+    use crate::energy::form::{Hardware, WantedFigure};
     use std::collections::BTreeMap;
     use workshop_results::file::{Better, Metric, Mode, SCHEMA, Side, SideValue};
     use workshop_results::manifest::Manifest;
@@ -245,7 +245,7 @@ mod tests {
 
     fn form(hardware: Option<Hardware>) -> EnergyForm {
         EnergyForm {
-            wanted: Wanted::Best,
+            wanted: WantedFigure::Best,
             intensity: 360.0,
             rate: 30_000.0,
             headroom: 50.0,

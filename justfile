@@ -151,6 +151,7 @@ test-all *options: tool (bring "oha")
     @.ci/part "the Kotlin service's own tests" mvn --batch-mode --no-transfer-progress --file exercises/kotlin-service test
     @.ci/part "building the tests" cargo test --quiet {{ tests }} --no-run
     @.ci/part "cargo test" cargo test {{ tests }} --no-fail-fast -- --skip tls:: --skip robustness:: --skip add_an_exercise::
+    @.ci/part "the references' own tests" cargo test --quiet --package 'solution-*' --bins --no-fail-fast
     @.ci/part "verify" {{ workshop }} verify all --quick {{ options }}
     @.ci/part "the book's check" just book-check
     @.ci/part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings

@@ -7,6 +7,8 @@ use workshop_base::process::{self, Process};
 
 /// The share of the machine from which on other programs are worth a word.
 const WORTH_A_WORD: f64 = 0.04;
+/// The shortest time of which this can be said: the kernel counts in ticks of 10 ms, and two of them are most of a short start.
+const SHORTEST: Duration = Duration::from_millis(500);
 /// Programs that work for the services though the tool has not started them.
 const OURS: [&str; 3] = ["postgres", "docker-proxy", "containerd-shim"];
 
@@ -52,6 +54,9 @@ impl Neighbors {
         let Some((before, now)) = before.zip(CpuTimes::now()) else {
             return;
         };
+        if now.at - before.at < SHORTEST {
+            return;
+        }
         let busy = now.busy.saturating_sub(before.busy);
         let ours = now.ours().saturating_sub(before.ours());
         let whole = (now.at - before.at).as_secs_f64() * process::cores() as f64;
@@ -104,6 +109,18 @@ mod tests {
             .trim()
             .parse()
             .unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn of_a_look_as_short_as_a_tick_nothing_is_said() {
+        let mut before = CpuTimes::now().unwrap();
+        before.at = Instant::now();
+        // As if another program had taken a tick.
+        before.busy = before.busy.saturating_sub(Duration::from_millis(10));
+        let mut neighbors = Neighbors::default();
+        neighbors.since(Some(before));
+        assert_eq!(neighbors.note(), None);
     }
 
     #[cfg(target_os = "linux")]

@@ -41,9 +41,6 @@ use workshop_postgres::datasets::{self, DataSet};
 /// Fewer planted mistakes do not show that the tests can fail.
 pub const FEWEST_MISTAKES: usize = 2;
 
-/// The first reference that checks keys, as the ceiling does.
-const FIRST_WITH_KEYS: u8 = 4;
-
 /// How many mistakes are in work at the same time: one is compiled while others mostly wait for a time limit.
 const SIDE_BY_SIDE: u32 = 8;
 
@@ -299,7 +296,8 @@ impl<'a> Gate<'a> {
     async fn same_work_as_the_port(&self) -> anyhow::Result<()> {
         datasets::seed(self.server, self.workspace, DataSet::Small).await?;
         let scratch = tempfile::tempdir()?;
-        let target = Target::Solution(FIRST_WITH_KEYS);
+        // It checks keys, as the ceiling does.
+        let target = Target::Solution(gates::KEYS_FROM);
         let port = build::build(self.workspace, target, Profile::Check).await?;
         let port = Measured::named(&target.to_string(), "port", port, scratch.path())?;
         let ceiling = builder::ceiling(self.workspace, Profile::Check).await?;

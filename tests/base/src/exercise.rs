@@ -55,6 +55,8 @@ pub enum Kind {
 
 /// The part of the course in which the service is ported, piece by piece.
 pub const PORT: &str = "port";
+/// The suite of the exercise that lets a port check keys.
+const KEYS: &str = "api-key";
 
 /// The `[kotlin]` table: what runs is the Kotlin service with the Kotlin of the exercise's folder, which calls the crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -215,6 +217,20 @@ impl Catalogue {
             Target::Exercise(number) | Target::Solution(number) => self.get(number).map(Some),
             Target::Kotlin | Target::Peer(_) => Ok(None),
         }
+    }
+
+    /// The first exercise whose measurement is this task.
+    pub fn first_measured_by(&self, task: &str) -> anyhow::Result<&Exercise> {
+        self.iter()
+            .find(|exercise| exercise.task() == Some(task))
+            .with_context(|| format!("no exercise has the task {task}"))
+    }
+
+    /// True unless the target is a state of the port that checks no keys yet.
+    pub fn checks_keys(&self, target: Target) -> anyhow::Result<bool> {
+        let early =
+            |exercise: &Exercise| exercise.is_port() && !self.suites_for(exercise).contains(&KEYS);
+        Ok(!self.of(target)?.is_some_and(early))
     }
 
     /// Every exercise's target name.

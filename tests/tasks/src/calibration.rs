@@ -6,6 +6,7 @@
 //!
 //! Whether a duet bends the ratio of services that differ is another question: [`turns`] compares it with blocks one after the other.
 
+use workshop_base::exercise::Catalogue;
 use workshop_base::target::Target;
 use workshop_measure::protocol::experiment::of_duets;
 use workshop_measure::protocol::lab::Lab;
@@ -17,8 +18,8 @@ use workshop_results::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, 
 use workshop_results::key::CPU_PER_REQUEST;
 use workshop_results::shown::{Cell, Column, Table};
 
-/// The exercise whose reference is measured.
-const EXERCISE: u8 = 3;
+/// What is measured in the exercise whose reference is.
+const TASK: &str = "reads";
 /// The side that the others are compared with.
 const REFERENCE: &str = "reference";
 
@@ -111,7 +112,7 @@ pub fn table_of(scores: &[Score]) -> Table {
 impl<'a> Calibration<'a> {
     /// Builds the services.
     pub async fn new(lab: &'a Lab<'a>) -> anyhow::Result<Self> {
-        let asked = asked(CALIBRATION);
+        let asked = asked(lab, CALIBRATION)?;
         let subjects = lab.subjects(&asked).await?.subjects;
         Ok(Calibration {
             lab,
@@ -133,7 +134,7 @@ impl<'a> Calibration<'a> {
 
 /// Compares duets with turns: how far a duet bends the ratio of two services that differ.
 pub async fn turns(lab: &Lab<'_>) -> anyhow::Result<ResultFile> {
-    let asked = asked(TURNS);
+    let asked = asked(lab, TURNS)?;
     let subjects = lab.subjects(&asked).await?.subjects;
     let (mut result, in_turns) = measured(lab, &asked, subjects, true).await?;
     let duets = result.metrics.iter().flat_map(|metric| &metric.comparisons);
@@ -188,14 +189,17 @@ fn bends<'a>(duets: impl Iterator<Item = &'a Comparison>, in_turns: &[Comparison
     table
 }
 
-fn asked(task: &str) -> Asked {
-    Asked {
+fn asked(lab: &Lab<'_>, task: &str) -> anyhow::Result<Asked> {
+    let exercise = Catalogue::read(lab.workspace)?
+        .first_measured_by(TASK)?
+        .number;
+    Ok(Asked {
         task: task.to_owned(),
-        exercise: EXERCISE,
-        target: Target::Solution(EXERCISE),
+        exercise,
+        target: Target::Solution(exercise),
         mode: Mode::Standard,
         peers: false,
-    }
+    })
 }
 
 /// What was found of a side's CPU time per request.

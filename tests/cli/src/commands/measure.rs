@@ -89,13 +89,10 @@ pub(super) fn write(workspace: &Workspace, result: &ResultFile, path: &Path) -> 
 
 /// The exercise whose measurement is asked for; the Kotlin service alone is that of exercise 1.
 fn exercise(catalogue: &Catalogue, target: Target) -> anyhow::Result<&Exercise> {
-    let mut all = catalogue.iter();
-    let baseline = || all.find(|exercise| exercise.task() == Some(BASELINE));
-    catalogue.of(target)?.or_else(baseline).ok_or_else(|| {
-        Trouble::new("no exercise measures the Kotlin service alone")
-            .next("just progress")
-            .into()
-    })
+    match catalogue.of(target)? {
+        Some(exercise) => Ok(exercise),
+        None => catalogue.first_measured_by(BASELINE),
+    }
 }
 
 /// The reader's predictions compared with the result.

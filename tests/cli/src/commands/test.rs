@@ -18,9 +18,6 @@ use workshop_postgres::Server;
 /// How many parts there are.
 const PARTS: usize = 5;
 
-/// The starter that has to be red: the first one that reads the database.
-const STARTER: u8 = 3;
-
 /// Judges the Kotlin service, the references that no other one grows from, a starter, a mistake per exercise, and the book, after the
 /// quick tests of the tool. What needs a program that isn't here is named at the end; CI must have all of them.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
@@ -70,11 +67,15 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         "a starter that is red as declared, a planted mistake per exercise that is caught",
     );
     let mut judgments = Vec::new();
+    // The first that grows from another is the first that has tests which pass before a line is written.
+    let starter = catalogue
+        .iter()
+        .find(|exercise| exercise.grows_from.is_some());
     for exercise in catalogue
         .iter()
         .filter(|exercise| exercise.kind != Kind::Form)
     {
-        if exercise.number == STARTER {
+        if starter == Some(exercise) {
             judgments.push((exercise.name(), gate.starter(exercise)));
         }
         let mistakes = Mistake::all(&exercise.solution(workspace))?;

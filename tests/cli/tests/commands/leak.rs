@@ -102,7 +102,7 @@ async fn finds_the_leak(profile: Profile, extent: Extent) -> anyhow::Result<()> 
     let lab = lab(&workspace).await?;
     let (leaky, _copy) = leaky(&lab, profile).await?;
     let subjects = vec![reference(&lab, profile).await?, leaky];
-    let asked = endurance::asked(&subjects);
+    let asked = endurance::asked(&lab, &subjects)?;
     let requests = extent.requests;
     let mut run = Endurance::of(&lab, &asked, subjects, extent)?;
     run.run().await?;
@@ -157,7 +157,7 @@ async fn a_run_that_is_stopped_says_how_far_it_came_and_leaves_no_process() -> a
     let workspace = Workspace::find()?;
     let lab = lab(&workspace).await?;
     let subjects = vec![reference(&lab, Profile::Check).await?];
-    let asked = endurance::asked(&subjects);
+    let asked = endurance::asked(&lab, &subjects)?;
     let mut run = after_three_chunks(&lab, &asked, subjects).await?;
     let stopped = tokio::time::timeout(Duration::from_millis(5), run.round(4)).await;
     stopped.expect_err("a chunk under way");
@@ -179,7 +179,7 @@ async fn a_service_that_dies_ends_the_run_with_the_reason() -> anyhow::Result<()
     let workspace = Workspace::find()?;
     let lab = lab(&workspace).await?;
     let subjects = vec![reference(&lab, Profile::Check).await?];
-    let asked = endurance::asked(&subjects);
+    let asked = endurance::asked(&lab, &subjects)?;
     let mut run = after_three_chunks(&lab, &asked, subjects).await?;
     for pid in services() {
         kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL)?;

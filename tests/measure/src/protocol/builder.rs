@@ -86,9 +86,9 @@ pub async fn subjects(
         }
         // What is compared with the port always is no service beside it.
         subject.side.peer &= row.is_a_peer();
-        subject.exercise = match source {
-            Source::Target(Target::Exercise(number) | Target::Solution(number)) => Some(number),
-            Source::Target(Target::Kotlin | Target::Peer(_)) | Source::Ceiling => None,
+        subject.checks_keys = match source {
+            Source::Target(target) => catalogue.checks_keys(target)?,
+            Source::Ceiling => true,
         };
         subjects.push(Subject {
             front,

@@ -43,8 +43,8 @@ pub struct Subject {
     pub constants: BTreeMap<Key, f64>,
     /// What clients reach it through; none where they ask it directly.
     pub front: Option<FrontLaunch>,
-    /// The exercise whose state it is; none where it is complete, as the Kotlin service is.
-    pub exercise: Option<u8>,
+    /// False for a state of the port that checks no keys yet.
+    pub checks_keys: bool,
     /// The ids of those that it is compared with.
     pub against: Vec<String>,
     /// Its row in `rows.toml`.
@@ -84,7 +84,7 @@ impl Subject {
             detail: String::new(),
             constants: BTreeMap::new(),
             front: None,
-            exercise: None,
+            checks_keys: true,
             against: Vec::new(),
             row: Row::default(),
         })

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use workshop_results::figures::figure;
-use workshop_results::file::ResultFile;
+use workshop_results::file::{Comparison, ResultFile};
 use workshop_results::key::Key;
 use workshop_results::shown::{Cell, Column, Table};
 
@@ -21,6 +21,27 @@ pub struct Goal {
     against: String,
     least: Option<f64>,
     most: Option<f64>,
+}
+
+impl Goal {
+    /// Whether it is reached: an interval decides only when all of it is on one side.
+    fn verdict(&self, found: &Comparison) -> &'static str {
+        let Some(ratio) = found.ratio else {
+            return "not measured";
+        };
+        let meets = |value: f64| {
+            self.least.is_none_or(|least| value >= least)
+                && self.most.is_none_or(|most| value <= most)
+        };
+        match (
+            meets(found.low.unwrap_or(ratio)),
+            meets(found.high.unwrap_or(ratio)),
+        ) {
+            (true, true) => "reached",
+            (false, false) => "not reached",
+            _ => "undecided",
+        }
+    }
 }
 
 /// What the port was meant to reach, and what it reached.
@@ -44,18 +65,39 @@ pub fn table(result: &ResultFile, goals: &[Goal]) -> Table {
             (Some(least), _) => format!("at least {}", figure(least)),
             (None, most) => format!("at most {}", figure(most.unwrap_or(f64::INFINITY))),
         };
-        let verdict = match reached.and_then(|reached| reached.ratio) {
-            None => "not measured",
-            Some(ratio)
-                if goal.least.is_none_or(|least| ratio >= least)
-                    && goal.most.is_none_or(|most| ratio <= most) =>
-            {
-                "reached"
-            }
-            Some(_) => "not reached",
-        };
+        let verdict = reached.map_or("not measured", |reached| goal.verdict(reached));
         let cells = vec![Cell::Text(words), reached.into(), Cell::text(verdict)];
         table.row(&goal.what, cells);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_crosses_a_goal_decides_nothing() {
+        let goal = Goal {
+            what: "throughput".to_owned(),
+            of: None,
+            metric: workshop_results::key::THROUGHPUT,
+            against: BEST.to_owned(),
+            least: Some(0.85),
+            most: None,
+        };
+        let found = |low, ratio, high| Comparison {
+            ratio: Some(ratio),
+            low: Some(low),
+            high: Some(high),
+            ..Comparison::invalid("a", "b", "")
+        };
+        assert_eq!(goal.verdict(&found(0.86, 0.9, 0.94)), "reached");
+        assert_eq!(goal.verdict(&found(0.8, 0.9, 0.94)), "undecided");
+        assert_eq!(goal.verdict(&found(0.7, 0.8, 0.84)), "not reached");
+        assert_eq!(
+            goal.verdict(&Comparison::invalid("a", "b", "")),
+            "not measured"
+        );
+    }
 }

@@ -38,8 +38,8 @@ use workshop_measure::tools::oha::Load;
 
 /// The name of the measurement and of its files.
 pub use workshop_results::file::ENDURANCE as NAME;
-/// The exercise that it belongs to.
-const EXERCISE: u8 = 17;
+/// What is measured in the exercise that it belongs to.
+const TASK_BESIDE: &str = "energy";
 /// What a port must answer with 200 before it is worth a release build.
 const FIRST: &str = "/read/1";
 
@@ -98,7 +98,7 @@ pub async fn measure(
         prepared = prepared(workspace, wanted, &chunks.jvm) => prepared?,
         () = &mut stop => return Err(nothing().into()),
     };
-    let asked = asked(&subjects);
+    let asked = asked(&lab, &subjects)?;
     let extent = Extent {
         requests: wanted.requests,
         chunks,
@@ -158,21 +158,22 @@ pub fn subject_of(
     };
     let catalogue = Catalogue::read(lab.workspace)?;
     Ok(Subject {
-        exercise: catalogue.of(target)?.map(|exercise| exercise.number),
+        checks_keys: catalogue.checks_keys(target)?,
         ..Subject::named(name, label, launch, lab.scratch())?
     })
 }
 
 /// What the result says of what was asked for.
-pub fn asked(subjects: &[Subject]) -> Asked {
+pub fn asked(lab: &Lab<'_>, subjects: &[Subject]) -> anyhow::Result<Asked> {
+    let catalogue = Catalogue::read(lab.workspace)?;
     let target = subjects.first().and_then(|first| first.id().parse().ok());
-    Asked {
+    Ok(Asked {
         task: NAME.to_owned(),
-        exercise: EXERCISE,
+        exercise: catalogue.first_measured_by(TASK_BESIDE)?.number,
         target: target.unwrap_or(Target::Kotlin),
         mode: Mode::Standard,
         peers: false,
-    }
+    })
 }
 
 /// What ended a run early.

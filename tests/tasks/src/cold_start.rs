@@ -2,7 +2,7 @@
 //! database.
 
 use workshop_base::process;
-use workshop_measure::protocol::block::{self, Block, megabytes, turns};
+use workshop_measure::protocol::block::{Block, megabytes, turns};
 use workshop_measure::protocol::gates::{self, Stage};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
@@ -22,12 +22,6 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     }
     session.progress.part("the same answers?");
     gates::on_stages(lab.workspace, &subjects, &lab.database_url, same_probes).await?;
-    session
-        .progress
-        .part("one start of each, not counted: the files come into the cache");
-    for subject in &subjects {
-        block::start(&session, subject).await?.stop().await?;
-    }
     let mut rounds = Vec::new();
     for turn in turns(&session.plan, &subjects) {
         let mut block = Block::start(&session, &turn).await?;
@@ -39,7 +33,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         rounds.push(block.end(&mut session).await?);
     }
     session.connections = 0;
-    let cached = "files are in the page cache: the first start after a boot takes longer";
+    let cached = "each start is the second of two: files are in the page cache, and the first start after a boot takes longer";
     session.notes.push(cached.to_owned());
     let definitions = metrics::closed("cold-start")?;
     let found = session

@@ -278,7 +278,8 @@ pub struct Block<'t> {
 }
 
 impl<'t> Block<'t> {
-    /// Starts a fresh process, and notes what its start took.
+    /// Starts a fresh process, and notes what its start took: the second of two. The first meets what the last block left behind, such as
+    /// PostgreSQL's processes, which end after their clients; and it brings its files into the cache.
     pub fn start<'f>(
         session: &'f Session<'_>,
         turn: &'t Turn<'t>,
@@ -289,6 +290,7 @@ impl<'t> Block<'t> {
         Box::pin(async move {
             let (subject, before) = (turn.subject, CpuTimes::now());
             session.progress.part(&turn.title);
+            start(session, subject).await?.stop().await?;
             let started = start(session, subject).await?;
             let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
             let mut observed = Observed::default();

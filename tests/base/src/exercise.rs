@@ -223,7 +223,12 @@ impl Catalogue {
     pub fn first_measured_by(&self, task: &str) -> anyhow::Result<&Exercise> {
         self.iter()
             .find(|exercise| exercise.task() == Some(task))
-            .with_context(|| format!("no exercise has the task {task}"))
+            .ok_or_else(|| {
+                Trouble::new(format!("no exercise measures {task}"))
+                    .expected("one whose exercise.toml names it as its task, below [measure]")
+                    .next("git status -- solutions; git restore solutions brings the files back")
+                    .into()
+            })
     }
 
     /// True unless the target is a state of the port that checks no keys yet.
@@ -299,6 +304,22 @@ mod tests {
         assert_eq!(suites(9)?, ["suite-9"]);
         assert_eq!(suites(13)?, ["suite-2", "suite-3", "suite-13"]);
         assert!(!catalogue.get(0)?.is_crate() && catalogue.get(0)?.task().is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn a_port_checks_keys_from_the_exercise_on_that_brings_their_suite() -> anyhow::Result<()> {
+        let checkout = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let catalogue = Catalogue::read(&Workspace::at(&checkout))?;
+        for (target, checks) in [
+            (Target::Solution(3), false),
+            (Target::Exercise(4), true),
+            (Target::Solution(8), true),
+            (Target::Solution(12), true),
+            (Target::Kotlin, true),
+        ] {
+            assert_eq!(catalogue.checks_keys(target)?, checks, "{target}");
+        }
         Ok(())
     }
 }

@@ -136,7 +136,7 @@ async fn judge(stages: &[Stage], data_set: DataSet, same: &mut SameWork) -> anyh
         same_answers(stages, path).await?;
     }
     for stage in stages {
-        same.declared.extend(stage.checks_keys().await?);
+        same.declared.extend(stage.lacks_keys().await?);
         let reads = async || {
             for id in &ids {
                 stage.read(*id).await?;
@@ -233,7 +233,7 @@ impl Stage {
     }
 
     /// The difference that is allowed: an early port has no keys yet.
-    async fn checks_keys(&self) -> anyhow::Result<Option<String>> {
+    async fn lacks_keys(&self) -> anyhow::Result<Option<String>> {
         let answer = self.client.without_key().get("/read/1").await;
         match self.answered(answer, "/read/1")?.status() {
             401 => Ok(None),

@@ -39,7 +39,7 @@ use workshop_measure::tools::oha::Load;
 /// The name of the measurement and of its files.
 pub use workshop_results::file::ENDURANCE as NAME;
 /// What is measured in the exercise that it belongs to.
-const TASK_BESIDE: &str = "energy";
+const TASK: &str = "energy";
 /// What a port must answer with 200 before it is worth a release build.
 const FIRST: &str = "/read/1";
 
@@ -169,7 +169,7 @@ pub fn asked(lab: &Lab<'_>, subjects: &[Subject]) -> anyhow::Result<Asked> {
     let target = subjects.first().and_then(|first| first.id().parse().ok());
     Ok(Asked {
         task: NAME.to_owned(),
-        exercise: catalogue.first_measured_by(TASK_BESIDE)?.number,
+        exercise: catalogue.first_measured_by(TASK)?.number,
         target: target.unwrap_or(Target::Kotlin),
         mode: Mode::Standard,
         peers: false,

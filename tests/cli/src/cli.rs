@@ -1,5 +1,7 @@
 //! The command line: one subcommand per recipe of the justfile, and their options.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args, Parser, Subcommand};
 
 use crate::subject::CheckTarget;
@@ -308,6 +310,9 @@ pub struct MeasureArgs {
     /// Ten blocks a side
     #[arg(long)]
     pub thorough: bool,
+    /// So many blocks a side instead of the plan's: the more, the narrower the intervals of what no duet measures
+    #[arg(long, value_name = "COUNT")]
+    pub rounds: Option<NonZeroUsize>,
     /// Also the services beside the port: Spring Boot, Node, Python. A row that cannot be built here is left out
     #[arg(long)]
     pub peers: bool,

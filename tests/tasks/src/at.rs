@@ -11,7 +11,7 @@ use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
 use workshop_harness::failure::Failure;
 use workshop_harness::http::Client;
-use workshop_measure::protocol::plan::{CONNECTIONS, Plan};
+use workshop_measure::protocol::plan::CONNECTIONS;
 use workshop_measure::protocol::progress::Progress;
 use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::{gates, ids, machine, session, warmup};
@@ -42,7 +42,7 @@ pub fn measure<'f>(
         let checks_keys = Catalogue::read(workspace)?.checks_keys(asked.target)?;
         let kept = keeps_the_contract(&client, checks_keys, place.data_set).await;
         kept.map_err(|failure| refused(place, &failure.to_string()))?;
-        let plan = Plan::of("reads", asked.mode)?;
+        let plan = asked.plan("reads")?;
         // As long as all rounds of a comparison together.
         let all_rounds = |seconds: f64| Duration::from_secs_f64(seconds * plan.rounds as f64);
         let closed = Order {

@@ -198,6 +198,7 @@ fn asked(lab: &Lab<'_>, task: &str) -> anyhow::Result<Asked> {
         exercise,
         target: Target::Solution(exercise),
         mode: Mode::Standard,
+        rounds: None,
         peers: false,
     })
 }

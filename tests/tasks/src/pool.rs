@@ -13,7 +13,7 @@ use workshop_base::target::Language;
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::load::{Reading, Step};
 use workshop_measure::protocol::metrics;
-use workshop_measure::protocol::plan::{self, POOL_SIZE, Plan};
+use workshop_measure::protocol::plan::{self, POOL_SIZE};
 use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::{Subject, ids, pairs};
@@ -76,7 +76,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         .judged(&defined, sweep, rounds, None)
         .decided_by(&THROUGHPUT.at(largest), sweep);
 
-    session.plan = Plan::of(KNOB, asked.mode)?;
+    session.plan = asked.plan(KNOB)?;
     let of_knob = closed(&[
         (Reading::Rate, THROUGHPUT),
         (Reading::Percentile("p99"), P99_SATURATED),

@@ -40,6 +40,7 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
             (_, true) => Mode::Thorough,
             _ => Mode::Standard,
         },
+        rounds: args.rounds,
         peers: args.peers,
     };
     if args.peers && !tasks::has_peers(task)? {

@@ -173,6 +173,7 @@ impl Rehearsal {
             exercise: exercise.number,
             target,
             mode: Mode::Quick,
+            rounds: None,
             peers: false,
         };
         let mut took = Duration::ZERO;

@@ -89,6 +89,7 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         target: Some(reference),
         quick: true,
         thorough: false,
+        rounds: None,
         peers: false,
         at: None,
         key: None,

@@ -244,6 +244,7 @@ mod tests {
                     .map_or(3, |exercise| exercise.number),
                 target: Target::Kotlin,
                 mode: Mode::Standard,
+                rounds: None,
                 peers: false,
             };
             for row in rows::of(task, Mode::Standard, false)? {

@@ -4,6 +4,7 @@
 //! sides alike, and each round gives one ratio. A duet runs two sides at the same time, so that fast changes meet both, too.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -111,6 +112,16 @@ impl Plan {
         Ok(plan.times(factors, mode))
     }
 
+    /// The same with so many rounds, where it has any.
+    pub fn with_rounds(mut self, rounds: NonZeroUsize) -> Plan {
+        if self.rounds > 0 {
+            let factor = rounds.get() as f64 / self.rounds as f64;
+            self.takes = self.takes.map(|takes| (takes as f64 * factor) as u64);
+            self.rounds = rounds.get();
+        }
+        self
+    }
+
     fn times(mut self, factors: &Factors, mode: Mode) -> Plan {
         let times = |count: usize, factor: f64| (count as f64 * factor).ceil() as usize;
         self.rounds = times(self.rounds, factors.rounds);
@@ -186,6 +197,15 @@ mod tests {
         let duets = plan(Mode::Quick).duets;
         assert!(duets >= 8, "its verdict on CPU needs them");
         assert!(plan(Mode::Thorough).rounds >= 10);
+    }
+
+    #[test]
+    fn more_rounds_take_longer_and_a_plan_without_any_gets_none() {
+        let rounds = NonZeroUsize::new(10).unwrap();
+        let plan = |name| Plan::of(name, Mode::Standard).unwrap();
+        let (five, ten) = (plan("reads"), plan("reads").with_rounds(rounds));
+        assert_eq!((ten.rounds, ten.takes[1]), (10, 2 * five.takes[1]));
+        assert_eq!(plan("calibration").with_rounds(rounds), plan("calibration"));
     }
 
     #[test]

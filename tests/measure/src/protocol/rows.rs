@@ -1,10 +1,12 @@
 //! Who is measured: data, in `rows.toml`, by task.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use anyhow::Context;
 use serde::Deserialize;
 
+use crate::protocol::plan::Plan;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::peer;
@@ -27,8 +29,21 @@ pub struct Asked {
     pub target: Target,
     /// How much.
     pub mode: Mode,
+    /// How many rounds, where somebody said so; the plan's without.
+    pub rounds: Option<NonZeroUsize>,
     /// True when the services beside the port are measured as well.
     pub peers: bool,
+}
+
+impl Asked {
+    /// The plan of this name, as it was asked for.
+    pub fn plan(&self, name: &str) -> anyhow::Result<Plan> {
+        let plan = Plan::of(name, self.mode)?;
+        Ok(match self.rounds {
+            Some(rounds) => plan.with_rounds(rounds),
+            None => plan,
+        })
+    }
 }
 
 /// One row. `rows.toml` says what each value means.

@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
     ) -> LocalBoxFuture<'a, anyhow::Result<(Self, Vec<Subject>)>> {
         Box::pin(async move {
             let cast = lab.subjects(asked).await?;
-            let plan = Plan::of(plan, asked.mode)?;
+            let plan = asked.plan(plan)?;
             let mut session = Session::of(lab, asked, &cast.subjects, plan);
             session.notes.extend(cast.missing);
             Ok((session, cast.subjects))

@@ -172,6 +172,7 @@ pub fn asked(lab: &Lab<'_>, subjects: &[Subject]) -> anyhow::Result<Asked> {
         exercise: catalogue.first_measured_by(TASK)?.number,
         target: target.unwrap_or(Target::Kotlin),
         mode: Mode::Standard,
+        rounds: None,
         peers: false,
     })
 }

@@ -86,7 +86,7 @@ hunt target *options: tool
 progress *options: tool
     {{ workshop }} progress "$@"
 
-# The exercise's measurement (--quick: a minute or two, --thorough: the long one; --at URL: load a service that you have started elsewhere); endurance --requests 30000000: hours, in chunks
+# The exercise's measurement (--quick: a minute or two, --thorough: the long one; --rounds 10: narrower intervals; --at URL: load a service that you have started elsewhere); endurance --requests 30000000: hours, in chunks
 [group('measuring')]
 measure target *options: tool (bring "oha" "hyperfine")
     {{ workshop }} measure {{ quote(target) }} {{ options }}

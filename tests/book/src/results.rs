@@ -345,7 +345,7 @@ mod tests {
     use super::*;
     use workshop_results::file::Verdict;
     use workshop_results::key::{
-        At, CPU_PER_REQUEST, CPU_PER_REQUEST_SATURATED, Key, PSS_AT_LOAD, START_UP, THROUGHPUT,
+        At, CPU, CPU_PER_REQUEST, CPU_PER_REQUEST_SATURATED, Key, PSS_AT_LOAD, START_UP, THROUGHPUT,
     };
 
     fn checkout() -> Workspace {
@@ -523,6 +523,31 @@ mod tests {
         }
         assert!(ratio(&START_UP, service) < 0.05, "milliseconds");
         assert!(ratio(&PSS_AT_LOAD, service) < 0.1, "a few percent");
+    }
+
+    /// What exercise 17 says below its tables is prose about values, too.
+    #[test]
+    fn the_page_about_energy_says_what_the_committed_values_show() {
+        let result = committed("exercise-17");
+        let against = |key: &Key, side: &str| {
+            let metric = result.metric(key).unwrap();
+            metric.comparison("solution-13", side).unwrap().clone()
+        };
+        let (at_rate, saturated) = (
+            CPU.at(At::Load("at_rate", "")),
+            CPU.at(At::Load("saturated", "")),
+        );
+        let tuned = "kotlin-jdbc-tuned";
+        for key in [&at_rate, &saturated] {
+            for side in ["kotlin", tuned] {
+                assert_eq!(against(key, side).verdict, Verdict::Less, "{key}, {side}");
+            }
+        }
+        let ratio = |key| against(key, tuned).ratio.unwrap();
+        assert!((0.45..0.6).contains(&ratio(&at_rate)), "about half");
+        assert!((0.8..0.86).contains(&ratio(&saturated)), "a sixth");
+        let throughput = against(&THROUGHPUT, tuned).verdict;
+        assert_eq!(throughput, Verdict::NoDifferenceShown);
     }
 
     /// The last sections of the page about the ceiling are prose about values, too.

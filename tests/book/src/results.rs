@@ -483,7 +483,7 @@ mod tests {
         );
     }
 
-    /// The last section of the page about the ladder is prose about values: who commits others has to read it again.
+    /// Two sections of the page about the ladder are prose about values: who commits others has to read them again.
     #[test]
     fn the_ladders_page_says_what_the_committed_values_show() {
         let result = committed("exercise-12");
@@ -496,23 +496,33 @@ mod tests {
         let (short, long) = (&THROUGHPUT, &THROUGHPUT.at(At::Bytes(512)));
         let [process, module, library, service] =
             ["solution-9", "solution-10", "solution-11", "solution-12"];
-        for tier in [process, module] {
-            assert!(
-                ratio(short, tier) < 1.0 / 3.0,
-                "several times slower: {tier}"
-            );
-        }
+        assert!(
+            (0.08..0.12).contains(&ratio(short, process)),
+            "about a tenth"
+        );
+        assert!(
+            (0.28..0.38).contains(&ratio(short, module)),
+            "about a third"
+        );
         assert!(ratio(long, process) > 1.5 * ratio(short, process));
         assert!(ratio(long, module) < 1.5 * ratio(short, module));
         assert_eq!(verdict(long, module), Verdict::Slower);
         assert_eq!(verdict(short, library), Verdict::Faster);
         assert_eq!(verdict(short, service), Verdict::Faster);
         assert!(ratio(long, library) > 3.0, "more than three times");
+        for tier in [library, service] {
+            assert!((1.7..2.3).contains(&ratio(short, tier)), "twice: {tier}");
+        }
+        let slower = "solution-12-slower-libraries";
+        for key in [short, long] {
+            assert!(ratio(key, slower) < 2.0, "less than twice: {key}");
+        }
+        assert!((3.6..4.4).contains(&ratio(long, service)), "four times");
         let cpu = &CPU_PER_REQUEST;
         for tier in [library, service] {
             assert!(
-                (0.6..0.75).contains(&ratio(cpu, tier)),
-                "two thirds: {tier}"
+                (0.5..0.6).contains(&ratio(cpu, tier)),
+                "little more than half: {tier}"
             );
             assert_eq!(verdict(cpu, tier), Verdict::Less, "{tier}");
             assert_eq!(verdict(long, tier), Verdict::Faster, "{tier}");
@@ -548,6 +558,23 @@ mod tests {
         assert!((0.8..0.86).contains(&ratio(&saturated)), "a sixth");
         let throughput = against(&THROUGHPUT, tuned).verdict;
         assert_eq!(throughput, Verdict::NoDifferenceShown);
+    }
+
+    /// How sure the intervals are is prose about counts.
+    #[test]
+    fn the_page_about_measuring_says_what_the_committed_calibration_shows() {
+        let result = committed("calibration");
+        let held = result.tables.iter().find(|table| table.id == "held");
+        let (itself, planted) = held.unwrap().rows.split_first().unwrap();
+        let sum = |column: usize| {
+            let counts = planted.iter().map(|row| match row.cells[column] {
+                Cell::Count(count) => count,
+                _ => panic!("{row:?}"),
+            });
+            counts.sum::<u64>()
+        };
+        assert_eq!((sum(0), sum(1)), (54, 60), "54 of 60");
+        assert_eq!(itself.cells[0], itself.cells[1], "no difference, ever");
     }
 
     /// The last sections of the page about the ceiling are prose about values, too.

@@ -76,9 +76,10 @@ pub struct Score {
 }
 
 impl Score {
-    /// Whether it held as often as a 95 % interval may promise.
+    /// Whether it held as often as a 95 % interval may promise: at least 17 times of 20. A good ruler holds 19 times on average, and
+    /// fewer than 17 times in two series of a hundred (binomial); but fewer than 19 in one series of four.
     pub fn is_enough(&self) -> bool {
-        self.held * 20 >= self.times * 19
+        self.held * 20 >= self.times * 17
     }
 }
 
@@ -249,14 +250,18 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_may_fail_once_in_twenty_times_and_no_more() {
-        let mut scores = Vec::new();
-        for low in [0.99].repeat(19).into_iter().chain([1.01]) {
-            count(&mut scores, &[claim(0.05, Verdict::More, low + 0.05, 1.07)]);
-        }
-        assert!(scores[0].is_enough(), "{scores:?}");
-        count(&mut scores, &[claim(0.05, Verdict::More, 1.06, 1.07)]);
-        assert!(!scores[0].is_enough(), "{scores:?}");
+    fn a_claim_may_fail_three_times_in_twenty_and_no_more_but_never_if_there_are_few() {
+        let after = |held: usize, missed: usize| {
+            let mut scores = Vec::new();
+            for low in [1.04].repeat(held).into_iter().chain([1.06].repeat(missed)) {
+                count(&mut scores, &[claim(0.05, Verdict::More, low, 1.07)]);
+            }
+            scores[0].is_enough()
+        };
+        assert!(after(17, 3));
+        assert!(!after(16, 4));
+        assert!(after(3, 0));
+        assert!(!after(2, 1));
     }
 
     #[test]

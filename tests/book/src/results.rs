@@ -483,7 +483,7 @@ mod tests {
         );
     }
 
-    /// Two sections of the page about the ladder are prose about values: who commits others has to read them again.
+    /// Three sections of the page about the ladder are prose about values: who commits others has to read them again.
     #[test]
     fn the_ladders_page_says_what_the_committed_values_show() {
         let result = committed("exercise-12");
@@ -558,6 +558,12 @@ mod tests {
         assert!((0.8..0.86).contains(&ratio(&saturated)), "a sixth");
         let throughput = against(&THROUGHPUT, tuned).verdict;
         assert_eq!(throughput, Verdict::NoDifferenceShown);
+        let servers = result.tables.iter().find(|table| table.id == "servers");
+        let rounded_up: Vec<&Cell> = servers.unwrap().rows[1..]
+            .iter()
+            .map(|row| row.cell(1))
+            .collect();
+        assert_eq!(rounded_up[0], rounded_up[1], "as many servers");
     }
 
     /// How sure the intervals are is prose about counts.
@@ -577,7 +583,7 @@ mod tests {
         assert_eq!(itself.cells[0], itself.cells[1], "no difference, ever");
     }
 
-    /// The last sections of the page about the ceiling are prose about values, too.
+    /// The last sections of the page about the ceiling are prose about values, too, and so is a paragraph of Dana's.
     #[test]
     fn the_ceilings_page_says_what_the_committed_values_show() {
         let result = committed("exercise-13");

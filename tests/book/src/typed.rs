@@ -91,14 +91,18 @@ mod tests {
     fn a_reader_types_more_with_each_exercise() -> anyhow::Result<()> {
         let workspace = Workspace::find()?;
         let catalogue = Catalogue::read(&workspace)?;
-        let typed = |number| -> anyhow::Result<usize> {
+        let lines = |number| -> anyhow::Result<(usize, usize)> {
             let sentence = render(&workspace, &catalogue, catalogue.get(number)?)?;
             let mut numbers = sentence.split(' ').filter_map(|word| word.parse().ok());
             let (all, typed) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
             assert!(typed < all, "{sentence}");
-            Ok(typed)
+            Ok((all, typed))
         };
-        assert!(typed(2)? < typed(8)?);
+        let ((_, early), (all, typed)) = (lines(2)?, lines(8)?);
+        assert!(early < typed);
+        // The preface and Should we say so in words.
+        assert!((1_150..1_250).contains(&all), "some twelve hundred: {all}");
+        assert!(typed * 3 < all, "fewer than one in three: {typed}");
         Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! `just calibrate`: compares the measuring with itself; exit 0 when all claims hold, 1 when not.
+//! `just calibrate`: compares the measuring with itself; exit 0 when all claims hold, of many calibrations as often as a good
+//! ruler's would; 1 when not.
 
 use crate::cli::CalibrateArgs;
 use crate::commands::measure;

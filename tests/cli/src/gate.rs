@@ -204,7 +204,7 @@ impl<'a> Gate<'a> {
     pub fn has_mistakes(&'a self, mistakes: &[Mistake]) -> Judgment<'a> {
         let count = mistakes.len();
         let few = format!("{count} found, {FEWEST_MISTAKES} expected");
-        let few = Some(few).filter(|_| count < FEWEST_MISTAKES);
+        let few = (count < FEWEST_MISTAKES).then_some(few);
         let few = GateFinding::new("there are planted mistakes", few.into_iter().collect());
         Judgment::new(1, std::future::ready(Ok(vec![few])))
     }
@@ -548,7 +548,7 @@ impl<'a> Gate<'a> {
         command: &[&str],
         after: &[&str],
     ) -> anyhow::Result<Output> {
-        let starter = Some(exercise.name()).filter(|_| !exercise.is_own());
+        let starter = (!exercise.is_own()).then(|| exercise.name());
         let packages = starter.into_iter().chain([exercise.reference_name()]);
         let packages = packages.map(|package| format!("--package={package}"));
         let mut cargo = cargo_command();

@@ -175,12 +175,15 @@ async fn at_ten(
     let seen = watched(session, &order, &[pid], false).await?;
     let in_all = process::cpu(&[pid]);
     let load = seen.cpu.map(|cpu| cpu.div_duration_f64(length) * 100.0);
+    let readings = [
+        (Reading::Percentile("p50"), P50),
+        (Reading::Percentile("p99"), P99),
+        (Reading::Threads, THREADS),
+        (Reading::Cpu, CPU_PER_REQUEST),
+    ];
+    seen.note(&order, &readings, Some(TEN), &mut observed);
     let values = [
-        (P50, seen.of(Reading::Percentile("p50"))),
-        (P99, seen.of(Reading::Percentile("p99"))),
-        (THREADS, seen.of(Reading::Threads)),
         (CPU_LOAD, load),
-        (CPU_PER_REQUEST, seen.of(Reading::Cpu)),
         (CPU_IN_ALL, in_all.map(|cpu| cpu.as_secs_f64())),
     ];
     let values = values.map(|(key, value)| (key.at(TEN), value));

@@ -19,6 +19,8 @@ use workshop_results::key::{
 const SAMPLE: Duration = Duration::from_millis(200);
 /// Between two looks at the memory. Adding up a JVM's pages takes the kernel milliseconds.
 const MEMORY_SAMPLE: Duration = Duration::from_millis(500);
+/// A percentile rests on the answers that took longer. With fewer of them, a single slow one moves it: a p99 needs 2000 answers.
+const FEWEST_BEYOND: f64 = 20.0;
 
 /// What can be read off a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,11 +178,32 @@ impl Seen {
             observed.most(GENERATOR_SHARE, self.run.generator_share);
         }
         let gate = self.run.gate(order);
-        let values = readings.iter();
-        let values = values.map(|(reading, key)| (key.at(at), self.of(*reading)));
-        let counts = gate.is_ok();
-        observed.gated(gate, values);
-        counts
+        for (reading, key) in readings {
+            let gate = gate
+                .clone()
+                .and_then(|()| self.has_enough_answers(*reading));
+            observed.gated(gate, [(key.at(at), self.of(*reading))]);
+        }
+        gate.is_ok()
+    }
+
+    /// Why there are too few answers for a reading: only a percentile asks for many.
+    fn has_enough_answers(&self, reading: Reading) -> Result<(), String> {
+        let Reading::Percentile(name) = reading else {
+            return Ok(());
+        };
+        let percent: Option<f64> = name
+            .strip_prefix('p')
+            .and_then(|digits| digits.parse().ok());
+        let beyond = 1.0 - percent.unwrap_or_default() / 100.0;
+        let fewest = (FEWEST_BEYOND / beyond).round();
+        if (self.run.answers as f64) < fewest {
+            return Err(format!(
+                "{} answers are too few for a {name}: it needs {fewest}, so a longer load (--thorough)",
+                self.run.answers
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -220,4 +243,28 @@ pub fn watched<'f>(
             ..Seen::default()
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_needs_answers_that_took_longer() {
+        let counts = |answers, name| {
+            let run = Run {
+                answers,
+                ..Run::default()
+            };
+            let seen = Seen {
+                run,
+                ..Seen::default()
+            };
+            seen.has_enough_answers(Reading::Percentile(name)).is_ok()
+        };
+        assert!(counts(40, "p50") && !counts(39, "p50"));
+        assert!(counts(2_000, "p99") && !counts(1_999, "p99"));
+        assert!(counts(20_000, "p99.9") && !counts(19_999, "p99.9"));
+        assert!(Seen::default().has_enough_answers(Reading::Rate).is_ok());
+    }
 }

@@ -401,7 +401,29 @@ fn judged(result: &ResultFile) -> Option<Item> {
 
 fn notes(result: &ResultFile) -> Option<Item> {
     let title = "To read this rightly".to_owned();
-    (!result.notes.is_empty()).then(|| Item::List(title, result.notes.clone()))
+    let notes: Vec<String> = by_chance(result)
+        .into_iter()
+        .chain(result.notes.iter().cloned())
+        .collect();
+    (!notes.is_empty()).then(|| Item::List(title, notes))
+}
+
+/// One comparison in how many contains no 1 although there is no difference: an interval is one of 95 %.
+const BY_CHANCE: usize = 20;
+
+/// How many of the comparisons would show a difference although there is none; nothing where that is less than one.
+fn by_chance(result: &ResultFile) -> Option<String> {
+    let comparisons = result.metrics.iter().flat_map(|metric| &metric.comparisons);
+    let intervals = comparisons
+        .filter(|comparison| comparison.low.is_some())
+        .count();
+    let few = intervals / BY_CHANCE;
+    (few > 0).then(|| {
+        format!(
+            "{intervals} comparisons here have a 95 % interval. If none of them were a difference, about {few} would still look like one. Judge \
+             by the metric that you named before you measured, and take the others as hints."
+        )
+    })
 }
 
 /// Every metric with its spread, the notes and the conditions, folded away.

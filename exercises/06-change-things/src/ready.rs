@@ -23,7 +23,7 @@ pub async fn ready(
         return Err(Error::Unavailable("the migrations have not run".into()));
     }
     database
-        .run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+        .read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
         .await
         .inspect_err(|error| warn!("not ready: {}", with_causes(error)))?;
     Ok(Json(Ready { status: "ready" }))

@@ -11,7 +11,11 @@ use rocket::{
 use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
 
-use crate::{causes::with_causes, problem::Problem, settings::MAX_BODY_BYTES, visits::MAX_IDS};
+use crate::{
+    causes::with_causes,
+    problem::Problem,
+    settings::{MAX_BODY_BYTES, MAX_IDS},
+};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -32,6 +36,9 @@ pub enum Error {
     /// What the client asks for is not there.
     #[error("{0}")]
     NotFound(String),
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
@@ -50,7 +57,7 @@ impl Error {
             Error::BodyTooLarge => Status::PayloadTooLarge,
             Error::UnusableBody => Status::UnprocessableEntity,
             Error::NotFound(_) => Status::NotFound,
-            Error::Unavailable(_) => Status::ServiceUnavailable,
+            Error::SchemaBehind | Error::Unavailable(_) => Status::ServiceUnavailable,
             Error::Query(_) => Status::InternalServerError,
         };
         let detail = match self {
@@ -61,7 +68,8 @@ impl Error {
             | Error::UnsupportedMediaType
             | Error::BodyTooLarge
             | Error::UnusableBody
-            | Error::NotFound(_) => self.to_string(),
+            | Error::NotFound(_)
+            | Error::SchemaBehind => self.to_string(),
         };
         Problem::new(status, detail)
     }

@@ -9,7 +9,7 @@ use rocket::{
 use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
 
-use crate::{causes::with_causes, problem::Problem, visits::MAX_IDS};
+use crate::{causes::with_causes, problem::Problem, settings::MAX_IDS};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -27,6 +27,9 @@ pub enum Error {
     /// What the client asks for is not there.
     #[error("{0}")]
     NotFound(String),
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
@@ -44,7 +47,7 @@ impl Error {
             Error::UnsupportedMediaType => Status::UnsupportedMediaType,
             Error::UnusableBody => Status::UnprocessableEntity,
             Error::NotFound(_) => Status::NotFound,
-            Error::Unavailable(_) => Status::ServiceUnavailable,
+            Error::SchemaBehind | Error::Unavailable(_) => Status::ServiceUnavailable,
             Error::Query(_) => Status::InternalServerError,
         };
         let detail = match self {
@@ -54,7 +57,8 @@ impl Error {
             Error::BadRequest(_)
             | Error::UnsupportedMediaType
             | Error::UnusableBody
-            | Error::NotFound(_) => self.to_string(),
+            | Error::NotFound(_)
+            | Error::SchemaBehind => self.to_string(),
         };
         Problem::new(status, detail)
     }

@@ -11,7 +11,11 @@ use rocket::{
 use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
 
-use crate::{causes::with_causes, problem::Problem, settings::MAX_BODY_BYTES, visits::MAX_IDS};
+use crate::{
+    causes::with_causes,
+    problem::Problem,
+    settings::{MAX_BODY_BYTES, MAX_IDS},
+};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -38,6 +42,9 @@ pub enum Error {
     /// What the client asks for is not there.
     #[error("{0}")]
     NotFound(String),
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
@@ -60,7 +67,9 @@ impl Error {
             Error::UnusableBody => Status::UnprocessableEntity,
             Error::NotFound(_) => Status::NotFound,
             Error::ClientTooSlow => Status::RequestTimeout,
-            Error::Unavailable(_) | Error::TooManyExports => Status::ServiceUnavailable,
+            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
+                Status::ServiceUnavailable
+            }
             Error::Query(_) | Error::Json(_) => Status::InternalServerError,
         };
         let detail = match self {
@@ -73,7 +82,8 @@ impl Error {
             | Error::UnusableBody
             | Error::TooManyExports
             | Error::ClientTooSlow
-            | Error::NotFound(_) => self.to_string(),
+            | Error::NotFound(_)
+            | Error::SchemaBehind => self.to_string(),
         };
         Problem::new(status, detail)
     }

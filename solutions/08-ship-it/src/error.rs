@@ -18,8 +18,11 @@ use thiserror::Error;
 use tracing::{error, warn};
 
 use crate::{
-    causes::with_causes, problem::Problem, rate_limit::RateLimit, request_id::RequestId,
-    settings::MAX_BODY_BYTES, visits::MAX_IDS,
+    causes::with_causes,
+    problem::Problem,
+    rate_limit::RateLimit,
+    request_id::RequestId,
+    settings::{MAX_BODY_BYTES, MAX_IDS},
 };
 
 // ANCHOR: error
@@ -47,6 +50,9 @@ pub enum Error {
     /// What the client asks for is not there.
     #[error("{0}")]
     NotFound(String),
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
@@ -69,7 +75,9 @@ impl Error {
             Error::UnusableBody => Status::UnprocessableEntity,
             Error::NotFound(_) => Status::NotFound,
             Error::ClientTooSlow => Status::RequestTimeout,
-            Error::Unavailable(_) | Error::TooManyExports => Status::ServiceUnavailable,
+            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
+                Status::ServiceUnavailable
+            }
             Error::Query(_) | Error::Json(_) => Status::InternalServerError,
         };
         let detail = match self {
@@ -82,7 +90,8 @@ impl Error {
             | Error::UnusableBody
             | Error::TooManyExports
             | Error::ClientTooSlow
-            | Error::NotFound(_) => self.to_string(),
+            | Error::NotFound(_)
+            | Error::SchemaBehind => self.to_string(),
         };
         Problem::new(status, detail)
     }
@@ -98,7 +107,7 @@ impl<'r> Responder<'r, 'static> for Error {
         let request_id = RequestId::of(request);
         match self {
             Error::Query(_) | Error::Json(_) => error!(%request_id, "{}", with_causes(&self)),
-            Error::Unavailable(_) | Error::TooManyExports => {
+            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
                 if let Some(suppressed) = WARNINGS.admit(discriminant(&self), Instant::now()) {
                     warn!(%request_id, suppressed, "{}", with_causes(&self));
                 }

@@ -20,8 +20,11 @@ use thiserror::Error;
 use tracing::{error, warn};
 
 use crate::{
-    causes::with_causes, problem::Problem, rate_limit::RateLimit, request_id::RequestId,
-    settings::MAX_BODY_BYTES, visits::MAX_IDS,
+    causes::with_causes,
+    problem::Problem,
+    rate_limit::RateLimit,
+    request_id::RequestId,
+    settings::{MAX_BODY_BYTES, MAX_IDS},
 };
 
 // ANCHOR: error
@@ -55,6 +58,9 @@ pub enum Error {
     /// The path is for WebSockets, and the request asks for none.
     #[error("this path needs a WebSocket of version 13")]
     UpgradeRequired,
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
@@ -89,9 +95,10 @@ impl Error {
             Error::NameInUse => Status::Conflict,
             Error::UpgradeRequired => Status::UpgradeRequired,
             Error::NoPrice(_) => Status::BadGateway,
-            Error::Unavailable(_) | Error::TooManyExports | Error::TooManyCalls => {
-                Status::ServiceUnavailable
-            }
+            Error::SchemaBehind
+            | Error::Unavailable(_)
+            | Error::TooManyExports
+            | Error::TooManyCalls => Status::ServiceUnavailable,
             Error::PriceTooLate => Status::GatewayTimeout,
             Error::Query(_) | Error::Json(_) => Status::InternalServerError,
         };
@@ -109,6 +116,7 @@ impl Error {
             | Error::NotFound(_)
             | Error::NameInUse
             | Error::UpgradeRequired
+            | Error::SchemaBehind
             | Error::TooManyCalls
             | Error::PriceTooLate => self.to_string(),
         };
@@ -126,7 +134,8 @@ impl<'r> Responder<'r, 'static> for Error {
         let request_id = RequestId::of(request);
         match self {
             Error::Query(_) | Error::Json(_) => error!(%request_id, "{}", with_causes(&self)),
-            Error::Unavailable(_)
+            Error::SchemaBehind
+            | Error::Unavailable(_)
             | Error::TooManyExports
             | Error::TooManyCalls
             | Error::PriceTooLate

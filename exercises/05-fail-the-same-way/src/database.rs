@@ -1,8 +1,11 @@
 //! The database: the connections that all requests share, and how long a request may wait for them.
 
-use sqlx::{PgConnection, PgPool, postgres::PgPoolOptions};
+use sqlx::{Connection, PgConnection, PgPool, postgres::PgPoolOptions};
 
-use crate::{error::Error, settings::DatabaseSettings};
+use crate::{
+    error::{Error, is_stale_plan},
+    settings::DatabaseSettings,
+};
 
 // ANCHOR: database
 /// A pool of connections.
@@ -41,7 +44,33 @@ impl Database {
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
     ) -> Result<T, Error> {
         let mut connection = self.pool.acquire().await?;
-        Ok(work(&mut connection).await?)
+        let result = work(&mut connection).await;
+        if result.as_ref().is_err_and(is_stale_plan) {
+            // A new connection plans its statements for the schema that is there now.
+            connection.close_on_drop();
+        }
+        Ok(result?)
     }
+
+    // ANCHOR: read
+    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
+    /// statement was prepared, the statement is prepared anew.
+    ///
+    /// # Errors
+    /// As for [`Database::run`].
+    pub async fn read<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
+    ) -> Result<T, Error> {
+        self.run(async |connection| match work(connection).await {
+            Err(error) if is_stale_plan(&error) => {
+                connection.clear_cached_statements().await?;
+                work(connection).await
+            }
+            result => result,
+        })
+        .await
+    }
+    // ANCHOR_END: read
 }
 // ANCHOR_END: database

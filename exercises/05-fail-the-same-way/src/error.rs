@@ -5,6 +5,7 @@ use rocket::{
     http::Status,
     response::{self, Responder},
 };
+use sqlx::postgres::PgDatabaseError;
 use thiserror::Error;
 
 use crate::problem::Problem;
@@ -52,12 +53,14 @@ impl<'r> Responder<'r, 'static> for Error {
 )]
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
+        // The next one is prepared for the new schema.
+        stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Only for reading since another server took over, out of memory, too many connections, closed to
-            // connections, took too long.
-            Some("25006" | "53200" | "53300" | "55000" | "57014") => true,
+            // connections, a lock that did not come, took too long.
+            Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
             // Lost, refused, no such database, rolled back, stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
@@ -68,3 +71,23 @@ fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 // ANCHOR_END: from-sqlx
+
+// ANCHOR: stale-plan
+/// Whether somebody has changed the schema since the statement was prepared. The database then refuses
+/// it, and has done nothing.
+pub fn is_stale_plan(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    match error.code().as_deref() {
+        // There is no such statement.
+        Some("26000") => true,
+        // The code alone says "not supported", and that is a bug of ours.
+        Some("0A000") => {
+            let error = error.try_downcast_ref::<PgDatabaseError>();
+            error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")
+        }
+        _ => false,
+    }
+}
+// ANCHOR_END: stale-plan

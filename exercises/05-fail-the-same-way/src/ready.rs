@@ -17,7 +17,7 @@ pub struct Ready {
 #[get("/ready")]
 pub async fn ready(database: &State<Database>) -> Result<Json<Ready>, Error> {
     database
-        .run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+        .read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
         .await
         .inspect_err(|error| warn!("not ready: {}", with_causes(error)))?;
     Ok(Json(Ready { status: "ready" }))

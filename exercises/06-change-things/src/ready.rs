@@ -12,18 +12,18 @@ pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 when the migrations have run and the database answers in time, else 503. The log
-/// says why; the client is told only that it does not.
+/// Answers 200 when the schema is up to date and the database answers in time, else 503. The log
+/// says why; the client is told only which of the two it is.
 #[get("/ready")]
 pub async fn ready(
     schema: &State<Schema>,
     database: &State<Database>,
 ) -> Result<Json<Ready>, Error> {
     if !schema.is_up_to_date() {
-        return Err(Error::Unavailable("the migrations have not run".into()));
+        return Err(Error::SchemaBehind);
     }
     database
-        .run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+        .read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
         .await
         .inspect_err(|error| warn!("not ready: {}", with_causes(error)))?;
     Ok(Json(Ready { status: "ready" }))

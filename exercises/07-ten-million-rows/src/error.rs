@@ -8,10 +8,14 @@ use rocket::{
     response::{self, Responder},
     serde::json::{self, serde_json},
 };
-use sqlx::error::BoxDynError;
+use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
 
-use crate::{causes::with_causes, problem::Problem, settings::MAX_BODY_BYTES, visits::MAX_IDS};
+use crate::{
+    causes::with_causes,
+    problem::Problem,
+    settings::{MAX_BODY_BYTES, MAX_IDS},
+};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -38,6 +42,9 @@ pub enum Error {
     /// What the client asks for is not there.
     #[error("{0}")]
     NotFound(String),
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
@@ -60,7 +67,9 @@ impl Error {
             Error::UnusableBody => Status::UnprocessableEntity,
             Error::NotFound(_) => Status::NotFound,
             Error::ClientTooSlow => Status::RequestTimeout,
-            Error::Unavailable(_) | Error::TooManyExports => Status::ServiceUnavailable,
+            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
+                Status::ServiceUnavailable
+            }
             Error::Query(_) | Error::Json(_) => Status::InternalServerError,
         };
         let detail = match self {
@@ -73,7 +82,8 @@ impl Error {
             | Error::UnusableBody
             | Error::TooManyExports
             | Error::ClientTooSlow
-            | Error::NotFound(_) => self.to_string(),
+            | Error::NotFound(_)
+            | Error::SchemaBehind => self.to_string(),
         };
         Problem::new(status, detail)
     }
@@ -124,12 +134,14 @@ impl From<sqlx::Error> for Error {
 /// Whether it is the database's trouble, which may pass, rather than the query's.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
+        // The next one is prepared for the new schema.
+        stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Only for reading since another server took over, out of memory, too many connections, closed to
-            // connections, took too long.
-            Some("25006" | "53200" | "53300" | "55000" | "57014") => true,
+            // connections, a lock that did not come, took too long.
+            Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
             // Lost, refused, no such database, rolled back, stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
@@ -140,3 +152,23 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 // ANCHOR_END: from-sqlx
+
+// ANCHOR: stale-plan
+/// Whether somebody has changed the schema since the statement was prepared. The database then refuses
+/// it, and has done nothing.
+pub fn is_stale_plan(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    match error.code().as_deref() {
+        // There is no such statement.
+        Some("26000") => true,
+        // The code alone says "not supported", and that is a bug of ours.
+        Some("0A000") => {
+            let error = error.try_downcast_ref::<PgDatabaseError>();
+            error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")
+        }
+        _ => false,
+    }
+}
+// ANCHOR_END: stale-plan

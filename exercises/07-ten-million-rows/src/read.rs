@@ -16,7 +16,7 @@ pub async fn read(
     let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
 
     let record: Option<Record> = database
-        .run(async |connection| {
+        .read(async |connection| {
             sqlx::query_as(
                 "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
             )

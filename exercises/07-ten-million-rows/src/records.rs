@@ -37,7 +37,7 @@ pub async fn records(
     let PageQuery { after, limit } = page;
 
     let records: Vec<Record> = database
-        .run(async |connection| {
+        .read(async |connection| {
             sqlx::query_as(
                 "SELECT id, value, odd, divisible_by_3, visited FROM records \
                  ORDER BY id OFFSET $1 LIMIT $2",

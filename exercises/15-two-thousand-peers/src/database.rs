@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use log::LevelFilter;
 use rocket::tokio::time::timeout;
-use sqlx::{ConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
 
 use crate::{
-    error::Error,
+    error::{Error, is_stale_plan},
     pool::{Lent, Pool},
     settings::DatabaseSettings,
 };
@@ -57,12 +57,33 @@ impl Database {
         Ok(result)
     }
 
+    // ANCHOR: read
+    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
+    /// statement was prepared, the statement is prepared anew.
+    ///
+    /// # Errors
+    /// As for [`Database::run`].
+    pub async fn read<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
+    ) -> Result<T, Error> {
+        self.run(async |connection| match work(connection).await {
+            Err(error) if is_stale_plan(&error) => {
+                connection.clear_cached_statements().await?;
+                work(connection).await
+            }
+            result => result,
+        })
+        .await
+    }
+    // ANCHOR_END: read
+
     /// Asks the database anything, to see whether it answers.
     ///
     /// # Errors
     /// It does not.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+        self.read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
             .await?;
         Ok(())
     }

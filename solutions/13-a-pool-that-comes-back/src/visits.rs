@@ -9,10 +9,7 @@ use rocket::{
 use serde::{Deserialize, Serialize};
 use sqlx::{Connection, PgConnection};
 
-use crate::{api_key::ApiKey, database::Database, error::Error, object::Object};
-
-/// The most ids in one request.
-pub const MAX_IDS: usize = 1000;
+use crate::{api_key::ApiKey, database::Database, error::Error, object::Object, settings::MAX_IDS};
 
 // ANCHOR: bodies
 /// The body of the request.

@@ -14,6 +14,9 @@ use tracing::{Level, level_filters::LevelFilter};
 /// The largest body that is read as JSON, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
+/// The most ids in one request.
+pub const MAX_IDS: usize = 1000;
+
 // ANCHOR: settings
 /// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
 /// some of it is secret.
@@ -74,7 +77,7 @@ impl Settings {
                 url: secret("DATABASE_URL", postgres_url)?,
                 pool_size: setting("DATABASE_POOL_SIZE", "10", pool_size)?,
                 timeout: setting("DATABASE_TIMEOUT_MS", "1000", milliseconds)?,
-                migration_timeout: setting("MIGRATION_TIMEOUT_MS", "600000", milliseconds)?,
+                migration_timeout: setting("MIGRATION_TIMEOUT_MS", "3600000", long_milliseconds)?,
             },
             export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", milliseconds)?,
             prices: PriceSettings {
@@ -197,6 +200,14 @@ fn milliseconds(text: &str) -> Result<Duration, Expected> {
     }
 }
 // ANCHOR_END: milliseconds
+
+/// Reads a time limit for what may take as long as a day.
+fn long_milliseconds(text: &str) -> Result<Duration, Expected> {
+    match text.parse() {
+        Ok(limit @ 250..=86_400_000) => Ok(Duration::from_millis(limit)),
+        _ => Err("a whole number of milliseconds, 250 to 86400000"),
+    }
+}
 
 /// Reads an `http://` URL, without a slash at its end: paths begin with one.
 fn http_url(text: &str) -> Result<String, Expected> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
+use crate::expect_an_answer_or_no_database;
 use crate::fail_the_same_way::a_failing_read;
 use url::Url;
 use workshop_base::wait;
@@ -17,6 +18,7 @@ use workshop_harness::contract::{
 };
 use workshop_harness::first_start::FirstStart;
 use workshop_harness::outage::settled;
+use workshop_harness::schema_change::SchemaChange;
 use workshop_harness::short_runs::{SECRET, ShortRun, ShortRuns, WrongSetting};
 use workshop_harness::shutdown::{End, Shutdown};
 use workshop_harness::http::Method;
@@ -39,6 +41,10 @@ contract_tests! {
     ],
     first_start: [
         a_migration_that_the_database_rejects_is_an_error_in_the_log,
+    ],
+    schema_change: [
+        reads_go_on_while_the_schema_changes,
+        a_change_of_the_schema_is_no_error_of_a_visit,
     ],
     shutdown: [
         requests_in_flight_are_answered_before_the_end,
@@ -284,6 +290,15 @@ fn a_migration_that_the_database_rejects_is_an_error_in_the_log(
          waiting doesn't help, so somebody has to read it",
         line,
     )
+}
+
+fn reads_go_on_while_the_schema_changes(change: &SchemaChange) -> TestResult {
+    expect_each(&change.reads, has_status(200))
+}
+
+fn a_change_of_the_schema_is_no_error_of_a_visit(change: &SchemaChange) -> TestResult {
+    expect_each(&change.visits, expect_an_answer_or_no_database)?;
+    expect_each(&change.visits_afterwards, has_status(200))
 }
 
 fn requests_in_flight_are_answered_before_the_end(shutdown: &Shutdown) -> TestResult {

@@ -16,6 +16,7 @@ pub mod peers;
 pub mod reports;
 pub mod reports_faults;
 pub mod restart;
+pub mod schema_change;
 pub mod short_runs;
 pub mod shutdown;
 pub mod silence;

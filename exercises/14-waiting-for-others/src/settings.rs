@@ -28,6 +28,8 @@ pub struct Settings {
     pub database: DatabaseSettings,
     /// The longest that an export waits for its client.
     pub export_timeout: Duration,
+    /// The longest that an export may take as a whole.
+    pub export_deadline: Duration,
     /// For the service of prices.
     pub prices: PriceSettings,
     /// What the service logs, `info` being each request.
@@ -77,6 +79,7 @@ impl Settings {
                 migration_timeout: setting("MIGRATION_TIMEOUT_MS", "600000", milliseconds)?,
             },
             export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", milliseconds)?,
+            export_deadline: setting("EXPORT_DEADLINE_MS", "600000", up_to_a_day)?,
             prices: PriceSettings {
                 url: match env::var_os("UPSTREAM_URL") {
                     Some(_) => Some(secret("UPSTREAM_URL", http_url)?),
@@ -197,6 +200,14 @@ fn milliseconds(text: &str) -> Result<Duration, Expected> {
     }
 }
 // ANCHOR_END: milliseconds
+
+/// Reads a time limit of something that may take hours.
+fn up_to_a_day(text: &str) -> Result<Duration, Expected> {
+    match text.parse() {
+        Ok(limit @ 250..=86_400_000) => Ok(Duration::from_millis(limit)),
+        _ => Err("a whole number of milliseconds, 250 to 86400000"),
+    }
+}
 
 /// Reads an `http://` URL, without a slash at its end: paths begin with one.
 fn http_url(text: &str) -> Result<String, Expected> {

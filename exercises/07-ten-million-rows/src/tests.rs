@@ -28,6 +28,7 @@ async fn client() -> Client {
             migration_timeout: Duration::from_millis(250),
         },
         export_timeout: Duration::from_secs(1),
+        export_deadline: Duration::from_secs(1),
     };
     Client::untracked(service(&settings))
         .await

@@ -12,14 +12,17 @@ use rocket::{
     http::Status,
     response::{self, Responder},
     serde::json::{self, serde_json},
+    tokio::task::JoinError,
 };
 use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
 use tracing::{error, warn};
 
 use crate::{
-    causes::with_causes, problem::Problem, rate_limit::RateLimit, settings::MAX_BODY_BYTES,
-    visits::MAX_IDS,
+    causes::with_causes,
+    problem::Problem,
+    rate_limit::RateLimit,
+    settings::{MAX_BODY_BYTES, MAX_IDS},
 };
 
 // ANCHOR: error
@@ -59,6 +62,9 @@ pub enum Error {
     /// A record cannot be written as JSON: the bug is in this service.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
+    /// A task of this service has panicked: the bug is in this service.
+    #[error("a task has panicked")]
+    Panicked(#[source] JoinError),
 }
 
 impl Error {
@@ -75,11 +81,13 @@ impl Error {
             Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
                 Status::ServiceUnavailable
             }
-            Error::Query(_) | Error::Json(_) => Status::InternalServerError,
+            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => Status::InternalServerError,
         };
         let detail = match self {
             Error::Unavailable(_) => "the database does not answer".into(),
-            Error::Query(_) | Error::Json(_) => "an unexpected error occurred".into(),
+            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => {
+                "an unexpected error occurred".into()
+            }
             // Their own text is for the client.
             Error::BadRequest(_)
             | Error::UnsupportedMediaType
@@ -102,8 +110,10 @@ static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         match self {
-            Error::Query(_) | Error::Json(_) => error!("{}", with_causes(&self)),
-            Error::Unavailable(_) | Error::TooManyExports => {
+            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => {
+                error!("{}", with_causes(&self));
+            }
+            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
                 if let Some(suppressed) = WARNINGS.admit(discriminant(&self), Instant::now()) {
                     warn!(suppressed, "{}", with_causes(&self));
                 }

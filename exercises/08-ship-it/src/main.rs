@@ -57,7 +57,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
         .attach(schema.migrate_on_liftoff(&settings.database))
         .manage(schema)
         .manage(Database::new(&settings.database))
-        .manage(Exports::new(&settings.database, settings.export_timeout))
+        .manage(Exports::new(settings))
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount(
             "/",

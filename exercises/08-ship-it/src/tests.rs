@@ -29,6 +29,7 @@ async fn client() -> Client {
             migration_timeout: Duration::from_millis(250),
         },
         export_timeout: Duration::from_secs(1),
+        export_deadline: Duration::from_secs(1),
         log_level: LevelFilter::WARN,
     };
     Client::untracked(service(&settings))

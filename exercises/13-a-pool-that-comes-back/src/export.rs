@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use rocket::{
     State,
+    form::{self, FromFormField, ValueField},
     futures::{Stream, TryStreamExt},
     get,
     http::ContentType,
@@ -15,6 +16,7 @@ use rocket::{
             OwnedSemaphorePermit, Semaphore,
             mpsc::{self, Receiver, Sender, error::SendTimeoutError},
         },
+        task::JoinHandle,
         time::timeout,
     },
 };
@@ -24,28 +26,33 @@ use tracing::warn;
 
 use crate::{
     api_key::ApiKey, causes::with_causes, database::Database, error::Error, record::Record,
-    settings::DatabaseSettings,
+    settings::Settings,
 };
 
 /// The bytes that are sent at once.
 const CHUNK: usize = 64 * 1024;
 
 // ANCHOR: exports
-/// How many exports may run, and how long one waits: each keeps a connection until it ends.
+/// How many exports may run, and how long: each keeps a connection until it ends.
 pub struct Exports {
     permits: Arc<Semaphore>,
+    /// The longest wait for a permit, and for the next rows.
     database_timeout: Duration,
+    /// The longest wait for the client to take some lines.
     client_timeout: Duration,
+    /// The longest that an export may take as a whole.
+    deadline: Duration,
 }
 
 impl Exports {
     /// Half of the connections, so that the other half goes on reading.
-    pub fn new(database: &DatabaseSettings, client_timeout: Duration) -> Exports {
-        let permits = (database.pool_size.get() / 2).max(1);
+    pub fn new(settings: &Settings) -> Exports {
+        let permits = (settings.database.pool_size.get() / 2).max(1);
         Exports {
             permits: Arc::new(Semaphore::new(permits.into())),
-            database_timeout: database.timeout,
-            client_timeout,
+            database_timeout: settings.database.timeout,
+            client_timeout: settings.export_timeout,
+            deadline: settings.export_deadline,
         }
     }
 
@@ -59,7 +66,7 @@ impl Exports {
     }
 
     /// The client of one export, and what has been handed over to it and not yet sent.
-    fn client(&self) -> (Client, Receiver<Result<Vec<u8>, Error>>) {
+    fn client(&self) -> (Client, Receiver<Vec<u8>>) {
         let (chunks, handed_over) = mpsc::channel(1);
         let timeout = self.client_timeout;
         (Client { chunks, timeout }, handed_over)
@@ -67,38 +74,62 @@ impl Exports {
 }
 // ANCHOR_END: exports
 
+// ANCHOR: after
+/// The id after which an export begins. Without one, even the smallest id comes after it.
+pub struct After(i64);
+
+impl FromFormField<'_> for After {
+    fn from_value(field: ValueField<'_>) -> form::Result<'_, After> {
+        let id: i32 = field.value.parse()?;
+        Ok(After(id.into()))
+    }
+
+    fn default() -> Option<After> {
+        Some(After(i64::MIN))
+    }
+}
+// ANCHOR_END: after
+
 // ANCHOR: export
-/// Answers all records, ordered by id; 503 when the database does not answer, or too many exports
-/// run already.
+/// Answers the records after an id, or all of them, ordered by id; 503 when the database does not
+/// answer, or too many exports run already.
 ///
 /// The rows are read in a task of their own. It waits while the client is slow, so there are never
-/// more than a few chunks in memory; it gives up when the client takes none for too long. When the
-/// client goes, Rocket drops the stream, and with it `chunks`: the task ends, and so does its query.
-#[get("/records/export")]
+/// more than a few chunks in memory; it gives up when the client takes none for too long, and when the
+/// deadline has come. When the client goes, Rocket drops the stream, and with it `chunks`: the task
+/// ends, and so does its query.
+#[get("/records/export?<after>")]
 pub async fn export(
     _key: ApiKey,
+    after: form::Result<'_, After>,
     exports: &State<Exports>,
     database: &State<Database>,
 ) -> Result<(ContentType, ByteStream![Vec<u8>]), Error> {
+    let After(after) = after.map_err(|_| Error::BadRequest("after must be a 32-bit integer"))?;
     let permit = exports.permit().await?;
     let connection = database.connection_for_many_rows().await?;
-    let (client, mut chunks) = exports.client();
-    let database_timeout = exports.database_timeout;
-    spawn(async move {
-        let result = read(connection, &client, database_timeout).await;
-        drop(permit);
-        if let Err(error) = result {
-            client.tell(error).await;
+    let (client, chunks) = exports.client();
+    let (database_timeout, deadline) = (exports.database_timeout, exports.deadline);
+    let task = spawn(async move {
+        let _permit = permit;
+        let read = read(connection, after, &client, database_timeout);
+        match timeout(deadline, read).await {
+            Ok(result) => result,
+            Err(_elapsed) => Err(Error::ClientTooSlow),
         }
     });
+    let mut reading = Reading {
+        chunks,
+        task: Some(task),
+    };
 
     // Until the first rows are here, an error still has a status of its own.
-    let first = chunks.recv().await.transpose()?;
+    let first = reading.next().await.transpose()?;
     let lines = ByteStream! {
         if let Some(first) = first {
             yield first;
         }
-        while let Some(chunk) = chunks.recv().await {
+        while let Some(chunk) = reading.next().await {
             yield chunk.unwrap_or_else(|error| last_line(&error));
         }
     };
@@ -121,10 +152,34 @@ fn last_line(error: &Error) -> Vec<u8> {
 }
 // ANCHOR_END: export
 
+// ANCHOR: reading
+/// The task that reads, as the response sees it.
+struct Reading {
+    chunks: Receiver<Vec<u8>>,
+    /// None when its result has been told.
+    task: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Reading {
+    /// The next lines, or why there are no more; none after the last ones. The task may have ended long
+    /// before a slow client gets here, so it never waits to tell the client its error.
+    async fn next(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        if let Some(lines) = self.chunks.recv().await {
+            return Some(Ok(lines));
+        }
+        match self.task.take()?.await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Err(error)),
+            Err(panicked) => Some(Err(Error::Panicked(panicked))),
+        }
+    }
+}
+// ANCHOR_END: reading
+
 // ANCHOR: client
 /// The client, as the reading task sees it.
 struct Client {
-    chunks: Sender<Result<Vec<u8>, Error>>,
+    chunks: Sender<Vec<u8>>,
     timeout: Duration,
 }
 
@@ -135,34 +190,32 @@ impl Client {
     /// # Errors
     /// The client has taken nothing for too long.
     async fn takes(&self, lines: Vec<u8>) -> Result<bool, Error> {
-        match self.chunks.send_timeout(Ok(lines), self.timeout).await {
+        match self.chunks.send_timeout(lines, self.timeout).await {
             Ok(()) => Ok(true),
             Err(SendTimeoutError::Closed(_)) => Ok(false),
             Err(SendTimeoutError::Timeout(_)) => Err(Error::ClientTooSlow),
         }
     }
-
-    /// Says why the export ends here, whenever the client is ready to hear it.
-    async fn tell(&self, error: Error) {
-        // This fails when the client has gone: then there is nobody to tell.
-        let _ = self.chunks.send(Err(error)).await;
-    }
 }
 // ANCHOR_END: client
 
 // ANCHOR: read
-/// Reads all records and hands them over, until the client has all or has gone.
+/// Reads the records after this id and hands them over, until the client has all or has gone.
 ///
 /// # Errors
 /// The database does not give the next rows in time, or the client does not take them in time.
 async fn read(
     mut connection: PoolConnection<Postgres>,
+    after: i64,
     client: &Client,
     database_timeout: Duration,
 ) -> Result<(), Error> {
-    let mut records =
-        sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records ORDER BY id")
-            .fetch(&mut *connection);
+    let mut records = sqlx::query_as(
+        "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id > $1 ORDER BY id",
+    )
+    .bind(after)
+    .persistent(false)
+    .fetch(&mut *connection);
     loop {
         let Ok(lines) = timeout(database_timeout, next_lines(&mut records)).await else {
             return Err(Error::Unavailable("the next rows do not come".into()));
@@ -196,3 +249,23 @@ fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<(
     Ok(())
 }
 // ANCHOR_END: line
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rocket::async_test]
+    async fn a_panic_does_not_look_like_the_end() {
+        let (handed_over, chunks) = mpsc::channel(1);
+        let task = spawn(async move {
+            handed_over.send(b"{}\n".to_vec()).await.unwrap();
+            panic!("a bug in the middle");
+        });
+        let task = Some(task);
+        let mut reading = Reading { chunks, task };
+        assert_eq!(reading.next().await.unwrap().unwrap(), b"{}\n");
+        let error = reading.next().await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::Panicked(_)));
+        assert!(reading.next().await.is_none());
+    }
+}

@@ -14,6 +14,7 @@ use rocket::{
     http::Status,
     response::{self, Responder},
     serde::json::{self, serde_json},
+    tokio::task::JoinError,
 };
 use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
@@ -73,6 +74,9 @@ pub enum Error {
     /// A record cannot be written as JSON: the bug is in this service.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
+    /// A task of this service has panicked: the bug is in this service.
+    #[error("a task has panicked")]
+    Panicked(#[source] JoinError),
 }
 
 impl Error {
@@ -92,12 +96,14 @@ impl Error {
             | Error::TooManyExports
             | Error::TooManyCalls => Status::ServiceUnavailable,
             Error::PriceTooLate => Status::GatewayTimeout,
-            Error::Query(_) | Error::Json(_) => Status::InternalServerError,
+            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => Status::InternalServerError,
         };
         let detail = match self {
             Error::Unavailable(_) => "the database does not answer".into(),
             Error::NoPrice(_) => "the price service gave no usable answer".into(),
-            Error::Query(_) | Error::Json(_) => "an unexpected error occurred".into(),
+            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => {
+                "an unexpected error occurred".into()
+            }
             // Their own text is for the client.
             Error::BadRequest(_)
             | Error::UnsupportedMediaType
@@ -123,7 +129,9 @@ impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         let request_id = RequestId::of(request);
         match self {
-            Error::Query(_) | Error::Json(_) => error!(%request_id, "{}", with_causes(&self)),
+            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => {
+                error!(%request_id, "{}", with_causes(&self));
+            }
             Error::SchemaBehind
             | Error::Unavailable(_)
             | Error::TooManyExports

@@ -7,6 +7,7 @@ use rocket::{
     http::Status,
     response::{self, Responder},
     serde::json::{self, serde_json},
+    tokio::task::JoinError,
 };
 use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
@@ -54,6 +55,9 @@ pub enum Error {
     /// A record cannot be written as JSON: the bug is in this service.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
+    /// A task of this service has panicked: the bug is in this service.
+    #[error("a task has panicked")]
+    Panicked(#[source] JoinError),
 }
 
 impl Error {
@@ -70,11 +74,13 @@ impl Error {
             Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
                 Status::ServiceUnavailable
             }
-            Error::Query(_) | Error::Json(_) => Status::InternalServerError,
+            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => Status::InternalServerError,
         };
         let detail = match self {
             Error::Unavailable(_) => "the database does not answer".into(),
-            Error::Query(_) | Error::Json(_) => "an unexpected error occurred".into(),
+            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => {
+                "an unexpected error occurred".into()
+            }
             // Their own text is for the client.
             Error::BadRequest(_)
             | Error::UnsupportedMediaType
@@ -93,7 +99,7 @@ impl Error {
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         // An outage is not logged: each of its requests would say the same. See exercise 8.
-        if let Error::Query(_) | Error::Json(_) = self {
+        if let Error::Query(_) | Error::Json(_) | Error::Panicked(_) = self {
             error!("{}", with_causes(&self));
         }
         self.problem().respond_to(request)

@@ -32,6 +32,7 @@ async fn client() -> Client {
             migration_timeout: Duration::from_millis(250),
         },
         export_timeout: Duration::from_secs(1),
+        export_deadline: Duration::from_secs(1),
         prices: PriceSettings {
             url: None,
             limit: NonZeroU32::MIN,

@@ -31,6 +31,8 @@ pub struct Settings {
     pub database: DatabaseSettings,
     /// The longest that an export waits for its client.
     pub export_timeout: Duration,
+    /// The longest that an export may take as a whole.
+    pub export_deadline: Duration,
     /// For the service of prices.
     pub prices: PriceSettings,
     /// For the room.
@@ -87,9 +89,10 @@ impl Settings {
                 url: secret("DATABASE_URL", postgres_url)?,
                 pool_size: setting("DATABASE_POOL_SIZE", "10", pool_size)?,
                 timeout: setting("DATABASE_TIMEOUT_MS", "1000", milliseconds)?,
-                migration_timeout: setting("MIGRATION_TIMEOUT_MS", "3600000", long_milliseconds)?,
+                migration_timeout: setting("MIGRATION_TIMEOUT_MS", "3600000", up_to_a_day)?,
             },
             export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", milliseconds)?,
+            export_deadline: setting("EXPORT_DEADLINE_MS", "600000", up_to_a_day)?,
             prices: PriceSettings {
                 url: match env::var_os("UPSTREAM_URL") {
                     Some(_) => Some(secret("UPSTREAM_URL", http_url)?),
@@ -215,8 +218,8 @@ fn milliseconds(text: &str) -> Result<Duration, Expected> {
 }
 // ANCHOR_END: milliseconds
 
-/// Reads a time limit for what may take as long as a day.
-fn long_milliseconds(text: &str) -> Result<Duration, Expected> {
+/// Reads a time limit of something that may take hours.
+fn up_to_a_day(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=86_400_000) => Ok(Duration::from_millis(limit)),
         _ => Err("a whole number of milliseconds, 250 to 86400000"),

@@ -30,6 +30,8 @@ contract_tests! {
         a_body_over_the_limit_answers_413,
         a_body_that_is_no_json_answers_400,
         json_of_another_shape_answers_422,
+        json_is_judged_as_a_whole_before_its_shape,
+        the_last_of_a_repeated_member_counts,
         the_body_is_judged_step_by_step,
         visits_need_no_statement_for_each_id,
         others_see_all_of_the_visits_or_none,
@@ -246,6 +248,29 @@ async fn json_of_another_shape_answers_422(context: &Context) -> TestResult {
     ] {
         expect_unusable(&send(context, body).await?)?;
     }
+    Ok(())
+}
+
+async fn json_is_judged_as_a_whole_before_its_shape(context: &Context) -> TestResult {
+    // The shape is wrong at the beginning, and something at the end keeps it from being JSON.
+    for body in [
+        r#"{"ids": ["1""#,
+        r#"{"ids": [1.0], "more": }"#,
+        r#"{"ids": null} and more"#,
+        "[[1]",
+        "42 43",
+        r#"["ids" 1]"#,
+    ] {
+        let answer = send(context, body).await?;
+        answer.expect_problem(400, "the body must be JSON")?;
+    }
+    Ok(())
+}
+
+async fn the_last_of_a_repeated_member_counts(context: &Context) -> TestResult {
+    expect_count(&send(context, r#"{"ids": [43, 44], "ids": [43]}"#).await?, 1)?;
+    expect_count(&send(context, r#"{"ids": "none", "ids": [43]}"#).await?, 1)?;
+    expect_unusable(&send(context, r#"{"ids": [43], "ids": "none"}"#).await?)?;
     Ok(())
 }
 

@@ -26,6 +26,8 @@ contract_tests! {
         the_last_page_has_no_next,
         rows_that_go_between_two_pages_shift_nothing,
         an_export_is_the_table_line_by_line,
+        an_export_goes_on_after_an_id,
+        an_unusable_after_of_an_export_answers_400,
         a_head_of_an_export_has_its_headers_only,
         pages_and_exports_need_a_key,
     ],
@@ -37,14 +39,21 @@ contract_tests! {
     stalled: [
         only_a_client_that_takes_nothing_is_cut_off,
     ],
+    hurried: [
+        a_client_that_takes_a_little_all_the_time_is_cut_off_at_the_deadline,
+    ],
     large: [
         a_lost_database_is_told_in_the_last_line,
     ]
 }
 
 const EXPORT: &str = "/records/export";
+/// Values of a parameter that are not 32-bit integers.
+const UNUSABLE_IDS: [&str; 6] = ["abc", "", "1.0", "2147483648", "-2147483649", "1%20"];
 /// How soon the query of an export ends when its client has gone.
 const GONE_WITHIN: Duration = Duration::from_secs(3);
+/// How long a client pauses that takes a little all the time.
+const A_PAUSE: Duration = Duration::from_millis(100);
 /// How long after its time limit a stalled export is looked at.
 const CUT_OFF_AFTER: Duration = Duration::from_secs(1);
 
@@ -179,10 +188,9 @@ async fn rows_that_go_between_two_pages_shift_nothing(context: &Context) -> Test
 }
 
 async fn an_unusable_after_answers_400(context: &Context) -> TestResult {
-    let unusable = ["abc", "", "1.0", "2147483648", "-2147483649", "1%20"];
     // What is wrong with the limit is said when there is nothing wrong with this.
     for first in ["", "limit=0&"] {
-        let paths = unusable.map(|after| format!("/records?{first}after={after}"));
+        let paths = UNUSABLE_IDS.map(|after| format!("/records?{first}after={after}"));
         let no_after = is_problem(400, "after must be a 32-bit integer");
         context.client.each(paths, no_after).await?;
     }
@@ -212,7 +220,12 @@ fn expect_an_export(answer: &Answer) -> Result<&Answer, Failure> {
 
 async fn an_export_is_the_table_line_by_line(context: &Context) -> TestResult {
     let rows = rows_after(context, i32::MIN, usize::MAX).await?;
-    let answer = context.client.get(EXPORT).await?;
+    expect_export_at(context, EXPORT, &rows).await
+}
+
+/// Asks for an export, and compares it with these rows.
+async fn expect_export_at(context: &Context, path: &str, rows: &[RecordRow]) -> TestResult {
+    let answer = context.client.get(path).await?;
     expect_an_export(&answer)?;
     let lines = rows.iter().map(|row| format!("{}\n", json!(row)));
     let expected: String = lines.collect();
@@ -220,6 +233,27 @@ async fn an_export_is_the_table_line_by_line(context: &Context) -> TestResult {
         return Ok(());
     }
     Err(first_difference(&answer, &expected).into())
+}
+
+async fn an_export_goes_on_after_an_id(context: &Context) -> TestResult {
+    let last = i32::try_from(context.rows).map_err(anyhow::Error::from)?;
+    for (parameters, after) in [
+        (format!("after={}", last - 3), last - 3),
+        (format!("after=%2B{}&after=1", last - 5), last - 5),
+        (format!("after={last}"), last),
+        ("after=2147483647".to_owned(), i32::MAX),
+    ] {
+        let rows = rows_after(context, after, usize::MAX).await?;
+        expect_export_at(context, &format!("{EXPORT}?{parameters}"), &rows).await?;
+    }
+    let rows = rows_after(context, i32::MIN, usize::MAX).await?;
+    expect_export_at(context, &format!("{EXPORT}?after=-2147483648"), &rows).await
+}
+
+async fn an_unusable_after_of_an_export_answers_400(context: &Context) -> TestResult {
+    let paths = UNUSABLE_IDS.map(|after| format!("{EXPORT}?after={after}"));
+    let no_after = is_problem(400, "after must be a 32-bit integer");
+    context.client.each(paths, no_after).await
 }
 
 /// The failure of an export that is not the table, by its first line that differs.
@@ -278,17 +312,20 @@ async fn begin(context: &Context) -> Result<Download, Failure> {
     Err(export.failure("the record 1 first", String::from_utf8_lossy(&line)))
 }
 
+/// A query that the service runs, or a transaction that it has left open.
+async fn running_query(context: &Context) -> sqlx::Result<Option<String>> {
+    let running = sqlx::query_scalar(
+        "SELECT query FROM pg_stat_activity
+         WHERE datname = current_database() AND backend_type = 'client backend'
+         AND pid <> pg_backend_pid() AND state <> 'idle' LIMIT 1",
+    );
+    let database = &mut *context.database.lock().await;
+    running.fetch_optional(database).await
+}
+
 /// Waits until the service runs no query, and fails when that takes too long.
 async fn expect_no_query(context: &Context, why: &str) -> TestResult {
-    let look = async || {
-        let running = sqlx::query_scalar(
-            "SELECT query FROM pg_stat_activity
-             WHERE datname = current_database() AND backend_type = 'client backend'
-             AND pid <> pg_backend_pid() AND state <> 'idle' LIMIT 1",
-        );
-        let database = &mut *context.database.lock().await;
-        running.fetch_optional(database).await
-    };
+    let look = async || running_query(context).await;
     let ended = |left: &sqlx::Result<Option<String>>| !matches!(left, Ok(Some(_)));
     let left = wait::last_within(GONE_WITHIN, look, ended).await?;
     let seconds = GONE_WITHIN.as_secs_f64();
@@ -369,6 +406,73 @@ async fn only_a_client_that_takes_nothing_is_cut_off(context: &Context) -> TestR
     sleep_until(cut_off).await;
     expect_no_query(context, "a stalled export was to end").await?;
     expect_last_line(stalled, 408, "the client did not take the export in time").await
+}
+
+async fn a_client_that_takes_a_little_all_the_time_is_cut_off_at_the_deadline(
+    context: &Context,
+) -> TestResult {
+    let begin_after = i32::try_from(context.rows).map_err(anyhow::Error::from)?;
+    let mut export = context.client.download(&export_after(begin_after)).await?;
+    export.expect_status(200).await?;
+    let limit = context.settings.export_deadline + GONE_WITHIN;
+    // Never so slow that it would be cut off for taking nothing.
+    let gone_by = Instant::now() + limit;
+    let mut running = running_query(context).await?;
+    let mut last = begin_after;
+    while running.is_some() && Instant::now() < gone_by {
+        last = take_some(&mut export, last).await?;
+        sleep(A_PAUSE).await;
+        running = running_query(context).await?;
+    }
+    let expected = format!(
+        "no query in pg_stat_activity {} s after an export with EXPORT_DEADLINE_MS={} began",
+        limit.as_secs_f64(),
+        context.settings.export_deadline.as_millis()
+    );
+    expect_none(expected, running.map(|query| format!("this one: {query}")))?;
+
+    let told = problem(408, "the client did not take the export in time");
+    let last = loop {
+        let line = export.line().await?;
+        match id_of(&line) {
+            Some(id) if id == last + 1 => last = id,
+            None if line == format!("{told}\n").as_bytes() => break last,
+            _ => {
+                let expected = format!("the record {} or the line {told}", last + 1);
+                return Err(export.failure(expected, beginning(&line)).into());
+            }
+        }
+    };
+    let mut rest = context.client.download(&export_after(last)).await?;
+    rest.expect_status(200).await?;
+    take_some(&mut rest, last).await?;
+    Ok(())
+}
+
+fn export_after(id: i32) -> String {
+    format!("{EXPORT}?after={id}")
+}
+
+/// Takes a little of an export, and gives the id of its last record. They have to begin after this one, without a gap.
+async fn take_some(export: &mut Download, mut last: i32) -> Result<i32, Failure> {
+    const LITTLE: usize = 128 * 1024;
+    let mut taken = 0;
+    while taken < LITTLE {
+        let line = export.line().await?;
+        taken += line.len();
+        if id_of(&line) != Some(last + 1) {
+            let expected = format!("the record {}", last + 1);
+            return Err(export.failure(expected, beginning(&line)));
+        }
+        last += 1;
+    }
+    Ok(last)
+}
+
+/// The id of a line that is a record.
+fn id_of(line: &[u8]) -> Option<i32> {
+    let record: RecordRow = serde_json::from_slice(line).ok()?;
+    Some(record.id)
 }
 
 async fn a_lost_database_is_told_in_the_last_line(context: &Context) -> TestResult {

@@ -7,6 +7,7 @@
 pub mod contacts;
 pub mod contacts_faults;
 pub mod first_start;
+pub mod hurried;
 pub mod impatient;
 pub mod large;
 pub mod outage;

@@ -21,7 +21,7 @@ pub type WrongSetting = (&'static str, Option<&'static str>);
 pub const SECRET: &str = "s3cret";
 
 /// Each of these alone has to stop the start.
-pub const WRONG_SETTINGS: [WrongSetting; 14] = [
+pub const WRONG_SETTINGS: [WrongSetting; 16] = [
     ("PORT", Some("eighty")),
     ("PORT", Some("65536")),
     ("API_KEYS", None),
@@ -38,6 +38,8 @@ pub const WRONG_SETTINGS: [WrongSetting; 14] = [
     ("DATABASE_TIMEOUT_MS", Some("99999999999")),
     ("MIGRATION_TIMEOUT_MS", Some("0")),
     ("EXPORT_TIMEOUT_MS", Some("-1")),
+    ("EXPORT_DEADLINE_MS", Some("249")),
+    ("EXPORT_DEADLINE_MS", Some("86400001")),
     ("LOG_LEVEL", Some("loud")),
 ];
 

@@ -16,6 +16,8 @@ pub struct Settings {
     pub migration_timeout: Duration,
     /// `EXPORT_TIMEOUT_MS`: the longest that an export waits for its client.
     pub export_timeout: Duration,
+    /// `EXPORT_DEADLINE_MS`: the longest that an export may take as a whole.
+    pub export_deadline: Duration,
     /// `API_KEYS`.
     pub api_keys: Vec<String>,
     /// `LOG_LEVEL`.
@@ -70,6 +72,7 @@ impl Settings {
             timeout: Duration::from_secs(1),
             migration_timeout: Duration::from_mins(10),
             export_timeout: Duration::from_secs(10),
+            export_deadline: Duration::from_mins(10),
             api_keys: vec!["valid_key".to_owned()],
             log_level: "warn".to_owned(),
             prices: None,
@@ -90,6 +93,7 @@ impl Settings {
             ("DATABASE_TIMEOUT_MS", milliseconds(self.timeout)),
             ("MIGRATION_TIMEOUT_MS", milliseconds(self.migration_timeout)),
             ("EXPORT_TIMEOUT_MS", milliseconds(self.export_timeout)),
+            ("EXPORT_DEADLINE_MS", milliseconds(self.export_deadline)),
             ("API_KEYS", self.api_keys.join(",")),
             ("LOG_LEVEL", self.log_level.clone()),
             ("PEER_QUEUE", self.peer_queue.to_string()),

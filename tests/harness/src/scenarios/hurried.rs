@@ -1,0 +1,23 @@
+//! A service as in the scenario `large`, whose exports have little time as a whole. The tests run one after the other on it.
+
+use std::time::Duration;
+
+use super::{Scenario, When, large, stage};
+use crate::service::Settings;
+use workshop_postgres::datasets::RunDatabase;
+
+pub use super::asked as test;
+
+/// `EXPORT_DEADLINE_MS`: shorter than an export may wait for its client at any time, so that the two can be told apart.
+const DEADLINE: Duration = Duration::from_secs(2);
+
+pub static SCENARIO: Scenario = Scenario::new("hurried", When::Waiting, 4, |place, tests| {
+    Box::pin(async move {
+        let settings = Settings {
+            export_deadline: DEADLINE,
+            ..stage::settings(large::TIMEOUT)
+        };
+        let database = RunDatabase::large(place.server).await?;
+        place.stage_on(database, settings).await?.ask(tests).await
+    })
+});

@@ -59,6 +59,9 @@
         const instead = hits.length === 0 ? meant(query) : undefined;
         if (instead) {
             hits = search.call(this, instead, options);
+        } else if (hits.length === 0) {
+            // No section has all of these words.
+            hits = search.call(this, query, { ...options, bool: 'OR' });
         }
         const isLate = hit => LATE.test(window.search.doc_urls[hit.ref]);
         return [...hits.filter(hit => !isLate(hit)), ...hits.filter(isLate)];

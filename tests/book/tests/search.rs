@@ -16,6 +16,7 @@ use workshop_book::render::render;
 /// What is typed, and a page that has to be among the first results.
 const TYPED: &str = "\
 lateinit what-is-it-called.html#lateinit
+lateinit_property_has_not_been_initialized what-is-it-called.html#lateinit
 when what-is-it-called.html#when-is-match
 let what-is-it-called.html#scope-functions
 it what-is-it-called.html#implicit-parameters

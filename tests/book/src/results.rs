@@ -345,7 +345,8 @@ mod tests {
     use super::*;
     use workshop_results::file::Verdict;
     use workshop_results::key::{
-        At, CPU, CPU_PER_REQUEST, CPU_PER_REQUEST_SATURATED, Key, PSS_AT_LOAD, START_UP, THROUGHPUT,
+        At, CPU, CPU_PER_REQUEST, CPU_PER_REQUEST_SATURATED, Key, P99, PSS_AT_LOAD, START_UP,
+        THROUGHPUT,
     };
 
     fn checkout() -> Workspace {
@@ -581,6 +582,44 @@ mod tests {
         };
         assert_eq!((sum(0), sum(1)), (54, 60), "54 of 60");
         assert_eq!(itself.cells[0], itself.cells[1], "no difference, ever");
+    }
+
+    /// What Dana wrote down about the port is prose about values.
+    #[test]
+    fn danas_page_about_the_port_says_what_the_committed_values_show() {
+        let result = committed("exercise-8");
+        let against = |key: &Key, side: &str| {
+            let metric = result.metric(key).unwrap();
+            metric.comparison("solution-8", side).unwrap().clone()
+        };
+        let (with_exposed, raw_jdbc) = (
+            ["kotlin", "kotlin-right-sized", "kotlin-start-up"],
+            "kotlin-jdbc",
+        );
+        let throughput = |side| against(&THROUGHPUT, side).verdict;
+        assert_eq!(throughput("kotlin"), Verdict::NoDifferenceShown);
+        assert_eq!(throughput(raw_jdbc), Verdict::Slower);
+        for side in with_exposed {
+            let p99 = against(&P99, side);
+            assert_eq!(p99.verdict, Verdict::Faster, "{side}");
+            assert!(p99.ratio.unwrap() < 0.5, "less than half: {side}");
+            let cpu = against(&CPU_PER_REQUEST, side);
+            assert_eq!(cpu.verdict, Verdict::Less, "{side}");
+            let ratio = cpu.ratio.unwrap();
+            assert!((0.5..0.6).contains(&ratio), "little more than half: {side}");
+        }
+        assert_eq!(against(&P99, raw_jdbc).verdict, Verdict::NoDifferenceShown);
+        let cpu = against(&CPU_PER_REQUEST, raw_jdbc).ratio.unwrap();
+        assert!((0.7..0.8).contains(&cpu), "three quarters");
+    }
+
+    /// How many intervals a result has is a count on the page about measuring.
+    #[test]
+    fn a_result_with_many_rows_has_more_than_two_hundred_intervals() {
+        let metrics = committed("exercise-8").metrics;
+        let comparisons = metrics.iter().flat_map(|metric| &metric.comparisons);
+        let intervals = comparisons.filter(|one| one.low.is_some()).count();
+        assert!((201..250).contains(&intervals), "{intervals}");
     }
 
     /// The last sections of the page about the ceiling are prose about values, too, and so is a paragraph of Dana's.

@@ -18,8 +18,10 @@ use thiserror::Error;
 use tracing::{error, warn};
 
 use crate::{
-    causes::with_causes, problem::Problem, rate_limit::RateLimit, settings::MAX_BODY_BYTES,
-    visits::MAX_IDS,
+    causes::with_causes,
+    problem::Problem,
+    rate_limit::RateLimit,
+    settings::{MAX_BODY_BYTES, MAX_IDS},
 };
 
 // ANCHOR: error
@@ -103,7 +105,7 @@ impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         match self {
             Error::Query(_) | Error::Json(_) => error!("{}", with_causes(&self)),
-            Error::Unavailable(_) | Error::TooManyExports => {
+            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
                 if let Some(suppressed) = WARNINGS.admit(discriminant(&self), Instant::now()) {
                     warn!(suppressed, "{}", with_causes(&self));
                 }

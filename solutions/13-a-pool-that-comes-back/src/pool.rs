@@ -70,6 +70,11 @@ impl managed::Manager for Connections {
 static REFUSALS: LazyLock<RateLimit<()>> = LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
 impl Connections {
+    fn new(options: PgConnectOptions) -> Connections {
+        let refused = Mutex::default();
+        Connections { options, refused }
+    }
+
     /// Opens a connection; none when the server gives no more. A server that is being restarted refuses for a moment, so this tries
     /// again until the request gives up. The request then knows only how long it has waited; the reason is logged here.
     async fn open(&self) -> sqlx::Result<Option<PgConnection>> {
@@ -132,8 +137,7 @@ impl Pool {
         reason = "this fails only where deadpool keeps time limits and has no runtime for them"
     )]
     pub fn new(options: PgConnectOptions, size: usize, limit: Duration) -> Pool {
-        let refused = Mutex::default();
-        let places = managed::Pool::builder(Connections { options, refused })
+        let places = managed::Pool::builder(Connections::new(options))
             .max_size(size)
             // The one that was used last is lent next: it is fresh.
             .queue_mode(QueueMode::Lifo)

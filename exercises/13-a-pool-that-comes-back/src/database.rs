@@ -14,6 +14,9 @@ use crate::{
     settings::DatabaseSettings,
 };
 
+/// What the answer of a database that gives up has to come back.
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
+
 // ANCHOR: database
 /// A pool of connections, and a time limit for what is done on each.
 pub struct Database {
@@ -26,9 +29,9 @@ impl Database {
     /// starts without a database.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up when we do. Otherwise it would go on with queries that nobody waits
-        // for, on connections that the pool no longer counts.
-        let statement_timeout = limit.as_millis();
+        // The database gives up shortly before we do: a connection whose query has ended is still good.
+        // Otherwise it would go on with queries that nobody waits for.
+        let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url
             .clone()
@@ -122,5 +125,13 @@ impl Database {
         let limit = self.limit.as_millis();
         Error::Unavailable(format!("no answer within {limit} ms").into())
     }
+}
+
+/// Whether the database has only said what is wrong. The ping ends a transaction that `work` has left
+/// open: sqlx sends the rollback with whatever comes next.
+#[expect(dead_code, reason = "delete these lines once `run` asks this")]
+async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
+    let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);
+    is_an_answer && connection.ping().await.is_ok()
 }
 // ANCHOR_END: database

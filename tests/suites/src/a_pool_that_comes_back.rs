@@ -1,12 +1,14 @@
 //! Suite `a-pool-that-comes-back` (exercise 13): a line that falls silent under load costs the pool nothing for good, and a
 //! connection is asked whether it is still good only when nobody has used it for a while.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use sqlx::Executor;
 use tokio::time::sleep;
 use workshop_base::wait;
 
+use crate::fail_the_same_way::a_failing_read;
 use crate::row::{RecordRow, paths};
 use crate::{expect_an_answer_or_no_database, expect_no_database};
 use workshop_harness::contract::{
@@ -24,6 +26,8 @@ contract_tests! {
         reads_wait_for_a_database_that_is_being_restarted,
         a_late_answer_reaches_nobody_else,
         the_log_says_why_there_is_no_connection,
+        a_failed_query_costs_no_connection,
+        reads_wait_for_their_turn_when_the_server_gives_fewer_connections,
     ],
     silences: [
         the_whole_pool_is_back_after_the_last_silence,
@@ -42,6 +46,12 @@ const RESTARTS: usize = 3;
 const READS: i32 = 8;
 /// How often they are counted: a pool may open connections beside them.
 const COUNTS: usize = 3;
+
+/// How many connections a server gives that has few.
+const FEW: usize = 2;
+/// How many clients read then, and how often each: more often than a pool asks that asks for each read.
+const CLIENTS: i32 = 8;
+const READS_EACH: usize = 25;
 
 /// Reads these records at the same time.
 async fn read(context: &Context, ids: &[i32]) -> Answers {
@@ -178,6 +188,50 @@ async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
     }
     RecordRow::expect_each(context, &meanwhile, meanwhile_answers).await?;
     RecordRow::expect_each(context, &afterwards, afterwards_answers).await
+}
+
+async fn a_failed_query_costs_no_connection(context: &Context) -> TestResult {
+    let ids = ids_from(context, 1);
+    expect_all_to_come(context, &ids).await?;
+    let before = context.proxy.opened();
+    for _ in 0..READS {
+        let answer = a_failing_read(context, &context.client).await?;
+        answer.expect_status(500)?;
+    }
+    let opened = context.proxy.opened() - before;
+    expect(
+        opened == 0,
+        format!("no new connection after {READS} queries that the database has rejected: their connections are well"),
+        format!("{opened} connections were opened"),
+    )
+}
+
+/// Each reads, again and again; a request waits until one of the few connections is free.
+async fn reads_wait_for_their_turn_when_the_server_gives_fewer_connections(
+    context: &Context,
+) -> TestResult {
+    expect_all_to_come(context, &ids_from(context, 1)).await?;
+    context.proxy.allow(FEW);
+    context.database.lock().await.execute(END_ITS_SESSIONS).await?;
+    let (began, before) = (Instant::now(), context.proxy.refused());
+    let reading = (1..=CLIENTS).map(async |id| {
+        let mut answers = Answers::new();
+        for _ in 0..READS_EACH {
+            answers.push(context.client.get(&format!("/read/{id}")).await);
+        }
+        answers
+    });
+    let answers = join_all(reading).await.concat();
+    let (seconds, refused) = (began.elapsed().as_secs(), context.proxy.refused() - before);
+    context.proxy.allow(usize::MAX);
+    expect_each(&answers, has_status(200))?;
+    // Each of its places may be refused one, and then it is time to wait.
+    let most = usize::from(context.settings.pool_size) * (2 * seconds as usize + 4);
+    expect(
+        refused <= most,
+        format!("at most {most} connections asked for in vain: a server that gives no more is not asked for each request"),
+        format!("{refused} in {seconds} s"),
+    )
 }
 
 fn the_whole_pool_is_back_after_the_last_silence(silences: &Silences) -> TestResult {

@@ -16,6 +16,7 @@ use workshop_harness::contract::{
 };
 use workshop_harness::first_start::{FirstStart, Hindered, SCHEMA};
 use workshop_harness::http::Body;
+use workshop_harness::releases::{Releases, WAITS};
 use workshop_harness::silence::wait_for_waiting;
 
 contract_tests! {
@@ -49,6 +50,12 @@ contract_tests! {
         of_two_services_that_start_at_once_one_migrates,
         both_become_ready_and_the_schema_is_there,
         data_that_is_there_already_is_kept,
+    ],
+    releases: [
+        a_release_starts_beside_a_later_one,
+        a_release_waits_for_a_column_that_it_needs,
+        a_migration_that_waits_leaves_no_pile_of_sessions,
+        a_migration_that_waits_says_so_once,
     ]
 }
 
@@ -487,7 +494,9 @@ async fn expect_not_now(context: &Context, code: &str) -> TestResult {
 
 fn expect_alive_and_not_ready(service: &Hindered) -> TestResult {
     expect_each([&service.health_meanwhile], has_status(200))?;
-    expect_each([&service.ready_meanwhile], crate::expect_no_database)
+    expect_each([&service.ready_meanwhile], |answer| {
+        answer.expect_problem(503, "the schema is not up to date yet")
+    })
 }
 
 fn expect_ready_soon_after(service: &Hindered, what: &str) -> TestResult {
@@ -549,4 +558,33 @@ fn data_that_is_there_already_is_kept(watched: &FirstStart) -> TestResult {
         json!({"id": 1, "value": "kept", "odd": true, "divisible_by_3": false, "visited": true});
     let read = [&watched.together.read_by_the_next];
     expect_each(read, |answer| answer.expect_json(200, &record))
+}
+
+fn a_release_starts_beside_a_later_one(watched: &Releases) -> TestResult {
+    expect_ready_soon_after(&watched.earlier, "everything that it reads is there again")
+}
+
+fn a_release_waits_for_a_column_that_it_needs(watched: &Releases) -> TestResult {
+    expect_alive_and_not_ready(&watched.earlier)?;
+    let expected = "a line of the log that names the column that is gone";
+    expect(watched.column.is_some(), expected, "none")?;
+    expect_ready_soon_after(&watched.earlier, "the column is back")
+}
+
+fn a_migration_that_waits_leaves_no_pile_of_sessions(watched: &Releases) -> TestResult {
+    expect_alive_and_not_ready(&watched.waiting)?;
+    expect(
+        watched.sessions == 1,
+        "one session at a time that waits for the lock: an attempt that is given up ends in the database, too",
+        format!("{} at the same time", watched.sessions),
+    )?;
+    expect_each([&watched.waiting.ready], has_status(200))
+}
+
+fn a_migration_that_waits_says_so_once(watched: &Releases) -> TestResult {
+    expect(
+        watched.said == 1,
+        format!("one line of the log with \"{WAITS}\", however long the migration waits"),
+        format!("{} such lines", watched.said),
+    )
 }

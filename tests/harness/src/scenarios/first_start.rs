@@ -24,8 +24,8 @@ pub use super::judged as test;
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// `MIGRATION_TIMEOUT_MS` of the instance whose line falls silent: a test waits for it.
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest that instances are given to come to their migrations.
-const ALL_ARRIVE: Duration = Duration::from_secs(1);
+/// The longest that instances are given to come to their migrations. An attempt waits for a second at most, and then pauses.
+const ALL_ARRIVE: Duration = Duration::from_secs(4);
 /// The columns of `records`, as [`Together::columns`] has them.
 pub const SCHEMA: [&str; 5] = [
     "id integer not null primary key",
@@ -88,7 +88,7 @@ pub struct Hindered {
     /// From then to that answer.
     pub took: Duration,
     /// The end of its log.
-    log: String,
+    pub(super) log: String,
 }
 
 /// Two instances that start at the same time.
@@ -105,7 +105,7 @@ pub struct Together {
 }
 
 /// The settings of an instance with this database.
-fn settings(database_url: &str) -> Settings {
+pub(super) fn settings(database_url: &str) -> Settings {
     Settings {
         database_url: database_url.to_owned(),
         ..stage::settings(TIMEOUT)
@@ -113,10 +113,10 @@ fn settings(database_url: &str) -> Settings {
 }
 
 /// An instance and somebody to ask it; one that does not come up answers every request with why.
-struct Instance(Result<(Service, Client), Failure>);
+pub(super) struct Instance(pub(super) Result<(Service, Client), Failure>);
 
 impl Instance {
-    async fn start(place: &Place<'_>, settings: Settings) -> anyhow::Result<Instance> {
+    pub(super) async fn start(place: &Place<'_>, settings: Settings) -> anyhow::Result<Instance> {
         let service = match Service::start(place.workspace, place.launch, &settings).await {
             Ok(service) => service,
             Err(error) => {
@@ -140,12 +140,12 @@ impl Instance {
     }
 
     /// Asks until it is ready, or the limit of a recovery is over.
-    async fn ready(&self) -> Result<Answer, Failure> {
+    pub(super) async fn ready(&self) -> Result<Answer, Failure> {
         ask_until(self.client()?, "/ready", works).await
     }
 
     /// The end of its log.
-    fn log(&self) -> String {
+    pub(super) fn log(&self) -> String {
         match &self.0 {
             Ok((service, _)) => service.log_tail(LOG_LINES),
             Err(failure) => failure.actual.clone(),
@@ -153,12 +153,12 @@ impl Instance {
     }
 
     /// Asks it while something is in its way.
-    async fn meanwhile(&self) -> Meanwhile {
+    pub(super) async fn meanwhile(&self) -> Meanwhile {
         tokio::join!(self.get("/health"), self.get("/ready"))
     }
 
     /// Asks it until it is ready, now that nothing is in its way anymore, and stops it.
-    async fn freed(self, (health_meanwhile, ready_meanwhile): Meanwhile) -> Hindered {
+    pub(super) async fn freed(self, (health_meanwhile, ready_meanwhile): Meanwhile) -> Hindered {
         let possible = Instant::now();
         let ready = self.ready().await;
         let took = possible.elapsed();
@@ -172,7 +172,7 @@ impl Instance {
     }
 
     /// Stops it, and gives the end of its log.
-    async fn stop(self) -> String {
+    pub(super) async fn stop(self) -> String {
         let log = self.log();
         if let Ok((service, client)) = self.0 {
             drop(client);
@@ -183,7 +183,7 @@ impl Instance {
 }
 
 /// What an instance answers to `/health` and to `/ready`.
-type Meanwhile = (Result<Answer, Failure>, Result<Answer, Failure>);
+pub(super) type Meanwhile = (Result<Answer, Failure>, Result<Answer, Failure>);
 
 async fn watch_alone(place: &Place<'_>) -> anyhow::Result<Hindered> {
     let database = RunDatabase::empty(place.server).await?;
@@ -261,13 +261,13 @@ async fn watch_together(place: &Place<'_>) -> anyhow::Result<Together> {
 }
 
 /// A table `records` that is not committed yet: another session that creates it has to wait.
-struct Creating<'c> {
-    transaction: Transaction<'c, Postgres>,
+pub(super) struct Creating<'c> {
+    pub(super) transaction: Transaction<'c, Postgres>,
     pid: i32,
 }
 
 impl<'c> Creating<'c> {
-    async fn begin(holder: &'c mut PgConnection) -> sqlx::Result<Self> {
+    pub(super) async fn begin(holder: &'c mut PgConnection) -> sqlx::Result<Self> {
         let mut transaction = holder.begin().await?;
         transaction.execute("CREATE TABLE records (id int)").await?;
         let pid = sqlx::query_scalar("SELECT pg_backend_pid()")
@@ -276,23 +276,28 @@ impl<'c> Creating<'c> {
         Ok(Creating { transaction, pid })
     }
 
-    /// How many sessions wait for the table, once all of the instances wait for something, or have had the time for it.
+    /// The most sessions that waited for the table at the same time, until all of the instances waited for something, or had the
+    /// time for it.
     async fn waiting(&self, watcher: &mut PgConnection, instances: usize) -> anyhow::Result<usize> {
+        let mut most = 0;
         let look = async || {
             let waiting = sqlx::query_scalar(
                 "SELECT $1 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity
                  WHERE datname = current_database() AND wait_event_type = 'Lock'",
             );
-            waiting.bind(self.pid).fetch_all(&mut *watcher).await
+            let waiting: Vec<bool> = waiting.bind(self.pid).fetch_all(&mut *watcher).await?;
+            most = most.max(waiting.iter().filter(|for_this| **for_this).count());
+            Ok(waiting.len())
         };
-        let all = |waiting: &sqlx::Result<Vec<bool>>| !matches!(waiting, Ok(waiting) if waiting.len() < instances);
+        let all =
+            |waiting: &sqlx::Result<usize>| !matches!(waiting, Ok(waiting) if *waiting < instances);
         let waiting = wait::last_within(ALL_ARRIVE, look, all).await;
-        let waiting = waiting.context("cannot see who waits for whom")?;
-        Ok(waiting.into_iter().filter(|for_this| *for_this).count())
+        waiting.context("cannot see who waits for whom")?;
+        Ok(most)
     }
 }
 
-async fn columns(watcher: &mut PgConnection) -> sqlx::Result<Vec<String>> {
+pub(super) async fn columns(watcher: &mut PgConnection) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar(
         "SELECT concat_ws(' ', attribute.attname, format_type(atttypid, atttypmod),
                     CASE WHEN attnotnull THEN 'not null' END,

@@ -14,6 +14,7 @@ pub mod outage;
 pub mod own;
 pub mod partings;
 pub mod peers;
+pub mod releases;
 pub mod reports;
 pub mod reports_faults;
 pub mod restart;

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use sqlx::{
-    ConnectOptions, PgConnection, PgPool, Postgres, pool::PoolConnection, postgres::PgPoolOptions,
+    ConnectOptions, Connection, PgConnection, PgPool, Postgres, pool::PoolConnection,
+    postgres::PgPoolOptions,
 };
 use tokio::time::timeout;
 
-use crate::{error::Error, settings::Settings};
+use crate::{
+    error::{Error, is_stale_plan},
+    settings::Settings,
+};
 
 /// A pool of connections, and a time limit for what is done on each.
 #[derive(Clone)]
@@ -50,7 +54,13 @@ impl Database {
     ) -> Result<T, Error> {
         let mut connection = self.pool.acquire().await?;
         match timeout(self.limit, work(&mut connection)).await {
-            Ok(result) => Ok(result?),
+            Ok(result) => {
+                if result.as_ref().is_err_and(is_stale_plan) {
+                    // A new connection plans its statements for the schema that is there now.
+                    connection.close_on_drop();
+                }
+                Ok(result?)
+            }
             Err(_elapsed) => {
                 // The answer may still come. The next request must not take it for its own.
                 connection.close_on_drop();
@@ -59,12 +69,31 @@ impl Database {
         }
     }
 
+    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
+    /// statement was prepared, the statement is prepared anew.
+    ///
+    /// # Errors
+    /// As for [`Database::run`].
+    pub async fn read<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
+    ) -> Result<T, Error> {
+        self.run(async |connection| match work(connection).await {
+            Err(error) if is_stale_plan(&error) => {
+                connection.clear_cached_statements().await?;
+                work(connection).await
+            }
+            result => result,
+        })
+        .await
+    }
+
     /// Asks the database anything, to see whether it answers.
     ///
     /// # Errors
     /// It does not.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+        self.read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
             .await?;
         Ok(())
     }

@@ -13,11 +13,15 @@ use axum::{
     http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE},
     response::{IntoResponse, Response},
 };
-use sqlx::error::BoxDynError;
+use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
 use tracing::{error, warn};
 
-use crate::{problem::Problem, rate_limit::RateLimit, settings::MAX_BODY_BYTES, visits::MAX_IDS};
+use crate::{
+    problem::Problem,
+    rate_limit::RateLimit,
+    settings::{MAX_BODY_BYTES, MAX_IDS},
+};
 
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
 #[derive(Debug, Error)]
@@ -52,6 +56,9 @@ pub enum Error {
     /// As many exports run as may run at the same time.
     #[error("too many exports are running")]
     TooManyExports,
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
@@ -79,7 +86,9 @@ impl Error {
             Error::RequestTooSlow | Error::ClientTooSlow => StatusCode::REQUEST_TIMEOUT,
             Error::NotFound(_) => StatusCode::NOT_FOUND,
             Error::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Error::TooManyExports | Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Error::SchemaBehind | Error::TooManyExports | Error::Unavailable(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Error::Query(_) | Error::Json(_) | Error::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         };
         if status == StatusCode::INTERNAL_SERVER_ERROR {
@@ -94,7 +103,7 @@ impl Error {
             Error::Query(_) | Error::Json(_) | Error::Panicked => {
                 error!(request_id, "{}", self.with_causes());
             }
-            Error::Unavailable(_) | Error::TooManyExports => {
+            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
                 if let Some(suppressed) = WARNINGS.admit(discriminant(self), Instant::now()) {
                     warn!(request_id, suppressed, "{}", self.with_causes());
                 }
@@ -171,18 +180,38 @@ impl From<sqlx::Error> for Error {
 /// Whether it is the database's trouble, which may pass, rather than the query's.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
+        // The next one is prepared for the new schema.
+        stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Only for reading since another server took over, out of memory, too many connections, closed to
-            // connections, took too long.
-            Some("25006" | "53200" | "53300" | "55000" | "57014") => true,
+            // connections, a lock that did not come, took too long.
+            Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
             // Lost, refused, no such database, rolled back, stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
             None => false,
         },
+        _ => false,
+    }
+}
+
+/// Whether somebody has changed the schema since the statement was prepared. The database then refuses
+/// it, and has done nothing.
+pub fn is_stale_plan(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    match error.code().as_deref() {
+        // There is no such statement.
+        Some("26000") => true,
+        // The code alone says "not supported", and that is a bug of ours.
+        Some("0A000") => {
+            let error = error.try_downcast_ref::<PgDatabaseError>();
+            error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")
+        }
         _ => false,
     }
 }

@@ -16,13 +16,13 @@ pub async fn health() -> Json<Status> {
     Json(Status { status: "ok" })
 }
 
-/// `GET /ready`: 200 when the migrations have run and the database answers in time, else 503.
+/// `GET /ready`: 200 when the schema is up to date and the database answers in time, else 503.
 pub async fn ready(
     State(schema): State<Schema>,
     State(database): State<Database>,
 ) -> Result<Json<Status>, Error> {
     if !schema.is_up_to_date() {
-        return Err(Error::Unavailable("the migrations have not run".into()));
+        return Err(Error::SchemaBehind);
     }
     database.ping().await?;
     Ok(Json(Status { status: "ready" }))

@@ -30,7 +30,7 @@ pub async fn read(
     State(database): State<Database>,
 ) -> Result<Json<Record>, Error> {
     let record = database
-        .run(async |connection| {
+        .read(async |connection| {
             sqlx::query_as!(
                 Record,
                 "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
@@ -64,7 +64,7 @@ pub async fn page(
 ) -> Result<Json<Page>, Error> {
     // One more than asked for, to know whether there is a next page.
     let mut records = database
-        .run(async |connection| {
+        .read(async |connection| {
             sqlx::query_as!(
                 Record,
                 "SELECT id, value, odd, divisible_by_3, visited FROM records \

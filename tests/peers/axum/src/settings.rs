@@ -15,12 +15,16 @@ use tracing::level_filters::LevelFilter;
 /// The largest body that is read as JSON, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
+/// The most ids in one request.
+pub const MAX_IDS: usize = 1000;
+
 /// The longest that a client may take to send its request.
 const SENDING: Duration = Duration::from_secs(10);
 
 const POSTGRES_URL: &str = "postgres://user:password@host:port/database, without an sslmode that asks for TLS \
                             (special characters in the password are percent-encoded)";
 const MILLISECONDS: &str = "a whole number of milliseconds, 250 to 3600000";
+const LONG_MILLISECONDS: &str = "a whole number of milliseconds, 250 to 86400000";
 
 /// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
 /// some of it is secret.
@@ -65,9 +69,9 @@ impl Settings {
             database_timeout: setting("DATABASE_TIMEOUT_MS", "1000", MILLISECONDS, milliseconds)?,
             migration_timeout: setting(
                 "MIGRATION_TIMEOUT_MS",
-                "600000",
-                MILLISECONDS,
-                milliseconds,
+                "3600000",
+                LONG_MILLISECONDS,
+                long_milliseconds,
             )?,
             export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", MILLISECONDS, milliseconds)?,
             log_level: setting(
@@ -138,9 +142,14 @@ fn parsed<T: FromStr>(value: &str) -> Option<T> {
 
 /// A shorter time limit would end what is merely slow, a longer one is none.
 fn milliseconds(value: &str) -> Option<Duration> {
+    long_milliseconds(value).filter(|limit| *limit <= Duration::from_hours(1))
+}
+
+/// The same for what may take as long as a day.
+fn long_milliseconds(value: &str) -> Option<Duration> {
     let milliseconds = value.parse().ok();
     milliseconds
-        .filter(|milliseconds| (250..=3_600_000).contains(milliseconds))
+        .filter(|milliseconds| (250..=86_400_000).contains(milliseconds))
         .map(Duration::from_millis)
 }
 

@@ -10,10 +10,8 @@ use crate::{
     error::Error,
     extract::{Id, JsonObject},
     records::Record,
+    settings::MAX_IDS,
 };
-
-/// The most ids in one request.
-pub const MAX_IDS: usize = 1000;
 
 /// `POST /records/{id}/visit`: the record, visited now, and the same when it was so already.
 pub async fn visit(

@@ -14,6 +14,7 @@ use rocket::{
     serde::json::{self, serde_json},
     tokio::task::JoinError,
 };
+use serde::de::IgnoredAny;
 use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
 use tracing::{error, warn};
@@ -142,7 +143,10 @@ impl From<json::Error<'_>> for Error {
             json::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Error::BodyTooLarge
             }
-            json::Error::Parse(_, error) if error.is_data() => Error::UnusableBody,
+            // serde stops at the first thing that it cannot use. Whether all of it is JSON comes first.
+            json::Error::Parse(text, _) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
+                Error::UnusableBody
+            }
             json::Error::Io(_) | json::Error::Parse(..) => {
                 Error::BadRequest("the body must be JSON")
             }

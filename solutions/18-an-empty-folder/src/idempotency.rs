@@ -64,7 +64,8 @@ pub async fn add_once(
              VALUES ($1, $2, nextval(pg_get_serial_sequence('reports', 'id')), $3, $4, $5, now()) \
              ON CONFLICT DO NOTHING RETURNING report_id, tag, kind, text, reported_at \
          ) \
-         INSERT INTO reports (id, tag, kind, text, reported_at) SELECT * FROM new",
+         INSERT INTO reports (id, tag, kind, text, reported_at) \
+         SELECT report_id, tag, kind, text, reported_at FROM new",
     )
     .bind(&client[..])
     .bind(key)

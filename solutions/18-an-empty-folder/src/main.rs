@@ -9,6 +9,7 @@ mod error;
 mod idempotency;
 mod logging;
 mod object;
+mod outage;
 mod page;
 mod pool;
 mod problem;
@@ -24,7 +25,6 @@ use axum::{
     Json, Router,
     extract::{DefaultBodyLimit, State},
     http::StatusCode,
-    middleware,
     routing::get,
 };
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ async fn main() -> ExitCode {
 }
 
 fn routes(service: Service) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/health", get(async || Json(json!({"status": "ok"}))))
         .route("/ready", get(ready))
         .route("/reports", get(page::open_reports).post(reports::report))
@@ -72,8 +72,8 @@ fn routes(service: Service) -> Router {
             )
         })
         .layer(DefaultBodyLimit::max(body::MAX_BYTES))
-        .layer(middleware::from_fn(answering::answer))
-        .with_state(service)
+        .with_state(service);
+    answering::around(routes)
 }
 // ANCHOR_END: main
 

@@ -15,6 +15,7 @@ pub mod partings;
 pub mod peers;
 pub mod reports;
 pub mod reports_faults;
+pub mod reports_releases;
 pub mod restart;
 pub mod short_runs;
 pub mod shutdown;

@@ -19,6 +19,8 @@ mod serving;
 mod database;
 #[path = "../../../../solutions/18-an-empty-folder/src/object.rs"]
 mod object;
+#[path = "../../../../solutions/18-an-empty-folder/src/outage.rs"]
+mod outage;
 #[path = "../../../../solutions/18-an-empty-folder/src/pool.rs"]
 mod pool;
 #[path = "../../../../solutions/18-an-empty-folder/src/report.rs"]

@@ -28,6 +28,7 @@ use axum::{
     routing::get,
 };
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 use crate::{
     api_key::ApiKeys,
@@ -44,18 +45,26 @@ struct Service {
     database: Database,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let settings = match Settings::from_environment() {
         Ok(settings) => settings,
         Err(complaint) => return serving::refuse(&complaint),
     };
     logging::start(settings.log_level);
-    let service = Service {
-        keys: settings.api_keys.clone(),
-        database: Database::new(&settings),
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return serving::refuse(&format!("there are no threads to run on: {error}")),
     };
-    serving::serve(&settings, routes(service)).await
+    let ended = runtime.block_on(async {
+        let service = Service {
+            keys: settings.api_keys.clone(),
+            database: Database::new(&settings),
+        };
+        serving::serve(&settings, routes(service)).await
+    });
+    // A name that is being looked up has a thread of its own, which `#[tokio::main]` would wait for.
+    runtime.shutdown_background();
+    ended
 }
 
 fn routes(service: Service) -> Router {

@@ -16,6 +16,7 @@ pub mod peers;
 pub mod reports;
 pub mod reports_faults;
 pub mod reports_releases;
+pub mod reports_strangers;
 pub mod restart;
 pub mod short_runs;
 pub mod shutdown;

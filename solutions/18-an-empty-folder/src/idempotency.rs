@@ -10,6 +10,7 @@ use crate::{
     Service,
     api_key::Client,
     error::{Error, refused},
+    forgetting::ADDING,
     report::{NewReport, Report},
 };
 
@@ -35,9 +36,6 @@ impl FromRequestParts<Service> for IdempotencyKey {
         }
     }
 }
-
-/// Stands for *adding a report* among PostgreSQL's advisory locks; any number would do.
-const ADDING: i64 = 18;
 
 // ANCHOR: add-once
 /// Adds a report, unless one came with this key before: then it is that one, as it was at first.

@@ -6,6 +6,7 @@ mod body;
 mod conditions;
 mod database;
 mod error;
+mod forgetting;
 mod idempotency;
 mod logging;
 mod object;
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
             keys: settings.api_keys.clone(),
             database: Database::new(&settings),
         };
+        tokio::spawn(forgetting::forget_old_keys(service.database.clone()));
         serving::serve(&settings, routes(service)).await
     });
     // A name that is being looked up has a thread of its own, which `#[tokio::main]` would wait for.

@@ -124,6 +124,35 @@ impl Release {
         Ok(())
     }
 
+    /// Lets so many hours pass, for all that the service has stored.
+    pub async fn pass(&self, hours: u32) -> Result<(), TestError> {
+        for column in self.columns().await? {
+            if column.kind.starts_with("timestamp") {
+                let Column { table, name, .. } = column;
+                let sql = format!("UPDATE {table} SET {name} = {name} - interval '{hours} hours'");
+                self.alter(&sql).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows in all tables of the service.
+    pub async fn rows(&self) -> Result<i64, TestError> {
+        let mut tables: Vec<String> = self
+            .columns()
+            .await?
+            .into_iter()
+            .map(|column| column.table)
+            .collect();
+        tables.dedup();
+        let counts = tables
+            .iter()
+            .map(|table| format!("(SELECT count(*) FROM {table})"));
+        let sql = format!("SELECT {}", counts.collect::<Vec<_>>().join(" + "));
+        let rows = sqlx::query_scalar(AssertSqlSafe(sql));
+        Ok(rows.fetch_one(&mut *self.schema.lock().await).await?)
+    }
+
     /// How many sessions of other clients are at work in the database: those that wait in a statement, for whatever it is.
     pub async fn busy_sessions(&self) -> Result<i64, TestError> {
         let busy = sqlx::query_scalar(

@@ -11,6 +11,7 @@ use tokio::time::{sleep, timeout};
 use workshop_postgres::datasets::RunDatabase;
 
 use super::{Place, Played, Scenario, When, stage};
+use crate::front::in_words;
 use crate::nginx::{FOLDER, Nginx};
 use crate::scenarios::ContractTest;
 use workshop_requests::failure::Failure;
@@ -66,7 +67,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     let mut nginx = None;
     if configuration.is_dir() {
         let front = Nginx::before(&configuration, stage.service.address()).await;
-        let front = front.map_err(|error| anyhow::anyhow!("{error:?}"))?;
+        let front = front.map_err(|error| in_words(error, &stage.service))?;
         let pids = vec![front.pid()];
         stage.service.reach_through(front.address(), pids);
         let key = stage.settings.api_keys.first().map(String::as_str);

@@ -11,6 +11,7 @@ use crate::{
     api_key::Client,
     conditions::outcome,
     error::{Error, refused},
+    forgetting::ADDING,
     report::{NewReport, Report},
 };
 
@@ -34,9 +35,6 @@ impl<'r> FromRequest<'r> for IdempotencyKey {
         )
     }
 }
-
-/// Stands for *adding a report* among PostgreSQL's advisory locks; any number would do.
-const ADDING: i64 = 18;
 
 // ANCHOR: add-once
 /// Adds a report, unless one came with this key before: then it is that one, as it was at first.

@@ -23,3 +23,6 @@ CREATE TABLE idempotency_keys (
     reported_at timestamptz NOT NULL,
     PRIMARY KEY (client, key)
 );
+
+-- They are removed a day later, the oldest first.
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (reported_at);

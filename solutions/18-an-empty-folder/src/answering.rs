@@ -1,51 +1,140 @@
 //! What is the same for every answer: the id of its request, a task of its own, and a line in the log.
 
-use std::{sync::Arc, time::Instant};
+use std::{any::Any, time::Duration};
 
 use axum::{
+    Router,
     extract::Request,
-    http::HeaderValue,
-    middleware::Next,
-    response::{IntoResponse, Response},
+    http::{HeaderName, StatusCode},
+    middleware::{self, Next},
+    response::Response,
 };
-use tracing::info;
-use uuid::Uuid;
+use tower::ServiceBuilder;
+use tower_http::{
+    catch_panic::CatchPanicLayer,
+    request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
+    trace::TraceLayer,
+};
+use tracing::{Span, error_span, info};
 
-use crate::error::Error;
+use crate::{error::UNEXPECTED, problem::problem};
 
-const REQUEST_ID: &str = "x-request-id";
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Answers in a task. A client that hangs up ends its connection, and not the task: a transaction is
-/// either done or undone, and its connection goes back to the pool. A handler that panics has a bug,
-/// but its client gets an answer all the same.
-pub async fn answer(request: Request, next: Next) -> Response {
-    let id = brought_id(&request).unwrap_or_else(|| Uuid::new_v4().simple().to_string());
-    let header = HeaderValue::from_str(&id);
-    let task = tokio::spawn(async move {
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let started_at = Instant::now();
-        let response = next.run(request).await;
-        if let Some(error) = response.extensions().get::<Arc<Error>>() {
-            error.log(&id);
-        }
-        let milliseconds = started_at.elapsed().as_secs_f64() * 1000.0;
-        let status = response.status().as_u16();
-        info!(request_id = id, %method, path, status, milliseconds, "answered");
-        response
-    });
-    let mut response = task
-        .await
-        .unwrap_or_else(|_| Error::Panicked.into_response());
-    if let Ok(id) = header {
-        response.headers_mut().insert(REQUEST_ID, id);
-    }
-    response
+// ANCHOR: layers
+/// Puts this around all routes, the first layer outermost.
+pub fn around(routes: Router) -> Router {
+    let layers = ServiceBuilder::new()
+        .layer(middleware::from_fn(in_a_task))
+        .map_request(without_an_unusable_id)
+        .layer(SetRequestIdLayer::new(REQUEST_ID, MakeRequestUuid))
+        .layer(PropagateRequestIdLayer::new(REQUEST_ID))
+        .layer(
+            TraceLayer::new_for_http()
+                .make_span_with(span)
+                .on_request(())
+                .on_response(answered)
+                .on_failure(()), // `error.rs` says why
+        );
+    routes
+        .layer(CatchPanicLayer::custom(panicked))
+        .layer(layers)
+}
+// ANCHOR_END: layers
+
+/// A client that hangs up ends its connection, and not this task: a transaction is either done or undone, and its connection goes
+/// back to the pool.
+async fn in_a_task(request: Request, next: Next) -> Response {
+    let answer = tokio::spawn(next.run(request)).await;
+    // Panics are caught within the task, so this is one that the runtime has ended.
+    answer.unwrap_or_else(|error| panicked(Box::new(error)))
 }
 
-/// The client's own id. It ends up in the log, so one that could be mistaken for anything else does not count.
-fn brought_id(request: &Request) -> Option<String> {
-    let id = request.headers().get(REQUEST_ID)?.to_str().ok()?;
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_usable = (1..=64).contains(&id.len()) && id.chars().all(allowed);
-    is_usable.then(|| id.to_owned())
+/// Leaves the client's own id where it is, unless it could be mistaken for anything else: it ends up in the log.
+fn without_an_unusable_id(mut request: Request) -> Request {
+    let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let id = request.headers().get(REQUEST_ID);
+    let is_usable =
+        id.is_some_and(|id| (1..=64).contains(&id.len()) && id.as_bytes().iter().all(allowed));
+    if !is_usable {
+        request.headers_mut().remove(REQUEST_ID);
+    }
+    request
+}
+
+/// Each line of the log about a request, whoever writes it, is within this span and so has the id.
+fn span(request: &Request) -> Span {
+    let id = request.headers().get(REQUEST_ID);
+    let request_id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();
+    // The path is without the query.
+    error_span!("request", request_id, method = %request.method(), path = request.uri().path())
+}
+
+fn answered(response: &Response, took: Duration, _: &Span) {
+    let (status, milliseconds) = (response.status().as_u16(), took.as_secs_f64() * 1000.0);
+    info!(status, milliseconds, "answered");
+}
+
+/// A handler that panics has a bug, and the hook in `logging.rs` has said where. Its client gets an answer all the same.
+fn panicked(_: Box<dyn Any + Send>) -> Response {
+    problem(StatusCode::INTERNAL_SERVER_ERROR, UNEXPECTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{self, Write},
+        sync::{Mutex, PoisonError},
+    };
+
+    use axum::{body::Body, routing::get};
+    use tower::ServiceExt;
+    use tracing::{level_filters::LevelFilter, subscriber};
+
+    use super::*;
+    use crate::logging;
+
+    /// Keeps what is logged.
+    static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+    struct Kept;
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+            logged.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_and_logged_with_the_id_of_its_request() {
+        let _kept = subscriber::set_default(logging::to(LevelFilter::INFO, || Kept));
+        logging::panics();
+        let routes = Router::new().route("/", get(async || -> &str { panic!("a bug") }));
+        let request = Request::get("/").header(REQUEST_ID, "why-500");
+        let answer = around(routes)
+            .oneshot(request.body(Body::empty()).unwrap_or_default())
+            .await;
+        drop(std::panic::take_hook());
+        let status = answer.map(|answer| answer.status());
+        assert_eq!(status, Ok(StatusCode::INTERNAL_SERVER_ERROR));
+        let logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+        let logged = String::from_utf8_lossy(&logged);
+        let lines: Vec<&str> = logged.lines().collect();
+        let [panicked, answered] = lines[..] else {
+            panic!("two lines, not {logged}");
+        };
+        assert!(
+            panicked.contains("a bug") && panicked.contains("why-500"),
+            "{panicked}"
+        );
+        assert!(
+            answered.contains("500") && answered.contains("why-500"),
+            "{answered}"
+        );
+    }
 }

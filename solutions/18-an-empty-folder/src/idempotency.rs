@@ -10,6 +10,7 @@ use crate::{
     Service,
     api_key::Client,
     error::{Error, refused},
+    forgetting::ADDING,
     report::{NewReport, Report},
 };
 
@@ -36,9 +37,6 @@ impl FromRequestParts<Service> for IdempotencyKey {
     }
 }
 
-/// Stands for *adding a report* among PostgreSQL's advisory locks; any number would do.
-const ADDING: i64 = 18;
-
 // ANCHOR: add-once
 /// Adds a report, unless one came with this key before: then it is that one, as it was at first.
 ///
@@ -64,7 +62,8 @@ pub async fn add_once(
              VALUES ($1, $2, nextval(pg_get_serial_sequence('reports', 'id')), $3, $4, $5, now()) \
              ON CONFLICT DO NOTHING RETURNING report_id, tag, kind, text, reported_at \
          ) \
-         INSERT INTO reports (id, tag, kind, text, reported_at) SELECT * FROM new",
+         INSERT INTO reports (id, tag, kind, text, reported_at) \
+         SELECT report_id, tag, kind, text, reported_at FROM new",
     )
     .bind(&client[..])
     .bind(key)

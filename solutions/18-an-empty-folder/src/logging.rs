@@ -1,25 +1,39 @@
-//! The log: one JSON object a line, on standard error.
+//! The log: one JSON object per line, on standard error.
 
 use std::{io, panic};
 
-use tracing::{error, level_filters::LevelFilter};
-use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing::{Subscriber, error, level_filters::LevelFilter};
+use tracing_subscriber::{
+    filter::Targets,
+    fmt::{self, MakeWriter},
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
 /// Sets up the log. `level` is for what this service says itself; its libraries have to warn at
 /// least, to be heard.
 pub fn start(level: LevelFilter) {
+    to(level, io::stderr).init();
+    panics();
+}
+
+/// The log that goes to this writer.
+pub fn to<W>(level: LevelFilter, writer: W) -> impl Subscriber
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
     let heard = Targets::new()
         .with_default(level.min(LevelFilter::WARN))
         .with_target(env!("CARGO_CRATE_NAME"), level);
     let lines = fmt::layer()
         .json()
         .flatten_event(true)
-        .with_writer(io::stderr);
-    tracing_subscriber::registry()
-        .with(heard)
-        .with(lines)
-        .init();
+        .with_span_list(false)
+        .with_writer(writer);
+    tracing_subscriber::registry().with(heard).with(lines)
+}
 
-    // A panic is an error like any other: without this it would be the one line that is not JSON.
+/// A panic is an error like any other: without this it would be the one line that is not JSON.
+pub fn panics() {
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }

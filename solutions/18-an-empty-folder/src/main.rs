@@ -6,9 +6,11 @@ mod body;
 mod conditions;
 mod database;
 mod error;
+mod forgetting;
 mod idempotency;
 mod logging;
 mod object;
+mod outage;
 mod page;
 mod pool;
 mod problem;
@@ -24,10 +26,10 @@ use axum::{
     Json, Router,
     extract::{DefaultBodyLimit, State},
     http::StatusCode,
-    middleware,
     routing::get,
 };
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 use crate::{
     api_key::ApiKeys,
@@ -44,22 +46,31 @@ struct Service {
     database: Database,
 }
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let settings = match Settings::from_environment() {
         Ok(settings) => settings,
         Err(complaint) => return serving::refuse(&complaint),
     };
     logging::start(settings.log_level);
-    let service = Service {
-        keys: settings.api_keys.clone(),
-        database: Database::new(&settings),
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return serving::refuse(&format!("there are no threads to run on: {error}")),
     };
-    serving::serve(&settings, routes(service)).await
+    let ended = runtime.block_on(async {
+        let service = Service {
+            keys: settings.api_keys.clone(),
+            database: Database::new(&settings),
+        };
+        tokio::spawn(forgetting::forget_old_keys(service.database.clone()));
+        serving::serve(&settings, routes(service)).await
+    });
+    // A name that is being looked up has a thread of its own, which `#[tokio::main]` would wait for.
+    runtime.shutdown_background();
+    ended
 }
 
 fn routes(service: Service) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/health", get(async || Json(json!({"status": "ok"}))))
         .route("/ready", get(ready))
         .route("/reports", get(page::open_reports).post(reports::report))
@@ -72,8 +83,8 @@ fn routes(service: Service) -> Router {
             )
         })
         .layer(DefaultBodyLimit::max(body::MAX_BYTES))
-        .layer(middleware::from_fn(answering::answer))
-        .with_state(service)
+        .with_state(service);
+    answering::around(routes)
 }
 // ANCHOR_END: main
 

@@ -13,11 +13,13 @@ pub enum Wrong {
 
 /// The value in this text. serde alone would take a list of the values for an object, too.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Wrong> {
-    let object: Map<String, Value> =
-        serde_json::from_slice(text).map_err(|error| match error.is_data() {
-            true => Wrong::Unusable("the body must be a JSON object".to_owned()),
-            false => Wrong::Malformed(format!("the body is no JSON: {error}")),
-        })?;
+    let object: Map<String, Value> = serde_json::from_slice(text).map_err(|error| {
+        if error.is_data() {
+            Wrong::Unusable("the body must be a JSON object".to_owned())
+        } else {
+            Wrong::Malformed(format!("the body isn't JSON: {error}"))
+        }
+    })?;
     // This knows which member is wrong, where serde's own error does not.
     serde_path_to_error::deserialize(Value::Object(object))
         .map_err(|error| Wrong::Unusable(error.to_string()))

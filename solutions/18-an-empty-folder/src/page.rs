@@ -54,9 +54,9 @@ pub async fn open_reports(
     // One more than asked for, to know whether there is a next page.
     let mut reports: Vec<Report> = service
         .database
-        .run(async |connection| {
+        .read(async |connection| {
             sqlx::query_as(
-                "SELECT * FROM reports \
+                "SELECT id, tag, kind, text, status, version, reported_at FROM reports \
                  WHERE status = 'open' AND id > $1 AND ($2::integer IS NULL OR tag = $2) \
                  ORDER BY id LIMIT $3",
             )

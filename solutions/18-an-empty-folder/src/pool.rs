@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
 use sqlx::{ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use crate::error::Error;
 
@@ -39,10 +39,9 @@ impl managed::Manager for Connections {
     }
 }
 
-/// A fixed number of places, and how long a request waits for the connection in one of them.
+/// A fixed number of places.
 pub struct Pool {
     places: managed::Pool<Connections>,
-    limit: Duration,
 }
 
 impl Pool {
@@ -51,20 +50,20 @@ impl Pool {
         clippy::expect_used,
         reason = "this fails only where deadpool keeps time limits and has no runtime for them"
     )]
-    pub fn new(options: PgConnectOptions, size: usize, limit: Duration) -> Pool {
+    pub fn new(options: PgConnectOptions, size: usize) -> Pool {
         let places = managed::Pool::builder(Connections(options))
             .max_size(size)
             .build()
             .expect("deadpool keeps no time limits here");
-        Pool { places, limit }
+        Pool { places }
     }
 
     /// Lends a connection.
     ///
     /// # Errors
-    /// There is no connection within the time limit, or none can be opened.
-    pub async fn lend(&self) -> Result<Lent, Error> {
-        let Ok(place) = timeout(self.limit, self.places.get()).await else {
+    /// There is no connection before the deadline, or none can be opened.
+    pub async fn lend(&self, deadline: Instant) -> Result<Lent, Error> {
+        let Ok(place) = timeout_at(deadline, self.places.get()).await else {
             // One connection was asked in vain, perhaps. Those that were idle as long need not be.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             return Err(Error::Unavailable(

@@ -101,8 +101,11 @@ pub struct NewReport {
 pub struct Report {
     pub id: i64,
     pub tag: Tag,
+    // The column may be a text or a varchar.
+    #[sqlx(try_from = "String")]
     pub kind: Kind,
     pub text: Text,
+    #[sqlx(try_from = "String")]
     pub status: Status,
     /// Counts its changes, from 1 on.
     pub version: i64,

@@ -31,7 +31,7 @@ pub async fn report(
 ) -> Result<Response, Error> {
     let first = service
         .database
-        .run(async |connection| add_once(connection, &client, &key, &new).await)
+        .write(async |connection| add_once(connection, &client, &key, &new).await)
         .await?;
     if !first.is_of(&new) {
         let detail =
@@ -57,11 +57,21 @@ impl FromRequestParts<Service> for Id {
     }
 }
 
-fn unknown(id: i64) -> Error {
-    refused(
-        StatusCode::NOT_FOUND,
-        format!("there is no report with id {id}"),
-    )
+/// The report with this id.
+async fn find(service: &Service, id: i64) -> Result<Report, Error> {
+    let report: Option<Report> = service
+        .database
+        .read(async |connection| {
+            sqlx::query_as(
+                "SELECT id, tag, kind, text, status, version, reported_at FROM reports WHERE id = $1",
+            )
+            .bind(id)
+            .fetch_optional(connection)
+            .await
+        })
+        .await?;
+    let detail = format!("there is no report with id {id}");
+    report.ok_or_else(|| refused(StatusCode::NOT_FOUND, detail))
 }
 
 /// `GET /reports/{id}`: 200 with the report, 304 when the client has this version already.
@@ -71,21 +81,12 @@ pub async fn read(
     headers: HeaderMap,
     State(service): State<Service>,
 ) -> Result<Response, Error> {
-    let report: Option<Report> = service
-        .database
-        .run(async |connection| {
-            sqlx::query_as("SELECT * FROM reports WHERE id = $1")
-                .bind(id)
-                .fetch_optional(connection)
-                .await
-        })
-        .await?;
-    let report = report.ok_or_else(|| unknown(id))?;
+    let report = find(&service, id).await?;
     let etag = [(ETAG, report.etag())];
-    match has_already(&headers, report.version)? {
-        true => Ok((StatusCode::NOT_MODIFIED, etag).into_response()),
-        false => Ok((etag, Json(report)).into_response()),
+    if has_already(&headers, report.version)? {
+        return Ok((StatusCode::NOT_MODIFIED, etag).into_response());
     }
+    Ok((etag, Json(report)).into_response())
 }
 
 /// What is to be changed.
@@ -121,31 +122,29 @@ pub async fn change(
         let detail = "a change has a status, a text, or both";
         return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, detail));
     }
-    let (changed, exists): (Option<Report>, bool) = service
+    let changed: Option<Report> = service
         .database
-        .run(async |connection| {
-            let changed = sqlx::query_as(
+        .write(async |connection| {
+            sqlx::query_as(
                 "UPDATE reports \
                  SET status = coalesce($3, status), text = coalesce($4, text), version = version + 1 \
-                 WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) RETURNING *",
+                 WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) \
+                 RETURNING id, tag, kind, text, status, version, reported_at",
             )
             .bind(id)
             .bind(versions)
             .bind(change.status)
             .bind(&change.text)
-            .fetch_optional(&mut *connection)
-            .await?;
-            let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM reports WHERE id = $1)");
-            Ok((changed, exists.bind(id).fetch_one(connection).await?))
+            .fetch_optional(connection)
+            .await
         })
         .await?;
-    match changed {
-        Some(report) => Ok(([(ETAG, report.etag())], Json(report)).into_response()),
-        None if exists => {
-            let detail = "the report has changed since you read it; read it again";
-            Err(refused(StatusCode::PRECONDITION_FAILED, detail))
-        }
-        None => Err(unknown(id)),
+    if let Some(report) = changed {
+        return Ok(([(ETAG, report.etag())], Json(report)).into_response());
     }
+    // There is none with this id, or it has another version. Reports are never deleted.
+    find(&service, id).await?;
+    let detail = "the report has changed since you read it; read it again";
+    Err(refused(StatusCode::PRECONDITION_FAILED, detail))
 }
 // ANCHOR_END: change

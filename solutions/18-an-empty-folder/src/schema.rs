@@ -9,18 +9,29 @@ use std::{
 };
 
 use sqlx::{
-    migrate::{MigrateError, Migrator},
+    migrate::MigrateError,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
+use thiserror::Error;
 use tokio::time::{sleep, timeout};
-use tracing::error;
+use tracing::{error, warn};
 
-/// The files in `migrations/`, compiled into the program.
-static MIGRATIONS: Migrator = sqlx::migrate!();
+use crate::outage::is_outage;
 
-/// The longest that an attempt may take, and how long to wait before the next one.
-const LIMIT: Duration = Duration::from_secs(10);
+/// The longest that an attempt may take: an index on many reports takes its time. The database gives up as well, so that
+/// no session is left behind.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// The longest that an attempt waits for a connection, and how long to wait before the next one.
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// What this release reads, by name. A later one may have added columns, which are no affair of ours; one that it has taken
+/// away is.
+const NEEDED: [&str; 2] = [
+    "SELECT id, tag, kind, text, status, version, reported_at FROM reports LIMIT 0",
+    "SELECT client, key, report_id, tag, kind, text, reported_at FROM idempotency_keys LIMIT 0",
+];
 
 /// The tables. They may not be there yet: the service does not wait for them to start.
 #[derive(Clone, Default)]
@@ -28,17 +39,41 @@ pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
+/// Why an attempt has failed.
+#[derive(Debug, Error)]
+enum Failed {
+    #[error("the migrations have not run, trying again: {0}")]
+    Migration(#[from] MigrateError),
+    #[error("the database no longer has what this release needs, trying again: {0}")]
+    Needed(#[from] sqlx::Error),
+}
+
 impl Schema {
     /// Begins to migrate in the background, and tries again until it has worked.
     pub fn migrate_in_background(database: PgConnectOptions) -> Schema {
         let schema = Schema::default();
         let migrating = schema.clone();
+        let database = database.options([
+            // Some databases are read-only for those who do not ask otherwise.
+            ("default_transaction_read_only", "off".to_owned()),
+            ("statement_timeout", LIMIT.as_millis().to_string()),
+            // Whoever asks for a table that is to be altered waits behind us, so we do not wait long for those before us.
+            ("lock_timeout", "1s".to_owned()),
+            // When the line falls silent, the database ends the session, and with it the lock.
+            ("idle_session_timeout", "10s".to_owned()),
+            ("idle_in_transaction_session_timeout", "10s".to_owned()),
+        ]);
         tokio::spawn(async move {
             let mut last_reason = String::new();
-            while let Err(reason) = attempt(&database).await {
+            while let Err(failed) = attempt(&database).await {
+                let reason = failed.to_string();
                 // An outage is one line, however long it lasts.
                 if reason != last_reason {
-                    error!("the migrations have not run, trying again: {reason}");
+                    if failed.is_outage() {
+                        warn!("{reason}");
+                    } else {
+                        error!("{reason}");
+                    }
                     last_reason = reason;
                 }
                 sleep(PAUSE).await;
@@ -54,21 +89,50 @@ impl Schema {
     }
 }
 
-async fn attempt(database: &PgConnectOptions) -> Result<(), String> {
-    match timeout(LIMIT, migrate(database.clone())).await {
-        Ok(migrated) => migrated.map_err(|error| error.to_string()),
-        Err(_elapsed) => Err("the database does not answer".to_owned()),
+impl Failed {
+    /// Whether waiting helps: nothing has to change but the database's mood, or somebody else's lock.
+    fn is_outage(&self) -> bool {
+        match self {
+            Failed::Migration(MigrateError::Execute(error))
+            | Failed::Migration(MigrateError::ExecuteMigration(error, _))
+            | Failed::Needed(error) => is_outage(error),
+            Failed::Migration(_) => false,
+        }
     }
 }
 
+async fn attempt(database: &PgConnectOptions) -> Result<(), Failed> {
+    timeout(LIMIT, migrate(database.clone()))
+        .await
+        .unwrap_or_else(|elapsed| {
+            let silence = sqlx::Error::Io(elapsed.into());
+            Err(Failed::Migration(silence.into()))
+        })
+}
+
+// ANCHOR: migrate
 /// Runs the migrations that this database has not had yet, on a connection that is closed afterwards. `run` takes a lock in the
 /// database first: of two services that start at the same time, one waits for the other.
-async fn migrate(database: PgConnectOptions) -> Result<(), MigrateError> {
+async fn migrate(database: PgConnectOptions) -> Result<(), Failed> {
+    // The files in `migrations/`, compiled into the program.
+    let mut migrations = sqlx::migrate!();
+    // Those of a later release are none of ours: without this, a release could not be taken back.
+    migrations.set_ignore_missing(true);
     let one_connection = PgPoolOptions::new()
         .max_connections(1)
+        .acquire_timeout(CONNECT_LIMIT)
         .connect_with(database)
-        .await?;
-    let migrated = MIGRATIONS.run(&one_connection).await;
+        .await
+        .map_err(MigrateError::from)?;
+    let migrated = async {
+        migrations.run(&one_connection).await?;
+        for needed in NEEDED {
+            sqlx::query(needed).execute(&one_connection).await?;
+        }
+        Ok(())
+    };
+    let migrated = migrated.await;
     one_connection.close().await;
     migrated
 }
+// ANCHOR_END: migrate

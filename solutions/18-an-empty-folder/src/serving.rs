@@ -1,31 +1,45 @@
-//! Serves until the service is told to stop, and then loses nothing.
+//! Serves until the service is told to stop, and then loses nothing. What a connection may cost is limited: anyone can open one.
 
-use std::{
-    future::{self, IntoFuture},
-    process::ExitCode,
-    time::Duration,
+use std::{future, pin::pin, process::ExitCode, sync::Arc, time::Duration};
+
+use axum::{Router, serve::Listener};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
 };
-
-use axum::{Router, serve::ListenerExt};
 use tokio::{
-    net::TcpListener,
+    io::{AsyncRead, AsyncReadExt},
+    net::{TcpListener, TcpStream},
     select,
     signal::{
         ctrl_c,
         unix::{SignalKind, signal},
     },
-    time::sleep,
+    sync::{Semaphore, watch},
+    time::timeout,
 };
+use tokio_io_timeout::TimeoutStream;
 
 use crate::settings::Settings;
 
 /// How long requests that are under way may take after a stop: to send a body, and to wait for the database.
 const GRACE: Duration = Duration::from_secs(4);
 
+/// The most connections at the same time. Others wait to be accepted.
+const MAX_CONNECTIONS: u32 = 1024;
+
+/// The longest that a client may take for the head of a request, be idle before it, or not take the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest that is read what nobody wants.
+const LINGER: Duration = Duration::from_secs(2);
+
+// ANCHOR: serve
 /// Serves these routes until SIGTERM or Ctrl-C. After that nothing new is accepted, and what is under way is answered.
 pub async fn serve(settings: &Settings, routes: Router) -> ExitCode {
     let address = settings.address;
-    let listener = match TcpListener::bind(address).await {
+    let mut listener = match TcpListener::bind(address).await {
         Ok(listener) => listener,
         Err(error) => {
             return refuse(&format!(
@@ -33,21 +47,66 @@ pub async fn serve(settings: &Settings, routes: Router) -> ExitCode {
             ));
         }
     };
-    // A small answer must not wait for the acknowledgment of the one before it.
-    let listener = listener.tap_io(|connection| {
-        // A connection that is gone already needs no option.
-        let _ = connection.set_nodelay(true);
-    });
-    let server = axum::serve(listener, routes).with_graceful_shutdown(told_to_stop());
-    select! {
-        ended = server.into_future() => match ended {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => refuse(&format!("{address}: {error}")),
-        },
-        // Those who are not served by then are never going to be.
-        () = async { told_to_stop().await; sleep(GRACE).await } => ExitCode::SUCCESS,
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS as usize));
+    let (stop, stopping) = watch::channel(());
+    let mut told = pin!(told_to_stop());
+    loop {
+        let accepted = async {
+            let place = Arc::clone(&places).acquire_owned().await;
+            (Listener::accept(&mut listener).await.0, place)
+        };
+        select! {
+            (client, place) = accepted => {
+                let connection = connection(client, routes.clone(), stopping.clone());
+                tokio::spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
+            }
+            () = &mut told => break,
+        }
+    }
+    drop((listener, stop));
+    // All places are free when everyone has been served. Those who are not by then are never going to be.
+    let _ = timeout(GRACE, places.acquire_many(MAX_CONNECTIONS)).await;
+    ExitCode::SUCCESS
+}
+
+/// Answers what comes on one connection, until one of both sides closes it.
+async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
+    // A small answer must not wait for the acknowledgment of the one before it. A connection that is gone already needs no option.
+    let _ = client.set_nodelay(true);
+    let mut client = pin!(TimeoutStream::new(client));
+    client.as_mut().set_write_timeout_pinned(Some(PATIENCE));
+    let answering = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE) // it begins with the connection, and anew with the end of each answer
+        .serve_connection(
+            TokioIo::new(client.as_mut()),
+            TowerToHyperService::new(routes),
+        );
+    let mut answering = pin!(answering);
+    let ended = select! {
+        ended = answering.as_mut() => ended,
+        // The other end of this channel is dropped when the service is told to stop.
+        _ = stopping.changed() => {
+            answering.as_mut().graceful_shutdown();
+            answering.await
+        }
+    };
+    if ended.is_ok() {
+        linger(client).await;
     }
 }
+
+/// Reads what a client goes on sending whose request has been refused. A connection that is closed before that is reset, and takes
+/// the answer along that is still on its way.
+async fn linger(mut client: impl AsyncRead + Unpin) {
+    let mut unwanted = [0; 8192];
+    let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };
+    let _ = timeout(LINGER, read).await;
+}
+// ANCHOR_END: serve
 
 /// Returns at SIGTERM or Ctrl-C.
 async fn told_to_stop() {

@@ -21,7 +21,8 @@ pub mod service;
 pub use build::{copies, glue, image as container, jdk, wasm};
 pub use scenarios::{
     contacts_faults, first_start, outage, own as workbench, partings, peers, releases,
-    reports_faults, restart, schema_change, short_runs, shutdown, silence, silences, supplied,
+    reports_faults, reports_releases, reports_strangers, restart, schema_change, short_runs,
+    shutdown, silence, silences, supplied,
 };
 pub use service::{front, nginx, proxy, sockets, stand_in, upstream};
 pub use workshop_requests::{failure, http, qr, socket};

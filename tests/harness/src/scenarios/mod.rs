@@ -17,6 +17,8 @@ pub mod peers;
 pub mod releases;
 pub mod reports;
 pub mod reports_faults;
+pub mod reports_releases;
+pub mod reports_strangers;
 pub mod restart;
 pub mod schema_change;
 pub mod short_runs;

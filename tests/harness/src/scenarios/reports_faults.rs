@@ -143,10 +143,26 @@ impl BadDays {
         wait::within(LINE_LIMIT, line).await.transpose()
     }
 
-    /// Keeps every table of the service's from everybody else while `meanwhile` runs. They are found by looking: a service names
-    /// them as it likes.
+    /// Keeps every table of the service's from everybody else while `meanwhile` runs.
     pub async fn with_locked_tables<T>(
         &self,
+        meanwhile: impl AsyncFnOnce(&mut PgConnection) -> Result<T, TestError>,
+    ) -> Result<T, TestError> {
+        self.with_tables_locked("ACCESS EXCLUSIVE", meanwhile).await
+    }
+
+    /// Keeps every table of the service's from those who write while `meanwhile` runs.
+    pub async fn with_writers_locked_out<T>(
+        &self,
+        meanwhile: impl AsyncFnOnce(&mut PgConnection) -> Result<T, TestError>,
+    ) -> Result<T, TestError> {
+        self.with_tables_locked("SHARE", meanwhile).await
+    }
+
+    /// Tables are found by looking: a service names them as it likes.
+    async fn with_tables_locked<T>(
+        &self,
+        mode: &str,
         meanwhile: impl AsyncFnOnce(&mut PgConnection) -> Result<T, TestError>,
     ) -> Result<T, TestError> {
         let stage = self.stage.lock().await;
@@ -158,7 +174,7 @@ impl BadDays {
         .fetch_all(&mut *lock)
         .await?;
         for table in tables {
-            let lock_it = format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
+            let lock_it = format!("LOCK TABLE {table} IN {mode} MODE");
             sqlx::query(sqlx::AssertSqlSafe(lock_it))
                 .execute(&mut *lock)
                 .await?;
@@ -166,6 +182,12 @@ impl BadDays {
         let result = meanwhile(&mut lock).await;
         lock.rollback().await?;
         result
+    }
+
+    /// Kills the service and starts it again with this `LOG_LEVEL`, at the same address and on the same database.
+    pub async fn restart_with_log_level(&self, level: &str) -> Result<(), TestError> {
+        self.stage.lock().await.settings.log_level = level.to_owned();
+        self.kill_and_start().await
     }
 
     /// Kills the service and starts it again, at the same address and on the same database. It may not be ready yet.

@@ -48,7 +48,7 @@ impl Front {
 }
 
 /// What nginx refuses is the learner's to fix.
-fn in_words(error: TestError, rust: &Service) -> anyhow::Error {
+pub fn in_words(error: TestError, rust: &Service) -> anyhow::Error {
     match error {
         TestError::CouldNotJudge(error) => error,
         TestError::Failed(failure) => Trouble::new(failure.to_string())

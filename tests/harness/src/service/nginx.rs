@@ -74,6 +74,11 @@ impl Nginx {
         }
     }
 
+    /// Starts nginx with the configuration in this folder in front of one service.
+    pub async fn before(configuration: &Path, service: SocketAddr) -> Result<Nginx, TestError> {
+        Nginx::start(configuration, service, service).await
+    }
+
     /// Waits until somebody can connect; what nginx has logged when it ended instead.
     async fn listens(&mut self) -> Result<(), String> {
         let listens = wait::within(LIMIT, async || {
@@ -183,9 +188,13 @@ fn laid_out(configuration: &Path, addresses: [SocketAddr; 3]) -> anyhow::Result<
     Ok(folder)
 }
 
-/// Makes a stage the one that nginx reads next.
+/// Makes a stage the one that nginx reads next, where there are stages.
 fn put(folder: &Path, stage: &str) -> anyhow::Result<()> {
-    let stage = folder.join("stages").join(format!("{stage}.conf"));
+    let stages = folder.join("stages");
+    if !stages.is_dir() {
+        return Ok(());
+    }
+    let stage = stages.join(format!("{stage}.conf"));
     let bytes = fs::read(&stage).with_context(|| format!("cannot read {}", stage.display()))?;
     files::write_atomically(&folder.join("stage.conf"), &bytes)
 }

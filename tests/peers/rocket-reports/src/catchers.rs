@@ -7,7 +7,7 @@ use rocket::{
 };
 use tracing::error;
 
-use crate::{problem::Problem, request_id::RequestId};
+use crate::{error::UNEXPECTED, problem::Problem, request_id::RequestId};
 
 /// A problem, and the header that every 401 has to carry: how to do better next time.
 #[derive(Responder)]
@@ -34,7 +34,7 @@ pub fn others(status: Status, request: &Request<'_>) -> Problem {
         400..500 => "the request is malformed",
         _ => {
             error!(request_id = %RequestId::of(request), "no handler has answered: {status}");
-            "an unexpected error occurred"
+            UNEXPECTED
         }
     };
     Problem::new(status, detail)

@@ -17,8 +17,12 @@ mod serving;
 // These know nothing of a framework: they are the files of the reference on axum.
 #[path = "../../../../solutions/18-an-empty-folder/src/database.rs"]
 mod database;
+#[path = "../../../../solutions/18-an-empty-folder/src/forgetting.rs"]
+mod forgetting;
 #[path = "../../../../solutions/18-an-empty-folder/src/object.rs"]
 mod object;
+#[path = "../../../../solutions/18-an-empty-folder/src/outage.rs"]
+mod outage;
 #[path = "../../../../solutions/18-an-empty-folder/src/pool.rs"]
 mod pool;
 #[path = "../../../../solutions/18-an-empty-folder/src/report.rs"]
@@ -31,26 +35,37 @@ mod settings;
 use std::process::ExitCode;
 
 use rocket::{Build, Rocket, catchers, routes};
+use tokio::runtime::Runtime;
 
 use crate::{database::Database, request_id::RequestLog, settings::Settings};
 
 // ANCHOR: main
-#[rocket::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let settings = match Settings::from_environment() {
         Ok(settings) => settings,
         Err(complaint) => return serving::refuse(&complaint),
     };
     logging::start(settings.log_level);
-    serving::serve(service(&settings)).await
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return serving::refuse(&format!("there are no threads to run on: {error}")),
+    };
+    let ended = runtime.block_on(async {
+        let database = Database::new(&settings);
+        tokio::spawn(forgetting::forget_old_keys(database.clone()));
+        serving::serve(service(&settings, database)).await
+    });
+    // A name that is being looked up has a thread of its own, which `#[rocket::main]` would wait for.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Puts the service together. Nothing listens yet.
-fn service(settings: &Settings) -> Rocket<Build> {
+fn service(settings: &Settings, database: Database) -> Rocket<Build> {
     rocket::custom(serving::config(settings))
         .attach(RequestLog)
         .manage(settings.api_keys.clone())
-        .manage(Database::new(settings))
+        .manage(database)
         .mount(
             "/",
             routes![
@@ -85,7 +100,7 @@ mod tests {
         };
         let settings =
             Settings::read(environment).unwrap_or_else(|complaint| panic!("{complaint}"));
-        let service = Client::untracked(service(&settings)).await;
+        let service = Client::untracked(service(&settings, Database::new(&settings))).await;
         service.unwrap_or_else(|error| panic!("{error}"))
     }
 

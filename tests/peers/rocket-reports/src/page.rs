@@ -36,9 +36,9 @@ pub async fn open_reports(
     let limit = number("limit", limit, 1..=100)?.unwrap_or(20_usize);
     // One more than asked for, to know whether there is a next page.
     let mut reports: Vec<Report> = database
-        .run(async |connection| {
+        .read(async |connection| {
             sqlx::query_as(
-                "SELECT * FROM reports \
+                "SELECT id, tag, kind, text, status, version, reported_at FROM reports \
                  WHERE status = 'open' AND id > $1 AND ($2::integer IS NULL OR tag = $2) \
                  ORDER BY id LIMIT $3",
             )

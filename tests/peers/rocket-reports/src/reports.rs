@@ -57,19 +57,30 @@ pub async fn report(
 ) -> Result<Answer, Error> {
     let (key, Body(new)) = (key?, new?);
     let first = database
-        .run(async |connection| add_once(connection, &client, &key, &new).await)
+        .write(async |connection| add_once(connection, &client, &key, &new).await)
         .await?;
-    match first.is_of(&new) {
-        true => Ok(Answer::Made(first)),
-        false => {
-            let detail = "this Idempotency-Key came with another report before; a new report needs a new key";
-            Err(refused(Status::UnprocessableEntity, detail))
-        }
+    if !first.is_of(&new) {
+        let detail =
+            "this Idempotency-Key came with another report before; a new report needs a new key";
+        return Err(refused(Status::UnprocessableEntity, detail));
     }
+    Ok(Answer::Made(first))
 }
 
-fn unknown(id: i64) -> Error {
-    refused(Status::NotFound, format!("there is no report with id {id}"))
+/// The report with this id.
+async fn find(database: &Database, id: i64) -> Result<Report, Error> {
+    let report: Option<Report> = database
+        .read(async |connection| {
+            sqlx::query_as(
+                "SELECT id, tag, kind, text, status, version, reported_at FROM reports WHERE id = $1",
+            )
+            .bind(id)
+            .fetch_optional(connection)
+            .await
+        })
+        .await?;
+    let detail = format!("there is no report with id {id}");
+    report.ok_or_else(|| refused(Status::NotFound, detail))
 }
 
 /// `GET /reports/{id}`: 200 with the report, 304 when the client has this version already.
@@ -81,19 +92,11 @@ pub async fn read(
     database: &State<Database>,
 ) -> Result<Answer, Error> {
     let known = known?;
-    let report: Option<Report> = database
-        .run(async |connection| {
-            sqlx::query_as("SELECT * FROM reports WHERE id = $1")
-                .bind(id)
-                .fetch_optional(connection)
-                .await
-        })
-        .await?;
-    let report = report.ok_or_else(|| unknown(id))?;
-    match known.has(report.version) {
-        true => Ok(Answer::NotModified(report)),
-        false => Ok(Answer::Current(report)),
+    let report = find(database, id).await?;
+    if known.has(report.version) {
+        return Ok(Answer::NotModified(report));
     }
+    Ok(Answer::Current(report))
 }
 
 /// What is to be changed.
@@ -129,29 +132,27 @@ pub async fn change(
         let detail = "a change has a status, a text, or both";
         return Err(refused(Status::UnprocessableEntity, detail));
     }
-    let (changed, exists): (Option<Report>, bool) = database
-        .run(async |connection| {
-            let changed = sqlx::query_as(
+    let changed: Option<Report> = database
+        .write(async |connection| {
+            sqlx::query_as(
                 "UPDATE reports \
                  SET status = coalesce($3, status), text = coalesce($4, text), version = version + 1 \
-                 WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) RETURNING *",
+                 WHERE id = $1 AND ($2::bigint[] IS NULL OR version = ANY ($2)) \
+                 RETURNING id, tag, kind, text, status, version, reported_at",
             )
             .bind(id)
             .bind(versions)
             .bind(change.status)
             .bind(&change.text)
-            .fetch_optional(&mut *connection)
-            .await?;
-            let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM reports WHERE id = $1)");
-            Ok((changed, exists.bind(id).fetch_one(connection).await?))
+            .fetch_optional(connection)
+            .await
         })
         .await?;
-    match changed {
-        Some(report) => Ok(Answer::Current(report)),
-        None if exists => {
-            let detail = "the report has changed since you read it; read it again";
-            Err(refused(Status::PreconditionFailed, detail))
-        }
-        None => Err(unknown(id)),
+    if let Some(report) = changed {
+        return Ok(Answer::Current(report));
     }
+    // There is none with this id, or it has another version. Reports are never deleted.
+    find(database, id).await?;
+    let detail = "the report has changed since you read it; read it again";
+    Err(refused(Status::PreconditionFailed, detail))
 }

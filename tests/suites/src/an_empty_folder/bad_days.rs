@@ -24,6 +24,7 @@ contract_tests! {
         a_silent_database_answers_503_in_time,
         lost_connections_are_replaced,
         a_held_lock_answers_503_and_the_pool_is_whole_afterwards,
+        writers_who_wait_keep_nobody_from_reading,
         clients_that_hang_up_cost_no_connection,
         a_body_that_comes_too_slowly_is_not_waited_for,
         a_body_without_an_end_is_not_read_to_it,
@@ -133,6 +134,47 @@ async fn a_held_lock_answers_503_and_the_pool_is_whole_afterwards(days: &BadDays
             expect_problem(&answer?, 503)?;
         }
         Ok(())
+    })
+    .await?;
+    Ok(expect_recovery(days, id).await?)
+}
+
+/// How many write at the same time: five times as many as there are connections.
+const WRITERS: usize = 20;
+
+async fn writers_who_wait_keep_nobody_from_reading(days: &BadDays) -> TestResult {
+    let id = id_of(&made(&days.client, "before-the-writers", 4011).await?);
+    expect_recovery(days, id).await?;
+    days.with_writers_locked_out(async |lock| {
+        let report = &report(4011);
+        let write = async |writer: usize| loop {
+            // 503, until the tables are free again; it is the next one that counts.
+            let _ = post(&days.client, &format!("writer-{writer}"), report).await;
+        };
+        let read = async {
+            let waits = wait::within(RECOVERY_LIMIT, async || {
+                let waiting = sqlx::query_scalar(
+                    "SELECT count(*) FROM pg_locks WHERE NOT granted AND database IN \
+                     (SELECT oid FROM pg_database WHERE datname = current_database())",
+                );
+                let waiting: Result<i64, _> = waiting.fetch_one(&mut *lock).await;
+                waiting.is_ok_and(|waiting| waiting > 0).then_some(())
+            });
+            expect(waits.await.is_some(), "a writer that waits", "none")?;
+            let paths = [
+                "/ready".to_owned(),
+                format!("/reports/{id}"),
+                "/reports?tag=4011".to_owned(),
+            ];
+            for path in paths.iter().cycle().take(15) {
+                days.client.get(path).await?.expect_status(200)?;
+            }
+            Ok(())
+        };
+        tokio::select! {
+            _ = join_all((0..WRITERS).map(write)) => Ok(()),
+            result = read => result,
+        }
     })
     .await?;
     Ok(expect_recovery(days, id).await?)

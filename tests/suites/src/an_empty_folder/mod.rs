@@ -5,7 +5,9 @@
 
 mod asking;
 pub mod bad_days;
+pub mod later_releases;
 pub mod pages_and_edits;
 pub mod reports_once;
 pub mod start_and_stop;
+pub mod strangers;
 pub mod the_frame;

@@ -3,15 +3,18 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
+use workshop_base::wait;
 use workshop_harness::contract::{
     Answer, Context, Failure, TestResult, contract_tests, expect, expect_eq,
 };
 use workshop_harness::http::Body;
+use workshop_harness::outage::RECOVERY_LIMIT;
 use workshop_harness::reports_faults::BadDays;
+use workshop_harness::reports_releases::Release;
 
 use super::asking::{
     IDEMPOTENCY_KEY, current, expect_problem, expect_problem_about, id_of, ids_in_pages, json_of,
-    made, patch, post, post_text, raw, raw_post, report,
+    made, made_many, patch, post, post_text, raw, raw_post, report,
 };
 
 contract_tests! {
@@ -47,6 +50,10 @@ contract_tests! {
         a_service_killed_in_the_middle_has_made_each_report_once_or_not,
         an_answer_503_uses_up_no_key,
         a_client_that_hangs_up_leaves_a_report_or_none,
+    ],
+    reports_releases: [
+        a_key_is_kept_for_a_day,
+        a_key_is_forgotten_after_two_days,
     ],
 }
 
@@ -535,5 +542,39 @@ async fn a_client_that_hangs_up_leaves_a_report_or_none(days: &BadDays) -> TestR
         "the reports of twenty keys",
         ids_in_pages(&days.client, 2053, 100).await?.len(),
         20,
+    )
+}
+
+/// How many keys grow old.
+const OLD_KEYS: usize = 20;
+
+async fn a_key_is_kept_for_a_day(release: &Release) -> TestResult {
+    let client = release.start_ready().await?;
+    let first = id_of(&made(&client, "of-yesterday", 2090).await?);
+    release.pass(23).await?;
+    let client = release.start_ready().await?;
+    // Whatever is removed soon after a start is removed before a hundredth report.
+    made_many(&client, 2091, 100).await?;
+    let again = id_of(&made(&client, "of-yesterday", 2090).await?);
+    expect_eq("the id of the report of this key", again, first)
+}
+
+async fn a_key_is_forgotten_after_two_days(release: &Release) -> TestResult {
+    let client = release.start_ready().await?;
+    let ids = made_many(&client, 2092, OLD_KEYS).await?;
+    let before = release.rows().await?;
+    release.pass(49).await?;
+    let client = release.start_ready().await?;
+    let removed = wait::within(RECOVERY_LIMIT, async || {
+        let rows = release.rows().await.unwrap_or(before);
+        (rows + OLD_KEYS as i64 <= before).then_some(())
+    });
+    let expected = format!("{OLD_KEYS} rows less, a moment after a start: keys of two days ago");
+    expect(removed.await.is_some(), expected, "they are all there")?;
+    let again = id_of(&made(&client, "of-2092-0", 2092).await?);
+    expect(
+        !ids.contains(&again),
+        "a new report for a key that was forgotten",
+        format!("report {again} again"),
     )
 }

@@ -25,6 +25,7 @@ contract_tests! {
         a_service_without_a_database_is_alive_and_not_ready,
         a_service_starts_without_a_database_and_gets_ready,
         the_log_says_why_an_answer_was_503,
+        an_outage_is_no_error_of_the_service,
         a_mistake_of_a_client_is_no_line_of_the_log,
         the_log_holds_no_key_and_no_text,
     ],
@@ -219,6 +220,26 @@ async fn the_log_says_why_an_answer_was_503(days: &BadDays) -> TestResult {
         &line,
     )?;
     expect(line.len() > 60, "a line with a reason in it", line)
+}
+
+async fn an_outage_is_no_error_of_the_service(days: &BadDays) -> TestResult {
+    days.restart_with_log_level("error").await?;
+    days.ready().await?;
+    days.cut().await;
+    let client = days.client.with_request_id("nothing-to-fix-here");
+    let answers = client.get_all(&["/reports", "/ready"]).await;
+    days.restore().await;
+    let logged = days.logged().await;
+    days.restart_with_log_level("warn").await?;
+    for answer in answers {
+        expect_problem(&answer?, 503)?;
+    }
+    let logged = logged?;
+    expect(
+        !logged.contains("nothing-to-fix-here"),
+        "no line at LOG_LEVEL=error about a 503: the night shift is called by errors",
+        logged,
+    )
 }
 
 async fn a_mistake_of_a_client_is_no_line_of_the_log(days: &BadDays) -> TestResult {

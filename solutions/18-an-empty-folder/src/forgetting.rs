@@ -1,0 +1,64 @@
+//! Idempotency keys end: nobody sends the same report again the next day.
+
+use std::time::Duration;
+
+use sqlx::Connection;
+use tokio::time::sleep;
+use tracing::error;
+
+use crate::{database::Database, error::Error};
+
+/// How many keys are removed at a time. Reports wait meanwhile, so it is a moment's work.
+const BATCH: i64 = 1000;
+
+/// How often there is a look for old keys, and when the next one is if the database does not answer.
+const PAUSE: Duration = Duration::from_secs(600);
+const SOON: Duration = Duration::from_secs(1);
+
+// ANCHOR: forget
+/// Removes keys that are older than a day, as long as the service runs.
+pub async fn forget_old_keys(database: Database) {
+    loop {
+        let pause = match remove(&database).await {
+            Ok(BATCH) => continue, // there are more
+            Ok(_) => PAUSE,
+            Err(Error::Query(error)) => {
+                error!("old idempotency keys cannot be removed: {error}");
+                PAUSE
+            }
+            Err(_) => SOON,
+        };
+        sleep(pause).await;
+    }
+}
+
+/// Removes the oldest keys; how many it were.
+async fn remove(database: &Database) -> Result<i64, Error> {
+    let remove = database.write(async |connection| {
+        let mut transaction = connection.begin().await?;
+        // A key must not go between the two statements of `add_once`.
+        sqlx::query("SELECT pg_advisory_xact_lock($1)")
+            .bind(ADDING)
+            .execute(&mut *transaction)
+            .await?;
+        let removed = sqlx::query_scalar(
+            "WITH removed AS ( \
+                 DELETE FROM idempotency_keys WHERE (client, key) IN ( \
+                     SELECT client, key FROM idempotency_keys \
+                     WHERE reported_at < now() - interval '24 hours' ORDER BY reported_at LIMIT $1 \
+                 ) RETURNING key \
+             ) \
+             SELECT count(*) FROM removed",
+        )
+        .bind(BATCH)
+        .fetch_one(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(removed)
+    });
+    remove.await
+}
+// ANCHOR_END: forget
+
+/// Stands for *adding a report* among PostgreSQL's advisory locks; any number would do.
+pub const ADDING: i64 = 18;

@@ -1,0 +1,39 @@
+//! What the errors of a database mean: an outage, which passes, or a bug of ours.
+
+use sqlx::postgres::PgDatabaseError;
+
+/// Whether the database cannot be reached, refuses the login or takes too long, rather than rejects the query.
+pub fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+        // The next one is prepared for the new schema.
+        stale if is_stale_plan(stale) => true,
+        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| {
+            // Only for reading since another server took over, out of memory, too many connections, closed to connections,
+            // a lock that did not come, took too long; lost, refused, no such database, rolled back, stopping.
+            let outages = [
+                "25006", "53200", "53300", "55000", "55P03", "57014", "08", "28", "3D", "40", "57P",
+            ];
+            outages.iter().any(|outage| code.starts_with(outage))
+        }),
+        _ => false,
+    }
+}
+
+/// Whether somebody has changed the schema since the statement was prepared. The database then refuses it, and has done nothing.
+pub fn is_stale_plan(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    match error.code().as_deref() {
+        // There is no such statement.
+        Some("26000") => true,
+        // The code alone says "not supported", and that is a bug of ours.
+        Some("0A000") => {
+            let error = error.try_downcast_ref::<PgDatabaseError>();
+            error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")
+        }
+        _ => false,
+    }
+}

@@ -85,7 +85,7 @@ impl Multistatus {
         let (mut found, mut missing) = (String::new(), String::new());
         for property in self.asked.properties() {
             let tag = property.tag();
-            match resource.value(property.name(), &self.user) {
+            match resource.value(property, &self.user) {
                 Some(value) => match self.asked.shown(value) {
                     empty if empty.is_empty() => append(&mut found, format_args!("<{tag}/>")),
                     value => {

@@ -182,7 +182,7 @@ async fn replace(
         "UPDATE contacts SET etag = $4, vcard = $5, revision = $6, \
          changed = greatest(now(), date_trunc('second', changed) + interval '1 second') \
          WHERE owner = $1 AND name = $2 AND uid = $3 AND vcard IS NOT NULL \
-         AND ($7::text[] IS NULL OR ARRAY[etag, '*'] && $7) AND NOT ARRAY[etag, '*'] && $8",
+         AND ($7::text[] IS NULL OR ARRAY[etag::text, '*'] && $7) AND NOT ARRAY[etag::text, '*'] && $8",
     )
     .bind(contact.owner)
     .bind(contact.name)
@@ -264,7 +264,7 @@ async fn bury(
     let buried = sqlx::query(
         "UPDATE contacts SET vcard = NULL, revision = $3 \
          WHERE owner = $1 AND name = $2 AND vcard IS NOT NULL \
-         AND ($4::text[] IS NULL OR ARRAY[etag, '*'] && $4) AND NOT ARRAY[etag, '*'] && $5",
+         AND ($4::text[] IS NULL OR ARRAY[etag::text, '*'] && $4) AND NOT ARRAY[etag::text, '*'] && $5",
     )
     .bind(owner)
     .bind(name)

@@ -133,7 +133,7 @@ class Contacts(
                 UPDATE contacts SET etag = ?, vcard = ?, revision = ?,
                     changed = greatest(now(), date_trunc('second', changed) + interval '1 second')
                 WHERE owner = ? AND name = ? AND uid = ? AND vcard IS NOT NULL
-                    AND ? && ARRAY[etag, '*'] AND NOT ? && ARRAY[etag, '*']
+                    AND ? && ARRAY[etag::text, '*'] AND NOT ? && ARRAY[etag::text, '*']
                 """,
                 card.etag,
                 card.vcard,
@@ -221,7 +221,7 @@ class Contacts(
                     """
                     UPDATE contacts SET revision = ?, vcard = NULL
                     WHERE owner = ? AND name = ? AND vcard IS NOT NULL
-                        AND ? && ARRAY[etag, '*'] AND NOT ? && ARRAY[etag, '*']
+                        AND ? && ARRAY[etag::text, '*'] AND NOT ? && ARRAY[etag::text, '*']
                     """,
                     nextRevision(owner),
                     owner,

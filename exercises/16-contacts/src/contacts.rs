@@ -172,7 +172,7 @@ async fn why_not(
 ///
 /// There are six things to get right: the contact is there, it has the UID already, `if_match` is `None` or names its tag, `if_none_match` does not,
 /// nobody can write between the question and the statement, and each version has a second of its own, whatever the clock says: `changed` is
-/// at least a second later than it was. `ARRAY[etag, '*'] && $7` is true when the list `$7` names the tag.
+/// at least a second later than it was. `ARRAY[etag::text, '*'] && $7` is true when the list `$7` names the tag.
 async fn replace(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,

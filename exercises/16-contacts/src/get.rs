@@ -69,7 +69,7 @@ fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bo
 pub async fn find(service: &Service, user: &User, name: &str) -> Result<Contact, Error> {
     let found = service
         .database
-        .run(async |connection| contacts::find(connection, user.name(), name).await)
+        .read(async |connection| contacts::find(connection, user.name(), name).await)
         .await?;
     found.ok_or(NOT_THERE)
 }

@@ -116,7 +116,7 @@ async fn uid_conflict(
 ) -> Result<DavError, Error> {
     let holder = service
         .database
-        .run(async |connection| contacts::name_of(connection, user.name(), uid).await)
+        .read(async |connection| contacts::name_of(connection, user.name(), uid).await)
         .await?;
     let path = paths::contact(user, holder.as_deref().unwrap_or(name));
     Ok(DavError::NoUidConflict(path))

@@ -20,7 +20,6 @@ import workshop.service.Schema
 import workshop.service.drainOnStop
 import workshop.service.listen
 import workshop.service.logFrom
-import workshop.service.migrationDataSource
 import workshop.service.problems
 import workshop.service.readSettings
 import workshop.service.refuse
@@ -42,8 +41,13 @@ fun main(arguments: Array<String>) {
 fun serve(qrCodes: QrCodes) {
     val settings = readSettings(Settings::from)
     logFrom(settings.logLevel)
-    val schema = Schema(listOf("/migrations/0001_create_records.sql"), lock = 7_263_001)
-    schema.migrate(migrationDataSource(settings.database))
+    val schema =
+        Schema(
+            listOf("/migrations/0001_create_records.sql"),
+            lock = 7_263_001,
+            reads = listOf("SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0"),
+        )
+    schema.migrate(settings.database)
     val database = PostgresDatabase(settings.database)
     val records =
         when (settings.repository) {

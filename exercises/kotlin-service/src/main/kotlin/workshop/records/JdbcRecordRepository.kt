@@ -35,8 +35,6 @@ class JdbcRecordRepository(
 
     override fun all(): Flow<List<Record>> =
         database.streamFromConnection { connection ->
-            // Without a transaction pgjdbc would fetch all rows at once.
-            connection.autoCommit = false
             connection.prepareStatement("SELECT $COLUMNS FROM records ORDER BY id").use { statement ->
                 statement.fetchSize = EXPORT_BATCH
                 for (batch in statement.executeQuery().records().chunked(EXPORT_BATCH)) send(batch)

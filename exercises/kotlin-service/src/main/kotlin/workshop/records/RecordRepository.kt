@@ -50,11 +50,11 @@ class ExposedRecordRepository(
     private val database: PostgresDatabase,
 ) : RecordRepository {
     override suspend fun ping() {
-        database.transact { exec("SELECT 1") }
+        database.read { exec("SELECT 1") }
     }
 
     override suspend fun find(id: Int): Record? =
-        database.transact {
+        database.read {
             Records
                 .selectAll()
                 .where { Records.id eq id }
@@ -68,7 +68,7 @@ class ExposedRecordRepository(
         after: Int,
         limit: Int,
     ): List<Record> =
-        database.transact {
+        database.read {
             Records
                 .selectAll()
                 .where { Records.id greater after }

@@ -53,12 +53,12 @@ class EnvironmentReader(
     /** Null when the URL is missing or wrong. A migration may wait [migrationTimeoutMs], unless the environment says otherwise. */
     fun database(
         applicationName: String,
-        migrationTimeoutMs: Int = 600_000,
+        migrationTimeoutMs: Int = 3_600_000,
     ): DatabaseSettings? {
         val url = databaseUrl("DATABASE_URL")
         val poolSize = number("DATABASE_POOL_SIZE", default = 10, range = 1..1_000)
         val timeout = number("DATABASE_TIMEOUT_MS", default = 1_000, range = 250..60_000)
-        val migrationTimeout = number("MIGRATION_TIMEOUT_MS", default = migrationTimeoutMs, range = 250..3_600_000)
+        val migrationTimeout = number("MIGRATION_TIMEOUT_MS", default = migrationTimeoutMs, range = 250..86_400_000)
         if (url == null) return null
         return DatabaseSettings(applicationName, url, poolSize, timeout.milliseconds, migrationTimeout.milliseconds)
     }

@@ -26,7 +26,7 @@ class SettingsTest {
         assertEquals(listOf("a_key"), settings.apiKeys)
         assertEquals(10, settings.database.poolSize)
         assertEquals(1_000.milliseconds, settings.database.timeout)
-        assertEquals(600_000.milliseconds, settings.database.migrationTimeout)
+        assertEquals(3_600_000.milliseconds, settings.database.migrationTimeout)
         assertEquals(10_000.milliseconds, settings.exportLimits.clientTimeout)
         assertEquals(Repository.EXPOSED, settings.repository)
         assertNull(settings.prices)
@@ -122,7 +122,7 @@ class SettingsTest {
         "DATABASE_POOL_SIZE, 0, 1 to 1000",
         "DATABASE_TIMEOUT_MS, 249, 250 to 60000",
         "DATABASE_TIMEOUT_MS, 1s, 250 to 60000",
-        "MIGRATION_TIMEOUT_MS, 0, 250 to 3600000",
+        "MIGRATION_TIMEOUT_MS, 0, 250 to 86400000",
         "EXPORT_TIMEOUT_MS, 0, 250 to 600000",
     )
     fun `a number that is none, or out of range, is refused with its range`(

@@ -54,15 +54,7 @@ fun serve(qrCodes: QrCodes) {
             Repository.EXPOSED -> ExposedRecordRepository(database)
             Repository.JDBC -> JdbcRecordRepository(database)
         }
-    listen(
-        settings.address,
-        settings.port,
-        configure = {
-            // For clients that take nothing: late enough for one that reads on to learn why its export has ended.
-            responseWriteTimeoutSeconds = settings.exportLimits.clientTimeout.inWholeSeconds.toInt() + 60
-        },
-        stopped = database::close,
-    ) { connections ->
+    listen(settings.address, settings.port, stopped = database::close) { connections ->
         // A request may wait that long for a connection, and as long again for its query; one with a price until its deadline.
         val longestRequest = maxOf(settings.database.timeout * 2, settings.prices?.deadline ?: Duration.ZERO)
         val room = Room(settings.peers)

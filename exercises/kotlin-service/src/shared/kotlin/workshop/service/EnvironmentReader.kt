@@ -2,6 +2,7 @@
 package workshop.service
 
 import org.postgresql.PGProperty
+import java.util.Properties
 import kotlin.time.Duration.Companion.milliseconds
 
 /** The environment describes no service that could start: one sentence for each wrong variable. */
@@ -73,8 +74,14 @@ class EnvironmentReader(
             // A mistyped URL may still hold a password, so the sentence does not repeat it.
             complaints += "$name is not of the shape ${DatabaseUrl.SHAPE}."
         } else {
+            // Not ignored: a mistyped sslmode would be a connection without TLS.
             val unknown = url.options.keys.filter { PGProperty.forName(it) == null }
             if (unknown.isNotEmpty()) complaints += "$name has options that pgjdbc does not know: ${unknown.joinToString()}."
+            complaints +=
+                url.options.mapNotNull { (option, value) ->
+                    val choices = PGProperty.forName(option)?.toDriverPropertyInfo(Properties())?.choices?.takeUnless { value in it }
+                    choices?.let { "$name has an option $option that must be one of ${it.joinToString()}, but is \"$value\"." }
+                }
         }
         return url
     }

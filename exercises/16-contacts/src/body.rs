@@ -13,8 +13,6 @@ use crate::error::Error;
 
 /// How long a client may take to send a body.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// How much is taken of a body that is too large. A client that is still sending does not read the answer.
-const TAKEN: usize = 16 << 20;
 
 /// Reads a body of at most this many bytes.
 ///
@@ -31,21 +29,15 @@ pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u
 
 async fn gather(mut body: Body, limit: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    let mut arrived = 0;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Error::BadRequest("the body ends in the middle"))?;
         let Some(data) = frame.data_ref() else {
             continue;
         };
-        arrived += data.len();
-        if arrived <= limit {
-            bytes.extend_from_slice(data);
-        } else if arrived > TAKEN {
-            break;
+        if bytes.len() + data.len() > limit {
+            return Err(Error::BodyTooLarge(limit));
         }
-    }
-    if arrived > limit {
-        return Err(Error::BodyTooLarge(limit));
+        bytes.extend_from_slice(data);
     }
     Ok(bytes)
 }

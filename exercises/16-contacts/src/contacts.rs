@@ -10,12 +10,20 @@ pub struct Contact {
     pub name: String,
     /// The tag in its quotes.
     pub etag: String,
-    /// When it was changed last, in seconds since 1970.
-    pub changed: i64,
+    /// When it was changed last, in seconds since 1970; `None` while that second lasts. Until it is over, another version may come
+    /// that has the same date.
+    pub changed: Option<i64>,
     /// How many bytes the vCard has.
     pub length: i32,
     /// The vCard; `None` where it was not asked for, or there was no room for it.
     pub vcard: Option<String>,
+}
+
+impl Contact {
+    /// Whether a client that knows a version by this date knows this one. No date names a version while its second lasts.
+    pub fn is_unchanged_since(&self, date: i64) -> bool {
+        self.changed.is_some_and(|changed| changed <= date)
+    }
 }
 
 /// The contact with this name.
@@ -40,7 +48,8 @@ pub async fn named(
 ) -> sqlx::Result<Vec<Contact>> {
     sqlx::query_as(
         "SELECT name, etag, changed, length, CASE WHEN before < $3 THEN vcard END AS vcard FROM ( \
-         SELECT name, etag, floor(extract(epoch FROM changed))::bigint AS changed, octet_length(vcard) AS length, vcard, \
+         SELECT name, etag, CASE WHEN date_trunc('second', changed) < date_trunc('second', now()) \
+         THEN floor(extract(epoch FROM changed))::bigint END AS changed, octet_length(vcard) AS length, vcard, \
          sum(octet_length(vcard)) OVER (ORDER BY name) - octet_length(vcard) AS before \
          FROM contacts WHERE owner = $1 AND name = ANY($2) AND vcard IS NOT NULL) AS found",
     )
@@ -54,8 +63,9 @@ pub async fn named(
 /// All contacts of a book, by name, without their vCards.
 pub async fn all(connection: &mut PgConnection, owner: &str) -> sqlx::Result<Vec<Contact>> {
     sqlx::query_as(
-        "SELECT name, etag, floor(extract(epoch FROM changed))::bigint AS changed, octet_length(vcard) AS length, \
-         NULL AS vcard FROM contacts WHERE owner = $1 AND vcard IS NOT NULL ORDER BY name",
+        "SELECT name, etag, CASE WHEN date_trunc('second', changed) < date_trunc('second', now()) \
+         THEN floor(extract(epoch FROM changed))::bigint END AS changed, octet_length(vcard) AS length, NULL AS vcard \
+         FROM contacts WHERE owner = $1 AND vcard IS NOT NULL ORDER BY name",
     )
     .bind(owner)
     .fetch_all(connection)
@@ -160,8 +170,9 @@ async fn why_not(
 // ANCHOR: conditional-put
 /// Replaces a contact that is there, has the same UID and meets the condition, and says whether it has.
 ///
-/// There are five things to get right: the contact is there, it has the UID already, `if_match` is `None` or names its tag, `if_none_match` does not, and
-/// nobody can write between the question and the statement. `ARRAY[etag, '*'] && $7` is true when the list `$7` names the tag.
+/// There are six things to get right: the contact is there, it has the UID already, `if_match` is `None` or names its tag, `if_none_match` does not,
+/// nobody can write between the question and the statement, and each version has a second of its own, whatever the clock says: `changed` is
+/// at least a second later than it was. `ARRAY[etag::text, '*'] && $7` is true when the list `$7` names the tag.
 async fn replace(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,

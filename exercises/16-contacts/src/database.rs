@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use log::LevelFilter;
-use sqlx::{ConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::time::timeout;
 
-use crate::{error::Error, pool::Pool, settings::DatabaseSettings};
+use crate::{
+    error::{Error, is_stale_plan},
+    pool::Pool,
+    settings::DatabaseSettings,
+};
 
 // ANCHOR: database
 /// A pool of connections, and a time limit for what is done on each.
@@ -53,12 +57,49 @@ impl Database {
         Ok(result)
     }
 
+    /// The same for `work` that only reads, and may run twice: when the schema has changed since its statement was prepared, the
+    /// statement is prepared anew. A connection on which the database has only refused a statement can be lent again.
+    ///
+    /// # Errors
+    /// As for [`Database::run`].
+    pub async fn read<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
+    ) -> Result<T, Error> {
+        let mut lent = self.pool.lend().await?;
+        let connection = &mut lent.connection;
+        let reading = async {
+            match work(connection).await {
+                Err(error) if is_stale_plan(&error) => {
+                    connection.clear_cached_statements().await?;
+                    work(connection).await
+                }
+                result => result,
+            }
+        };
+        let Ok(result) = timeout(self.limit, reading).await else {
+            return Err(self.no_answer());
+        };
+        let is_usable = match &result {
+            Ok(_) => true,
+            Err(sqlx::Error::Database(_)) => {
+                let asked = timeout(self.limit, lent.connection.ping()).await;
+                matches!(asked, Ok(Ok(())))
+            }
+            Err(_) => false,
+        };
+        if is_usable {
+            lent.give_back();
+        }
+        Ok(result?)
+    }
+
     /// Asks the database anything, to see whether it answers.
     ///
     /// # Errors
     /// It does not.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.run(async |connection| sqlx::query("SELECT 1").execute(connection).await)
+        self.read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
             .await?;
         Ok(())
     }

@@ -13,7 +13,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use sqlx::error::BoxDynError;
+use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
 use thiserror::Error;
 use tracing::{error, warn};
 
@@ -59,6 +59,9 @@ pub enum Error {
     /// The disk of the database is full.
     #[error("there is no room for this")]
     Full(#[source] sqlx::Error),
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
@@ -85,7 +88,7 @@ impl Error {
             Error::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Error::Dav(error) => error.status(),
             Error::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
-            Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Error::SchemaBehind | Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Error::Panicked | Error::Query(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -94,7 +97,7 @@ impl Error {
     pub fn log(&self) {
         match self {
             Error::Query(_) => error!("{}", with_causes(self)),
-            Error::Unavailable(_) | Error::Full(_) => {
+            Error::SchemaBehind | Error::Unavailable(_) | Error::Full(_) => {
                 if let Some(suppressed) = WARNINGS.admit(discriminant(self), Instant::now()) {
                     warn!(suppressed, "{}", with_causes(self));
                 }
@@ -139,6 +142,7 @@ impl IntoResponse for Error {
             | Error::BodyTooLarge(_)
             | Error::UnsupportedMediaType(_)
             | Error::Full(_)
+            | Error::SchemaBehind
             | Error::Unavailable(_) => self.to_string(),
         };
         let mut response = Problem::new(self.status(), detail).into_response();
@@ -178,11 +182,13 @@ impl From<sqlx::Error> for Error {
 /// Whether it is the database's trouble, which may pass, rather than the query's.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
+        // The next one is prepared for the new schema.
+        stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         error => match code_of(error).as_deref() {
             // Only for reading since another server took over, no table yet, out of memory, too many connections, closed to
-            // connections, took too long.
-            Some("25006" | "42P01" | "53200" | "53300" | "55000" | "57014") => true,
+            // connections, a lock that did not come, took too long.
+            Some("25006" | "42P01" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
             // Lost, refused, no such database, rolled back, stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
@@ -192,8 +198,25 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Whether somebody has changed the schema since the statement was prepared. The database then refuses it, and has done nothing.
+pub fn is_stale_plan(error: &sqlx::Error) -> bool {
+    match code_of(error).as_deref() {
+        // There is no such statement.
+        Some("26000") => true,
+        // The code alone says "not supported", and that is a bug of ours.
+        Some("0A000") => routine_of(error) == Some("RevalidateCachedQuery"),
+        _ => false,
+    }
+}
+
+/// The part of PostgreSQL that has refused.
+fn routine_of(error: &sqlx::Error) -> Option<&str> {
+    let error = error.as_database_error()?;
+    error.try_downcast_ref::<PgDatabaseError>()?.routine()
+}
+
 /// PostgreSQL's code for an error, from "Appendix A. PostgreSQL Error Codes" of its manual.
-fn code_of(error: &sqlx::Error) -> Option<String> {
+pub fn code_of(error: &sqlx::Error) -> Option<String> {
     let code = error.as_database_error()?.code()?;
     Some(code.into_owned())
 }

@@ -5,6 +5,7 @@ mod causes;
 mod computing;
 mod conditions;
 mod contacts;
+mod content_type;
 mod database;
 mod dav;
 mod dav_error;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use sqlx::{
-    migrate::{MigrateError, Migrator},
+    migrate::MigrateError,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 use tokio::{
@@ -18,13 +18,23 @@ use tokio::{
 };
 use tracing::{error, warn};
 
-use crate::{error::is_outage, settings::DatabaseSettings};
+use crate::{
+    error::{code_of, is_outage},
+    settings::DatabaseSettings,
+};
 
 // ANCHOR: migrate
-/// The files in `migrations/`, compiled into the program.
-static MIGRATIONS: Migrator = sqlx::migrate!();
+/// What this release reads.
+const NEEDED: [&str; 2] = [
+    "SELECT owner, life, revision FROM books LIMIT 0",
+    "SELECT owner, name, uid, etag, revision, changed, vcard FROM contacts LIMIT 0",
+];
 
-/// Runs the migrations that this database has not had yet.
+/// Runs the files in `migrations/`, which are compiled into the program, as far as this database has not had them yet. Then asks
+/// for what is needed by name.
+///
+/// A later release may have migrated already, and there must be a way back from it: its migrations are ignored. Only when it has
+/// taken a column away can this release not work.
 ///
 /// `run` takes a lock in the database first: of two services that start at the same time, one waits
 /// for the other. A migration that fails or is given up leaves the lock on its connection. So that is
@@ -36,7 +46,13 @@ async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), Migr
         .after_release(|_, _| Box::pin(async { Ok(false) })) // closed, not kept
         .connect_with(database)
         .await?;
-    MIGRATIONS.run(&one_connection).await
+    let mut migrations = sqlx::migrate!();
+    migrations.set_ignore_missing(true);
+    migrations.run(&one_connection).await?;
+    for needed in NEEDED {
+        sqlx::query(needed).execute(&one_connection).await?;
+    }
+    Ok(())
 }
 // ANCHOR_END: migrate
 
@@ -48,7 +64,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Whether all migrations have run.
+    /// Whether all migrations have run, and everything needed was there then.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
@@ -61,15 +77,19 @@ impl Schema {
             // When the line falls silent, the database ends the session, and with it the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
+            // Every query that comes later waits behind a migration that waits for its table.
+            ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
+        // The database gives up when we do, so that no attempt waits there behind the next one.
+        let database = database.options([("statement_timeout", migrating.as_millis())]);
         spawn(
             self.clone()
                 .bring_up_to_date(database, connecting, migrating),
         );
     }
 
-    /// Migrates, and tries again until it has worked or no attempt can.
+    /// Migrates, and tries again until it has worked.
     async fn bring_up_to_date(
         self,
         database: PgConnectOptions,
@@ -84,43 +104,40 @@ impl Schema {
                 .await
                 .unwrap_or_else(|elapsed| Err(sqlx::Error::Io(elapsed.into()).into()))
         };
-        let mut last_reason = String::new();
+        let mut last_line = String::new();
         while let Err(error) = attempt().await {
-            if is_permanent(&error) {
-                error!("the migrations cannot run, so this service never gets ready: {error}");
-                return;
-            }
             // One line, however long it lasts.
-            let reason = error.to_string();
-            if reason != last_reason {
-                if is_mistake(&error) {
-                    error!("the database rejects a migration, trying again: {reason}");
+            let (may_pass, line) = in_words(&error);
+            if line != last_line {
+                if may_pass {
+                    warn!("{line}");
                 } else {
-                    warn!("the migrations have not run, trying again: {reason}");
+                    error!("{line}");
                 }
-                last_reason = reason;
+                last_line = line;
             }
             sleep(PAUSE).await;
         }
         self.up_to_date.store(true, Ordering::Release);
     }
 }
-
-/// Whether the database has seen other migrations than those of this program. Waiting does not help.
-fn is_permanent(error: &MigrateError) -> bool {
-    !matches!(
-        error,
-        MigrateError::Execute(_) | MigrateError::ExecuteMigration(..)
-    )
-}
-
-/// Whether the database was there, and something in it or in the migration has to change.
-fn is_mistake(error: &MigrateError) -> bool {
-    match error {
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-            matches!(error, sqlx::Error::Database(_)) && !is_outage(error)
-        }
-        _ => false,
-    }
-}
 // ANCHOR_END: schema
+
+/// Whether it may pass by itself, and what the log says of it.
+fn in_words(error: &MigrateError) -> (bool, String) {
+    let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
+        // A file is no longer as it was when it ran, for instance.
+        return (
+            false,
+            format!("the migrations cannot run, trying again: {error}"),
+        );
+    };
+    let (may_pass, what) = match code_of(cause).as_deref() {
+        // There is no such column, no such table.
+        Some("42703" | "42P01") => (false, "the database no longer has what this release needs"),
+        Some("55P03") => (true, "the migrations wait for a lock"),
+        Some(_) if !is_outage(cause) => (false, "the database rejects a migration"),
+        _ => (true, "the migrations have not run"),
+    };
+    (may_pass, format!("{what}, trying again: {cause}"))
+}

@@ -36,6 +36,8 @@ pub struct Asked {
 pub struct Property {
     name: Name,
     tag: String,
+    /// It is asked for in version 3.0 of vCards, and in no other.
+    in_version_3: bool,
 }
 
 /// A name: its namespace, which is empty where there is none, and its local part.
@@ -103,6 +105,9 @@ impl Asked {
         for element in elements.filter(Node::is_element) {
             let name = element.tag_name();
             length += asked.add(name.namespace().unwrap_or_default(), name.name());
+            if let Some(property) = asked.properties.last_mut() {
+                property.in_version_3 |= element.attribute("version") == Some("3.0");
+            }
             if asked.properties.len() > MAX_PROPERTIES || length > MAX_NAMES {
                 return Err(TOO_MANY);
             }
@@ -128,7 +133,11 @@ impl Asked {
             namespace: namespace.to_owned(),
             local: local.to_owned(),
         };
-        self.properties.push(Property { name, tag });
+        self.properties.push(Property {
+            name,
+            tag,
+            in_version_3: false,
+        });
         namespace.len() + local.len()
     }
 
@@ -228,9 +237,13 @@ pub enum Described<'a> {
 // ANCHOR: value
 impl Described<'_> {
     /// The content of a property's element for this user; nothing when the resource has no such property.
-    pub fn value(&self, name: &Name, user: &User) -> Option<String> {
-        match (name.namespace.as_str(), name.local.as_str()) {
+    pub fn value(&self, property: &Property, user: &User) -> Option<String> {
+        match (
+            property.name.namespace.as_str(),
+            property.name.local.as_str(),
+        ) {
             (DAV, local) => self.dav_value(local, user),
+            (CARDDAV, "address-data") => self.address_data(property.in_version_3),
             (CARDDAV, local) => self.carddav_value(local, user),
             (CALENDAR_SERVER, "getctag") => Some(self.book()?.token()),
             _ => None,
@@ -253,7 +266,7 @@ impl Described<'_> {
             "getetag" => Some(markup::escaped(&self.contact()?.etag)),
             "getcontenttype" => self.contact().map(|_| CONTENT_TYPE.to_owned()),
             "getcontentlength" => Some(self.contact()?.length.to_string()),
-            "getlastmodified" => Some(last_modified(self.contact()?)),
+            "getlastmodified" => last_modified(self.contact()?),
             _ => None,
         }
     }
@@ -264,13 +277,18 @@ impl Described<'_> {
             ("supported-address-data", Described::Book(_)) => Some(ADDRESS_DATA.to_owned()),
             ("supported-collation-set", Described::Book(_)) => Some(COLLATIONS.to_owned()),
             ("max-resource-size", Described::Book(_)) => Some(MAX_VCARD_BYTES.to_string()),
-            ("address-data", Described::Contact(contact)) => {
-                contact.vcard.as_deref().map(markup::escaped)
-            }
             _ => None,
         }
     }
     // ANCHOR_END: value
+
+    /// The vCard, in the version in which it was put. Every client has to read version 3.0 (RFC 6352, section 3), so such a card is for
+    /// all of them. One that asks for 3.0 may know no other.
+    fn address_data(&self, in_version_3: bool) -> Option<String> {
+        let vcard = self.contact()?.vcard.as_deref()?;
+        let is_readable = !in_version_3 || !Card::of(vcard).is_version_4();
+        is_readable.then(|| markup::escaped(vcard))
+    }
 
     /// The attributes of a property's element. A contact comes in the version in which it was put, which is 3.0 unless it is said.
     pub fn attributes(&self, name: &Name) -> &'static str {
@@ -327,9 +345,9 @@ impl Described<'_> {
 pub const CONTENT_TYPE: &str = "text/vcard; charset=utf-8";
 
 /// When a contact was changed last, as HTTP writes it.
-pub fn last_modified(contact: &Contact) -> String {
-    let since_1970 = Duration::from_secs(contact.changed.unsigned_abs());
-    httpdate::fmt_http_date(UNIX_EPOCH + since_1970)
+pub fn last_modified(contact: &Contact) -> Option<String> {
+    let since_1970 = Duration::from_secs(contact.changed?.unsigned_abs());
+    Some(httpdate::fmt_http_date(UNIX_EPOCH + since_1970))
 }
 
 fn href(path: &str) -> String {

@@ -129,7 +129,7 @@ impl Found {
         let open_book = async || {
             let owner = user.name();
             let open = async |connection: &mut _| Book::open(connection, owner).await;
-            service.database.run(open).await
+            service.database.read(open).await
         };
         Ok(match resource {
             Resource::Entry => Found::Entry,
@@ -140,7 +140,7 @@ impl Found {
                 // The book first: what changes in between is in the list, and the token says that it is not known yet.
                 let book = open_book().await?;
                 let all = async |connection: &mut _| contacts::all(connection, user.name()).await;
-                Found::Book(book, service.database.run(all).await?)
+                Found::Book(book, service.database.read(all).await?)
             }
             Resource::Book => Found::Book(open_book().await?, Vec::new()),
             // The vCard itself is for reports.

@@ -49,7 +49,7 @@ impl Settings {
                 url: secret("DATABASE_URL", postgres_url)?,
                 pool_size: setting("DATABASE_POOL_SIZE", "10", pool_size)?,
                 timeout: setting("DATABASE_TIMEOUT_MS", "1000", milliseconds)?,
-                migration_timeout: setting("MIGRATION_TIMEOUT_MS", "600000", milliseconds)?,
+                migration_timeout: setting("MIGRATION_TIMEOUT_MS", "3600000", long_milliseconds)?,
             },
             log_level: setting("LOG_LEVEL", "warn", log_level)?,
         })
@@ -137,6 +137,14 @@ fn milliseconds(text: &str) -> Result<Duration, Expected> {
     }
 }
 // ANCHOR_END: milliseconds
+
+/// Reads a time limit for what may take as long as a day.
+fn long_milliseconds(text: &str) -> Result<Duration, Expected> {
+    match text.parse() {
+        Ok(limit @ 250..=86_400_000) => Ok(Duration::from_millis(limit)),
+        _ => Err("a whole number of milliseconds, 250 to 86400000"),
+    }
+}
 
 fn log_level(text: &str) -> Result<LevelFilter, Expected> {
     let level: Level = text

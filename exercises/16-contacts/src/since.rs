@@ -29,7 +29,7 @@ pub async fn condition(
         return Ok(condition);
     }
     let there = match get::find(service, user, name).await {
-        Ok(contact) if contact.changed > date => return Err(Error::ConditionFailed),
+        Ok(contact) if !contact.is_unchanged_since(date) => return Err(Error::ConditionFailed),
         Ok(contact) => Some(contact.etag),
         Err(Error::NotFound(_)) => None,
         Err(error) => return Err(error),

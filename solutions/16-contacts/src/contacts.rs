@@ -10,12 +10,20 @@ pub struct Contact {
     pub name: String,
     /// The tag in its quotes.
     pub etag: String,
-    /// When it was changed last, in seconds since 1970.
-    pub changed: i64,
+    /// When it was changed last, in seconds since 1970; `None` while that second lasts. Until it is over, another version may come
+    /// that has the same date.
+    pub changed: Option<i64>,
     /// How many bytes the vCard has.
     pub length: i32,
     /// The vCard; `None` where it was not asked for, or there was no room for it.
     pub vcard: Option<String>,
+}
+
+impl Contact {
+    /// Whether a client that knows a version by this date knows this one. No date names a version while its second lasts.
+    pub fn is_unchanged_since(&self, date: i64) -> bool {
+        self.changed.is_some_and(|changed| changed <= date)
+    }
 }
 
 /// The contact with this name.
@@ -40,7 +48,8 @@ pub async fn named(
 ) -> sqlx::Result<Vec<Contact>> {
     sqlx::query_as(
         "SELECT name, etag, changed, length, CASE WHEN before < $3 THEN vcard END AS vcard FROM ( \
-         SELECT name, etag, floor(extract(epoch FROM changed))::bigint AS changed, octet_length(vcard) AS length, vcard, \
+         SELECT name, etag, CASE WHEN date_trunc('second', changed) < date_trunc('second', now()) \
+         THEN floor(extract(epoch FROM changed))::bigint END AS changed, octet_length(vcard) AS length, vcard, \
          sum(octet_length(vcard)) OVER (ORDER BY name) - octet_length(vcard) AS before \
          FROM contacts WHERE owner = $1 AND name = ANY($2) AND vcard IS NOT NULL) AS found",
     )
@@ -54,8 +63,9 @@ pub async fn named(
 /// All contacts of a book, by name, without their vCards.
 pub async fn all(connection: &mut PgConnection, owner: &str) -> sqlx::Result<Vec<Contact>> {
     sqlx::query_as(
-        "SELECT name, etag, floor(extract(epoch FROM changed))::bigint AS changed, octet_length(vcard) AS length, \
-         NULL AS vcard FROM contacts WHERE owner = $1 AND vcard IS NOT NULL ORDER BY name",
+        "SELECT name, etag, CASE WHEN date_trunc('second', changed) < date_trunc('second', now()) \
+         THEN floor(extract(epoch FROM changed))::bigint END AS changed, octet_length(vcard) AS length, NULL AS vcard \
+         FROM contacts WHERE owner = $1 AND vcard IS NOT NULL ORDER BY name",
     )
     .bind(owner)
     .fetch_all(connection)
@@ -160,7 +170,8 @@ async fn why_not(
 // ANCHOR: conditional-put
 /// Replaces a contact that is there, has the same UID and meets the condition, and says whether it has.
 ///
-/// The condition is a part of the statement that writes. Between a question and a statement, another request could write.
+/// The condition is a part of the statement that writes. Between a question and a statement, another request could write. And each
+/// version has a second of its own, whatever the clock says: a client that knows the version by its date knows no other one by it.
 async fn replace(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -168,9 +179,10 @@ async fn replace(
     condition: &Condition,
 ) -> sqlx::Result<bool> {
     let replaced = sqlx::query(
-        "UPDATE contacts SET etag = $4, vcard = $5, revision = $6, changed = now() \
+        "UPDATE contacts SET etag = $4, vcard = $5, revision = $6, \
+         changed = greatest(now(), date_trunc('second', changed) + interval '1 second') \
          WHERE owner = $1 AND name = $2 AND uid = $3 AND vcard IS NOT NULL \
-         AND ($7::text[] IS NULL OR ARRAY[etag, '*'] && $7) AND NOT ARRAY[etag, '*'] && $8",
+         AND ($7::text[] IS NULL OR ARRAY[etag::text, '*'] && $7) AND NOT ARRAY[etag::text, '*'] && $8",
     )
     .bind(contact.owner)
     .bind(contact.name)
@@ -195,7 +207,8 @@ async fn create(
         "INSERT INTO contacts AS old (owner, name, uid, etag, vcard, revision, changed) \
          VALUES ($1, $2, $3, $4, $5, $6, now()) \
          ON CONFLICT (owner, name) DO UPDATE SET uid = excluded.uid, etag = excluded.etag, \
-         vcard = excluded.vcard, revision = excluded.revision, changed = excluded.changed \
+         vcard = excluded.vcard, revision = excluded.revision, \
+         changed = greatest(now(), date_trunc('second', old.changed) + interval '1 second') \
          WHERE old.vcard IS NULL",
     )
     .bind(contact.owner)
@@ -249,9 +262,9 @@ async fn bury(
 ) -> sqlx::Result<bool> {
     let revision = sync::next_revision(transaction, owner).await?;
     let buried = sqlx::query(
-        "UPDATE contacts SET vcard = NULL, revision = $3, changed = now() \
+        "UPDATE contacts SET vcard = NULL, revision = $3 \
          WHERE owner = $1 AND name = $2 AND vcard IS NOT NULL \
-         AND ($4::text[] IS NULL OR ARRAY[etag, '*'] && $4) AND NOT ARRAY[etag, '*'] && $5",
+         AND ($4::text[] IS NULL OR ARRAY[etag::text, '*'] && $4) AND NOT ARRAY[etag::text, '*'] && $5",
     )
     .bind(owner)
     .bind(name)

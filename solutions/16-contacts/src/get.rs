@@ -8,7 +8,7 @@ use axum::{
             LAST_MODIFIED,
         },
     },
-    response::{IntoResponse, Response},
+    response::{AppendHeaders, IntoResponse, Response},
 };
 
 use crate::{
@@ -34,10 +34,9 @@ pub async fn get(
         return Err(Error::ConditionFailed);
     }
     let is_known = is_known(&condition, headers, &contact);
-    let headers = [
-        (ETAG, contact.etag.clone()),
-        (LAST_MODIFIED, properties::last_modified(&contact)),
-    ];
+    let last_modified = properties::last_modified(&contact).map(|date| (LAST_MODIFIED, date));
+    let etag = (ETAG, contact.etag.clone());
+    let headers = AppendHeaders([Some(etag), last_modified].into_iter().flatten());
     if is_known {
         return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
     }
@@ -50,7 +49,7 @@ fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool 
     match &condition.if_match {
         Some(tags) => conditions::names(tags, &contact.etag),
         None => conditions::date(headers, &IF_UNMODIFIED_SINCE)
-            .is_none_or(|date| contact.changed <= date),
+            .is_none_or(|date| contact.is_unchanged_since(date)),
     }
 }
 
@@ -59,7 +58,7 @@ fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bo
     match headers.contains_key(IF_NONE_MATCH) {
         true => conditions::names(&condition.if_none_match, &contact.etag),
         false => conditions::date(headers, &IF_MODIFIED_SINCE)
-            .is_some_and(|date| contact.changed <= date),
+            .is_some_and(|date| contact.is_unchanged_since(date)),
     }
 }
 
@@ -70,7 +69,7 @@ fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bo
 pub async fn find(service: &Service, user: &User, name: &str) -> Result<Contact, Error> {
     let found = service
         .database
-        .run(async |connection| contacts::find(connection, user.name(), name).await)
+        .read(async |connection| contacts::find(connection, user.name(), name).await)
         .await?;
     found.ok_or(NOT_THERE)
 }

@@ -41,7 +41,7 @@ impl Listing {
         let with_vcards = self.with_vcards;
         let found = service
             .database
-            .run(async |connection| {
+            .read(async |connection| {
                 contacts::named(connection, user.name(), &names, with_vcards).await
             })
             .await?;

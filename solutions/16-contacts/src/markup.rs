@@ -36,6 +36,6 @@ pub fn is_text(character: char) -> bool {
     match character {
         '\t' | '\r' | '\n' => true,
         '\u{FFFE}' | '\u{FFFF}' => false,
-        other => !other.is_ascii_control(),
+        other => other >= ' ',
     }
 }

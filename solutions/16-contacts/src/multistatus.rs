@@ -23,7 +23,7 @@ use crate::{
 /// How much is written before it is sent, in bytes.
 const PART: usize = 64 << 10;
 /// How long a client may take to accept a part.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 // ANCHOR: multistatus
 /// The body of a 207: the part that is being written, and the way to the client.
@@ -85,7 +85,7 @@ impl Multistatus {
         let (mut found, mut missing) = (String::new(), String::new());
         for property in self.asked.properties() {
             let tag = property.tag();
-            match resource.value(property.name(), &self.user) {
+            match resource.value(property, &self.user) {
                 Some(value) => match self.asked.shown(value) {
                     empty if empty.is_empty() => append(&mut found, format_args!("<{tag}/>")),
                     value => {

@@ -2,25 +2,22 @@
 
 use axum::{
     extract::Request,
-    http::{
-        HeaderMap, StatusCode,
-        header::{CONTENT_TYPE, ETAG},
-    },
-    response::{IntoResponse, Response},
+    http::{StatusCode, header::ETAG},
+    response::{AppendHeaders, IntoResponse, Response},
 };
 use sha2::{Digest, Sha256};
 
 use crate::{
     body,
     contacts::{self, NewContact, Put},
+    content_type::ContentType,
     dav_error::DavError,
     error::Error,
     paths,
     service::Service,
     since,
     users::User,
-    vcard::Card,
-    xml,
+    vcard::{self, Card},
 };
 
 /// The largest vCard, in bytes: room for a photo of some hundred kilobytes, which is a third larger as text.
@@ -38,16 +35,24 @@ pub async fn put(
     request: Request,
 ) -> Result<Response, Error> {
     let (head, body) = request.into_parts();
-    if !is_vcard(&head.headers) {
-        return Err(DavError::SupportedAddressData.into());
-    }
+    let content_type = ContentType::of(&head.headers);
+    let content_type = content_type.filter(|content_type| content_type.is_one_of(&MEDIA_TYPES));
+    let content_type = content_type.ok_or(DavError::SupportedAddressData)?;
     let condition = since::condition(service, user, name, &head.headers).await?;
     let bytes = body::read(&head.headers, body, MAX_VCARD_BYTES).await;
     let bytes = bytes.map_err(|error| match error {
         Error::BodyTooLarge(_) => DavError::MaxResourceSize.into(),
         other => other,
     })?;
-    let Vcard { text, uid, etag } = service.computing.run(move || Vcard::read(bytes)).await?;
+    if !content_type.is_utf8(&bytes) {
+        return Err(DavError::SupportedAddressData.into());
+    }
+    let Vcard {
+        text,
+        uid,
+        etag,
+        is_as_sent,
+    } = service.computing.run(move || Vcard::read(bytes)).await?;
     let contact = NewContact {
         owner: user.name(),
         name,
@@ -66,7 +71,9 @@ pub async fn put(
         Put::ConditionFailed => return Err(Error::ConditionFailed),
         Put::UidConflict => return Err(uid_conflict(service, user, name, &uid).await?.into()),
     };
-    Ok((status, [(ETAG, etag)]).into_response())
+    // Who is told the tag takes it for the tag of what was sent.
+    let etag = is_as_sent.then_some((ETAG, etag));
+    Ok((status, AppendHeaders(etag)).into_response())
 }
 
 /// A vCard that may be stored.
@@ -74,26 +81,25 @@ struct Vcard {
     text: String,
     uid: String,
     etag: String,
+    /// It is byte for byte what was sent.
+    is_as_sent: bool,
 }
 
 impl Vcard {
     fn read(bytes: Vec<u8>) -> Result<Vcard, DavError> {
-        let text = String::from_utf8(bytes).map_err(|_| DavError::ValidAddressData)?;
-        let uid = Card::read(&text)?.uid();
-        let etag = etag(&text);
-        Ok(Vcard { text, uid, etag })
+        let length = bytes.len();
+        let text = vcard::text_of(bytes).ok_or(DavError::ValidAddressData)?;
+        Ok(Vcard {
+            uid: Card::read(&text)?.uid(),
+            etag: etag(&text),
+            is_as_sent: text.len() == length,
+            text,
+        })
     }
 }
 
 /// The names that clients have for vCards, the newest first.
 const MEDIA_TYPES: [&str; 3] = ["text/vcard", "text/x-vcard", "text/directory"];
-
-fn is_vcard(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE);
-    content_type.is_some_and(|content_type| {
-        xml::is_utf8_of(content_type.to_str().unwrap_or_default(), &MEDIA_TYPES)
-    })
-}
 
 /// The tag of a text, in its quotes: the same text always has the same one, and no other text has it.
 fn etag(text: &str) -> String {
@@ -110,7 +116,7 @@ async fn uid_conflict(
 ) -> Result<DavError, Error> {
     let holder = service
         .database
-        .run(async |connection| contacts::name_of(connection, user.name(), uid).await)
+        .read(async |connection| contacts::name_of(connection, user.name(), uid).await)
         .await?;
     let path = paths::contact(user, holder.as_deref().unwrap_or(name));
     Ok(DavError::NoUidConflict(path))

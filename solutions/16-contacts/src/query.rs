@@ -26,7 +26,7 @@ pub async fn query(
 ) -> Result<Response, Error> {
     let all = service
         .database
-        .run(async |connection| contacts::all(connection, user.name()).await)
+        .read(async |connection| contacts::all(connection, user.name()).await)
         .await?;
     let mut listing = Listing::of(all.into_iter().map(|contact| contact.name), true);
     let mut room = limit.unwrap_or(usize::MAX);

@@ -14,11 +14,11 @@ pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 when the migrations have run and the database answers in time, else 503. The log
-/// says why; the client is told only that it does not.
+/// Answers 200 when the schema is up to date and the database answers in time, else 503. The log says why; the client is told
+/// only which of the two it is.
 pub async fn ready(State(service): State<Arc<Service>>) -> Result<Json<Ready>, Error> {
     if !service.schema.is_up_to_date() {
-        return Err(Error::Unavailable("the migrations have not run".into()));
+        return Err(Error::SchemaBehind);
     }
     service
         .database

@@ -26,7 +26,7 @@ pub async fn sync_collection(
     let owner = user.name();
     let book = service
         .database
-        .run(async |connection| Book::open(connection, owner).await)
+        .read(async |connection| Book::open(connection, owner).await)
         .await?;
     let since = book.revision_of(token)?;
     let room = limit.unwrap_or(usize::MAX);
@@ -34,7 +34,7 @@ pub async fn sync_collection(
     let most = i64::try_from(room.saturating_add(1)).unwrap_or(i64::MAX);
     let mut changes = service
         .database
-        .run(async |connection| sync::changes(connection, owner, since, &book, most).await)
+        .read(async |connection| sync::changes(connection, owner, since, &book, most).await)
         .await?;
     let is_a_part = changes.len() > room;
     changes.truncate(room);

@@ -50,35 +50,32 @@ impl<'a> Card<'a> {
         if !text.chars().all(is_text) || !whole || count("BEGIN") + count("END") != 2 {
             return Err(DavError::ValidAddressData);
         }
-        match card.values("VERSION").as_slice() {
-            [version] if version == "3.0" || version == "4.0" => {}
-            [_] => return Err(DavError::SupportedAddressData),
-            _ => return Err(DavError::ValidAddressData),
+        match card.version().as_deref() {
+            Some("3.0" | "4.0") => {}
+            Some(_) => return Err(DavError::SupportedAddressData),
+            None => return Err(DavError::ValidAddressData),
         }
-        match card.values("UID").as_slice() {
-            [uid] if !uid.trim().is_empty() && uid.chars().count() <= MAX_UID => Ok(card),
+        match card.uid() {
+            uid if !uid.is_empty() && uid.chars().count() <= MAX_UID => Ok(card),
             _ => Err(DavError::ValidAddressData),
         }
     }
 
-    /// The UID, which stays the same when all else changes. A program that writes a card of version 3.0 anew as 4.0 puts
-    /// `urn:uuid:` before it, some of them twice: it is the same UID.
+    /// The UID, which stays the same when all else changes; empty when there is none, or more than one.
     pub fn uid(&self) -> String {
-        let value = self.values("UID").pop().unwrap_or_default();
-        let mut uid = value.trim();
-        let is_urn = |uid: &str| {
-            uid.get(..URN.len())
-                .is_some_and(|urn| urn.eq_ignore_ascii_case(URN))
-        };
-        while uid.len() > URN.len() && is_urn(uid) {
-            uid = &uid[URN.len()..];
-        }
-        uid.to_owned()
+        let uids = self.values("UID").into_iter();
+        only(uids.map(|uid| without_urn(uid.trim()).to_owned())).unwrap_or_default()
+    }
+
+    /// The version, when there is one.
+    fn version(&self) -> Option<String> {
+        let versions = self.values("VERSION").into_iter();
+        only(versions.map(|version| version.trim().to_owned()))
     }
 
     /// Whether it is of version 4.0.
     pub fn is_version_4(&self) -> bool {
-        self.values("VERSION") == ["4.0"]
+        self.version().as_deref() == Some("4.0")
     }
 
     /// The values of the properties with this name.
@@ -114,6 +111,53 @@ impl<'a> Card<'a> {
     }
 }
 // ANCHOR_END: vcard
+
+/// The value that all of these are: a program may say the same twice.
+fn only(mut values: impl Iterator<Item = String>) -> Option<String> {
+    let value = values.next()?;
+    values.all(|other| other == value).then_some(value)
+}
+
+/// A program that writes a card of version 3.0 anew as 4.0 puts `urn:uuid:` before the UID, some of them twice: it is the same UID.
+fn without_urn(mut uid: &str) -> &str {
+    let is_urn = |uid: &str| {
+        uid.get(..URN.len())
+            .is_some_and(|urn| urn.eq_ignore_ascii_case(URN))
+    };
+    while uid.len() > URN.len() && is_urn(uid) {
+        uid = &uid[URN.len()..];
+    }
+    uid
+}
+
+// ANCHOR: text-of
+/// A card as text; `None` where it is no UTF-8. A program that counts bytes may fold a line within a character, whose parts are no
+/// text. Such a fold is undone.
+pub fn text_of(bytes: Vec<u8>) -> Option<String> {
+    String::from_utf8(bytes)
+        .or_else(|error| String::from_utf8(with_whole_characters(error.as_bytes())))
+        .ok()
+}
+
+/// Leaves out each fold before a byte that goes on with a character: in UTF-8, those begin with the bits 10.
+fn with_whole_characters(mut bytes: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::with_capacity(bytes.len());
+    while let Some((&byte, rest)) = bytes.split_first() {
+        bytes = match bytes {
+            [b'\r', b'\n', b' ' | b'\t', rest @ ..] | [b'\n', b' ' | b'\t', rest @ ..]
+                if rest.first().is_some_and(|next| next >> 6 == 0b10) =>
+            {
+                rest
+            }
+            _ => {
+                whole.push(byte);
+                rest
+            }
+        };
+    }
+    whole
+}
+// ANCHOR_END: text-of
 
 /// The lines of a text, whichever way they end, without the mark of the byte order that some programs begin with.
 fn text_lines(text: &str) -> impl Iterator<Item = &str> {
@@ -197,6 +241,17 @@ mod tests {
     }
 
     #[test]
+    fn a_fold_within_a_character_is_undone() {
+        let of = |bytes: &[u8]| text_of(bytes.to_vec());
+        assert_eq!(
+            of(b"\xE2\r\n \x82\n\t\xAC\r\n b").as_deref(),
+            Some("€\r\n b")
+        );
+        assert_eq!(of(b"a\r\n \xAC"), None);
+        assert_eq!(of(b"a\xE2\r\n b"), None);
+    }
+
+    #[test]
     fn what_programs_write_is_kept() {
         let more = |line: &str| ADA.replace("ORG:", &format!("{line}\r\nORG:"));
         for kept in [
@@ -209,6 +264,7 @@ mod tests {
             more("item1."),
             more("a line without a colon"),
             more("BDAY;VALUE=date:--0203"),
+            more("VERSION: 4.0 \r\nUID:urn:uuid:ada\r\nNOTE:\u{7f}"),
         ] {
             assert_eq!(rule(&kept), None, "{kept:?}");
         }
@@ -229,7 +285,9 @@ mod tests {
             ADA.replace("UID:ada", &format!("UID:{}", "a".repeat(501))),
             ADA.replace("END:VCARD", ""),
             ADA.replace("VERSION:4.0\r\n", ""),
+            ADA.replace("VERSION:4.0", "VERSION:4.0\r\nVERSION:3.0"),
             ADA.replace("Ada", "Ada\0"),
+            ADA.replace("Ada", "Ada\u{b}"),
             ADA[..ADA.len() / 2].to_owned(),
             format!("{ADA}NOTE:after the end\r\n"),
         ] {

@@ -3,13 +3,14 @@
 //! A body comes from somebody else. So it may not bring a DTD, which could declare entities that grow to gigabytes or name files
 //! of this machine, and nothing in it may make the parser work for longer than any request of WebDAV needs.
 
-use axum::{
-    body::Body,
-    http::{HeaderMap, header},
-};
+use axum::{body::Body, http::HeaderMap};
 use roxmltree::{Document, Node, ParsingOptions};
 
-use crate::{body, error::Error};
+use crate::{
+    body,
+    content_type::{self, ContentType},
+    error::Error,
+};
 
 /// The largest body, in bytes: room for the paths of a book of 5 000 contacts.
 const MAX_BYTES: usize = 1 << 20;
@@ -31,34 +32,13 @@ pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Option<String>
     if bytes.trim_ascii().is_empty() {
         return Ok(None);
     }
-    if !is_xml(headers) || bytes.starts_with(&[0xFE, 0xFF]) || bytes.starts_with(&[0xFF, 0xFE]) {
+    let is_xml = ContentType::of(headers).is_none_or(|content_type| {
+        content_type.is_one_of(&["application/xml", "text/xml"]) && content_type.is_utf8(&bytes)
+    });
+    if !is_xml || bytes.starts_with(&[0xFE, 0xFF]) || bytes.starts_with(&[0xFF, 0xFE]) {
         return Err(NOT_UTF8);
     }
     String::from_utf8(bytes).map(Some).map_err(|_| MALFORMED)
-}
-
-/// Whether the body is said to be XML in UTF-8, or nothing is said of it.
-fn is_xml(headers: &HeaderMap) -> bool {
-    let Some(content_type) = headers.get(header::CONTENT_TYPE) else {
-        return true;
-    };
-    let content_type = content_type.to_str().unwrap_or_default();
-    is_utf8_of(content_type, &["application/xml", "text/xml"])
-}
-
-/// Whether a content type is one of these media types, in UTF-8 if it says in what.
-pub fn is_utf8_of(content_type: &str, media_types: &[&str]) -> bool {
-    let mut parts = content_type.split(';').map(str::trim);
-    let media_type = parts.next().unwrap_or_default();
-    let other_charset = parts.any(|parameter| {
-        let (name, value) = parameter.split_once('=').unwrap_or_default();
-        name.eq_ignore_ascii_case("charset")
-            && !value.trim_matches('"').eq_ignore_ascii_case("utf-8")
-    });
-    !other_charset
-        && media_types
-            .iter()
-            .any(|other| other.eq_ignore_ascii_case(media_type))
 }
 
 const MALFORMED: Error = Error::BadRequest("the body must be well-formed XML in UTF-8");
@@ -108,7 +88,7 @@ fn refuse_excess(text: &str) -> Result<(), Error> {
         return Err(TOO_MUCH);
     }
     match encoding(text) {
-        Some(other) if !other.eq_ignore_ascii_case("utf-8") => Err(NOT_UTF8),
+        Some(other) if !content_type::is_utf8(other, text.as_bytes()) => Err(NOT_UTF8),
         _ => Ok(()),
     }
 }
@@ -183,7 +163,7 @@ mod tests {
             assert_eq!(detail(&excess), TOO_MUCH.to_string());
         }
         for encoding in ["utf-16", "ISO-8859-1"] {
-            let declared = format!("<?xml version='1.0' encoding = '{encoding}'?><a/>");
+            let declared = format!("<?xml version='1.0' encoding = '{encoding}'?><a>\u{eb}</a>");
             assert_eq!(detail(&declared), NOT_UTF8.to_string());
         }
         for malformed in [

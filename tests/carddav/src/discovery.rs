@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::book::{BOOK, path};
+use crate::book::{BOOK, moved_by, path};
 use crate::cards::card;
 use crate::client::{AddressBook, document, method};
 use crate::multistatus::{Multistatus, Response, expect_rule};
@@ -252,6 +252,7 @@ pub async fn a_propfind_answers_what_it_asks_for(context: &Context) -> TestResul
     let ada = AddressBook::of(&context.client);
     let text = card("propfind", "Asked For");
     let tag = ada.keep("propfind.vcf", &text).await?;
+    moved_by(context, "propfind.vcf", "-1 hour").await?;
 
     let asked = "D:sync-token S:getctag C:max-resource-size D:getetag";
     let book = ada.properties(BOOK, "0", asked).await?;
@@ -293,6 +294,7 @@ pub async fn all_properties_can_be_asked_for(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     ada.keep("allprop.vcf", &card("allprop", "All Properties"))
         .await?;
+    moved_by(context, "allprop.vcf", "-1 hour").await?;
     let all = document("D:propfind", "<D:allprop/>");
     let names = document("D:propfind", "<D:propname/>");
     let contact = path("allprop.vcf");

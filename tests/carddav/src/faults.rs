@@ -1,11 +1,21 @@
-//! Tests: the database goes away, and the service is killed.
+//! Tests: the database goes away, a later release changes it, the service is killed, and strangers come.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::future::{join_all, try_join_all};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::book::{BOOK, path};
 use crate::cards::card;
-use crate::client::{AddressBook, sync_collection};
+use crate::client::{AddressBook, expect_one_of, sync_collection};
 use workshop_base::wait;
 use workshop_harness::contacts_faults::Faults;
-use workshop_harness::contract::{Answer, Failure, TestResult};
+use workshop_harness::contract::{Answer, Failure, TestResult, expect, expect_eq};
 use workshop_harness::outage::{PATIENCE, RECOVERY_LIMIT, expect_no_database};
 
 pub async fn without_a_database_it_answers_503(faults: &Faults) -> TestResult {
@@ -60,4 +70,141 @@ pub async fn a_kill_loses_neither_contacts_nor_tokens(faults: &Faults) -> TestRe
     later.expect_status(204)?;
     let later = ada.sync(&changes.token()?, None).await?;
     later.expect_contacts(&["killed-2.vcf"])
+}
+
+pub async fn a_later_release_does_no_harm(faults: &Faults) -> TestResult {
+    let ada = AddressBook::of(&faults.client);
+    let name = "released.vcf";
+    let text = card("released", "Released");
+    let reads = async || {
+        let reads = (0..READERS).map(|_| ada.expect(200, name));
+        try_join_all(reads).await
+    };
+    let tag = ada.keep(name, &text).await?;
+    reads().await?;
+    // Each connection has prepared its statements by now, and what they give is no longer what they gave.
+    faults
+        .alter("ALTER TABLE contacts ADD COLUMN note text, ALTER COLUMN etag TYPE varchar(100); ALTER TABLE books ALTER COLUMN owner TYPE varchar(100)")
+        .await?;
+    reads().await?;
+    let writes = (0..READERS).map(|_| ada.put(name, &text));
+    for answer in try_join_all(writes).await? {
+        expect_one_of(&answer, [204, 503])?;
+    }
+    let put = ada.if_match(&tag).put(name, &text).await?;
+    put.expect_status(204)?;
+
+    // The release before it can be started again, whatever the later one has run.
+    faults
+        .alter(
+            "DO $$ BEGIN IF to_regclass('_sqlx_migrations') IS NOT NULL THEN \
+             INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+             VALUES (9999, 'of a later release', true, '\\x00', 0); END IF; END $$",
+        )
+        .await?;
+    faults.kill_and_start().await?;
+    reads().await?;
+
+    // What this release reads is asked for by name: without it, it is not ready, and it is as soon as that is back.
+    faults
+        .alter("ALTER TABLE contacts RENAME COLUMN etag TO tag")
+        .await?;
+    faults.kill_and_begin().await?;
+    let ready = async || faults.client.get("/ready").await;
+    let says = |answer: &Result<Answer, Failure>| answer.as_ref().is_ok_and(is_behind);
+    let behind = wait::last_within(RECOVERY_LIMIT, ready, says).await?;
+    faults
+        .alter("ALTER TABLE contacts RENAME COLUMN tag TO etag")
+        .await?;
+    behind.expect_problem(503, "the schema is not up to date yet")?;
+    let is_ready =
+        |answer: &Result<Answer, Failure>| answer.as_ref().is_ok_and(|got| got.status() == 200);
+    let ready = wait::last_within(RECOVERY_LIMIT, ready, is_ready).await?;
+    ready.expect_status(200)?;
+    reads().await?;
+    faults.alter("ALTER TABLE contacts DROP COLUMN note").await
+}
+
+fn is_behind(answer: &Answer) -> bool {
+    answer
+        .expect_problem(503, "the schema is not up to date yet")
+        .is_ok()
+}
+
+/// How many read or write at once: more than there are connections.
+const READERS: usize = 30;
+
+/// The longest that a stranger may keep a connection, and what a slow machine adds.
+const STRANGERS_LIMIT: Duration = Duration::from_secs(10 + 8);
+
+pub async fn strangers_are_not_waited_for(faults: &Faults) -> TestResult {
+    let address = faults.address().await;
+    let begun = [
+        "",
+        "PROPFIND / HTTP/1.1\r\nHost: localh",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "PUT /addressbooks/ada/contacts/a.vcf HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nBEGIN",
+    ];
+    let open = join_all(begun.map(async |sent| {
+        let closed = timeout(STRANGERS_LIMIT, async {
+            let mut connection = TcpStream::connect(address).await?;
+            connection.write_all(sent.as_bytes()).await?;
+            // An answer may come before the end.
+            connection.read_to_end(&mut Vec::new()).await
+        });
+        closed.await.is_err().then_some(sent)
+    }));
+    let open: Vec<&str> = open.await.into_iter().flatten().collect();
+    expect_eq("connections that are open still", open, [""; 0])
+}
+
+/// How large an upload is that is refused, and how often it is sent: an answer is lost now and then.
+const UPLOAD: usize = 5_000_000;
+const UPLOADS: usize = 20;
+
+pub async fn a_refused_upload_gets_its_answer(faults: &Faults) -> TestResult {
+    let ada = AddressBook::of(&faults.client);
+    ada.keep("refused.vcf", &card("refused", "There")).await?;
+    let basic = format!("Authorization: Basic {}\r\n", STANDARD.encode("ada:secret"));
+    let vcard = "Content-Type: text/vcard\r\n";
+    let address = faults.address().await;
+    for (status, owner, headers) in [
+        ("401", "ada", vcard.to_owned()),
+        ("403", "grace", format!("{basic}{vcard}")),
+        (
+            "412",
+            "ada",
+            format!("{basic}{vcard}If-Unmodified-Since: Sat, 29 Oct 1994 19:43:31 GMT\r\n"),
+        ),
+        ("413", "ada", format!("{basic}{vcard}")),
+        ("415", "ada", format!("{basic}Content-Type: text/plain\r\n")),
+    ] {
+        let head = format!(
+            "PUT /addressbooks/{owner}/contacts/refused.vcf HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {UPLOAD}\r\n\r\n"
+        );
+        for _ in 0..UPLOADS {
+            let answer = upload(address, &head).await;
+            let expected =
+                format!("HTTP/1.1 {status} in answer to each of {UPLOADS} uploads of 5 MB");
+            expect(answer.contains(status), expected, answer)?;
+        }
+    }
+    Ok(())
+}
+
+/// The beginning of the answer to a large body, sent as most clients do: the whole body first, then the answer is read.
+async fn upload(address: SocketAddr, head: &str) -> String {
+    let mut beginning = [0; 12];
+    let answered = timeout(STRANGERS_LIMIT, async {
+        let mut connection = TcpStream::connect(address).await?;
+        connection.write_all(head.as_bytes()).await?;
+        // The other side may have enough before the end. Its answer is there all the same.
+        let _ = connection.write_all(&vec![b' '; UPLOAD]).await;
+        connection.read_exact(&mut beginning).await
+    });
+    match answered.await {
+        Ok(Ok(_)) => String::from_utf8_lossy(&beginning).into_owned(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "no answer".to_owned(),
+    }
 }

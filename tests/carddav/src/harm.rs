@@ -29,6 +29,10 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
         without("BEGIN:VCARD\r\n"),
         good[..good.len() / 2].to_owned(),
         good.replace("Ada", "A\0da"),
+        // XML has no way to say this, so no report could.
+        good.replace("Ada", "A\x0bda"),
+        good.replace("FN:", "VERSION:3.0\r\nFN:"),
+        good.replace("FN:", "UID:another\r\nFN:"),
     ];
     let binary: [&[u8]; 2] = [
         b"BEGIN:VCARD\r\nVERSION:4.0\r\nUID:not-a-card\r\nFN:\xff\xfe\r\nEND:VCARD\r\n",
@@ -52,13 +56,16 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
 pub async fn another_type_than_a_vcard_answers_415(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let text = card("typed", "Typed");
-    for content_type in [
-        None,
-        Some("application/json"),
-        Some("text/plain"),
-        Some("text/vcard; charset=iso-8859-1"),
+    let latin = [text.as_bytes(), b"\xE9"].concat();
+    for (content_type, text) in [
+        (None, text.as_bytes()),
+        (Some("application/json"), text.as_bytes()),
+        (Some("text/plain"), text.as_bytes()),
+        (Some("text/vcard; charset=iso-8859-1"), &latin),
+        (Some("text/vcard; charset=utf-16"), text.as_bytes()),
+        (Some("text/vcard; charset=nonsense"), text.as_bytes()),
     ] {
-        let body = Body::new(content_type, &text);
+        let body = Body::new(content_type, text);
         let answer = ada.put_body("typed.vcf", body).await?;
         expect_rule(&answer, 415, "C:supported-address-data")?;
     }
@@ -135,6 +142,7 @@ pub async fn xml_that_could_do_harm_is_refused(context: &Context) -> TestResult 
 
     let utf_16: Vec<u8> = good.encode_utf16().flat_map(u16::to_be_bytes).collect();
     let utf_16 = [&[0xFE, 0xFF], &*utf_16].concat();
+    let good = good.replace("D:displayname", "D:displaynam\u{eb}");
     let latin = good.replace("utf-8", "iso-8859-1");
     for (content_type, bytes) in [
         ("application/xml", &*utf_16),

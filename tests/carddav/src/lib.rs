@@ -33,7 +33,10 @@ use reading::*;
 use replays::*;
 use reports::*;
 use syncing::*;
-use worst::{no_request_costs_more_than_it_may, who_computes_silences_nobody};
+use worst::{
+    no_request_costs_more_than_it_may, slow_readers_keep_nobody_waiting,
+    who_computes_silences_nobody,
+};
 use writing::*;
 
 contract_tests! {
@@ -53,10 +56,13 @@ contract_tests! {
         a_put_creates_and_replaces,
         a_contact_comes_back_byte_for_byte,
         a_card_is_kept_as_programs_write_it,
+        a_line_may_be_folded_within_a_character,
+        an_encoding_has_many_names,
         a_get_can_name_a_condition,
         a_client_that_has_it_already_is_told_so,
         a_put_can_name_the_tag,
         a_put_can_name_a_date,
+        a_date_names_one_version,
         of_two_writers_with_the_same_tag_one_wins,
         two_writers_that_wait_for_each_other_lose_nothing,
         of_two_that_create_one_does,
@@ -82,9 +88,13 @@ contract_tests! {
         what_known_clients_send_is_understood,
         no_request_costs_more_than_it_may,
         who_computes_silences_nobody,
+        slow_readers_keep_nobody_waiting,
     ],
     contacts_faults: [
         without_a_database_it_answers_503,
         a_kill_loses_neither_contacts_nor_tokens,
+        a_later_release_does_no_harm,
+        strangers_are_not_waited_for,
+        a_refused_upload_gets_its_answer,
     ],
 }

@@ -1,10 +1,11 @@
 //! Tests: a contact is read as it was written.
 
-use crate::book::{BOOK, path};
+use crate::book::{BOOK, moved_by, path};
 use crate::cards::{card, with};
-use crate::client::{AddressBook, etag};
-use crate::multistatus::Response;
+use crate::client::{AddressBook, document, etag, expect_one_of, prop};
+use crate::multistatus::{Multistatus, Response};
 use workshop_harness::contract::{Context, TestResult};
+use workshop_harness::http::Body;
 
 pub async fn a_contact_comes_back_byte_for_byte(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
@@ -18,6 +19,7 @@ pub async fn a_contact_comes_back_byte_for_byte(context: &Context) -> TestResult
     for (number, card) in cards.iter().enumerate() {
         let name = format!("bytes-{number}.vcf");
         let tag = ada.keep(&name, card).await?;
+        moved_by(context, &name, "-1 hour").await?;
         let answer = ada.get(&name).await?;
         let is_vcard =
             |kind: &str| kind.to_lowercase().replace(' ', "") == "text/vcard;charset=utf-8";
@@ -68,6 +70,7 @@ pub async fn a_get_can_name_a_condition(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let name = "conditional-get.vcf";
     let tag = ada.keep(name, &card("conditional-get", "1")).await?;
+    moved_by(context, name, "-1 hour").await?;
     let got = ada.get(name).await?;
     let changed = got.header("Last-Modified").unwrap_or_default().into_owned();
     let long_ago = "Sat, 29 Oct 1994 19:43:31 GMT";
@@ -145,6 +148,56 @@ fn as_programs_write() -> Vec<(&'static str, String)> {
                 "dates",
                 "BDAY:--0203\r\nANNIVERSARY;X-APPLE-OMIT-YEAR=1604:1604-02-03\r\nREV:20260101T000000Z",
             ),
+        ),
+        // jobisoft/DAV-4-TbSync #146, nextcloud/contacts #4158, sabre-io/dav #343.
+        (
+            "a version that is said twice",
+            card("twice", "Ada").replace("VERSION:4.0\r\n", "VERSION:4.0\r\nVERSION: 4.0\r\n"),
+        ),
+        (
+            "a space before its version",
+            card("before", "Ada").replace("VERSION:", "VERSION: "),
+        ),
+        (
+            "a space behind its version",
+            card("behind", "Ada").replace("4.0", "4.0 "),
+        ),
+        (
+            "a UID that is said twice",
+            card("uid-twice", "Ada").replace("FN:", "UID:uid-twice\r\nFN:"),
+        ),
+        (
+            "a UID that is said twice, in two ways",
+            card("uid-urn", "Ada").replace("FN:", "UID:urn:uuid:uid-urn\r\nFN:"),
+        ),
+        ("a delete character", more("delete", "NOTE:a\x7fb")),
+        (
+            "what version 2.1 has",
+            more(
+                "old",
+                "TEL;HOME;VOICE:1\r\nNOTE;ENCODING=QUOTED-PRINTABLE:L=C3=B6we=\r\n=20und",
+            ),
+        ),
+        // RFC 9554, and what programs have made up.
+        (
+            "new properties",
+            more(
+                "new",
+                "CREATED:20260101T000000Z\r\nLANGUAGE:de\r\nPRONOUNS;LANG=en:she/her\r\nGRAMGENDER:feminine\r\n\
+                 SOCIALPROFILE;SERVICE-TYPE=Mastodon:https://example.org/@ada\r\nX-ABShowAs:COMPANY",
+            ),
+        ),
+        (
+            "a photo elsewhere",
+            more("photo-url", "PHOTO;VALUE=uri:https://example.org/ada.jpg"),
+        ),
+        (
+            "a photo in a URI",
+            more("photo-uri", "PHOTO:data:image/jpeg;base64\\,/9j/4AAQ"),
+        ),
+        (
+            "no line end at its end",
+            card("no-end", "Ada").trim_end().to_owned(),
         ),
         // Kozea/Radicale #763, sabre-io/Baikal #897: a photo of 300 kB, as text.
         (
@@ -227,4 +280,69 @@ pub async fn a_contact_needs_a_usable_name(context: &Context) -> TestResult {
     }
     // The same name, encoded.
     ada.expect(200, "%41z0._~%40%2B-.vcf").await
+}
+
+pub async fn a_line_may_be_folded_within_a_character(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    // Programs that count bytes fold there: each half of the character is no text.
+    let name = "halves.vcf";
+    let whole = with("halves", "Zo\u{eb}", "NOTE:\u{20ac} and \u{1F600}\r\n");
+    for fold in ["\r\n ", "\n\t"] {
+        let mut halves = Vec::new();
+        for byte in whole.bytes() {
+            // In UTF-8, the bytes after the first one of a character begin with 10.
+            if byte >> 6 == 0b10 {
+                halves.extend_from_slice(fold.as_bytes());
+            }
+            halves.push(byte);
+        }
+        let put = ada.put_body(name, Body::new("text/vcard", &halves)).await?;
+        expect_one_of(&put, [201, 204])?;
+        // What is kept isn't what was sent. So the client is told no tag, and reads the card again (RFC 9110, section 9.3.4).
+        let told = put.header("ETag");
+        put.expect(told.is_none(), "no ETag", format!("{told:?}"))?;
+        ada.expect_unchanged(name, &whole).await?;
+        let got = ada.multiget("C:address-data", &[&path(name)]).await?;
+        got.contact(name)?.text("C:address-data")?;
+    }
+    Ok(())
+}
+
+pub async fn an_encoding_has_many_names(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let (name, zoe) = ("encoded.vcf", card("encoded", "Zo\u{eb}"));
+    let plain = card("encoded", "Zoe");
+    // sogo-connector #8, AndroidCaldavSyncAdapater #114.
+    for (charset, text) in [
+        ("utf8", &zoe),
+        ("\"UTF-8\"", &zoe),
+        ("'utf-8'", &zoe),
+        ("unicode-1-1-utf-8", &zoe),
+        // ASCII is a part of UTF-8.
+        ("us-ascii", &zoe),
+        ("ANSI_X3.4-1968", &plain),
+        ("iso-8859-1", &plain),
+        ("Windows-1252", &plain),
+    ] {
+        let content_type = format!("text/vcard; charset={charset}");
+        let body = Body::new(Some(&*content_type), text);
+        let put = ada.put_body(name, body).await?;
+        put.expect(
+            [201, 204].contains(&put.status()),
+            format!("a card in {charset} to be kept"),
+            format!("status {}, body {}", put.status(), put.text()),
+        )?;
+        ada.expect_unchanged(name, text).await?;
+    }
+    let asked = document("D:propfind", &prop("D:displayname"));
+    for name in ["utf8", "UTF8", "us-ascii", "iso-8859-1"] {
+        let content_type = format!("text/xml; charset={name}");
+        let declared = asked.replace("\"utf-8\"", &format!("\"{name}\""));
+        for (content_type, asked) in [(&*content_type, &asked), ("text/xml", &declared)] {
+            let body = Some(Body::new(content_type, asked));
+            let answer = ada.send_xml("PROPFIND", BOOK, "0", body).await?;
+            Multistatus::of(&answer)?.at(BOOK)?;
+        }
+    }
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! Tests: no request costs more than it may, and while one costs all it may, others are answered.
 
+use std::iter;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
@@ -8,7 +9,7 @@ use crate::book::{BOOK, path};
 use crate::cards::with;
 use crate::client::{AddressBook, document, method};
 use workshop_harness::contract::{Context, Failure, TestResult, expect_at_most};
-use workshop_harness::http::Body;
+use workshop_harness::http::{Body, Download};
 
 /// How many contacts with long values there are, and how long those are, in bytes.
 const LONG: usize = 6;
@@ -19,6 +20,11 @@ const MAX_ANSWER: usize = 16 << 20;
 const MAX_TIME: Duration = Duration::from_secs(20);
 /// The longest that `/health` waits behind them.
 const MAX_WAIT: Duration = Duration::from_secs(3);
+
+/// How many clients read slowly at once: more than the JVM has threads for what blocks.
+const SLOW_READERS: usize = 80;
+/// The request with the longest answer.
+const ALL_LONG: &str = "all long contacts";
 
 /// A request that costs as much as one of its kind can.
 pub struct Worst {
@@ -33,26 +39,34 @@ pub struct Worst {
 impl Worst {
     /// Sends it, and gives the size of the answer.
     pub async fn send(&self, ada: &AddressBook) -> Result<usize, Failure> {
+        let answer = self.begin(ada).await?;
+        let rest = answer.rest().await;
+        Ok(rest.map_err(|failure| self.in_time(failure))?.bytes)
+    }
+
+    /// Sends it, and waits for the beginning of the answer.
+    async fn begin(&self, ada: &AddressBook) -> Result<Download, Failure> {
         let media_type = match self.method {
             "PUT" => "text/vcard",
             _ => "application/xml",
         };
         let client = ada.client.with("Depth", Some(self.depth)).within(MAX_TIME);
         let body = Some(Body::new(media_type, &self.body));
-        let in_time = |failure: Failure| {
-            Failure::new(
-                format!("{} to the request with {}", failure.expected, self.kind),
-                failure.actual,
-            )
-        };
         let answer = client.begin(method(self.method), &self.path, body).await;
-        let answer = answer.map_err(in_time)?;
+        let answer = answer.map_err(|failure| self.in_time(failure))?;
         let status = answer.status();
         if ![201, 204, 207].contains(&status) && !(400..500).contains(&status) {
             let expected = format!("an answer to the request with {}", self.kind);
             return Err(Failure::new(expected, format!("status {status}")));
         }
-        Ok(answer.rest().await.map_err(in_time)?.bytes)
+        Ok(answer)
+    }
+
+    fn in_time(&self, failure: Failure) -> Failure {
+        Failure::new(
+            format!("{} to the request with {}", failure.expected, self.kind),
+            failure.actual,
+        )
     }
 }
 
@@ -162,7 +176,7 @@ pub fn requests() -> Vec<Worst> {
             ),
         ),
         report(
-            "all long contacts",
+            ALL_LONG,
             document(
                 "C:addressbook-multiget",
                 &(data.to_owned() + &(0..LONG).map(href).collect::<String>()),
@@ -258,4 +272,25 @@ pub async fn who_computes_silences_nobody(context: &Context) -> TestResult {
         "seconds of waiting for /health",
         longest,
     )
+}
+
+pub async fn slow_readers_keep_nobody_waiting(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    prepare(&ada).await?;
+    let requests = requests();
+    let long = requests.iter().filter(|worst| worst.kind == ALL_LONG);
+    // Each begins to read an answer that is far longer than what a connection holds, and reads no further.
+    let mut readers = Vec::new();
+    for worst in long.flat_map(|worst| iter::repeat_n(worst, SLOW_READERS)) {
+        readers.push(worst.begin(&ada).await?);
+    }
+    let asked = ada.client.within(MAX_WAIT);
+    let ada = AddressBook {
+        client: asked,
+        ..ada
+    };
+    let answer = ada.multiget("D:getetag", &[&path("long-1.vcf")]).await?;
+    answer.contact("long-1.vcf")?.text("D:getetag")?;
+    drop(readers);
+    clear(&ada).await
 }

@@ -1,12 +1,14 @@
 //! Tests: contacts are written and deleted under the conditions that clients name, and nobody overwrites what they have not seen.
 
+use std::collections::BTreeSet;
+
 use sqlx::Connection;
 
-use crate::book::path;
+use crate::book::{moved_by, path};
 use crate::cards::card;
 use crate::client::{AddressBook, etag};
 use crate::multistatus::expect_rule;
-use workshop_harness::contract::{Answer, Context, Failure, TestResult, expect};
+use workshop_harness::contract::{Answer, Context, Failure, TestResult, expect, expect_eq};
 use workshop_harness::silence::wait_for_waiting;
 
 /// How often two write at once.
@@ -244,6 +246,7 @@ pub async fn a_put_can_name_a_date(context: &Context) -> TestResult {
         .expect_status(412)?;
     long_ago.delete(name).await?.expect_status(412)?;
     ada.expect_unchanged(name, "FN:1").await?;
+    moved_by(context, name, "-1 hour").await?;
     let got = ada.get(name).await?;
     let tag = etag(&got)?;
     let changed = got.header("Last-Modified").unwrap_or_default();
@@ -259,5 +262,63 @@ pub async fn a_put_can_name_a_date(context: &Context) -> TestResult {
     ada.put(name, &card("dated", "5"))
         .await?
         .expect_status(204)?;
+    Ok(())
+}
+
+/// The date of this contact's last change, as HTTP writes it, told by the database.
+async fn date_of(context: &Context, name: &str) -> sqlx::Result<String> {
+    sqlx::query_scalar(
+        "SELECT to_char(changed AT TIME ZONE 'UTC', 'Dy, DD Mon YYYY HH24:MI:SS \"GMT\"') FROM contacts WHERE name = $1",
+    )
+    .bind(name)
+    .fetch_one(&mut *context.database.lock().await)
+    .await
+}
+
+pub async fn a_date_names_one_version(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let name = "one-second.vcf";
+    let put_since = async |date: &str, text: &str| {
+        let since = ada.with("If-Unmodified-Since", date);
+        since.put(name, &card("one-second", text)).await
+    };
+    // Within one second: Ada writes, another client writes, and Ada writes again with the date of what she has seen.
+    ada.keep(name, &card("one-second", "1")).await?;
+    let seen = date_of(context, name).await?;
+    ada.keep(name, &card("one-second", "2")).await?;
+    put_since(&seen, "3").await?.expect_status(412)?;
+    ada.expect_unchanged(name, "FN:2").await?;
+
+    // While a second lasts, there may be another version of the same date. So no client is told the date, or can rely on it.
+    moved_by(context, name, "1 hour").await?;
+    let early = date_of(context, name).await?;
+    let got = ada.get(name).await?;
+    let told = got.header("Last-Modified");
+    got.expect(told.is_none(), "no Last-Modified yet", format!("{told:?}"))?;
+    let known = ada.with("If-Modified-Since", &early);
+    known.expect(200, name).await?;
+    let told = ada
+        .properties(&path(name), "0", "D:getlastmodified")
+        .await?;
+    told.contact(name)?.expect_missing("D:getlastmodified")?;
+    put_since(&early, "4").await?.expect_status(412)?;
+    // The clock was set back, or another request has waited: another version has another date all the same.
+    let mut dates = vec![early];
+    for text in ["5", "6"] {
+        ada.keep(name, &card("one-second", text)).await?;
+        dates.push(date_of(context, name).await?);
+    }
+    ada.delete(name).await?.expect_status(204)?;
+    ada.keep(name, &card("one-second", "7")).await?;
+    dates.push(date_of(context, name).await?);
+    for date in &dates[..3] {
+        put_since(date, "8").await?.expect_status(412)?;
+    }
+    let different = BTreeSet::from_iter(&dates).len();
+    expect_eq("different dates of four versions", different, 4)?;
+    // An hour later each is in the past, and only the last one is the contact's.
+    moved_by(context, name, "-2 hours").await?;
+    let now = date_of(context, name).await?;
+    put_since(&now, "9").await?.expect_status(204)?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! A service with address books whose database goes away, and which is killed. The tests do that themselves, one after the other,
 //! and leave it as they have found it.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -11,7 +12,7 @@ use super::{Context, Place, Played, Scenario, When, status_of};
 use crate::build::launch::Launch;
 use crate::scenarios::ContractTest;
 use crate::service::Service;
-use workshop_requests::failure::Failure;
+use workshop_requests::failure::{Failure, TestError};
 use workshop_requests::http::Client;
 
 pub use super::asked as test;
@@ -64,8 +65,14 @@ impl Faults {
         self.stage.lock().await.proxy.restore().await;
     }
 
-    /// Kills the service and starts it again, at the same address and on the same database.
+    /// Kills the service and starts it again, at the same address and on the same database, and waits until it is ready.
     pub async fn kill_and_start(&self) -> Result<(), Failure> {
+        self.kill_and_begin().await?;
+        settled(&self.client, "/ready").await.map(drop)
+    }
+
+    /// The same, without waiting.
+    pub async fn kill_and_begin(&self) -> Result<(), Failure> {
         let mut stage = self.stage.lock().await;
         let (address, settings) = (stage.service.address(), stage.settings.clone());
         stage.service.kill();
@@ -74,7 +81,19 @@ impl Faults {
             let expected = "a service that starts again after it was killed";
             Failure::new(expected, error.to_string())
         })?;
-        drop(stage);
-        settled(&self.client, "/ready").await.map(drop)
+        Ok(())
+    }
+
+    /// Changes the schema, as a later release would.
+    pub async fn alter(&self, sql: &'static str) -> Result<(), TestError> {
+        let stage = self.stage.lock().await;
+        let mut database = stage.database.lock().await;
+        sqlx::raw_sql(sql).execute(&mut *database).await?;
+        Ok(())
+    }
+
+    /// Where the service listens.
+    pub async fn address(&self) -> SocketAddr {
+        self.stage.lock().await.service.address()
     }
 }

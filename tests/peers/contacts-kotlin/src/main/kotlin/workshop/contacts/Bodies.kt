@@ -11,6 +11,7 @@ import io.ktor.server.request.receiveChannel
 import io.ktor.utils.io.readRemaining
 import kotlinx.io.readByteArray
 import workshop.service.ProblemException
+import java.nio.charset.Charset
 
 /** Room for the paths of a book of 5 000 contacts. */
 private const val MAX_XML_BYTES = 1_048_576
@@ -25,8 +26,8 @@ suspend fun ApplicationCall.receiveXml(): XmlElement? {
     if (!isXml || request.headers[HttpHeaders.ContentEncoding] != null) {
         throw ProblemException(HttpStatusCode.UnsupportedMediaType, "the body must be application/xml")
     }
-    if (contentType?.isUtf8() == false) throw notUtf8()
     val body = receiveAtMost(MAX_XML_BYTES) { tooLarge(MAX_XML_BYTES) }
+    if (contentType?.isUtf8(body) == false) throw notUtf8()
     if (body.all { it.toInt().toChar().isWhitespace() }) return null
     if (UTF_16_MARKS.any { body.size >= 2 && body[0] == it.first && body[1] == it.second }) throw notUtf8()
     val document =
@@ -37,12 +38,14 @@ suspend fun ApplicationCall.receiveXml(): XmlElement? {
 /** The vCard in the body. Where another type is announced, nothing is read. */
 suspend fun ApplicationCall.receiveVCard(): ByteArray {
     val contentType = contentType()
-    val isVCard = contentType != null && VCARD_TYPES.any { contentType.match(it) } && contentType.isUtf8()
-    if (!isVCard || request.headers[HttpHeaders.ContentEncoding] != null) {
-        throw DavException(HttpStatusCode.UnsupportedMediaType, CardDav.SUPPORTED_ADDRESS_DATA)
-    }
-    return receiveAtMost(MAX_VCARD_BYTES) { DavException(HttpStatusCode.PayloadTooLarge, CardDav.MAX_RESOURCE_SIZE) }
+    val isVCard = contentType != null && VCARD_TYPES.any { contentType.match(it) }
+    if (!isVCard || request.headers[HttpHeaders.ContentEncoding] != null) throw unsupportedAddressData()
+    val body = receiveAtMost(MAX_VCARD_BYTES) { DavException(HttpStatusCode.PayloadTooLarge, CardDav.MAX_RESOURCE_SIZE) }
+    if (!contentType.isUtf8(body)) throw unsupportedAddressData()
+    return body
 }
+
+private fun unsupportedAddressData() = DavException(HttpStatusCode.UnsupportedMediaType, CardDav.SUPPORTED_ADDRESS_DATA)
 
 /** Text as UTF-8; null when these bytes are none. */
 internal fun ByteArray.toText(): String? =
@@ -73,7 +76,30 @@ private fun ApplicationCall.contentType(): ContentType? =
         ContentType.Any
     }
 
-private fun ContentType.isUtf8() = parameter("charset").let { it == null || it.equals("utf-8", ignoreCase = true) }
+private fun ContentType.isUtf8(body: ByteArray) = parameter("charset").let { it == null || isUtf8(it, body) }
+
+/**
+ * Whether a text that is said to be in this encoding can be read as UTF-8. An encoding has many names, and clients use them: `utf8`,
+ * `us-ascii`. What is ASCII is the same text in nearly all encodings.
+ */
+internal fun isUtf8(
+    encoding: String,
+    text: ByteArray,
+): Boolean =
+    when (val charset = charsetOf(encoding.trim('"', '\'', ' '))) {
+        null -> false
+
+        Charsets.UTF_8, Charsets.US_ASCII -> true
+
+        else -> text.all { it >= 0 } && text.contentEquals(text.decodeToString().toByteArray(charset))
+    }
+
+private fun charsetOf(name: String): Charset? =
+    try {
+        Charset.forName(name).takeIf { it.canEncode() }
+    } catch (_: IllegalArgumentException) {
+        null
+    }
 
 private val XML_TYPES = listOf(ContentType.Application.Xml, ContentType.Text.Xml)
 

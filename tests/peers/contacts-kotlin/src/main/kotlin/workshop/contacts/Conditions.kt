@@ -42,19 +42,19 @@ suspend fun ApplicationRequest.conditionsFor(
     if (date == null || conditions.mustMatch != null) return conditions
     // What is not there has no date. It must not have come meanwhile.
     val there = contacts.find(user, name) ?: return Conditions(null, mustNotMatch = listOf(ANY_TAG))
-    if (there.changed.epochSecond > date) throw conditionFailed()
+    if (!there.isUnchangedSince(date)) throw conditionFailed()
     return Conditions(listOf(there.etag), conditions.mustNotMatch)
 }
 
 /** Whether it is the contact that the client wants: by `If-Match`, or else by `If-Unmodified-Since`. */
 fun ApplicationRequest.wants(contact: Contact): Boolean =
     conditions().mustMatch?.names(contact.etag)
-        ?: dateIn(HttpHeaders.IfUnmodifiedSince).let { it == null || contact.changed.epochSecond <= it }
+        ?: dateIn(HttpHeaders.IfUnmodifiedSince).let { it == null || contact.isUnchangedSince(it) }
 
 /** Whether the client has this version already: by `If-None-Match`, or else by `If-Modified-Since`. */
 fun ApplicationRequest.alreadyHas(contact: Contact): Boolean =
     tagsIn(HttpHeaders.IfNoneMatch)?.names(contact.etag)
-        ?: dateIn(HttpHeaders.IfModifiedSince).let { it != null && contact.changed.epochSecond <= it }
+        ?: dateIn(HttpHeaders.IfModifiedSince).let { it != null && contact.isUnchangedSince(it) }
 
 private fun List<String>.names(etag: String) = any { it == etag || it == ANY_TAG }
 

@@ -13,15 +13,22 @@ class Book(
     val token = SyncToken(life, revision)
 }
 
-/** A contact. Its [etag] is in quotes, [length] is that of its vCard in bytes, and [vcard] is null where nobody has asked for it. */
+/**
+ * A contact. Its [etag] is in quotes, [length] is that of its vCard in bytes, and [vcard] is null where nobody has asked for it.
+ *
+ * [changed] is null while the second of the last change lasts: until it is over, another version may come that has the same date.
+ */
 class Contact(
     val owner: String,
     val name: String,
     val etag: String,
-    val changed: Instant,
+    val changed: Instant?,
     val length: Int,
     val vcard: String?,
-)
+) {
+    /** Whether a client that knows a version by this date knows this one. In seconds since 1970. */
+    fun isUnchangedSince(date: Long) = changed != null && changed.epochSecond <= date
+}
 
 /** What has become of a contact. */
 class Change(

@@ -19,7 +19,7 @@ fun Route.getContact(contacts: Contacts) {
         val contact = contacts.find(call.user, name) ?: throw noContact()
         if (!call.request.wants(contact)) throw conditionFailed()
         call.response.header(HttpHeaders.ETag, contact.etag)
-        call.response.header(HttpHeaders.LastModified, contact.lastModified)
+        contact.lastModified?.let { call.response.header(HttpHeaders.LastModified, it) }
         if (call.request.alreadyHas(contact)) {
             call.respond(HttpStatusCode.NotModified)
         } else {
@@ -40,7 +40,8 @@ fun Route.putContact(contacts: Contacts) {
             } catch (conflict: UidConflict) {
                 throw DavException(HttpStatusCode.Conflict, CardDav.NO_UID_CONFLICT, contactOf(call.user, conflict.with))
             }
-        call.response.header(HttpHeaders.ETag, card.etag)
+        // Who is told the tag takes it for the tag of what was sent.
+        if (card.isAsSent) call.response.header(HttpHeaders.ETag, card.etag)
         call.respond(if (isNew) HttpStatusCode.Created else HttpStatusCode.NoContent)
     }
 }

@@ -44,7 +44,7 @@ class Contacts(
             query(
                 """
                 SELECT name, etag, changed, length, CASE WHEN before < ? THEN vcard END AS vcard FROM (
-                    SELECT name, etag, changed, octet_length(vcard) AS length, vcard,
+                    SELECT name, etag, $LAST_CHANGE AS changed, octet_length(vcard) AS length, vcard,
                         sum(octet_length(vcard)) OVER (ORDER BY name) - octet_length(vcard) AS before
                     FROM contacts WHERE owner = ? AND name = ANY (?) AND vcard IS NOT NULL) AS found
                 """,
@@ -117,7 +117,8 @@ class Contacts(
     /**
      * Replaces the contact that is there, or creates it where there is none. What fails undoes the revision as well.
      *
-     * The conditions are part of the statement that writes. Between a question and a statement, another request could write.
+     * The conditions are part of the statement that writes. Between a question and a statement, another request could write. And
+     * each version has a second of its own, whatever the clock says: a client that knows it by its date knows no other one by that.
      */
     private fun Connection.write(
         owner: String,
@@ -129,9 +130,10 @@ class Contacts(
         val replaced =
             update(
                 """
-                UPDATE contacts SET etag = ?, vcard = ?, revision = ?, changed = now()
+                UPDATE contacts SET etag = ?, vcard = ?, revision = ?,
+                    changed = greatest(now(), date_trunc('second', changed) + interval '1 second')
                 WHERE owner = ? AND name = ? AND uid = ? AND vcard IS NOT NULL
-                    AND ? && ARRAY[etag, '*'] AND NOT ? && ARRAY[etag, '*']
+                    AND ? && ARRAY[etag::text, '*'] AND NOT ? && ARRAY[etag::text, '*']
                 """,
                 card.etag,
                 card.vcard,
@@ -150,7 +152,7 @@ class Contacts(
                 INSERT INTO contacts AS old (owner, name, uid, etag, vcard, revision, changed) VALUES (?, ?, ?, ?, ?, ?, now())
                 ON CONFLICT (owner, name) DO UPDATE
                 SET uid = excluded.uid, etag = excluded.etag, vcard = excluded.vcard,
-                    revision = excluded.revision, changed = excluded.changed
+                    revision = excluded.revision, changed = greatest(now(), date_trunc('second', old.changed) + interval '1 second')
                 WHERE old.vcard IS NULL
                 """,
                 owner,
@@ -217,9 +219,9 @@ class Contacts(
             val removed =
                 update(
                     """
-                    UPDATE contacts SET revision = ?, changed = now(), vcard = NULL
+                    UPDATE contacts SET revision = ?, vcard = NULL
                     WHERE owner = ? AND name = ? AND vcard IS NOT NULL
-                        AND ? && ARRAY[etag, '*'] AND NOT ? && ARRAY[etag, '*']
+                        AND ? && ARRAY[etag::text, '*'] AND NOT ? && ARRAY[etag::text, '*']
                     """,
                     nextRevision(owner),
                     owner,
@@ -259,7 +261,7 @@ class Contacts(
     private fun Connection.findAll(owner: String): List<Contact> =
         query(
             """
-            SELECT name, etag, changed, octet_length(vcard) AS length, NULL::text AS vcard
+            SELECT name, etag, $LAST_CHANGE AS changed, octet_length(vcard) AS length, NULL::text AS vcard
             FROM contacts WHERE owner = ? AND vcard IS NOT NULL ORDER BY name
             """,
             owner,
@@ -268,6 +270,9 @@ class Contacts(
     private companion object {
         /** How many bytes of vCards are read at once, not counting the last one. */
         const val MAX_READ = 1 shl 20
+
+        /** Nothing while that second lasts. */
+        const val LAST_CHANGE = "CASE WHEN date_trunc('second', changed) < date_trunc('second', now()) THEN changed END"
     }
 }
 
@@ -282,7 +287,7 @@ private fun ResultSet.contact(owner: String) =
         owner = owner,
         name = getString("name"),
         etag = getString("etag"),
-        changed = getObject("changed", OffsetDateTime::class.java).toInstant(),
+        changed = getObject("changed", OffsetDateTime::class.java)?.toInstant(),
         length = getInt("length"),
         vcard = getString("vcard"),
     )

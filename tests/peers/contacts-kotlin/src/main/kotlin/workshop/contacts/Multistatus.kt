@@ -3,68 +3,117 @@ package workshop.contacts
 
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
-import io.ktor.server.response.respondOutputStream
+import io.ktor.server.response.respondBytesWriter
+import io.ktor.utils.io.ByteWriteChannel
+import io.ktor.utils.io.writeFully
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.withContext
+import kotlinx.coroutines.withTimeoutOrNull
+import kotlinx.io.IOException
 import workshop.service.ProblemException
+import java.io.ByteArrayOutputStream
 import javax.xml.namespace.QName
+import kotlin.time.Duration.Companion.seconds
+
+/** How much is written before it is sent, in bytes. */
+private const val PART = 65_536
+
+/** How long a client may take to accept a part. */
+private val PATIENCE = 10.seconds
 
 /**
  * The answer may be as long as a book, and there is never more of it here than a part. What fails after its beginning breaks the
  * connection: a client must not take half an answer for the whole.
+ *
+ * It is written on the threads that compute. While a client is slow, it holds none of them.
  */
 suspend fun ApplicationCall.respondMultistatus(
     wanted: Wanted,
-    content: suspend XmlWriter.() -> Unit,
-) = respondOutputStream(XML, HttpStatusCode.MultiStatus) {
-    val writer = XmlWriter(this, wanted.namespaces)
-    writer.begin(Dav.MULTISTATUS)
-    writer.content()
-    writer.end()
+    content: suspend Multistatus.() -> Unit,
+) = respondBytesWriter(XML, HttpStatusCode.MultiStatus) {
+    withContext(Dispatchers.Default) {
+        Multistatus(this@respondBytesWriter, wanted.namespaces).whole(content)
+    }
 }
 
-/** A resource that is there. */
-fun <R> XmlWriter.found(
-    href: String,
-    resource: R,
-    selection: Selection<R>,
-) = element(Dav.RESPONSE) {
-    element(Dav.HREF, href)
-    if (selection.found.isNotEmpty() || selection.missing.isEmpty()) {
-        propstat(HttpStatusCode.OK) {
-            selection.found.forEach { (name, write) -> element(name) { write(resource) } }
+/** Writes a multistatus to a [client], part by part. */
+class Multistatus(
+    private val client: ByteWriteChannel,
+    namespaces: Collection<String>,
+) {
+    private val part = ByteArrayOutputStream()
+    private val xml = XmlWriter(part, namespaces)
+
+    /** From its beginning to its end. */
+    internal suspend fun whole(content: suspend Multistatus.() -> Unit) {
+        xml.begin(Dav.MULTISTATUS)
+        content()
+        xml.end()
+        send()
+    }
+
+    /** A resource that is there. */
+    suspend fun <R> found(
+        href: String,
+        resource: R,
+        selection: Selection<R>,
+    ) = response(href) {
+        val (found, missing) = selection.foundIn(resource) to selection.missingIn(resource)
+        if (found.isNotEmpty() || missing.isEmpty()) {
+            propstat(HttpStatusCode.OK) {
+                found.forEach { (name, write) -> element(name) { write(resource) } }
+            }
+        }
+        if (missing.isNotEmpty()) {
+            propstat(HttpStatusCode.NotFound) { missing.forEach { element(it) } }
         }
     }
-    if (selection.missing.isNotEmpty()) {
-        propstat(HttpStatusCode.NotFound) { selection.missing.forEach { element(it) } }
+
+    /** A resource whose properties cannot be changed by a client. */
+    suspend fun protected(
+        href: String,
+        properties: List<QName>,
+    ) = response(href) {
+        element(Dav.PROPSTAT) {
+            element(Dav.PROP) { properties.forEach { element(it) } }
+            status(HttpStatusCode.Forbidden)
+            element(Dav.ERROR) { element(Dav.CANNOT_MODIFY_PROTECTED_PROPERTY) }
+        }
+    }
+
+    /** A resource that is not there, or no longer. */
+    suspend fun notFound(href: String) = response(href) { status(HttpStatusCode.NotFound) }
+
+    /** What was asked for has more results than the client wants, or than are looked for in one request. */
+    suspend fun cutOff(href: String) =
+        response(href) {
+            status(HttpStatusCode.InsufficientStorage)
+            element(Dav.ERROR) { element(Dav.NUMBER_OF_MATCHES_WITHIN_LIMITS) }
+        }
+
+    /** Up to where the client knows the book now. */
+    fun syncToken(token: SyncToken) = xml.element(Dav.SYNC_TOKEN, token.toString())
+
+    private suspend fun response(
+        href: String,
+        content: XmlWriter.() -> Unit,
+    ) {
+        xml.element(Dav.RESPONSE) {
+            element(Dav.HREF, href)
+            content()
+        }
+        xml.flush()
+        if (part.size() >= PART) send()
+    }
+
+    private suspend fun send() {
+        withTimeoutOrNull(PATIENCE) {
+            client.writeFully(part.toByteArray())
+            client.flush()
+        } ?: throw IOException("the client does not take the answer")
+        part.reset()
     }
 }
-
-/** A resource whose properties cannot be changed by a client. */
-fun XmlWriter.protected(
-    href: String,
-    properties: List<QName>,
-) = element(Dav.RESPONSE) {
-    element(Dav.HREF, href)
-    element(Dav.PROPSTAT) {
-        element(Dav.PROP) { properties.forEach { element(it) } }
-        status(HttpStatusCode.Forbidden)
-        element(Dav.ERROR) { element(Dav.CANNOT_MODIFY_PROTECTED_PROPERTY) }
-    }
-}
-
-/** A resource that is not there, or no longer. */
-fun XmlWriter.notFound(href: String) =
-    element(Dav.RESPONSE) {
-        element(Dav.HREF, href)
-        status(HttpStatusCode.NotFound)
-    }
-
-/** What was asked for has more results than the client wants, or than are looked for in one request. */
-fun XmlWriter.cutOff(href: String) =
-    element(Dav.RESPONSE) {
-        element(Dav.HREF, href)
-        status(HttpStatusCode.InsufficientStorage)
-        element(Dav.ERROR) { element(Dav.NUMBER_OF_MATCHES_WITHIN_LIMITS) }
-    }
 
 private fun XmlWriter.propstat(
     status: HttpStatusCode,

@@ -7,32 +7,49 @@ import io.ktor.util.date.GMTDate
 import workshop.service.ProblemException
 import javax.xml.namespace.QName
 
-/** The properties of a kind of resource. Those that are [costly] are told only to those who ask for them by name. */
+/**
+ * The properties of a kind of resource. Those that are [costly] are told only to those who ask for them by name, and those that a
+ * resource [lacks] aren't told.
+ */
 class Properties<R>(
     private val values: Map<QName, XmlWriter.(R) -> Unit>,
     private val costly: Map<QName, XmlWriter.(R) -> Unit> = emptyMap(),
+    private val lacks: R.(property: QName, wanted: Wanted) -> Boolean = { _, _ -> false },
 ) {
     private val nothing: XmlWriter.(R) -> Unit = {}
 
-    fun select(wanted: Wanted): Selection<R> =
-        when (wanted) {
-            Wanted.All -> Selection(values, missing = emptyList())
-            Wanted.Names -> Selection(values.mapValues { nothing }, missing = emptyList())
-            is Wanted.Only -> only(wanted.names)
+    fun select(wanted: Wanted): Selection<R> {
+        val lacksIt: R.(QName) -> Boolean = { lacks(it, wanted) }
+        return when (wanted) {
+            Wanted.All -> Selection(values, missing = emptyList(), lacksIt)
+            Wanted.Names -> Selection(values.mapValues { nothing }, missing = emptyList(), lacksIt)
+            is Wanted.Only -> only(wanted.names, lacksIt)
         }
+    }
 
-    private fun only(names: List<QName>): Selection<R> {
+    private fun only(
+        names: List<QName>,
+        lacksIt: R.(QName) -> Boolean,
+    ): Selection<R> {
         val all = values + costly
         val (found, missing) = names.partition { it in all }
-        return Selection(found.associateWith { all.getValue(it) }, missing)
+        return Selection(found.associateWith { all.getValue(it) }, missing, lacksIt, tellsMissing = true)
     }
 }
 
 /** Of a request's properties, those that a kind of resource has, and those that it does not have. */
 class Selection<R>(
-    val found: Map<QName, XmlWriter.(R) -> Unit>,
-    val missing: List<QName>,
-)
+    private val found: Map<QName, XmlWriter.(R) -> Unit>,
+    private val missing: List<QName>,
+    private val lacks: R.(QName) -> Boolean,
+    private val tellsMissing: Boolean = false,
+) {
+    /** Those that this resource has. */
+    fun foundIn(resource: R) = found.filterKeys { !resource.lacks(it) }
+
+    /** Those that it does not have. Who asks for all of them asks for those that there are. */
+    fun missingIn(resource: R) = if (tellsMissing) missing + found.keys.filter { resource.lacks(it) } else emptyList()
+}
 
 /** Which properties a request asks for. */
 sealed interface Wanted {
@@ -42,6 +59,8 @@ sealed interface Wanted {
 
     data class Only(
         val names: List<QName>,
+        /** The version of vCards in which the contact itself is asked for. */
+        val version: String? = null,
     ) : Wanted
 }
 
@@ -69,7 +88,7 @@ fun XmlElement.wanted(): Wanted? =
     when {
         child(Dav.ALLPROP) != null -> Wanted.All
         child(Dav.PROPNAME) != null -> Wanted.Names
-        else -> child(Dav.PROP)?.let { prop -> Wanted.Only(namesOf(prop.children)) }
+        else -> child(Dav.PROP)?.let { prop -> Wanted.Only(namesOf(prop.children), prop.child(CardDav.ADDRESS_DATA)?.get("version")) }
     }
 
 val entryProperties =
@@ -131,19 +150,38 @@ private val contactValues: Map<QName, XmlWriter.(Contact) -> Unit> =
         Dav.GETETAG to { contact -> text(contact.etag) },
         Dav.GETCONTENTTYPE to { text("text/vcard; charset=utf-8") },
         Dav.GETCONTENTLENGTH to { contact -> text(contact.length.toString()) },
-        Dav.GETLASTMODIFIED to { contact -> text(contact.lastModified) },
+        Dav.GETLASTMODIFIED to { contact -> text(contact.lastModified.orEmpty()) },
         Dav.CURRENT_USER_PRINCIPAL to { contact -> element(Dav.HREF, principalOf(contact.owner)) },
         Dav.OWNER to { contact -> element(Dav.HREF, principalOf(contact.owner)) },
         Dav.CURRENT_USER_PRIVILEGE_SET to { privileges() },
     )
 
-val contactProperties = Properties(contactValues)
+val contactProperties = Properties(contactValues, lacks = Contact::lacks)
 
 /** In a report, a contact can also have its vCard. */
-val reportedProperties = Properties(contactValues, costly = mapOf(CardDav.ADDRESS_DATA to { contact -> addressData(contact.vcard.orEmpty()) }))
+val reportedProperties =
+    Properties(
+        contactValues,
+        costly = mapOf(CardDav.ADDRESS_DATA to { contact -> addressData(contact.vcard.orEmpty()) }),
+        lacks = Contact::lacks,
+    )
+
+/**
+ * Every client has to read version 3.0 (RFC 6352, section 3), so a vCard of that version is for all of them. One that asks for 3.0
+ * may know no other.
+ */
+private fun Contact.lacks(
+    property: QName,
+    wanted: Wanted,
+): Boolean =
+    when (property) {
+        Dav.GETLASTMODIFIED -> changed == null
+        CardDav.ADDRESS_DATA -> (wanted as? Wanted.Only)?.version == "3.0" && isVersion4(vcard.orEmpty())
+        else -> false
+    }
 
 /** As HTTP writes a moment. */
-val Contact.lastModified: String get() = GMTDate(changed.toEpochMilli()).toHttpDate()
+val Contact.lastModified: String? get() = changed?.let { GMTDate(it.toEpochMilli()).toHttpDate() }
 
 /** The reports that an address book answers. */
 private val REPORTS = listOf(CardDav.ADDRESSBOOK_MULTIGET, CardDav.ADDRESSBOOK_QUERY, Dav.SYNC_COLLECTION)

@@ -104,7 +104,7 @@ private suspend fun ApplicationCall.syncCollection(
             }
         }
         if (changes.isPage) cutOff(bookOf(user))
-        element(Dav.SYNC_TOKEN, changes.token.toString())
+        syncToken(changes.token)
     }
 }
 

@@ -5,6 +5,7 @@
 package workshop.contacts
 
 import io.ktor.http.HttpStatusCode
+import java.io.ByteArrayOutputStream
 import java.security.MessageDigest
 import java.util.HexFormat
 
@@ -13,6 +14,8 @@ class NewContact(
     val vcard: String,
     val uid: String,
     val etag: String,
+    /** False where a line was folded within a character: such a vCard is no text as it came. */
+    val isAsSent: Boolean,
 )
 
 /**
@@ -21,16 +24,41 @@ class NewContact(
  * @throws DavException for anything else
  */
 fun newContact(body: ByteArray): NewContact {
-    val text = body.toText()?.takeIf { it.isOneVCard() } ?: throw invalid()
-    val version = text.values("VERSION").singleOrNull() ?: throw invalid()
+    val asSent = body.toText()
+    val text = (asSent ?: body.withWholeCharacters().toText())?.takeIf { it.isOneVCard() } ?: throw invalid()
+    val version = versionOf(text) ?: throw invalid()
     if (version !in VERSIONS) throw DavException(HttpStatusCode.UnsupportedMediaType, CardDav.SUPPORTED_ADDRESS_DATA)
-    val uid = text.values("UID").singleOrNull()
-    if (uid.isNullOrBlank() || uid.codePointCount(0, uid.length) > MAX_UID) throw invalid()
-    return NewContact(text, uid.trim().replace(URN, ""), etagOf(body))
+    val uid = text.values("UID").only { it.trim().replace(URN, "") }
+    if (uid.isNullOrEmpty() || uid.codePointCount(0, uid.length) > MAX_UID) throw invalid()
+    return NewContact(text, uid, etagOf(text), isAsSent = asSent != null)
 }
 
 /** Whether a vCard is of version 4.0. */
-fun isVersion4(vcard: String) = vcard.values("VERSION") == listOf("4.0")
+fun isVersion4(vcard: String) = versionOf(vcard) == "4.0"
+
+private fun versionOf(vcard: String): String? = vcard.values("VERSION").only { it.trim() }
+
+/** The value that all of these are: a program may say the same twice. */
+private fun List<String>.only(transform: (String) -> String): String? = map(transform).distinct().singleOrNull()
+
+/** Leaves out each fold before a byte that goes on with a character: in UTF-8, those begin with the bits 10. */
+private fun ByteArray.withWholeCharacters(): ByteArray {
+    val whole = ByteArrayOutputStream(size)
+    var index = 0
+    while (index < size) {
+        val fold = FOLDS.firstOrNull { startsAt(index, it) && (getOrNull(index + it.length)?.toInt() ?: 0) and 0xC0 == 0x80 }
+        if (fold == null) whole.write(this[index].toInt())
+        index += fold?.length ?: 1
+    }
+    return whole.toByteArray()
+}
+
+private fun ByteArray.startsAt(
+    index: Int,
+    text: String,
+) = text.indices.all { getOrNull(index + it) == text[it].code.toByte() }
+
+private val FOLDS = listOf("\r\n ", "\r\n\t", "\n ", "\n\t")
 
 /** Hands over each value of the properties with these names, which are in capitals. */
 fun eachValue(
@@ -84,7 +112,7 @@ private fun valueIn(line: String): String? {
 /** `\n` is a line break, and a backslash before anything else protects that. */
 private fun unescaped(value: String): String {
     if ('\\' !in value) return value
-    return ESCAPE.replace(value) { if (it.groupValues[1].lowercase() == "n") "\n" else Regex.escapeReplacement(it.groupValues[1]) }
+    return ESCAPE.replace(value) { if (it.groupValues[1].lowercase() == "n") "\n" else it.groupValues[1] }
 }
 
 private val ESCAPE = Regex("""\\(.?)""", RegexOption.DOT_MATCHES_ALL)
@@ -107,11 +135,11 @@ private fun String.isOneVCard(): Boolean {
 }
 
 /** What a vCard must not have, and what XML cannot carry in a report. */
-private fun Char.isNoText() = (isISOControl() && this < '\u0080' && this !in "\t\r\n") || this == '\uFFFE' || this == '\uFFFF'
+private fun Char.isNoText() = (this < ' ' && this !in "\t\r\n") || this == '\uFFFE' || this == '\uFFFF'
 
 /** In quotes, as it is sent. */
-private fun etagOf(body: ByteArray): String {
-    val digest = MessageDigest.getInstance("SHA-256").digest(body)
+private fun etagOf(text: String): String {
+    val digest = MessageDigest.getInstance("SHA-256").digest(text.encodeToByteArray())
     return "\"${HexFormat.of().formatHex(digest, 0, ETAG_BYTES)}\""
 }
 

@@ -29,7 +29,7 @@ fun parseXml(document: String): XmlElement =
     try {
         refuseExcess(document)
         val reader = factory.createXMLStreamReader(StringReader(document))
-        reader.requireUtf8()
+        reader.requireUtf8(document)
         reader.toRoot()
         reader.element(depth = 1).also { reader.toEnd() }
     } catch (_: XMLStreamException) {
@@ -73,9 +73,9 @@ private fun String.occurrencesOf(text: String) = generateSequence(indexOf(text))
 
 private fun malformed() = ProblemException(HttpStatusCode.BadRequest, "the body must be XML, without a DTD, and not nested deeply")
 
-private fun XMLStreamReader.requireUtf8() {
+private fun XMLStreamReader.requireUtf8(document: String) {
     val declared = characterEncodingScheme ?: return
-    if (!declared.equals("UTF-8", ignoreCase = true)) throw notUtf8()
+    if (!isUtf8(declared, document.encodeToByteArray())) throw notUtf8()
 }
 
 internal fun notUtf8() = ProblemException(HttpStatusCode.UnsupportedMediaType, "the body must be in UTF-8")

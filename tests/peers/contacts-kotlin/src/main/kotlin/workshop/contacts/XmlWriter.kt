@@ -47,6 +47,9 @@ class XmlWriter(
         writer.close()
     }
 
+    /** Hands over what was written so far. */
+    fun flush() = writer.flush()
+
     fun element(
         name: QName,
         content: XmlWriter.() -> Unit = {},

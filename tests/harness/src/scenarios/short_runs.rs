@@ -127,7 +127,10 @@ impl ShortRuns {
 }
 
 /// The URL has what providers add to theirs: a service may ignore it, and has to start.
-async fn ready_by_ipv6(place: &Place<'_>, settings: &Settings) -> anyhow::Result<Option<Result<Answer, Failure>>> {
+async fn ready_by_ipv6(
+    place: &Place<'_>,
+    settings: &Settings,
+) -> anyhow::Result<Option<Result<Answer, Failure>>> {
     let database = RunDatabase::create(place.server).await?;
     let Ok(proxy) = DatabaseProxy::start_at(Ipv6Addr::LOCALHOST.into(), database.url()).await
     else {

@@ -114,10 +114,16 @@ fn keys(text: &str) -> Result<Vec<String>, Expected> {
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
-        Ok(url) if is_postgres => Ok(url),
+        Ok(url) if is_postgres => Ok(without_brackets(url)),
         _ => Err("postgres://user:password@host:port/database \
                   (special characters in the password are percent-encoded)"),
     }
+}
+
+/// sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
+    let host = url.get_host().trim_matches(['[', ']']).to_owned();
+    url.host(&host)
 }
 
 fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {

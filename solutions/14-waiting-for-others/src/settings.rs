@@ -175,10 +175,16 @@ fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
         Ok(url) if is_postgres && asks_for_tls(&url) && cfg!(not(feature = "tls")) => {
             Err("a URL without TLS in its sslmode, or build this program with --features tls")
         }
-        Ok(url) if is_postgres => Ok(url),
+        Ok(url) if is_postgres => Ok(without_brackets(url)),
         _ => Err("postgres://user:password@host:port/database \
                   (special characters in the password are percent-encoded)"),
     }
+}
+
+/// sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
+    let host = url.get_host().trim_matches(['[', ']']).to_owned();
+    url.host(&host)
 }
 
 fn asks_for_tls(database: &PgConnectOptions) -> bool {
@@ -245,5 +251,14 @@ mod tests {
             let accepted = accepted || cfg!(feature = "tls");
             assert_eq!(postgres_url(&url).is_ok(), accepted, "{mode}");
         }
+    }
+
+    #[test]
+    fn the_url_of_a_provider_is_understood() {
+        let url = "postgres://me:%40%3A%2F%3F%23%5B%5D%25@[::1]:6432/records\
+                   ?application_name=records&connect_timeout=5&target_session_attrs=read-write\
+                   &channel_binding=prefer&gssencmode=disable";
+        let url = postgres_url(url).map_err(str::to_owned).unwrap();
+        assert_eq!((url.get_host(), url.get_port()), ("::1", 6432));
     }
 }

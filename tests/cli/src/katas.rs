@@ -270,6 +270,7 @@ mod tests {
         let report = katas.judge_in_turn(&workspace, &krate, 0).await?;
         let said = |status| match status {
             TestStatus::Passed => "green".to_owned(),
+            TestStatus::NotJudged(lack) => lack,
             TestStatus::Failed { failure, .. } => failure.actual,
         };
         let tests = report.tests.into_iter();

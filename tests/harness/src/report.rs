@@ -20,6 +20,8 @@ pub enum TestStatus {
         /// The last lines of the service's log at that moment.
         log: String,
     },
+    /// This machine lacks what it needs: what, and what to do about it.
+    NotJudged(String),
 }
 
 /// A test and its status.
@@ -109,11 +111,18 @@ impl Report {
         let failed = self
             .tests
             .iter()
-            .filter(|judged| judged.status != TestStatus::Passed);
+            .filter(|judged| matches!(judged.status, TestStatus::Failed { .. }));
         failed.map(|judged| judged.test.clone()).collect()
     }
 
-    /// Passed when every test passed.
+    /// The names of the tests for which this machine lacks something.
+    pub fn not_judged(&self) -> impl Iterator<Item = &str> {
+        let not_judged = |judged: &&Judged| matches!(judged.status, TestStatus::NotJudged(_));
+        let tests = self.tests.iter().filter(not_judged);
+        tests.map(|judged| judged.test.as_str())
+    }
+
+    /// Passed when no test failed.
     pub fn outcome(&self) -> Outcome {
         if self.failed().is_empty() {
             Outcome::Passed
@@ -168,6 +177,10 @@ impl Report {
                 TestStatus::Passed => {
                     println!("    {}    {}", paint(Style::Good, "ok"), judged.test)
                 }
+                TestStatus::NotJudged(lack) => {
+                    let not_judged = paint(Style::Faint, "not judged here");
+                    println!("    {not_judged}  {}: {lack}", judged.test);
+                }
                 TestStatus::Failed { failure, log } => {
                     println!("    {}  {}", paint(Style::Bad, "FAIL"), judged.test);
                     if told_in_full {
@@ -192,8 +205,13 @@ impl Report {
                 self.label
             );
         }
-        let failed = self.failed().len();
-        println!("\n{} passed, {failed} failed", self.tests.len() - failed);
+        let (failed, not_judged) = (self.failed().len(), self.not_judged().count());
+        let passed = self.tests.len() - failed - not_judged;
+        print!("\n{passed} passed, {failed} failed");
+        match not_judged {
+            0 => println!(),
+            some => println!(", {some} not judged here"),
+        }
     }
 
     /// Prints which tests were red at first, and green when they were judged again.

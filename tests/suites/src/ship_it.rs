@@ -57,6 +57,7 @@ contract_tests! {
         a_wrong_setting_stops_the_start_with_one_sentence,
         the_sentence_repeats_no_secret,
         the_health_check_says_whether_the_service_answers,
+        a_database_at_an_ipv6_address_is_found,
     ]
 }
 
@@ -379,6 +380,11 @@ fn the_sentence_repeats_no_secret(runs: &ShortRuns) -> TestResult {
         expect(!run.output.contains(SECRET), expected, ended(run))?;
     }
     Ok(())
+}
+
+fn a_database_at_an_ipv6_address_is_found(runs: &ShortRuns) -> TestResult {
+    // A machine without IPv6 has no such database.
+    expect_each(&runs.by_ipv6, has_status(200))
 }
 
 fn the_health_check_says_whether_the_service_answers(runs: &ShortRuns) -> TestResult {

@@ -199,7 +199,7 @@ fn faulty(target: CheckTarget, error: anyhow::Error) -> anyhow::Result<(LastChec
 
 fn last_check(report: &Report) -> LastCheck {
     let fault = |judged: &Judged| match &judged.status {
-        TestStatus::Passed => None,
+        TestStatus::Passed | TestStatus::NotJudged(_) => None,
         TestStatus::Failed { failure, log } => {
             Some(Fault::new(&judged.test, format!("{failure}\n{log}")))
         }

@@ -28,6 +28,7 @@ pub mod silences;
 mod stage;
 pub mod stalled;
 pub mod steady;
+pub mod strangers;
 pub mod supplied;
 pub mod talkative;
 

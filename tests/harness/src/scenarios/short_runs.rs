@@ -1,16 +1,20 @@
 //! Runs of a service's program that end by themselves: with settings that it must refuse, and as its own health check.
 
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context as _;
 
-use super::{Place, Played, Scenario, When, judge_all, stage, steady};
+use super::{Place, Played, Scenario, When, judge_all, outage, stage, steady};
 use crate::scenarios::ContractTest;
+use crate::service::proxy::DatabaseProxy;
 use crate::service::{self, Service, Settings};
 use workshop_base::scratch;
+use workshop_postgres::datasets::RunDatabase;
+use workshop_requests::failure::Failure;
+use workshop_requests::http::{Answer, Client};
 
 pub use super::judged as test;
 
@@ -43,6 +47,10 @@ pub const WRONG_SETTINGS: [WrongSetting; 16] = [
     ("LOG_LEVEL", Some("loud")),
 ];
 
+/// What providers of databases add to their URLs.
+const OF_PROVIDERS: &str = "application_name=records&connect_timeout=5&target_session_attrs=any&gssencmode=disable\
+                            &channel_binding=prefer&sslmode=prefer";
+
 /// How long a run may take that is over at once: a JVM starts slowly.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -71,6 +79,8 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
 pub struct ShortRuns {
     /// One run for each of [`WRONG_SETTINGS`].
     pub refused: Vec<(WrongSetting, ShortRun)>,
+    /// What a service answers to `/ready` whose database is at an IPv6 address; none on a machine without IPv6.
+    pub by_ipv6: Option<Result<Answer, Failure>>,
     /// The health check of the service that runs.
     pub healthy: ShortRun,
     /// The health check of a service that does not run.
@@ -109,10 +119,33 @@ impl ShortRuns {
         };
         Ok(ShortRuns {
             refused,
+            by_ipv6: ready_by_ipv6(place, settings).await?,
             healthy: run(place, settings, service, health_check).await?,
             nobody_there: run(place, settings, free, health_check).await?,
         })
     }
+}
+
+/// The URL has what providers add to theirs: a service may ignore it, and has to start.
+async fn ready_by_ipv6(
+    place: &Place<'_>,
+    settings: &Settings,
+) -> anyhow::Result<Option<Result<Answer, Failure>>> {
+    let database = RunDatabase::create(place.server).await?;
+    let Ok(proxy) = DatabaseProxy::start_at(Ipv6Addr::LOCALHOST.into(), database.url()).await
+    else {
+        return Ok(None);
+    };
+    let settings = Settings {
+        database_url: format!("{}?{OF_PROVIDERS}", proxy.url()),
+        ..settings.clone()
+    };
+    let service = Service::start(place.workspace, place.launch, &settings).await?;
+    let client = Client::new(service.base_url(), None)?;
+    let ready = outage::settled(&client, "/ready").await;
+    drop(client);
+    service.stop().await;
+    Ok(Some(ready))
 }
 
 async fn run(

@@ -1,4 +1,5 @@
-//! nginx in front of two services: the configuration of exercise 12 in a folder of its own, on a free port.
+//! nginx in front of services, in a folder of its own, on a free port: of two with the configuration of exercise 12, of one with that
+//! of exercise 8.
 
 use std::fs::{self, Permissions};
 use std::net::SocketAddr;
@@ -25,6 +26,10 @@ pub use crate::build::nginx::FOLDER;
 
 /// The stage that a run begins with.
 pub const FIRST_STAGE: &str = "off";
+/// The file with the configuration of exercise 8, and the addresses in it: where nginx listens, and where the service does.
+pub const FILE: &str = "nginx.conf";
+const LISTENS: &str = "127.0.0.1:8000";
+const SERVICE: &str = "127.0.0.1:8080";
 /// How often a port is tried that somebody else took between our choosing and nginx's binding.
 const PORT_ATTEMPTS: usize = 3;
 /// The longest that nginx may take to start, to take over a stage, and to stop.
@@ -49,10 +54,39 @@ impl Nginx {
         rust: SocketAddr,
     ) -> Result<Nginx, TestError> {
         let program = nginx::needed().await.map_err(anyhow::Error::new)?.path;
+        Nginx::run(program, |address| {
+            laid_out(configuration, [address, kotlin, rust])
+        })
+        .await
+    }
+
+    /// Starts this nginx with the configuration in this file, in front of one service.
+    pub async fn before(
+        program: PathBuf,
+        configuration: &Path,
+        service: SocketAddr,
+    ) -> Result<Nginx, TestError> {
+        let text = fs::read_to_string(configuration)
+            .with_context(|| format!("cannot read {}", configuration.display()))?;
+        Nginx::run(program, |address| {
+            let folder = open_folder()?;
+            let text = text
+                .replace(LISTENS, &address.to_string())
+                .replace(SERVICE, &service.to_string());
+            files::write_atomically(&folder.path().join(FILE), text.as_bytes())?;
+            Ok(folder)
+        })
+        .await
+    }
+
+    async fn run(
+        program: PathBuf,
+        lay_out: impl Fn(SocketAddr) -> anyhow::Result<TempDir>,
+    ) -> Result<Nginx, TestError> {
         let mut attempt = 1;
         loop {
             let address = free_address().context("there is no free port")?;
-            let folder = laid_out(configuration, [address, kotlin, rust])?;
+            let folder = lay_out(address)?;
             accepts(&program, folder.path(), FIRST_STAGE)?;
             let master = spawn(&program, folder.path())?;
             let mut nginx = Nginx {
@@ -167,11 +201,17 @@ impl Drop for Nginx {
     }
 }
 
-/// A folder for one nginx: the configuration, and one line each on where nginx and the services listen.
-fn laid_out(configuration: &Path, addresses: [SocketAddr; 3]) -> anyhow::Result<TempDir> {
+/// A folder that nginx can write to.
+fn open_folder() -> anyhow::Result<TempDir> {
     let folder = scratch::folder()?;
     // Started by root, nginx gives its workers another user.
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
+    Ok(folder)
+}
+
+/// A folder for one nginx: the configuration, and one line each on where nginx and the services listen.
+fn laid_out(configuration: &Path, addresses: [SocketAddr; 3]) -> anyhow::Result<TempDir> {
+    let folder = open_folder()?;
     for (path, bytes) in files::read_tree(configuration)? {
         files::write_atomically(&folder.path().join(path), &bytes)?;
     }

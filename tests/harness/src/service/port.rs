@@ -127,7 +127,10 @@ async fn accept(
 
 /// A socket that does not listen yet. What it accepts then has its buffers.
 fn bound(address: SocketAddr) -> io::Result<TcpSocket> {
-    let socket = TcpSocket::new_v4()?;
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
     socket.set_reuseaddr(true)?;
     socket.set_send_buffer_size(BUFFER)?;
     socket.bind(address)?;

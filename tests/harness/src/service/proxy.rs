@@ -6,7 +6,7 @@
 //! `BEGIN` and a query in one go waits once, and is counted once.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -29,6 +29,11 @@ pub struct DatabaseProxy {
 impl DatabaseProxy {
     /// Starts a proxy to the server of this URL, on a free port of 127.0.0.1.
     pub async fn start(upstream_url: &str) -> anyhow::Result<Self> {
+        DatabaseProxy::start_at(Ipv4Addr::LOCALHOST.into(), upstream_url).await
+    }
+
+    /// Starts a proxy to the server of this URL, on a free port of this address.
+    pub async fn start_at(address: IpAddr, upstream_url: &str) -> anyhow::Result<Self> {
         let mut url = Url::parse(upstream_url).context("the database URL is not a URL")?;
         let upstream = url.socket_addrs(|| Some(5432));
         let line = Arc::new(DatabaseLine {
@@ -38,11 +43,12 @@ impl DatabaseProxy {
             flow: watch::Sender::default(),
         });
         let forwarding = Arc::clone(&line);
-        let port = Port::free(move |client| {
+        let port = Port::at(SocketAddr::new(address, 0), move |client| {
             let line = Arc::clone(&forwarding);
             async move { line.forward(client).await }
         })?;
-        url.set_host(Some("127.0.0.1"))
+        url.set_ip_host(address)
+            .ok()
             .context("the database URL takes no host")?;
         url.set_port(Some(port.address().port()))
             .ok()

@@ -31,6 +31,13 @@ pub async fn wait_until_closed(port: u16) {
     wait_for(port, CLOSED_WITHIN, <[Connection]>::is_empty).await;
 }
 
+/// Waits until the service has let go of all connections, at most this long, and says whether it has. True on a system that does not
+/// tell.
+pub async fn are_closed_within(port: u16, limit: Duration) -> bool {
+    wait_for(port, limit, <[Connection]>::is_empty).await;
+    connections(port).is_none_or(|open| open.is_empty())
+}
+
 /// By a loop of its own: a service is stopped in a task, which the compiler does not let the closures of [`wait`] be in.
 async fn wait_for(port: u16, limit: Duration, is_so: impl Fn(&[Connection]) -> bool) {
     let began = Instant::now();

@@ -12,12 +12,14 @@ use tokio::{
         OwnedSemaphorePermit, Semaphore,
         mpsc::{self, Receiver, Sender, error::SendTimeoutError},
     },
+    task::JoinHandle,
     time::timeout,
 };
 use tracing::warn;
 
 use crate::{
-    api_key::ApiKey, database::Database, error::Error, records::Record, settings::Settings,
+    api_key::ApiKey, database::Database, error::Error, extract::After, records::Record,
+    settings::Settings,
 };
 
 /// The bytes that are sent at once.
@@ -29,6 +31,7 @@ pub struct Exports {
     permits: Arc<Semaphore>,
     database_timeout: Duration,
     client_timeout: Duration,
+    deadline: Duration,
 }
 
 impl Exports {
@@ -39,6 +42,7 @@ impl Exports {
             permits: Arc::new(Semaphore::new(permits.into())),
             database_timeout: settings.database_timeout,
             client_timeout: settings.export_timeout,
+            deadline: settings.export_deadline,
         }
     }
 
@@ -52,41 +56,48 @@ impl Exports {
     }
 
     /// The client of one export, and what has been handed over to it and not yet sent.
-    fn client(&self) -> (Client, Receiver<Result<Vec<u8>, Error>>) {
+    fn client(&self) -> (Client, Receiver<Vec<u8>>) {
         let (chunks, handed_over) = mpsc::channel(1);
         let timeout = self.client_timeout;
         (Client { chunks, timeout }, handed_over)
     }
 }
 
-/// Answers all records, ordered by id; 503 when the database does not answer, or too many exports
-/// run already.
+/// Answers the records after an id, or all of them, ordered by id; 503 when the database does not
+/// answer, or too many exports run already.
 ///
 /// The rows are read in a task of their own. It waits while the client is slow, so there are never
-/// more than a few chunks in memory; it gives up when the client takes none for too long. When the
-/// client goes, hyper drops the body, and with it `chunks`: the task ends, and so does its query.
+/// more than a few chunks in memory; it gives up when the client takes none for too long, and when the
+/// deadline has come. When the client goes, hyper drops the body, and with it `chunks`: the task ends,
+/// and so does its query.
 pub async fn export(
     _key: ApiKey,
+    After(after): After,
     State(exports): State<Exports>,
     State(database): State<Database>,
 ) -> Result<impl IntoResponse, Error> {
     let permit = exports.permit().await?;
     let connection = database.connection_for_many_rows().await?;
-    let (client, mut chunks) = exports.client();
-    let database_timeout = exports.database_timeout;
-    spawn(async move {
-        let result = read(connection, &client, database_timeout).await;
-        drop(permit);
-        if let Err(error) = result {
-            client.tell(error).await;
+    let (client, chunks) = exports.client();
+    let (database_timeout, deadline) = (exports.database_timeout, exports.deadline);
+    let task = spawn(async move {
+        let _permit = permit;
+        let read = read(connection, after, &client, database_timeout);
+        match timeout(deadline, read).await {
+            Ok(result) => result,
+            Err(_elapsed) => Err(Error::ClientTooSlow),
         }
     });
+    let mut reading = Reading {
+        chunks,
+        task: Some(task),
+    };
 
     // Until the first rows are here, an error still has a status of its own.
-    let first = chunks.recv().await.transpose()?;
-    let rest = stream::unfold(chunks, async |mut chunks| {
-        let chunk = chunks.recv().await?;
-        Some((chunk.unwrap_or_else(|error| last_line(&error)), chunks))
+    let first = reading.next().await.transpose()?;
+    let rest = stream::unfold(reading, async |mut reading| {
+        let chunk = reading.next().await?;
+        Some((chunk.unwrap_or_else(|error| last_line(&error)), reading))
     });
     let lines = stream::iter(first).chain(rest).map(Ok::<_, Infallible>);
     let nd_json = [(CONTENT_TYPE, "application/x-ndjson")];
@@ -104,9 +115,31 @@ fn last_line(error: &Error) -> Vec<u8> {
     }
 }
 
+/// The task that reads, as the response sees it.
+struct Reading {
+    chunks: Receiver<Vec<u8>>,
+    /// None when its result has been told.
+    task: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Reading {
+    /// The next lines, or why there are no more; none after the last ones. The task may have ended long
+    /// before a slow client gets here, so it never waits to tell the client its error.
+    async fn next(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        if let Some(lines) = self.chunks.recv().await {
+            return Some(Ok(lines));
+        }
+        match self.task.take()?.await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Err(error)),
+            Err(_panicked) => Some(Err(Error::Panicked)),
+        }
+    }
+}
+
 /// The client, as the reading task sees it.
 struct Client {
-    chunks: Sender<Result<Vec<u8>, Error>>,
+    chunks: Sender<Vec<u8>>,
     timeout: Duration,
 }
 
@@ -117,32 +150,30 @@ impl Client {
     /// # Errors
     /// The client has taken nothing for too long.
     async fn takes(&self, lines: Vec<u8>) -> Result<bool, Error> {
-        match self.chunks.send_timeout(Ok(lines), self.timeout).await {
+        match self.chunks.send_timeout(lines, self.timeout).await {
             Ok(()) => Ok(true),
             Err(SendTimeoutError::Closed(_)) => Ok(false),
             Err(SendTimeoutError::Timeout(_)) => Err(Error::ClientTooSlow),
         }
     }
-
-    /// Says why the export ends here, whenever the client is ready to hear it.
-    async fn tell(&self, error: Error) {
-        // This fails when the client has gone: then there is nobody to tell.
-        let _ = self.chunks.send(Err(error)).await;
-    }
 }
 
-/// Reads all records and hands them over, until the client has all or has gone.
+/// Reads the records after this id and hands them over, until the client has all or has gone.
 ///
 /// # Errors
 /// The database does not give the next rows in time, or the client does not take them in time.
 async fn read(
     mut connection: PoolConnection<Postgres>,
+    after: i64,
     client: &Client,
     database_timeout: Duration,
 ) -> Result<(), Error> {
-    let mut records =
-        sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records ORDER BY id")
-            .fetch(&mut *connection);
+    let mut records = sqlx::query_as(
+        "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id > $1 ORDER BY id",
+    )
+    .bind(after)
+    .persistent(false)
+    .fetch(&mut *connection);
     loop {
         let Ok(lines) = timeout(database_timeout, next_lines(&mut records)).await else {
             return Err(Error::Unavailable("the next rows do not come".into()));

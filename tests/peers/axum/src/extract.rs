@@ -1,16 +1,12 @@
 //! What handlers take out of a request. Where axum's own extractors reject in plain text, these reject with a problem.
 
-use std::{fmt, marker::PhantomData};
-
 use axum::{
     Json,
     extract::{FromRequest, FromRequestParts, Path, Query, Request},
     http::request::Parts,
 };
-use serde::{
-    Deserialize, Deserializer,
-    de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
-};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::error::Error;
 
@@ -67,35 +63,43 @@ impl<S: Send + Sync> FromRequestParts<S> for PageQuery {
     }
 }
 
-/// A body that is a JSON object.
+/// The id after which an export begins. Without one, even the smallest id comes after it.
+pub struct After(pub i64);
+
+impl<S: Send + Sync> FromRequestParts<S> for After {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<After, Error> {
+        let Query(parameters) = Query::<Parameters>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| Error::BadRequest("the query is malformed"))?;
+        let Some(after) = first(&parameters, "after") else {
+            return Ok(After(i64::MIN));
+        };
+        let after: Result<i32, _> = after.parse();
+        match after {
+            Ok(id) => Ok(After(id.into())),
+            Err(_) => Err(Error::BadRequest("after must be a 32-bit integer")),
+        }
+    }
+}
+
+/// A body that is a JSON object. Of members with the same name the last one counts.
 pub struct JsonObject<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &S) -> Result<JsonObject<T>, Error> {
-        let Json(object) = Json::from_request(request, state).await?;
-        Ok(object)
-    }
-}
-
-/// By itself serde takes a list for a struct as well, its first element for the first field.
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonObject<T>, D::Error> {
-        deserializer.deserialize_map(ObjectVisitor(PhantomData))
-    }
-}
-
-struct ObjectVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-    type Value = JsonObject<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<JsonObject<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(members)).map(JsonObject)
+        // Read as a whole first: what is wrong with its shape may come before what is no JSON.
+        let Json(json) = Json::<Value>::from_request(request, state).await?;
+        // By itself serde takes a list for a struct as well, its first element for the first field.
+        if !json.is_object() {
+            return Err(Error::UnusableBody);
+        }
+        match T::deserialize(json) {
+            Ok(object) => Ok(JsonObject(object)),
+            Err(_) => Err(Error::UnusableBody),
+        }
     }
 }

@@ -45,6 +45,8 @@ pub struct Settings {
     pub migration_timeout: Duration,
     /// The longest that an export waits for its client.
     pub export_timeout: Duration,
+    /// The longest that an export may take as a whole.
+    pub export_deadline: Duration,
     /// What the service logs, `info` being each request.
     pub log_level: LevelFilter,
 }
@@ -74,6 +76,12 @@ impl Settings {
                 long_milliseconds,
             )?,
             export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", MILLISECONDS, milliseconds)?,
+            export_deadline: setting(
+                "EXPORT_DEADLINE_MS",
+                "600000",
+                "a whole number of milliseconds, 250 to 86400000",
+                up_to_a_day,
+            )?,
             log_level: setting(
                 "LOG_LEVEL",
                 "warn",
@@ -153,6 +161,14 @@ fn long_milliseconds(value: &str) -> Option<Duration> {
         .map(Duration::from_millis)
 }
 
+/// A time limit of something that may take hours.
+fn up_to_a_day(value: &str) -> Option<Duration> {
+    let milliseconds = value.parse().ok();
+    milliseconds
+        .filter(|milliseconds| (250..=86_400_000).contains(milliseconds))
+        .map(Duration::from_millis)
+}
+
 /// Keys between commas. An empty one is refused: an empty header would be a valid key.
 fn keys(value: &str) -> Option<Vec<String>> {
     let keys = value.split(',').map(|key| key.trim().to_owned());
@@ -169,7 +185,11 @@ fn postgres_url(value: &str) -> Option<PgConnectOptions> {
     }
     let database: PgConnectOptions = value.parse().ok()?;
     match database.get_ssl_mode() {
-        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Some(database),
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => {
+            // sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+            let host = database.get_host().trim_matches(['[', ']']).to_owned();
+            Some(database.host(&host))
+        }
         PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => None,
     }
 }

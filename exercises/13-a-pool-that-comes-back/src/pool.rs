@@ -25,7 +25,7 @@ const FRESH: Duration = Duration::from_millis(500);
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 /// How long nobody asks a server for another connection that has refused one too many.
-const FULL: Duration = Duration::from_secs(1);
+const FULL: Duration = Duration::from_millis(200);
 
 /// How long to wait before the next attempt to get a connection.
 const PAUSE: Duration = Duration::from_millis(50);

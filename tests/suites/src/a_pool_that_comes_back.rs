@@ -211,8 +211,12 @@ async fn reads_wait_for_their_turn_when_the_server_gives_fewer_connections(
     context: &Context,
 ) -> TestResult {
     expect_all_to_come(context, &ids_from(context, 1)).await?;
+    // Its connections are asked whether they are still good, and none is.
+    sleep(PAUSE).await;
     context.proxy.allow(FEW);
     context.database.lock().await.execute(END_ITS_SESSIONS).await?;
+    let few = async || (context.proxy.open() <= FEW).then_some(());
+    wait::within(RECOVERY_LIMIT, few).await;
     let (began, before) = (Instant::now(), context.proxy.refused());
     let reading = (1..=CLIENTS).map(async |id| {
         let mut answers = Answers::new();
@@ -225,8 +229,8 @@ async fn reads_wait_for_their_turn_when_the_server_gives_fewer_connections(
     let (seconds, refused) = (began.elapsed().as_secs(), context.proxy.refused() - before);
     context.proxy.allow(usize::MAX);
     expect_each(&answers, has_status(200))?;
-    // Each of its places may be refused one, and then it is time to wait.
-    let most = usize::from(context.settings.pool_size) * (2 * seconds as usize + 4);
+    // Each of its places may be refused one, and then it is time to wait for a while.
+    let most = usize::from(context.settings.pool_size) * (5 * seconds as usize + 8);
     expect(
         refused <= most,
         format!("at most {most} connections asked for in vain: a server that gives no more is not asked for each request"),

@@ -54,6 +54,7 @@ fun Route.export(
         get {
             val after = call.queryParameters.after()
             turns.withPermitWithin(limits.turnTimeout) { call.respondLines(records.all(after), limits) }
+                ?: throw ProblemException(HttpStatusCode.ServiceUnavailable, "too many exports are running")
         }
     }
 }
@@ -123,21 +124,4 @@ private suspend fun takenWithin(
 
 /** The bytes that are sent at once. */
 private const val CHUNK = 65_536
-
-private suspend fun Semaphore.withPermitWithin(
-    timeout: Duration,
-    block: suspend () -> Unit,
-) {
-    var acquired = false
-    try {
-        withTimeoutOrNull(timeout) {
-            acquire()
-            acquired = true
-        }
-        if (!acquired) throw ProblemException(HttpStatusCode.ServiceUnavailable, "too many exports are running")
-        block()
-    } finally {
-        if (acquired) release()
-    }
-}
 // ANCHOR_END: export

@@ -3,11 +3,9 @@ package workshop.records
 
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
-import org.slf4j.LoggerFactory
 import workshop.service.Problem
 import workshop.service.logOutage
 import workshop.service.problem
-import workshop.service.requestId
 import workshop.service.usualProblemOf
 
 // ANCHOR: problems
@@ -20,12 +18,7 @@ internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
         }
 
         is QrCodesUnavailable -> {
-            log
-                .atWarn()
-                .addKeyValue("request_id", requestId)
-                .setCause(failure.cause)
-                .log("no QR code: {}", failure.message)
-            problem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now")
+            problem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now").also { logOutage(failure, it) }
         }
 
         else -> {
@@ -33,5 +26,3 @@ internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
         }
     }
 // ANCHOR_END: problems
-
-private val log = LoggerFactory.getLogger("workshop.records.problems")

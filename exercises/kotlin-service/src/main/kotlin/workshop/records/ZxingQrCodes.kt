@@ -6,9 +6,7 @@ import com.google.zxing.qrcode.encoder.ByteMatrix
 import com.google.zxing.qrcode.encoder.Encoder
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.sync.Semaphore
-import kotlinx.coroutines.sync.withPermit
 import kotlinx.coroutines.withContext
-import kotlinx.coroutines.withTimeoutOrNull
 import kotlin.time.Duration.Companion.seconds
 
 /** The blank border that readers need, in modules (the squares of a QR code). */
@@ -17,8 +15,8 @@ private const val QUIET_ZONE = 4
 /** No image is narrower than this, in pixels. */
 private const val MIN_WIDTH = 200
 
-/** The longest that a request waits for its image. */
-private val TIMEOUT = 1.seconds
+/** The longest that a request waits for its turn. */
+private val MAX_WAIT = 1.seconds
 
 // ANCHOR: zxing
 class ZxingQrCodes : QrCodes {
@@ -27,13 +25,11 @@ class ZxingQrCodes : QrCodes {
 
     /** Keeps the processor busy, so it leaves the threads alone that read requests. */
     override suspend fun png(text: String): ByteArray =
-        withTimeoutOrNull(TIMEOUT) {
-            places.withPermit {
-                withContext(Dispatchers.Default) {
-                    Encoder.encode(text.asBytes(), ErrorCorrectionLevel.L).matrix.toPng()
-                }
+        places.withPermitWithin(MAX_WAIT) {
+            withContext(Dispatchers.Default) {
+                Encoder.encode(text.asBytes(), ErrorCorrectionLevel.L).matrix.toPng()
             }
-        } ?: throw QrCodesUnavailable("no image was drawn within $TIMEOUT")
+        } ?: throw QrCodesUnavailable("no place was free within $MAX_WAIT")
 }
 
 /** A character for each byte of UTF-8: ZXing writes characters as ISO 8859-1, and `?` for every other one. */

@@ -6,7 +6,6 @@ import com.zaxxer.hikari.SQLExceptionOverride
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.asCoroutineDispatcher
-import kotlinx.coroutines.completeWith
 import kotlinx.coroutines.withTimeoutOrNull
 import org.postgresql.ds.PGSimpleDataSource
 import org.postgresql.util.PSQLException
@@ -49,7 +48,8 @@ class ConnectionPool(
             validationTimeout = settings.timeout.inWholeMilliseconds
             initializationFailTimeout = -1
             exceptionOverride = KeepForNewPlan
-            // The database gives up when we do. Otherwise it would go on with queries that nobody waits for.
+            // The database gives up when we do. Otherwise it would go on with queries that nobody waits for. Behind a PgBouncer that
+            // shares connections by transaction, this reaches other clients, too: set it with ALTER ROLE there, and not here.
             connectionInitSql = "SET statement_timeout = ${settings.timeout.inWholeMilliseconds}"
         }
 
@@ -85,7 +85,18 @@ class ConnectionPool(
     suspend fun <T> withinLimits(work: (connected: () -> Unit) -> T): T {
         val answer = CompletableDeferred<T>()
         val connected = AtomicReference<TimeMark>()
-        val task = threads.submit { answer.completeWith(runCatching { work { connected.set(markNow()) } }) }
+        val task =
+            threads.submit {
+                try {
+                    answer.complete(work { connected.set(markNow()) })
+                } catch (failure: Exception) {
+                    answer.completeExceptionally(failure)
+                } catch (error: Error) {
+                    // The request must not wait for its answer. Whether the program goes on is for the JVM to say.
+                    answer.completeExceptionally(error)
+                    throw error
+                }
+            }
         try {
             withTimeoutOrNull(settings.timeout) { answer.join() }
             if (!answer.isCompleted) {

@@ -80,8 +80,9 @@ class Connections(
         private set
 
     /** Takes no more connections, and closes each one when it has its answer. */
+    @Synchronized
     fun drain(atMost: Duration) {
-        // On a signal, Ktor stops twice.
+        // On a signal Ktor stops twice, on two threads. The second one has waited for the first here.
         if (isDraining) return
         isDraining = true
         listener.close().sync()

@@ -86,7 +86,7 @@ class Schema(
     fun migrate(settings: DatabaseSettings) {
         val database = migrationDataSource(settings)
         thread(isDaemon = true, name = "migrations") {
-            var lastReason: String? = null
+            val told = mutableSetOf<String>()
             while (!isUpToDate) {
                 try {
                     database.connection.use {
@@ -95,9 +95,8 @@ class Schema(
                     }
                     isUpToDate = true
                 } catch (failure: SQLException) {
-                    // One line, however long it lasts.
-                    if (failure.message != lastReason) logged(failure)
-                    lastReason = failure.message
+                    // One line for each reason, however long it lasts.
+                    if (told.add(failure.reason())) logged(failure)
                     Thread.sleep(RETRY_INTERVAL_MS)
                 }
             }
@@ -105,7 +104,7 @@ class Schema(
     }
 
     private fun logged(failure: SQLException) {
-        val said = (failure.cause ?: failure).let { (it as? PSQLException)?.serverErrorMessage?.message ?: it.message }
+        val said = failure.reason()
         when {
             failure is MissingFromSchema -> {
                 log.error("the database no longer has what this release needs, trying again: {}", said)
@@ -124,6 +123,11 @@ class Schema(
             }
         }
     }
+
+    /** What the database says. The message of the exception also has the place in the statement, and the level. */
+    private fun SQLException.reason(): String =
+        generateSequence<Throwable>(this) { it.cause }.firstNotNullOfOrNull { (it as? PSQLException)?.serverErrorMessage?.message }
+            ?: message.orEmpty()
 
     private companion object {
         const val RETRY_INTERVAL_MS = 100L

@@ -1,9 +1,6 @@
 // The ids of requests: which are taken over, and how new ones are made.
 package workshop.service
 
-import io.ktor.server.application.createApplicationPlugin
-import io.ktor.server.application.hooks.CallSetup
-import io.ktor.server.response.header
 import java.util.HexFormat
 import java.util.concurrent.ThreadLocalRandom
 
@@ -19,12 +16,3 @@ fun newRequestId(): String =
 
 private val HEX = HexFormat.of()
 // ANCHOR_END: request-id
-
-/** Adopts the id that the request brings, or gives it one, in a service that does without Ktor's CallId: the address book. */
-val RequestIds =
-    createApplicationPlugin("RequestIds") {
-        on(CallSetup) { call ->
-            val id = call.request.headers[REQUEST_ID_HEADER]?.takeIf(::isUsableRequestId) ?: newRequestId()
-            call.response.header(REQUEST_ID_HEADER, id)
-        }
-    }

@@ -1,5 +1,5 @@
 //! A TCP proxy between a service and PostgreSQL: it can cut the database off and give it back, let it stall and resume, lose
-//! connections without a word, and it counts the connections, the round trips and the bytes that there really are.
+//! connections without a word, refuse one too many, and it counts the connections, the round trips and the bytes that there really are.
 //!
 //! A round trip is what the client sends until it waits: one or more `Sync` or `Query` messages, each of which the server
 //! answers (<https://www.postgresql.org/docs/current/protocol-flow.html>), without an answer in between. A driver that sends
@@ -34,6 +34,7 @@ impl DatabaseProxy {
         let line = Arc::new(DatabaseLine {
             upstream: upstream.context("the host of the database URL is not known")?,
             counters: Counters::default(),
+            allowed: AtomicUsize::new(usize::MAX),
             flow: watch::Sender::default(),
         });
         let forwarding = Arc::clone(&line);
@@ -97,6 +98,16 @@ impl DatabaseProxy {
         self.line.flow.send_modify(|flow| flow.reset = opened);
     }
 
+    /// Refuses connections from now on while this many are open, as a server does that has a limit.
+    pub fn allow(&self, most: usize) {
+        self.line.allowed.store(most, Ordering::Relaxed);
+    }
+
+    /// The number of connections refused so far.
+    pub fn refused(&self) -> usize {
+        self.line.counters.refused.load(Ordering::Relaxed)
+    }
+
     /// The number of connections opened so far.
     pub fn opened(&self) -> u64 {
         self.line.counters.opened.load(Ordering::Relaxed)
@@ -127,6 +138,8 @@ impl DatabaseProxy {
 struct DatabaseLine {
     upstream: Vec<SocketAddr>,
     counters: Counters,
+    /// How many connections may be open at the same time.
+    allowed: AtomicUsize,
     flow: watch::Sender<Flow>,
 }
 
@@ -135,6 +148,7 @@ struct Counters {
     opened: AtomicU64,
     open: AtomicUsize,
     most_open: AtomicUsize,
+    refused: AtomicUsize,
     round_trips: AtomicU64,
     received: AtomicU64,
 }
@@ -153,6 +167,10 @@ struct Flow {
 impl DatabaseLine {
     async fn forward(&self, client: TcpStream) -> io::Result<()> {
         let counters = &self.counters;
+        if counters.open.load(Ordering::Relaxed) >= self.allowed.load(Ordering::Relaxed) {
+            counters.refused.fetch_add(1, Ordering::Relaxed);
+            return refuse(client).await;
+        }
         let counted = Counted::new(counters);
         let number = counted.number;
         let server = connect(&self.upstream).await?;
@@ -208,6 +226,30 @@ impl DatabaseLine {
             }
         }
     }
+}
+
+/// Says to a client that it is one too many, as PostgreSQL does: after the start-up message, and after it has declined encryption
+/// if that was asked for first.
+async fn refuse(mut client: TcpStream) -> io::Result<()> {
+    /// What the requests for encryption begin with, where the start-up message has the version of the protocol.
+    const ENCRYPTION: [u8; 2] = [4, 210];
+
+    loop {
+        let mut length = [0; 4];
+        client.read_exact(&mut length).await?;
+        let mut rest = vec![0; (u32::from_be_bytes(length) as usize).saturating_sub(length.len())];
+        client.read_exact(&mut rest).await?;
+        if !rest.starts_with(&ENCRYPTION) {
+            break;
+        }
+        client.write_all(b"N").await?;
+    }
+    let fields = b"SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0\0";
+    let mut error = vec![b'E'];
+    error.extend_from_slice(&(fields.len() as u32 + 4).to_be_bytes());
+    error.extend_from_slice(fields);
+    client.write_all(&error).await?;
+    client.shutdown().await
 }
 
 /// Counts a connection for as long as it is there, and gives it its number.
@@ -364,6 +406,25 @@ mod tests {
         TcpStream::connect(("127.0.0.1", port)).await?;
         upstream.accept().await?;
         assert_eq!(proxy.opened(), 2);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn one_too_many_is_refused_after_its_start_up_message() -> anyhow::Result<()> {
+        let (upstream, proxy, port) = proxied().await?;
+        proxy.allow(1);
+        let _first = TcpStream::connect(("127.0.0.1", port)).await?;
+        let _server = upstream.accept().await?;
+        let mut second = TcpStream::connect(("127.0.0.1", port)).await?;
+        second.write_all(&[0, 0, 0, 8, 4, 210, 22, 47]).await?;
+        let mut declined = [0; 1];
+        second.read_exact(&mut declined).await?;
+        second.write_all(&startup()).await?;
+        let mut answer = Vec::new();
+        second.read_to_end(&mut answer).await?;
+        let answer = String::from_utf8_lossy(&answer);
+        assert!(declined == *b"N" && answer.starts_with('E') && answer.contains("C53300"));
+        assert_eq!((proxy.refused(), proxy.open()), (1, 1));
         Ok(())
     }
 

@@ -19,7 +19,7 @@ pub struct Database {
     pool: Arc<Pool>,
     schema: Schema,
     limit: Duration,
-    /// Half of the connections, since those who write wait for each other: others shall be able to read meanwhile.
+    /// Half of the connections. Writers wait for each other, and must leave connections for those who read.
     for_writing: Arc<Semaphore>,
 }
 
@@ -92,20 +92,18 @@ impl Database {
             return Err(Error::OldSchema);
         }
         let mut lent = self.pool.lend(deadline).await?;
-        let Ok(result) = timeout(self.limit, work(&mut lent.connection)).await else {
+        let work = async {
+            let result = work(&mut lent.connection).await;
+            let is_good = match &result {
+                Ok(_) => true,
+                Err(error) => is_good_after(error, &mut lent.connection).await,
+            };
+            (result, is_good)
+        };
+        let Ok((result, is_good)) = timeout(self.limit, work).await else {
             return Err(Error::Unavailable("no answer within the time limit".into()));
         };
-        let is_usable = match &result {
-            Ok(_) => true,
-            Err(error) if is_stale_plan(error) => false,
-            // The database has answered, so it can be asked: half a transaction is rolled back by that.
-            Err(sqlx::Error::Database(_)) => {
-                let asked = timeout(ON_ITS_WAY, lent.connection.ping()).await;
-                matches!(asked, Ok(Ok(())))
-            }
-            Err(_) => false,
-        };
-        if is_usable {
+        if is_good {
             lent.give_back();
         }
         Ok(result?)
@@ -120,4 +118,11 @@ impl Database {
             .await
             .map(drop)
     }
+}
+
+/// Whether the database has only said what is wrong. The ping ends a transaction that `work` has left open: sqlx sends the rollback
+/// with whatever comes next.
+async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
+    let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);
+    is_an_answer && connection.ping().await.is_ok()
 }

@@ -1,27 +1,53 @@
 //! The pool: connections are opened when somebody needs one, are lent to one request at a time, and are closed unless
 //! the work on them has ended well.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use deadpool::managed::{self, Metrics, Object, PoolError, RecycleError, RecycleResult};
+use deadpool::managed::{self, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult};
 use sqlx::{ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout, timeout_at},
+};
 
 use crate::error::Error;
 
 /// A connection that was lent so short a time ago is lent again without a question.
 const FRESH: Duration = Duration::from_millis(500);
 
+/// How long a server isn't asked for another connection that has refused one too many.
+const FULL: Duration = Duration::from_secs(1);
+
+/// How long to wait for a connection that is given back, before the next attempt to get one.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// What deadpool has to know about connections: how to open one, and which may be lent again.
-struct Connections(PgConnectOptions);
+struct Connections {
+    options: PgConnectOptions,
+    /// When the server has last refused one too many.
+    refused: Mutex<Option<Instant>>,
+}
 
 impl managed::Manager for Connections {
-    /// A place in the pool, with the connection in it unless that is lent, or was closed.
+    /// A place in the pool, with the connection in it unless that is lent, was closed, or was refused.
     type Type = Option<PgConnection>;
     type Error = sqlx::Error;
 
     async fn create(&self) -> sqlx::Result<Option<PgConnection>> {
-        self.0.connect().await.map(Some)
+        let refused = *self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.is_some_and(|refused| refused.elapsed() < FULL) {
+            return Ok(None);
+        }
+        match self.options.connect().await {
+            Err(error) if is_one_too_many(&error) => {
+                *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                Ok(None)
+            }
+            opened => opened.map(Some),
+        }
     }
 
     async fn recycle(
@@ -39,9 +65,16 @@ impl managed::Manager for Connections {
     }
 }
 
-/// A fixed number of places.
+/// Whether the server, the database or the user has as many connections as it may have.
+fn is_one_too_many(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.as_deref() == Some("53300")
+}
+
+/// A fixed number of places: others call one a *slot*.
 pub struct Pool {
     places: managed::Pool<Connections>,
+    given_back: Arc<Notify>,
 }
 
 impl Pool {
@@ -51,11 +84,20 @@ impl Pool {
         reason = "this fails only where deadpool keeps time limits and has no runtime for them"
     )]
     pub fn new(options: PgConnectOptions, size: usize) -> Pool {
-        let places = managed::Pool::builder(Connections(options))
+        let connections = Connections {
+            options,
+            refused: Mutex::default(),
+        };
+        let places = managed::Pool::builder(connections)
             .max_size(size)
+            // The one that was used last is lent next: it is fresh.
+            .queue_mode(QueueMode::Lifo)
             .build()
             .expect("deadpool keeps no time limits here");
-        Pool { places }
+        Pool {
+            places,
+            given_back: Arc::default(),
+        }
     }
 
     /// Lends a connection.
@@ -63,36 +105,52 @@ impl Pool {
     /// # Errors
     /// There is no connection before the deadline, or none can be opened.
     pub async fn lend(&self, deadline: Instant) -> Result<Lent, Error> {
-        let Ok(place) = timeout_at(deadline, self.places.get()).await else {
+        let Ok(lent) = timeout_at(deadline, self.next()).await else {
             // One connection was asked in vain, perhaps. Those that were idle as long need not be.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             return Err(Error::Unavailable(
                 "no connection within the time limit".into(),
             ));
         };
-        let mut place = place.map_err(|error| match error {
+        lent.map_err(|error| match error {
             PoolError::Backend(error) => Error::Unavailable(error.into()),
             other => Error::Unavailable(other.into()),
-        })?;
-        let connection = place.take();
-        let connection =
-            connection.ok_or_else(|| Error::Unavailable("a place without a connection".into()))?;
-        Ok(Lent { connection, place })
+        })
+    }
+
+    /// The next connection that there is. When the server gives no more of them, it is one that is given back.
+    async fn next(&self) -> Result<Lent, PoolError<sqlx::Error>> {
+        loop {
+            let mut place = self.places.get().await?;
+            if let Some(connection) = place.take() {
+                let given_back = Arc::clone(&self.given_back);
+                return Ok(Lent {
+                    connection,
+                    place,
+                    given_back,
+                });
+            }
+            drop(place);
+            let _ = timeout(PAUSE, self.given_back.notified()).await;
+        }
     }
 }
 
-/// A connection that is lent, and the place that it was taken from.
+/// A connection that is lent, and the place that it was taken from: others call it a *guard*.
 ///
 /// Dropped as it is, it closes the connection and then frees the place: an answer may still be on
 /// its way, or half a transaction open, and the next request must not get either.
 pub struct Lent {
     pub connection: PgConnection,
     place: Object<Connections>,
+    given_back: Arc<Notify>,
 }
 
 impl Lent {
     /// Puts the connection back into its place, for the next request. Nothing may be under way on it.
     pub fn give_back(mut self) {
         *self.place = Some(self.connection);
+        drop(self.place);
+        self.given_back.notify_one();
     }
 }

@@ -26,8 +26,7 @@ const LIMIT: Duration = Duration::from_secs(60 * 60);
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What this release reads, by name. A later one may have added columns, which are no affair of ours; one that it has taken
-/// away is.
+/// What this release reads, by name. Columns that a later release has added don't matter; one that it has dropped does.
 const NEEDED: [&str; 2] = [
     "SELECT id, tag, kind, text, status, version, reported_at FROM reports LIMIT 0",
     "SELECT client, key, report_id, tag, kind, text, reported_at FROM idempotency_keys LIMIT 0",
@@ -57,7 +56,7 @@ impl Schema {
             // Some databases are read-only for those who do not ask otherwise.
             ("default_transaction_read_only", "off".to_owned()),
             ("statement_timeout", LIMIT.as_millis().to_string()),
-            // Whoever asks for a table that is to be altered waits behind us, so we do not wait long for those before us.
+            // Every query of a table queues behind an ALTER that waits for it, so the wait is short, and tried again.
             ("lock_timeout", "1s".to_owned()),
             // When the line falls silent, the database ends the session, and with it the lock.
             ("idle_session_timeout", "10s".to_owned()),
@@ -90,7 +89,7 @@ impl Schema {
 }
 
 impl Failed {
-    /// Whether waiting helps: nothing has to change but the database's mood, or somebody else's lock.
+    /// Whether waiting helps: the database is away, or another session holds a lock.
     fn is_outage(&self) -> bool {
         match self {
             Failed::Migration(MigrateError::Execute(error))
@@ -116,7 +115,7 @@ async fn attempt(database: &PgConnectOptions) -> Result<(), Failed> {
 async fn migrate(database: PgConnectOptions) -> Result<(), Failed> {
     // The files in `migrations/`, compiled into the program.
     let mut migrations = sqlx::migrate!();
-    // Those of a later release are none of ours: without this, a release could not be taken back.
+    // Those of a later release don't concern this one. Without this, a release could not be rolled back.
     migrations.set_ignore_missing(true);
     let one_connection = PgPoolOptions::new()
         .max_connections(1)

@@ -32,7 +32,7 @@ const MAX_CONNECTIONS: u32 = 1024;
 /// The longest that a client may take for the head of a request, be idle before it, or not take the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest that is read what nobody wants.
+/// How long the rest of a refused body is read, and thrown away.
 const LINGER: Duration = Duration::from_secs(2);
 
 // ANCHOR: serve
@@ -99,8 +99,8 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     }
 }
 
-/// Reads what a client goes on sending whose request has been refused. A connection that is closed before that is reset, and takes
-/// the answer along that is still on its way.
+/// Reads the rest of a body that was refused. A connection that is closed with bytes unread is reset, and the client may never see
+/// the answer. Others call this a *lingering close*.
 async fn linger(mut client: impl AsyncRead + Unpin) {
     let mut unwanted = [0; 8192];
     let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };

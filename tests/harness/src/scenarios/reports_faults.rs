@@ -131,6 +131,21 @@ impl BadDays {
         self.stage.lock().await.proxy.lose();
     }
 
+    /// Closes all connections, and gives no more than so many of them from now on.
+    pub async fn give_only(&self, most: usize) {
+        let stage = self.stage.lock().await;
+        stage.proxy.cut().await;
+        stage.proxy.allow(most);
+        stage.proxy.restore().await;
+    }
+
+    /// Gives as many connections as are asked for; how many it has refused so far.
+    pub async fn give_all(&self) -> usize {
+        let stage = self.stage.lock().await;
+        stage.proxy.allow(usize::MAX);
+        stage.proxy.refused()
+    }
+
     /// What the service has written since it was started last.
     pub async fn logged(&self) -> anyhow::Result<String> {
         self.stage.lock().await.logged()

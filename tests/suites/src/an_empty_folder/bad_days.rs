@@ -23,6 +23,7 @@ contract_tests! {
         without_a_database_every_call_answers_503_in_time,
         a_silent_database_answers_503_in_time,
         lost_connections_are_replaced,
+        a_server_that_gives_fewer_connections_serves_all_who_wait,
         a_held_lock_answers_503_and_the_pool_is_whole_afterwards,
         writers_who_wait_keep_nobody_from_reading,
         clients_that_hang_up_cost_no_connection,
@@ -123,6 +124,38 @@ async fn lost_connections_are_replaced(days: &BadDays) -> TestResult {
     expect_recovery(days, id).await?;
     current(&days.client, id).await?;
     Ok(())
+}
+
+/// How many connections a server gives that has few, how many clients read then, and how often each.
+const FEW: usize = 2;
+const READERS: usize = 8;
+const READS_EACH: usize = 25;
+
+async fn a_server_that_gives_fewer_connections_serves_all_who_wait(days: &BadDays) -> TestResult {
+    let id = id_of(&made(&days.client, "before-they-are-few", 4012).await?);
+    expect_recovery(days, id).await?;
+    days.give_only(FEW).await;
+    let ready = days.ready().await;
+    let (began, path) = (Instant::now(), format!("/reports/{id}"));
+    let reading = (0..READERS).map(async |_| {
+        let mut answers = Vec::new();
+        for _ in 0..READS_EACH {
+            answers.push(days.client.get(&path).await);
+        }
+        answers
+    });
+    let answers = join_all(reading).await.concat();
+    let seconds = began.elapsed().as_secs() as usize;
+    let refused = days.give_all().await;
+    ready?;
+    expect_each(&answers, |answer| answer.expect_status(200))?;
+    // Each place may be refused one, and then it is time to wait.
+    expect_at_most(
+        days.pool_size * (2 * seconds + 6),
+        "connections asked for in vain: a server that gives no more is not asked for each request",
+        refused,
+    )?;
+    Ok(expect_recovery(days, id).await?)
 }
 
 async fn a_held_lock_answers_503_and_the_pool_is_whole_afterwards(days: &BadDays) -> TestResult {

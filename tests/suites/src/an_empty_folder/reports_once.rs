@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use workshop_base::wait;
 use workshop_harness::contract::{
-    Answer, Context, Failure, TestResult, contract_tests, expect, expect_eq,
+    Answer, Client, Context, Failure, TestError, TestResult, contract_tests, expect, expect_eq,
 };
 use workshop_harness::http::Body;
 use workshop_harness::outage::RECOVERY_LIMIT;
@@ -548,22 +548,15 @@ async fn a_client_that_hangs_up_leaves_a_report_or_none(days: &BadDays) -> TestR
 /// How many keys grow old.
 const OLD_KEYS: usize = 20;
 
-async fn a_key_is_kept_for_a_day(release: &Release) -> TestResult {
+/// Makes keys that are two days old and one that is not yet a day old, starts the service again, and waits until it has removed the
+/// old ones.
+async fn old_keys_are_removed(release: &Release) -> Result<(Client, Vec<i64>, i64), TestError> {
     let client = release.start_ready().await?;
-    let first = id_of(&made(&client, "of-yesterday", 2090).await?);
+    let old = made_many(&client, 2092, OLD_KEYS).await?;
+    release.pass(26).await?;
+    let of_yesterday = id_of(&made(&client, "of-yesterday", 2090).await?);
     release.pass(23).await?;
-    let client = release.start_ready().await?;
-    // Whatever is removed soon after a start is removed before a hundredth report.
-    made_many(&client, 2091, 100).await?;
-    let again = id_of(&made(&client, "of-yesterday", 2090).await?);
-    expect_eq("the id of the report of this key", again, first)
-}
-
-async fn a_key_is_forgotten_after_two_days(release: &Release) -> TestResult {
-    let client = release.start_ready().await?;
-    let ids = made_many(&client, 2092, OLD_KEYS).await?;
     let before = release.rows().await?;
-    release.pass(49).await?;
     let client = release.start_ready().await?;
     let removed = wait::within(RECOVERY_LIMIT, async || {
         let rows = release.rows().await.unwrap_or(before);
@@ -571,9 +564,20 @@ async fn a_key_is_forgotten_after_two_days(release: &Release) -> TestResult {
     });
     let expected = format!("{OLD_KEYS} rows less, a moment after a start: keys of two days ago");
     expect(removed.await.is_some(), expected, "they are all there")?;
+    Ok((client, old, of_yesterday))
+}
+
+async fn a_key_is_kept_for_a_day(release: &Release) -> TestResult {
+    let (client, _, of_yesterday) = old_keys_are_removed(release).await?;
+    let again = id_of(&made(&client, "of-yesterday", 2090).await?);
+    expect_eq("the id of the report of this key", again, of_yesterday)
+}
+
+async fn a_key_is_forgotten_after_two_days(release: &Release) -> TestResult {
+    let (client, old, _) = old_keys_are_removed(release).await?;
     let again = id_of(&made(&client, "of-2092-0", 2092).await?);
     expect(
-        !ids.contains(&again),
+        !old.contains(&again),
         "a new report for a key that was forgotten",
         format!("report {again} again"),
     )

@@ -1,6 +1,11 @@
 # The face of the workshop. Each recipe prints the raw command that it runs.
 # TARGET is exercise-N (yours), solution-N (the reference), kotlin, or a service beside the port: spring, node, python …
 
+# A recipe gets its arguments as they were typed: an address with & in it, a key with $.
+set positional-arguments
+
+# As seen from where just or justw was called: recipes run in the checkout.
+export WORKSHOP_CALLED_FROM := env("WORKSHOP_CALLED_FROM", invocation_directory())
 export PATH := justfile_directory() / ".workshop/tools/bin" + ":" + env("PATH")
 
 workshop := quote(env("CARGO_TARGET_DIR", "target") / "debug/workshop")
@@ -17,6 +22,7 @@ tour:
 
 # What is here, what is missing, and the exact command that fixes it
 [group('start here')]
+[no-exit-message]
 doctor: tool
     {{ workshop }} doctor
 
@@ -28,73 +34,77 @@ book: tool
 # The book at a local address, rebuilt at every change
 [group('start here')]
 serve *options: tool (bring "mdbook")
-    {{ workshop }} serve {{ options }}
+    {{ workshop }} serve "$@"
 
 # Build, start and test (add --timings for how long each step took)
 [group('exercises')]
+[no-exit-message]
 check target *options: tool
-    {{ workshop }} check {{ quote(target) }} {{ options }}
+    {{ workshop }} check "$@"
 
 # Check again at every change (hunt: with a clock, if its time is counted)
 [group('exercises')]
+[no-exit-message]
 watch target: tool
-    {{ workshop }} watch {{ quote(target) }}
+    {{ workshop }} watch "$@"
 
 # Start it with a database of its own and leave it running, to try requests by hand
 [group('exercises')]
+[no-exit-message]
 run target *options: tool
-    {{ workshop }} run {{ quote(target) }} {{ options }}
+    {{ workshop }} run "$@"
 
 # A service of prices for exercise 14, as slow and as broken as you like (--delay 5000 --jitter 100 --failures 10 --hang-ups 5)
 [group('exercises')]
 upstream *options: tool
-    {{ workshop }} upstream {{ options }}
+    {{ workshop }} upstream "$@"
 
 # The next hint, chosen by what failed last (--level 1 to 3: one of them again)
 [group('exercises')]
 hint target *options: tool
-    {{ workshop }} hint {{ quote(target) }} {{ options }}
+    {{ workshop }} hint "$@"
 
 # The difference between your files and the reference (--apply takes it over and keeps yours; --ways shows other good answers; of exercise 18, --axum or --rocket)
 [group('exercises')]
 solution target *options: tool
-    {{ workshop }} solution {{ quote(target) }} {{ options }}
+    {{ workshop }} solution "$@"
 
 # After green: what clippy says about Kotlin in your Rust, and what a reviewer asks
 [group('exercises')]
+[no-exit-message]
 review target: tool
-    {{ workshop }} review {{ quote(target) }}
+    {{ workshop }} review "$@"
 
 # Back to the starter; your files are kept in .workshop/attempts
 [group('exercises')]
 reset target: tool
-    {{ workshop }} reset {{ quote(target) }}
+    {{ workshop }} reset "$@"
 
 # On to exercise-N: its starter, and the earlier ones that aren't green count as skipped; your files are kept
 [group('exercises')]
 catch-up target: tool
-    {{ workshop }} catch-up {{ quote(target) }}
+    {{ workshop }} catch-up "$@"
 
 # A bug hunt: the reference with one mistake in it, for you to find (--minutes 10: count the time)
 [group('exercises')]
 hunt target *options: tool
-    {{ workshop }} hunt {{ quote(target) }} {{ options }}
+    {{ workshop }} hunt "$@"
 
 # Where you are
 [group('exercises')]
-[positional-arguments]
 progress *options: tool
     {{ workshop }} progress "$@"
 
 # The exercise's measurement (--quick: a minute or two, --thorough: the long one; --rounds 10: narrower intervals; --at URL: load a service that you have started elsewhere); endurance --requests 30000000: hours, in chunks
 [group('measuring')]
+[no-exit-message]
 measure target *options: tool (bring "oha" "hyperfine")
-    {{ workshop }} measure {{ quote(target) }} {{ options }}
+    {{ workshop }} measure "$@"
 
 # A release build for a Raspberry Pi (--for pi), copied there with user@pi
 [group('measuring')]
 build target *options: tool
-    {{ workshop }} build {{ quote(target) }} {{ options }}
+    {{ workshop }} build "$@"
 
 # All your results on one page, with your predictions scored
 [group('measuring')]
@@ -103,24 +113,23 @@ report: tool
 
 # Everybody's results on one page: DIR holds a folder per person, with that person's results folder in it
 [group('measuring')]
-[positional-arguments]
 board dir *options: tool
     {{ workshop }} board "$@"
 
 # Compare the measuring with itself: no difference, and a planted one
 [group('measuring')]
 calibrate *options: tool (bring "oha" "hyperfine")
-    {{ workshop }} calibrate {{ options }}
+    {{ workshop }} calibrate "$@"
 
 # Make a data set: small (10 000 rows), pi (1 000 000) or full (10 000 000)
 [group('the database')]
 seed data_set *options: tool
-    {{ workshop }} seed {{ quote(data_set) }} {{ options }}
+    {{ workshop }} seed "$@"
 
 # The image of a service, built, tried out and removed again (--keep: it stays on the engine)
 [group('exercises')]
 image target *options: tool
-    {{ workshop }} image {{ quote(target) }} {{ options }}
+    {{ workshop }} image "$@"
 
 # Remove the server, the containers and the databases that the course started
 [group('the database')]
@@ -130,12 +139,12 @@ clean: tool
 # Make the offline kit in DIR, for machines without a network; there: ./justw --kit DIR
 [group('for instructors')]
 kit dir: tool (bring "just" "mdbook" "oha" "hyperfine")
-    {{ workshop }} kit {{ quote(dir) }}
+    {{ workshop }} kit "$@"
 
 # Do what a day in the room does, timed, on this machine (--plan one-day, two-days, three-days or under-load; or exercise-N …)
 [group('for instructors')]
 rehearse *options: tool (bring "oha" "hyperfine")
-    {{ workshop }} rehearse {{ options }}
+    {{ workshop }} rehearse "$@"
 
 # What shows in minutes that the course works here; says what could not be judged
 [group('authors')]
@@ -152,7 +161,7 @@ test-all *options: tool (bring "oha")
     @.ci/part "building the tests" cargo test --quiet {{ tests }} --no-run
     @.ci/part "cargo test" cargo test {{ tests }} --no-fail-fast -- --skip tls:: --skip robustness:: --skip add_an_exercise::
     @.ci/part "the references' own tests" cargo test --quiet --package 'solution-*' --bins --no-fail-fast
-    @.ci/part "verify" {{ workshop }} verify all --quick {{ options }}
+    @.ci/part "verify" {{ workshop }} verify all --quick "$@"
     @.ci/part "the book's check" just book-check
     @.ci/part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
 
@@ -169,34 +178,35 @@ test-provider: tool
 
 # What is wrong in the book: includes, links, minutes, images, what it loads; with file and line
 [group('authors')]
+[no-exit-message]
 book-check: tool
     {{ workshop }} book-check
 
 # The author's gate for exercise-N, or all: starter red as declared, reference green, each mistake caught
 [group('authors')]
+[no-exit-message]
 verify target: tool
-    {{ workshop }} verify {{ quote(target) }}
+    {{ workshop }} verify "$@"
 
 # After a change in a reference: merge it into its starter, its mistakes, and every later state (--since COMMIT: if it's committed)
 [group('authors')]
 carry target *options: tool
-    {{ workshop }} carry {{ quote(target) }} {{ options }}
+    {{ workshop }} carry "$@"
 
 # Every file of a new exercise that continues another one: just new-exercise 19 from 8 (--title "A new step")
 [group('authors')]
-[positional-arguments]
 new-exercise number from origin *options: tool
     {{ workshop }} new-exercise "$@"
 
 # After a change in a starter: write the patch that makes it out of its reference
 [group('authors')]
 starter-patch target: tool
-    {{ workshop }} starter-patch {{ quote(target) }}
+    {{ workshop }} starter-patch "$@"
 
 # How long the loop of edit and check takes, compared with its limits (--from-nothing: tour and test in an empty clone)
 [group('authors')]
 bench-loop *options: tool (bring "hyperfine")
-    tests/bench-loop.sh {{ options }}
+    tests/bench-loop.sh "$@"
 
 [private]
 tool:
@@ -204,4 +214,4 @@ tool:
 
 [private]
 bring +tools:
-    @./justw --bring {{ tools }}
+    @./justw --bring "$@"

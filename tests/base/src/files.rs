@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -100,6 +101,25 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write_by_way_of(folder, path, bytes, &put)
         .with_context(|| format!("cannot write {}", path.display()))?;
     Ok(())
+}
+
+/// As [`write_atomically`], a file that only its owner can read, from its first byte on.
+pub fn write_privately(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let unfinished = folder.join(unfinished_name(path));
+    let written = fs::create_dir_all(folder).and_then(|()| {
+        let mut options = File::options();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&unfinished)?;
+        file.write_all(bytes)?;
+        fs::rename(&unfinished, path)
+    });
+    // Moved away, or of no use any more.
+    let _ = fs::remove_file(&unfinished);
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes the file in the folder `way` first, beside its place where that is on another file system, and has it put in its place.
@@ -343,6 +363,12 @@ pub fn shown(workspace: &Workspace, path: &Path) -> String {
         .to_string()
 }
 
+/// A path as it was meant where just was called: recipes run in the checkout, and say where that was.
+pub fn as_called(path: &Path) -> PathBuf {
+    let from = std::env::var_os("WORKSHOP_CALLED_FROM");
+    from.map_or_else(|| path.to_owned(), |from| Path::new(&from).join(path))
+}
+
 /// A place where a crash would hurt. Tests of a debug build set `WORKSHOP_CRASH_AT=n` and the process dies at the n-th
 /// such place that it passes; otherwise nothing happens.
 pub fn crash_point() {
@@ -374,6 +400,20 @@ mod tests {
             read_tree(folder.path())?,
             Tree::from([(PathBuf::from("new/file.txt"), b"two".to_vec())])
         );
+        assert_eq!(fs::read_dir(folder.path().join("new"))?.count(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_private_is_its_owners_alone_also_where_it_was_not_before() -> anyhow::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("new/debug.env");
+        write(&path, b"before")?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644))?;
+        write_privately(&path, b"DATABASE_URL=postgres://ada:secret@db/course")?;
+        assert_eq!(fs::metadata(&path)?.permissions().mode() & 0o777, 0o600);
+        assert!(text(&path)?.ends_with("/course"));
         assert_eq!(fs::read_dir(folder.path().join("new"))?.count(), 1);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! How to fix what is missing: the exact commands for the package manager of this system, or for each one where none is found.
 
 use std::fmt;
+use std::process::Command;
 
 /// A package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,10 +165,13 @@ impl System {
 
     /// What brings a Rust toolchain that is new enough.
     pub fn toolchain(&self) -> Fix {
-        Fix::yourself(match is_here("rustup") {
-            true => "rustup update stable && rustup default stable",
-            false => RUSTUP,
-        })
+        if !is_here("rustup") {
+            return Fix::yourself(RUSTUP);
+        }
+        let mut rustup = Command::new("rustup");
+        let shown = rustup.args(["show", "active-toolchain"]).output();
+        let active = shown.map_or_else(|_| Vec::new(), |shown| shown.stdout);
+        Fix::yourself(undoes_the_choice(&String::from_utf8_lossy(&active)))
     }
 
     /// What brings a component of the toolchain; one from the distribution brings its components the same way.
@@ -221,6 +225,27 @@ impl System {
     }
 }
 
+/// What undoes the choice of a toolchain, by what rustup says of the active one, and that alone: who made another one the default, or has
+/// it for another folder, keeps that.
+fn undoes_the_choice(active: &str) -> String {
+    const NEWEST: &str = "rustup update stable";
+    let between = |before: &str| {
+        let (_, rest) = active.split_once(before)?;
+        rest.split_once('\'').map(|(path, _)| path.to_owned())
+    };
+    if active.contains("RUSTUP_TOOLCHAIN") {
+        format!("unset RUSTUP_TOOLCHAIN, which chose this one; {NEWEST}")
+    } else if let Some(folder) = between("directory override for '") {
+        format!("rustup override unset --path '{folder}', which chose this one; {NEWEST}")
+    } else if let Some(file) = between("overridden by '") {
+        format!(
+            "rustup override set stable: here that is stronger than {file}, which chose this one; {NEWEST}"
+        )
+    } else {
+        format!("{NEWEST} && rustup default stable")
+    }
+}
+
 fn is_here(program: &str) -> bool {
     which::which(program).is_ok()
 }
@@ -228,6 +253,31 @@ fn is_here(program: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_choice_of_a_toolchain_is_undone_where_it_was_made() {
+        for (active, fix) in [
+            (
+                "1.80.0-x86_64-unknown-linux-gnu (overridden by environment variable RUSTUP_TOOLCHAIN)",
+                "unset RUSTUP_TOOLCHAIN,",
+            ),
+            (
+                "1.80.0-x86_64-unknown-linux-gnu (directory override for '/home/ada/my code')",
+                "rustup override unset --path '/home/ada/my code',",
+            ),
+            (
+                "1.80.0-x86_64-unknown-linux-gnu (overridden by '/home/ada/rust-toolchain.toml')",
+                "rustup override set stable: here that is stronger than /home/ada/rust-toolchain.toml",
+            ),
+            (
+                "1.80.0-x86_64-unknown-linux-gnu (default)",
+                "rustup update stable && rustup default stable",
+            ),
+        ] {
+            let undone = undoes_the_choice(active);
+            assert!(undone.starts_with(fix), "{active}: {undone}");
+        }
+    }
 
     #[test]
     fn one_command_where_the_package_manager_is_known_and_all_where_none_is() {

@@ -1,10 +1,12 @@
 //! Locks between commands: two that run at once in one checkout take turns where they would disturb each other.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
+
+use crate::outcome::Trouble;
 
 /// A held lock; released when dropped, and by the kernel when the tool dies.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ impl Lock {
         }
         let file = open(path)?;
         let locked = file.lock();
-        locked.with_context(|| format!("cannot lock {}", path.display()))?;
+        locked.map_err(|error| cannot_lock(path, &error))?;
         Ok(Lock::held(file))
     }
 
@@ -58,9 +60,7 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => Ok(Some(Lock::held(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => {
-                Err(error).with_context(|| format!("cannot lock {}", path.display()))
-            }
+            Err(TryLockError::Error(error)) => Err(cannot_lock(path, &error).into()),
         }
     }
 
@@ -70,9 +70,7 @@ impl Lock {
         match file.try_lock_shared() {
             Ok(()) => Ok(Some(Lock { file })),
             Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => {
-                Err(error).with_context(|| format!("cannot lock {}", path.display()))
-            }
+            Err(TryLockError::Error(error)) => Err(cannot_lock(path, &error).into()),
         }
     }
 
@@ -84,6 +82,12 @@ impl Lock {
             .and_then(|()| write!(file, "{}", std::process::id()));
         Lock { file }
     }
+}
+
+fn cannot_lock(path: &Path, error: &io::Error) -> Trouble {
+    Trouble::new(format!("cannot lock {}: {error}", path.display()))
+        .expected("a file system with locks: two commands at the same time take turns by them")
+        .next("move the checkout to a disk of this machine; some shares and synced folders know no locks")
 }
 
 fn is_ours(path: &Path) -> bool {

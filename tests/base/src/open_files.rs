@@ -22,8 +22,11 @@ pub fn allow_sockets(sockets: usize, purpose: &str) -> anyhow::Result<()> {
         "a process may have {hard} files open here, and {purpose} take {needed}"
     ))
     .expected("a higher limit, in this shell")
-    .next(format!(
-        "sudo prlimit --pid $$ --nofile={needed}:{needed}, then the same command again"
-    ))
+    .next(match cfg!(target_os = "macos") {
+        true => format!("ulimit -n {needed}, then the same command again"),
+        false => {
+            format!("sudo prlimit --pid $$ --nofile={needed}:{needed}, then the same command again")
+        }
+    })
     .err()
 }

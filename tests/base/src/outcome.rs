@@ -181,7 +181,10 @@ pub fn last_lines(said: &str) -> String {
     last.map(|line| format!("\n  | {line}")).collect()
 }
 
-/// Somebody pressed Ctrl-C and all was put in order; exit code 130, as shells have it.
+/// The exit code of a program that was ended by Ctrl-C, as shells have it.
+pub const INTERRUPTED: u8 = 130;
+
+/// Somebody pressed Ctrl-C and all was put in order.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Interrupted(String);
@@ -199,7 +202,7 @@ pub fn exit_code(result: anyhow::Result<Outcome>) -> ExitCode {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(error) if error.chain().any(|cause| cause.is::<Interrupted>()) => {
             eprintln!("{error}");
-            ExitCode::from(130)
+            ExitCode::from(INTERRUPTED)
         }
         Err(error) => {
             let outcome = Trouble::of(&error).map_or(Outcome::CouldNotJudge, Trouble::outcome);

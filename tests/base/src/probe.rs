@@ -75,12 +75,14 @@ pub async fn ask(
     }
 }
 
-/// As [`ask`], for code that blocks: on a thread of its own, since its caller may be inside of a runtime.
+/// As [`ask`] in the current folder, where an override of rustup's counts, for code that blocks: on a thread of its own, since its
+/// caller may be inside of a runtime.
 pub fn ask_and_wait(program: &Path, args: &[&str], limit: Duration) -> ProbeAnswer {
+    let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let asking = || {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build()?;
-        Ok(runtime.block_on(ask(program, args, Path::new("/"), limit)))
+        Ok(runtime.block_on(ask(program, args, &here, limit)))
     };
     let answer = std::thread::scope(|scope| scope.spawn(asking).join());
     let failed = |error: std::io::Error| ProbeAnswer::Refused(error.to_string());
@@ -93,12 +95,20 @@ pub async fn in_time<T: Send + 'static>(
     limit: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
+    tokio::time::timeout(limit, on_a_thread(work)).await.ok()?
+}
+
+/// Runs something that blocks on a thread of its own, so that what waits for it can be given up: an answer that is typed, say. None
+/// where it panics.
+pub async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let (sender, result) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
-        // The receiver is gone when the time is up.
+        // The receiver is gone when it was given up.
         let _ = sender.send(work());
     });
-    tokio::time::timeout(limit, result).await.ok()?.ok()
+    result.await.ok()
 }
 
 /// The tool that `justw` brought, else the one on the PATH.

@@ -143,6 +143,19 @@ impl Drop for Program {
     }
 }
 
+/// The same command, to be run once more: its program, its arguments and its variables.
+pub fn again(command: &Command) -> Command {
+    let mut again = Command::new(command.get_program());
+    again.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => again.env(name, value),
+            None => again.env_remove(name),
+        };
+    }
+    again
+}
+
 /// Cargo, the one that runs this tool if there is one.
 pub fn cargo_command() -> Command {
     cargo_at(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

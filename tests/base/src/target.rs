@@ -35,8 +35,9 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let target = meant(text);
+        let is_a_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match target {
-            Some(target) if target.to_string() == text => Ok(target),
+            Some(target) if is_a_number || target.to_string() == text => Ok(target),
             Some(target) => Err(format!("{text} isn't a target; did you mean {target}?")),
             None => Err(format!(
                 "{text} isn't a target; a target is exercise-N, solution-N or kotlin, or a service beside the port: {}",
@@ -90,10 +91,16 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_an_exercise() {
+        for text in ["3", "03"] {
+            assert_eq!(text.parse(), Ok(Target::Exercise(3)), "{text}");
+        }
+    }
+
+    #[test]
     fn a_slip_is_answered_with_what_was_meant() {
         for (text, meant) in [
             ("exercise3", "exercise-3"),
-            ("3", "exercise-3"),
             ("Exercise-3", "exercise-3"),
             ("ex 3", "exercise-3"),
             ("exercise-03", "exercise-3"),

@@ -19,9 +19,18 @@ pub enum Style {
 
 /// True when standard output is a terminal that wants color: no `NO_COLOR`, `TERM` is not `dumb`.
 pub fn color() -> bool {
+    wants_color(&std::io::stdout())
+}
+
+/// The same for standard error, where the compiler's words go.
+pub fn color_of_errors() -> bool {
+    wants_color(&std::io::stderr())
+}
+
+fn wants_color(stream: &impl IsTerminal) -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
-    std::io::stdout().is_terminal() && !refused && !dumb
+    stream.is_terminal() && !refused && !dumb
 }
 
 /// True when standard error is a terminal, so that a progress bar can be drawn there.

@@ -20,7 +20,7 @@ use crate::{chain, hints};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files::Tree;
 use workshop_base::mistakes::Mistake;
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::program::cargo_command;
 use workshop_base::target::Target;
 use workshop_base::terminal::{self, Style, paint};
@@ -63,6 +63,23 @@ const PLACES_THAT_ARE_JUDGED: usize = 3;
 pub struct GateFinding {
     what: String,
     faults: Vec<String>,
+    unsteady: Vec<String>,
+}
+
+/// What a judgment comes to: what is wrong, and which tests were red at first and green when they were judged alone.
+#[derive(Debug, Default)]
+struct GateFaults {
+    faults: Vec<String>,
+    unsteady: Vec<String>,
+}
+
+impl From<Vec<String>> for GateFaults {
+    fn from(faults: Vec<String>) -> GateFaults {
+        GateFaults {
+            faults,
+            ..GateFaults::default()
+        }
+    }
 }
 
 /// Something that is found out when its turn comes.
@@ -81,7 +98,14 @@ pub struct Tally {
     pub failed: usize,
     /// What this machine lacks the means for, each with what fixes it.
     pub not_judged: Vec<String>,
+    /// What could not be judged for another reason.
+    pub broken: Vec<String>,
+    /// Tests that were red at first and green when they were judged alone.
+    pub unsteady: Vec<String>,
 }
+
+/// How many unsteady tests a run may have: on a busy machine there is one now and then, and each of them may be a real fault.
+const MOST_UNSTEADY: usize = 5;
 
 impl<'a> Judgment<'a> {
     /// One that takes so much of the machine.
@@ -110,6 +134,7 @@ impl GateFinding {
         GateFinding {
             what: what.into(),
             faults,
+            unsteady: Vec::new(),
         }
     }
 }
@@ -233,7 +258,7 @@ impl<'a> Gate<'a> {
                     }
                     _ => self.planted(exercise, &mistake, number).await,
                 };
-                self.not_caught(exercise, &mistake, report)
+                Ok(self.not_caught(exercise, &mistake, report)?.into())
             })
             .await
         })
@@ -356,7 +381,7 @@ impl<'a> Gate<'a> {
         &self,
         what: String,
         key: &VerdictKey,
-        judge: impl AsyncFnOnce() -> anyhow::Result<Vec<String>>,
+        judge: impl AsyncFnOnce() -> anyhow::Result<GateFaults>,
     ) -> anyhow::Result<Vec<GateFinding>> {
         if self.verdicts.is_kept(key) {
             return Ok(vec![GateFinding::new(
@@ -364,11 +389,16 @@ impl<'a> Gate<'a> {
                 Vec::new(),
             )]);
         }
-        let faults = judge().await?;
-        if faults.is_empty() {
+        let GateFaults { faults, unsteady } = judge().await?;
+        // What was green at the second try only is judged again the next time.
+        if faults.is_empty() && unsteady.is_empty() {
             self.verdicts.keep(key);
         }
-        Ok(vec![GateFinding::new(what, faults)])
+        Ok(vec![GateFinding {
+            what,
+            faults,
+            unsteady,
+        }])
     }
 
     /// What can be said without building anything.
@@ -618,15 +648,19 @@ pub async fn tell<'a>(
         }
         match findings {
             Ok(findings) => tally.take(findings),
-            Err(error) if may_lack => {
-                let lack = Trouble::of(&error).filter(|trouble| trouble.is_a_lack());
-                let Some(lack) = lack.map(|lack| lack.in_one_line()) else {
-                    return Err(error);
-                };
-                println!("  {}  {lack}", paint(Style::Faint, "not judged here"));
-                tally.not_judged.push(format!("{shown}: {lack}"));
+            Err(error) => {
+                let lack = Trouble::of(&error).filter(|trouble| trouble.is_a_lack() && may_lack);
+                if let Some(lack) = lack.map(Trouble::in_one_line) {
+                    println!("  {}  {lack}", paint(Style::Faint, "not judged here"));
+                    tally.not_judged.push(format!("{shown}: {lack}"));
+                } else {
+                    // The others may have been in work for an hour.
+                    println!("  {}  {error:#}", paint(Style::Bad, "could not judge"));
+                    let why = Trouble::of(&error).map(Trouble::in_one_line);
+                    let why = why.unwrap_or_else(|| error.to_string());
+                    tally.broken.push(format!("{shown}: {why}"));
+                }
             }
-            Err(error) => return Err(error),
         }
     }
     Ok(tally)
@@ -638,10 +672,36 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.not_judged.extend(other.not_judged);
+        self.broken.extend(other.broken);
+        self.unsteady.extend(other.unsteady);
+    }
+
+    /// Names what is behind the numbers, and says what all comes to.
+    pub fn outcome(&self) -> Outcome {
+        for broken in &self.broken {
+            println!("could not judge {broken}");
+        }
+        if !self.unsteady.is_empty() {
+            let (count, tests) = (self.unsteady.len(), self.unsteady.join(", "));
+            println!("{count} unsteady, of at most {MOST_UNSTEADY}: {tests}");
+        }
+        if self.failed > 0 || self.unsteady.len() > MOST_UNSTEADY {
+            Outcome::Failed
+        } else if self.broken.is_empty() {
+            Outcome::Passed
+        } else {
+            Outcome::CouldNotJudge
+        }
     }
 
     fn take(&mut self, findings: Vec<GateFinding>) {
-        for GateFinding { what, faults } in findings {
+        for GateFinding {
+            what,
+            faults,
+            unsteady,
+        } in findings
+        {
+            self.unsteady.extend(unsteady);
             match terminal::finding(&what, faults.is_empty()) {
                 true => self.passed += 1,
                 false => self.failed += 1,
@@ -657,12 +717,15 @@ impl Tally {
 fn faults_in(
     judged: anyhow::Result<Report>,
     faults: impl FnOnce(&Report) -> Vec<String>,
-) -> anyhow::Result<Vec<String>> {
+) -> anyhow::Result<GateFaults> {
     match judged {
-        Ok(report) => Ok(faults(&report)),
+        Ok(report) => Ok(GateFaults {
+            faults: faults(&report),
+            unsteady: report.unsteady,
+        }),
         Err(error) if error.is::<BuildError>() => match error.downcast()? {
             BuildError::CouldNotBuild(error) => Err(error),
-            does_not_compile => Ok(vec![does_not_compile.to_string()]),
+            does_not_compile => Ok(vec![does_not_compile.to_string()].into()),
         },
         Err(error) => Err(error),
     }
@@ -707,4 +770,46 @@ fn green_faults(report: &Report) -> Vec<String> {
         report.print();
     }
     faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(found: anyhow::Result<Vec<GateFinding>>) -> (String, Judgment<'static>) {
+        ("exercise-3".to_owned(), Judgment::new(1, async { found }))
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_judged_ends_nothing_and_is_told_at_the_end() -> anyhow::Result<()> {
+        let good = || judged(Ok(vec![GateFinding::new("it is green", Vec::new())]));
+        let full = || judged(Trouble::new("the disk is full").next("df -h").err());
+        let tally = tell(vec![full(), good()], false).await?;
+        assert_eq!((tally.passed, tally.failed), (1, 0));
+        assert_eq!(tally.broken, ["exercise-3: the disk is full; df -h"]);
+        assert_eq!(tally.outcome(), Outcome::CouldNotJudge);
+        let red = judged(Ok(vec![GateFinding::new(
+            "it is green",
+            vec!["red".to_owned()],
+        )]));
+        let tally = tell(vec![full(), red], false).await?;
+        assert_eq!(tally.outcome(), Outcome::Failed);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_few_unsteady_tests_are_told_and_many_are_a_fault() -> anyhow::Result<()> {
+        let unsteady = |count: usize| {
+            let unsteady = vec!["a_test".to_owned(); count];
+            judged(Ok(vec![GateFinding {
+                unsteady,
+                ..GateFinding::new("it is green", Vec::new())
+            }]))
+        };
+        let few = tell(vec![unsteady(MOST_UNSTEADY)], false).await?;
+        assert_eq!(few.outcome(), Outcome::Passed);
+        let many = tell(vec![unsteady(MOST_UNSTEADY), unsteady(1)], false).await?;
+        assert_eq!(many.outcome(), Outcome::Failed);
+        Ok(())
+    }
 }

@@ -2,13 +2,17 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
+use std::time::Duration;
 
+use anyhow::Context;
 use clap::Parser;
 use workshop::{cli::Cli, commands};
 use workshop_base::{environment, outcome, workspace::Workspace};
 
 /// The exit code of a program whose reader has gone, as shells have it.
 const READER_GONE: u8 = 141;
+/// How long a command that was given up waits for what it has under way: a service stops in this time, and Maven may never.
+const GIVEN_UP: Duration = Duration::from_secs(15);
 /// The exit code of a program that panics.
 const PANICKED: u8 = 101;
 
@@ -36,12 +40,21 @@ fn tells_of_no_reader(words: &str) -> bool {
     words.starts_with("failed printing to std") && words.contains("Broken pipe")
 }
 
-#[tokio::main]
-async fn run() -> ExitCode {
+fn run() -> ExitCode {
     let cli = Cli::parse();
-    let result = match Workspace::find() {
-        Ok(workspace) => commands::run(&workspace, cli.command).await,
-        Err(trouble) => Err(trouble),
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the tool's threads");
+    let (result, runtime) = match runtime {
+        Ok(runtime) => {
+            let result = Workspace::find()
+                .and_then(|workspace| runtime.block_on(commands::run(&workspace, cli.command)));
+            (result, Some(runtime))
+        }
+        Err(error) => (Err(error), None),
     };
-    outcome::exit_code(result)
+    let is_given_up = result.is_err();
+    let code = outcome::exit_code(result);
+    if let Some(runtime) = runtime.filter(|_| is_given_up) {
+        runtime.shutdown_timeout(GIVEN_UP);
+    }
+    code
 }

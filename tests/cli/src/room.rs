@@ -20,6 +20,12 @@ use workshop_base::{files, lock::Lock};
 /// The longest name of a person, in characters.
 const LONGEST_NAME: usize = 30;
 
+/// The longest text of another person's that is shown, in characters.
+const LONGEST_TEXT: usize = 100;
+
+/// The largest file of a person that is read, in bytes; a line has some hundred.
+const LARGEST_FILE: u64 = 4_000_000;
+
 /// The ending of a person's file.
 const ENDING: &str = "room.jsonl";
 
@@ -157,27 +163,67 @@ fn lines_file(workspace: &Workspace) -> PathBuf {
     workspace.state().join("room/lines.jsonl")
 }
 
-/// Everybody in the folder, by name. A line that cannot be read, as one that is just being synced, is left out.
+/// Everybody in the folder, by name. A line that cannot be read, as one that is just being synced, is left out. The files are other
+/// people's: what isn't a file of lines is left out with a note.
 pub fn people(folder: &Path) -> anyhow::Result<Vec<Person>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut people = Vec::new();
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let id = name.strip_suffix(&format!(".{ENDING}")).map(str::to_owned);
-        let (Some(id), Ok(text)) = (id, fs::read_to_string(&path)) else {
+        let Some(id) = name.strip_suffix(&format!(".{ENDING}")) else {
             continue;
+        };
+        let text = match lines_of_a_person(&path) {
+            Ok(text) => text,
+            Err(why) => {
+                eprintln!("note: {} is left out: {why}", shown(&name));
+                continue;
+            }
         };
         let lines = text
             .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .map(RoomLine::shown);
         let lines: Vec<RoomLine> = lines.collect();
         if !lines.is_empty() {
+            let id = shown(id);
             people.push(Person { id, lines });
         }
     }
     people.sort_by_key(|person| (person.name().to_lowercase(), person.id.clone()));
     Ok(people)
+}
+
+/// The text of a person's file. A pipe would never end, and a year of checks fits many times into the most that is read.
+fn lines_of_a_person(path: &Path) -> Result<String, String> {
+    let about = fs::metadata(path).map_err(|error| error.to_string())?;
+    if !about.is_file() {
+        return Err("it isn't a file".to_owned());
+    }
+    if about.len() > LARGEST_FILE {
+        let megabytes = LARGEST_FILE / 1_000_000;
+        return Err(format!("it has more than {megabytes} MB"));
+    }
+    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A text of somebody else's on one line, without what a terminal takes for a command, and no longer than a screen is wide.
+fn shown(text: &str) -> String {
+    let is_hidden = |char: &char| matches!(*char, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let chars = text.chars().filter(|char| !is_hidden(char));
+    let chars = chars.map(|char| if char.is_control() { ' ' } else { char });
+    chars.take(LONGEST_TEXT).collect()
+}
+
+impl RoomLine {
+    /// As it can be shown.
+    fn shown(mut self) -> RoomLine {
+        self.name = shown(&self.name);
+        self.red = self.red.as_deref().map(shown);
+        self
+    }
 }
 
 impl Person {
@@ -218,7 +264,9 @@ pub fn minutes(people: &[Person]) -> BTreeMap<u8, RoomMinutes> {
     }
     let median = |mut all: Vec<i64>| {
         all.sort_unstable();
-        let (people, median) = (all.len(), all[all.len() / 2]);
+        // Of an even number of people it's between the two in the middle.
+        let (people, middle) = (all.len(), all.len() / 2);
+        let median = i64::midpoint(all[(people - 1) / 2], all[middle]);
         RoomMinutes { people, median }
     };
     took.into_iter()
@@ -378,5 +426,30 @@ mod tests {
             })
         );
         assert_eq!(minutes.get(&4), None, "nobody was green");
+        let minutes = super::minutes(&[person(10), person(40)]);
+        assert_eq!(minutes.get(&3).map(|minutes| minutes.median), Some(25));
+    }
+
+    #[test]
+    fn files_of_others_that_hold_no_lines_are_left_out() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let file = |name: &str| folder.path().join(format!("{name}.{ENDING}"));
+        let line = |name: &str, red: &str| {
+            let (name, red) = (serde_json::json!(name), serde_json::json!(red));
+            format!(
+                "{{\"at\":\"2026-01-01T00:00:00Z\",\"name\":{name},\"exercise\":3,\"green\":false,\"red\":{red}}}\n"
+            )
+        };
+        fs::write(file("a"), line("A\u{1b}[2J\u{202e}da", "a_test\nanother"))?;
+        fs::write(file("b"), "[".repeat(5_000_000))?;
+        nix::unistd::mkfifo(&file("c"), nix::sys::stat::Mode::S_IRWXU)?;
+        let people = people(folder.path())?;
+        assert_eq!(people.len(), 1);
+        let line = people[0].last().expect("a line");
+        assert_eq!(
+            (&*line.name, line.red.as_deref()),
+            ("A [2Jda", Some("a_test another"))
+        );
+        Ok(())
     }
 }

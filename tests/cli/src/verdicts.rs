@@ -18,20 +18,29 @@ use workshop_postgres::Server;
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What judges, below the checkout's root.
-const JUDGES: [&str; 13] = [
+const JUDGES: [&str; 22] = [
     "Cargo.lock",
     "Cargo.toml",
     "datasets",
     "tests/base/src",
     "tests/carddav/src",
     "tests/cli/src/commands/check.rs",
+    "tests/cli/src/forms.rs",
     "tests/cli/src/gate.rs",
     "tests/cli/src/hints.rs",
+    "tests/cli/src/judge.rs",
     "tests/cli/src/katas.rs",
+    "tests/cli/src/references.rs",
+    "tests/cli/src/state.rs",
+    "tests/cli/src/verdicts.rs",
+    "tests/cli/src/ways.rs",
     "tests/harness/src",
     "tests/postgres/src",
     "tests/requests/src",
+    "tests/results/src/predictions.rs",
     "tests/suites",
+    "tests/tasks/src/energy/form.rs",
+    "tests/tasks/src/form.rs",
 ];
 
 /// The verdicts of a checkout.
@@ -191,6 +200,59 @@ mod tests {
             verdicts.key("solution-3", false, &[&tree("fn main() { }")]),
         ];
         assert!(!others.iter().any(|other| verdicts.is_kept(other)));
+        Ok(())
+    }
+
+    /// What the judges use and what has no say in a verdict: what is told of one, and what rests on no key.
+    const NO_JUDGES: [&str; 6] = [
+        "chain",
+        "commands/solution",
+        "editors",
+        "hunt",
+        "room",
+        "subject",
+    ];
+
+    #[test]
+    fn whatever_judges_is_in_the_key_of_a_verdict() -> anyhow::Result<()> {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let judges = JUDGES
+            .iter()
+            .filter_map(|path| path.strip_prefix("tests/cli/src/"));
+        let mut used = 0;
+        for judge in judges {
+            let text = fs::read_to_string(sources.join(judge))?;
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let imports = code
+                .lines()
+                .filter_map(|line| line.strip_prefix("use crate::"));
+            // Several in braces are on one line each, but for two.
+            let modules = imports.flat_map(|import| match import.strip_prefix('{') {
+                Some(list) => list.split(", ").collect::<Vec<_>>(),
+                None => vec![import],
+            });
+            for module in modules {
+                let mut names = module
+                    .split([':', ',', ';', '}'])
+                    .filter(|name| !name.is_empty());
+                let module = match (names.next(), names.next()) {
+                    (Some("commands"), Some(command)) => format!("commands/{command}"),
+                    (Some(module), _) => module.to_owned(),
+                    _ => continue,
+                };
+                let is_known = JUDGES.contains(&&*format!("tests/cli/src/{module}.rs"))
+                    || NO_JUDGES.contains(&&*module);
+                assert!(is_known, "{judge} uses {module}, which is in no key");
+                used += 1;
+            }
+        }
+        assert!(used > 10, "{used} are used");
+        for judge in JUDGES {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../..")
+                .join(judge);
+            assert!(path.exists(), "{judge}");
+        }
         Ok(())
     }
 

@@ -11,8 +11,21 @@ use crate::service::Stopped;
 use futures_util::stream::{self, StreamExt};
 use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
-use workshop_base::process::memory_limit;
+use workshop_base::open_files;
+use workshop_base::outcome::Trouble;
+use workshop_base::process::{self, memory_limit};
 use workshop_base::target::Language;
+use workshop_postgres::Server;
+
+/// How many sockets the tests and a service have open at most, but for the suites with thousands of clients, which say so.
+const SOCKETS: usize = 500;
+
+/// How many scenarios are played side by side for each processor: most of them wait most of the time.
+const PER_CORE: usize = 4;
+
+/// How many connections to the database a scenario takes: those of a service's pool, of the tests, and of another service that starts
+/// while the first one stops.
+const CONNECTIONS: usize = 10;
 
 /// How many scenarios are played side by side with a JVM, which takes seconds of the processor to start.
 const JVMS: usize = 3;
@@ -33,10 +46,13 @@ pub async fn judge_phases(
     phases: &[Phase],
     mut goes_on: impl FnMut(&Report) -> bool,
 ) -> anyhow::Result<Report> {
+    // What a service inherits, and the clients beside it: a shell may allow 256.
+    open_files::allow_sockets(SOCKETS, "the tests")?;
+    let room = room(place.server).await?;
     let mut report = Report::new(&place.launch.label);
     let mut leaving = Vec::new();
     for phase in phases {
-        let found = judge_twice(place, phase, &mut leaving).await?;
+        let found = judge_twice(place, phase, room, &mut leaving).await?;
         let goes_on = goes_on(&found);
         report = report.and(found);
         if !goes_on {
@@ -80,11 +96,12 @@ static JUDGING: RwLock<()> = RwLock::const_new(());
 async fn judge_twice(
     place: Place<'_>,
     phase: &Phase,
+    room: usize,
     leaving: &mut Leaving,
 ) -> anyhow::Result<Report> {
     let report = {
         let _beside_others = JUDGING.read().await;
-        play(place, phase, usize::MAX, leaving).await?
+        play(place, phase, room, leaving).await?
     };
     let waits = phase.has(When::Waiting);
     let mut surprising = report.failed();
@@ -92,7 +109,7 @@ async fn judge_twice(
     match phase.some(&surprising) {
         Some(red) if waits || !red.has(When::First) => {
             let _alone = JUDGING.write().await;
-            let again = play(place, &red, AGAIN, leaving).await?;
+            let again = play(place, &red, AGAIN.min(room), leaving).await?;
             Ok(report.judged_again(again))
         }
         _ => Ok(report),
@@ -118,7 +135,7 @@ async fn play(
     let usual = match place.launch.language {
         Language::Kotlin if memory_limit().is_some_and(|bytes| bytes < MEMORY_FOR_JVMS) => 1,
         Language::Kotlin => JVMS,
-        _ => scenarios.len(),
+        _ => scenarios.len().min(PER_CORE * process::cores()),
     };
     let side_by_side = side_by_side(std::env::var(SIDE_BY_SIDE).ok(), usual.min(at_most));
     // All are awaited before any may fail, so that none is left behind half-started.
@@ -145,6 +162,20 @@ async fn play(
         }
     }
     Ok(report)
+}
+
+/// How many scenarios the server has connections for, side by side. Ours have more than enough.
+async fn room(server: &Server) -> anyhow::Result<usize> {
+    let Some(free) = server.free_connections().await? else {
+        return Ok(usize::MAX);
+    };
+    match free / CONNECTIONS {
+        0 => Trouble::new(format!("the database server has room for {free} more connections"))
+            .expected(format!("{CONNECTIONS} for the tests, and better {}", 4 * CONNECTIONS))
+            .next("end what else is connected, or there: ALTER SYSTEM SET max_connections = 100, and start it again; without WORKSHOP_DATABASE_URL the course brings a server of its own")
+            .err(),
+        side_by_side => Ok(side_by_side),
+    }
 }
 
 /// At least one, and no more than usual.

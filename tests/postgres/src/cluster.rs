@@ -324,7 +324,7 @@ fn command_line(pid: i32) -> Option<String> {
             .filter(|line| !line.trim().is_empty());
     }
     let output = std::process::Command::new("ps")
-        .args(["-o", "command=", "-p", &pid.to_string()])
+        .args(["-ww", "-o", "command=", "-p", &pid.to_string()])
         .output()
         .ok()?;
     output

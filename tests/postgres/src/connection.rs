@@ -44,7 +44,12 @@ impl Address {
             return Err("names no user".to_owned());
         }
         PgConnectOptions::from_url(&url).map_err(|_| "isn't UTF-8 after decoding".to_owned())?;
-        // What follows a `?` is for other clients.
+        if let Some(mode) = wants_tls(&url) {
+            return Err(format!(
+                "asks for TLS (sslmode={mode}), and the course connects without it"
+            ));
+        }
+        // What else follows a `?` is for other clients.
         url.set_query(None);
         let _ = url.set_scheme("postgres");
         let _ = url.set_port(Some(url.port().unwrap_or(5432)));
@@ -67,6 +72,16 @@ impl Address {
     pub(crate) fn url(&self, database: &str) -> String {
         let mut url = self.0.clone();
         url.set_path(database);
+        url.to_string()
+    }
+
+    /// The same without the password.
+    pub(crate) fn shown(&self, database: &str) -> String {
+        let mut url = self.0.clone();
+        url.set_path(database);
+        if url.password().is_some() {
+            let _ = url.set_password(Some("***"));
+        }
         url.to_string()
     }
 
@@ -102,6 +117,14 @@ impl fmt::Debug for Address {
     }
 }
 
+/// The mode by which a URL asks for TLS. It would be a silent downgrade to connect without.
+fn wants_tls(url: &Url) -> Option<String> {
+    let mut options = url.query_pairs();
+    let (_, mode) = options.find(|(name, _)| name == "sslmode" || name == "ssl-mode")?;
+    let takes_none = ["disable", "allow", "prefer"].contains(&&*mode);
+    (!takes_none).then(|| mode.into_owned())
+}
+
 /// The options for a connection; no TLS, since the services of the course are built without it.
 fn options(url: &str) -> Result<PgConnectOptions, sqlx::Error> {
     let options: PgConnectOptions = url.parse()?;
@@ -127,6 +150,11 @@ pub(crate) async fn connect(url: &str) -> Result<PgConnection, sqlx::Error> {
 /// True for answers that waiting does not change: wrong password, unknown role, no permission.
 pub(crate) fn is_refusal(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| code.starts_with("28") || code == "42501")
+}
+
+/// True where the server has as many connections as it takes.
+pub(crate) fn is_full(error: &sqlx::Error) -> bool {
+    code(error).is_some_and(|code| code == "53300")
 }
 
 /// PostgreSQL's code of an error, when it comes from the server.
@@ -155,7 +183,7 @@ mod tests {
     #[test]
     fn a_url_survives_a_password_with_the_signs_of_a_url() {
         let address = Address::parse(
-            "postgresql://anna%40home:p%40ss%3Aw%2Frd%3F@db.example:6543/course?sslmode=require",
+            "postgresql://anna%40home:p%40ss%3Aw%2Frd%3F@db.example:6543/course?sslmode=prefer",
         )
         .expect("a good URL");
         let url = "postgres://anna%40home:p%40ss%3Aw%2Frd%3F@db.example:6543/small";
@@ -184,6 +212,8 @@ mod tests {
             "postgres:///db",
             "postgres://a:secret@%2Fvar%2Frun/db",
             "postgres://a:secret%FF@host/db",
+            "postgres://a:secret@host/db?application_name=a&sslmode=require",
+            "postgres://a:secret@host/db?sslmode=verify-full",
         ] {
             let refusal = Address::parse(text).expect_err(text);
             assert!(!refusal.contains("secret"), "{refusal}");
@@ -193,6 +223,10 @@ mod tests {
     #[test]
     fn an_address_can_be_printed_without_its_password() {
         let address = Address::ours("127.0.0.1", 5432, "secret").expect("an address");
+        assert_eq!(
+            address.shown("small"),
+            "postgres://workshop:***@127.0.0.1:5432/small"
+        );
         assert_eq!(format!("{address:?}"), "workshop@127.0.0.1:5432/postgres");
     }
 }

@@ -68,8 +68,14 @@ impl Server {
                 .next("name another server or image, or unset WORKSHOP_POSTGRES")
                 .err();
         }
-        // Both or nothing: the view fails where the server does not preload the library.
-        let counting = "CREATE EXTENSION IF NOT EXISTS pg_stat_statements; SELECT FROM pg_stat_statements LIMIT 1";
+        let counting = match provider {
+            // The user's server: only the course's own databases are made there, so the view counts where it is.
+            Provider::Url => "SELECT FROM pg_stat_statements LIMIT 1",
+            // Both or nothing: the view fails where the server does not preload the library.
+            Provider::Docker | Provider::Embedded => {
+                "CREATE EXTENSION IF NOT EXISTS pg_stat_statements; SELECT FROM pg_stat_statements LIMIT 1"
+            }
+        };
         let statements = sqlx::raw_sql(counting)
             .execute(&mut connection)
             .await
@@ -134,6 +140,15 @@ impl Server {
         self.address.url(database)
     }
 
+    /// The same for people: without the password where the server is the user's own. That of a server of ours is made up, and only
+    /// enters it from this machine.
+    pub fn shown_url(&self, database: &str) -> String {
+        match self.provider {
+            Provider::Url => self.address.shown(database),
+            Provider::Docker | Provider::Embedded => self.url(database),
+        }
+    }
+
     /// The URL of the database that is there anyway, for statistics and for making other databases.
     pub fn maintenance_url(&self) -> String {
         self.address.maintenance_url()
@@ -149,19 +164,50 @@ impl Server {
     pub fn connect<'f>(&'f self, database: &'f str) -> BoxFuture<'f, anyhow::Result<PgConnection>> {
         Box::pin(async move {
             let place = self.address.place();
-            connection::connect(&self.url(database))
-                .await
-                .with_context(|| format!("cannot connect to the database {database} on {place}"))
+            let connected = connection::connect(&self.url(database)).await;
+            connected.map_err(|error| match connection::is_full(&error) {
+                true => self.full().into(),
+                false => anyhow::Error::new(error).context(format!(
+                    "cannot connect to the database {database} on {place}"
+                )),
+            })
         })
     }
 
     /// A connection to the database that is there anyway.
     pub fn connect_for_maintenance<'f>(&'f self) -> BoxFuture<'f, anyhow::Result<PgConnection>> {
         Box::pin(async move {
-            connection::connect(&self.maintenance_url())
-                .await
-                .with_context(|| format!("cannot connect to {:?}", self.address))
+            let connected = connection::connect(&self.maintenance_url()).await;
+            connected.map_err(|error| match connection::is_full(&error) {
+                true => self.full().into(),
+                false => anyhow::Error::new(error)
+                    .context(format!("cannot connect to {:?}", self.address)),
+            })
         })
+    }
+
+    fn full(&self) -> Trouble {
+        Trouble::new(format!("the server on {} takes no more connections", self.address.place()))
+            .expected("some 40 connections that are free: tests play several services side by side")
+            .next("WORKSHOP_SIDE_BY_SIDE=1 and the same command again; or there: ALTER SYSTEM SET max_connections = 100, and start it again")
+    }
+
+    /// How many more connections it takes; `None` for a server of ours, which has enough.
+    pub async fn free_connections(&self) -> anyhow::Result<Option<usize>> {
+        if self.provider != Provider::Url {
+            return Ok(None);
+        }
+        let mut connection = self.connect_for_maintenance().await?;
+        let free: i64 = sqlx::query_scalar(
+            "SELECT current_setting('max_connections')::bigint
+                  - current_setting('superuser_reserved_connections')::bigint
+                  - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid())",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .context("the server does not say how many connections it takes")?;
+        connection::close(connection).await;
+        Ok(Some(usize::try_from(free).unwrap_or_default()))
     }
 
     /// The bytes free on the disk that holds the databases; `None` when that cannot be known (the provider `url`).

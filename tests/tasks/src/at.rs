@@ -29,6 +29,14 @@ pub struct ServiceAt<'a> {
     pub data_set: DataSet,
 }
 
+/// A command without the key in it: it is somebody's, and a terminal's lines end up in slides and logs.
+fn without(key: &str, typed: &str) -> String {
+    match key.is_empty() {
+        true => typed.to_owned(),
+        false => typed.replace(key, "$KEY"),
+    }
+}
+
 /// Finds its throughput with random reads, and its latency at shares of that.
 pub fn measure<'f>(
     workspace: &'f Workspace,
@@ -53,7 +61,7 @@ pub fn measure<'f>(
             duration: all_rounds(plan.saturation),
             load: Load::Closed,
         };
-        println!("the load:  {}", closed.typed());
+        println!("the load:  {}", without(place.key, &closed.typed()));
         println!("           and at shares of what it reaches, with -q RATE --latency-correction");
         // What it is written in cannot be seen, so it gets the time that a JVM needs.
         let limits = plan.warm_up_of(Language::Kotlin);

@@ -8,8 +8,8 @@ use std::process::{Command, Output, Stdio};
 use workshop_base::files::Tree;
 use workshop_base::outcome::Trouble;
 
-/// Where git keeps what everything was like after the last carry.
-pub const CARRIED: &str = "refs/workshop/carried";
+/// Where git keeps what everything was like after the last carry: of each worktree by itself.
+pub const CARRIED: &str = "refs/worktree/workshop/carried";
 
 /// The files that a folder held in a commit, of which `now` has those that have not changed since.
 pub fn at(commit: &str, folder: &Path, now: &Tree) -> anyhow::Result<Tree> {
@@ -74,7 +74,14 @@ pub fn last_carried(root: &Path, folder: &Path) -> anyhow::Result<String> {
 /// Has git keep everything as it is now, as a commit that no branch has. So a change can be carried, and the next one after it,
 /// without a commit between them. Best effort: without it, the newest commit counts.
 pub fn keep_carried(root: &Path) -> anyhow::Result<()> {
-    let now = git(root, ["stash", "create"])?.stdout;
+    // Nobody sees this commit, so it needs nobody's name; without any, git makes none.
+    let name = [
+        "-c",
+        "user.name=workshop",
+        "-c",
+        "user.email=workshop@localhost",
+    ];
+    let now = git(root, name.iter().chain(&["stash", "create"]))?.stdout;
     let now = String::from_utf8_lossy(&now);
     if !now.trim().is_empty() {
         git(root, ["update-ref", CARRIED, now.trim()])?;
@@ -95,4 +102,47 @@ pub fn git(
             .next("just doctor")
             .into()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_worktree_has_not_carried_what_this_one_has() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+        std::fs::create_dir(&one)?;
+        let succeeds = |args: &[&str]| -> anyhow::Result<()> {
+            let output = git(&one, args)?;
+            anyhow::ensure!(output.status.success(), "git {args:?}: {output:?}");
+            Ok(())
+        };
+        succeeds(&["init", "--quiet"])?;
+        for path in ["a", "b"] {
+            std::fs::create_dir(one.join(path))?;
+            std::fs::write(one.join(path).join("file"), "before")?;
+        }
+        succeeds(&["add", "--all"])?;
+        let name = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+        let commit = [
+            "-c",
+            "commit.gpgsign=false",
+            "commit",
+            "--quiet",
+            "--message",
+            "One",
+        ];
+        succeeds(&[&name[..], &commit].concat())?;
+        succeeds(&["worktree", "add", "--quiet", &other.display().to_string()])?;
+        for worktree in [&one, &other] {
+            for path in ["a", "b"] {
+                std::fs::write(worktree.join(path).join("file"), "now")?;
+            }
+        }
+        keep_carried(&one)?;
+        assert_eq!(last_carried(&one, &one.join("a"))?, CARRIED);
+        assert_eq!(last_carried(&other, &other.join("a"))?, "HEAD");
+        Ok(())
+    }
 }

@@ -89,8 +89,11 @@ pub fn minutes(workspace: &Workspace, folder: &Path) -> anyhow::Result<Outcome> 
         "exercise", "people", "median", "its page"
     );
     for (number, minutes) in took {
-        let exercise = catalogue.get(number)?;
-        let (name, planned) = (exercise.name(), exercise.minutes.doing);
+        // A laptop may be ahead of this checkout.
+        let (name, planned) = match catalogue.get(number) {
+            Ok(exercise) => (exercise.name(), exercise.minutes.doing.to_string()),
+            Err(_) => (format!("exercise-{number}"), "?".to_owned()),
+        };
         println!(
             "{name:<11}  {:>6}  {:>6}  {planned:>8}",
             minutes.people, minutes.median
@@ -116,7 +119,10 @@ fn rows(catalogue: &Catalogue, people: &[Person], now: Timestamp) -> Vec<[String
             .count();
         let name = match twins {
             1 => line.name.clone(),
-            _ => format!("{} ({})", line.name, &person.id[..person.id.len().min(2)]),
+            _ => {
+                let id: String = person.id.chars().take(2).collect();
+                format!("{} ({id})", line.name)
+            }
         };
         // Laptops' clocks differ: one that is ahead has checked just now.
         let minutes = (now.as_second() - line.at.as_second()).max(0) / 60;
@@ -192,6 +198,8 @@ mod tests {
             person("a1b2", "Ada", None),
             person("c3d4", "Ada", Some("a_test")),
             person("e5f6", "<b>Bo", None),
+            person("李雷", "Li", None),
+            person("李四", "Li", None),
         ];
         let rows = rows(&catalogue, &people, now);
         let shown = in_columns(&rows);

@@ -1,4 +1,4 @@
-//! `just clean`: removes what the course started and made outside the learner's own files.
+//! `just clean`: removes what the course started and made outside the learner's own files. Exit 1 where some of it is still there.
 
 use workshop_base::outcome::Outcome;
 use workshop_base::scratch;
@@ -22,5 +22,5 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         println!("nothing to remove");
     }
     println!("your attempts, results and the tools are untouched");
-    Ok(Outcome::Passed)
+    Ok(Outcome::of(cleaned.left.is_empty()))
 }

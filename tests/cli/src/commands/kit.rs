@@ -25,6 +25,16 @@ use workshop_harness::build::{jdk, maven};
 const LIST: &str = "kit.txt";
 /// What decides which crates, artifacts and tools are needed, one after the other: `justw` compares it with the checkout's.
 const INPUTS: &str = "inputs.txt";
+/// Its parts; the tools of a platform are in another one for each.
+const PARTS: [&str; 7] = [
+    LIST,
+    INPUTS,
+    COURSE,
+    "crates.tar.gz",
+    "maven.tar",
+    "book.tar",
+    "postgres-image.tar",
+];
 /// PostgreSQL's programs in a Maven repository. They are of one platform, as the tools are.
 const POSTGRES: &str = "maven/io/zonky";
 /// The repository, to be cloned.
@@ -58,7 +68,10 @@ pub async fn run(workspace: &Workspace, kit: &Path) -> anyhow::Result<Outcome> {
 
     step("what Maven needs, in a repository of its own");
     let repository = repository_option(&at("maven"));
-    workshop_postgres::bring_artifact(workbench.path(), std::slice::from_ref(&repository))?;
+    let (folder, options) = (workbench.path().to_owned(), [repository.clone()]);
+    let brought = move || workshop_postgres::bring_artifact(&folder, &options);
+    let brought = probe::on_a_thread(brought).await;
+    brought.context("Maven's step has ended in a panic")??;
     kotlin_builds(workspace, &workbench, &repository).await?;
     // Maven notes where an artifact came from, and doubts it on a machine that has no registry of that name.
     let notes = "maven -name _remote.repositories -delete -o -name *.lastUpdated -delete";
@@ -168,10 +181,11 @@ fn make_room(kit: &Path, inputs: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// True for the files that a kit consists of.
+/// True for the files that a kit consists of: all others in its folder are somebody's own.
 fn is_part(path: &Path) -> bool {
-    let ending = path.extension().and_then(OsStr::to_str);
-    ending.is_some_and(|ending| ["tar", "gz", "txt", "bundle"].contains(&ending))
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_platform = name.starts_with("platform-") && name.ends_with(".tar");
+    (PARTS.contains(&name) || is_platform) && path.is_file()
 }
 
 /// Does what Maven does in the course, in copies of its projects, so that the repository has all that this needs.
@@ -298,6 +312,7 @@ mod tests {
         let git = |args: &[&str]| -> anyhow::Result<String> {
             let output = Command::new("git")
                 .args(["-c", "user.name=a", "-c", "user.email=a@example.com"])
+                .args(["-c", "commit.gpgsign=false"])
                 .args(args)
                 .current_dir(folder.path())
                 .output()?;
@@ -320,6 +335,11 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let at = |name: &str| folder.path().join(name);
         fs::write(at("holiday.jpg"), "")?;
+        let own = ["slides.tar.gz", "readme.txt", "talk.tar", "mine.bundle"];
+        for name in own {
+            fs::write(at(name), "")?;
+        }
+        fs::create_dir(at("photos.tar"))?;
         assert!(make_room(folder.path(), "a").is_err() && at("holiday.jpg").is_file());
         for (state, stays) in [("a", true), ("b", false)] {
             for name in [LIST, "crates.tar.gz", "platform-Plan9-mips.tar"] {
@@ -329,6 +349,7 @@ mod tests {
             make_room(folder.path(), state)?;
             assert_eq!(at("platform-Plan9-mips.tar").exists(), stays);
             assert!(at("holiday.jpg").is_file() && !at(LIST).exists());
+            assert!(own.iter().all(|name| at(name).is_file()) && at("photos.tar").is_dir());
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ mod upstream;
 mod verify;
 mod watch;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use clap::CommandFactory;
 use tokio::signal::unix::{SignalKind, signal};
@@ -39,13 +39,14 @@ use crate::doctor;
 use crate::subject::CheckTarget;
 
 use workshop_base::exercise::{Catalogue, Exercise};
-use workshop_base::outcome::{Interrupted, Outcome, Trouble};
-use workshop_base::scratch;
+use workshop_base::outcome::{INTERRUPTED, Interrupted, Outcome, Trouble};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
+use workshop_base::{files, scratch};
 use workshop_measure::tools::crowd;
 
-/// Runs one command. On Ctrl-C or SIGTERM it is dropped, and with it whatever it has started, unless it has a way of its own to end.
+/// Runs one command. On Ctrl-C, SIGTERM or when its terminal goes, it is dropped, and with it whatever it has started, unless it has a
+/// way of its own to end. A second Ctrl-C ends the tool at once.
 pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome> {
     if !matches!(command, Command::Clean) {
         scratch::sweep_checkout(workspace);
@@ -59,6 +60,11 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
             // A measurement calls it and ends it.
             | Command::PlayPeers { .. }
     );
+    if starts_nothing(&command) {
+        // A signal ends it as it ends any program: it never waits, so nothing would hear of it.
+        return done(workspace, command).await;
+    }
+    end_at_the_second();
     let work = done(workspace, command);
     if ends_in_order {
         return work.await;
@@ -68,6 +74,28 @@ pub async fn run(workspace: &Workspace, command: Command) -> anyhow::Result<Outc
         () = interrupted() => {
             Err(Interrupted::new("interrupted; what was started is stopped").into())
         }
+    }
+}
+
+/// True for commands that work on files and are done: they start no service and wait for none.
+fn starts_nothing(command: &Command) -> bool {
+    match command {
+        Command::Hint { .. }
+        | Command::Solution { .. }
+        | Command::Reset { .. }
+        | Command::CatchUp { .. }
+        | Command::Progress { .. }
+        | Command::NewExercise { .. }
+        | Command::StarterPatch { .. }
+        | Command::Carry { .. }
+        | Command::Completions { .. }
+        | Command::Book
+        | Command::Serve { .. }
+        | Command::BookCheck
+        | Command::Preprocess { .. }
+        | Command::Report => true,
+        Command::Board { live, .. } => !live,
+        _ => false,
     }
 }
 
@@ -114,6 +142,7 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
             hunt::run(workspace, &exercise(workspace, target)?, minutes).await
         }
         Command::Progress { to, name, leave } => {
+            let to = to.map(|folder| files::as_called(&folder));
             progress::run(workspace, to.zip(name).as_ref(), leave)
         }
         Command::NewExercise {
@@ -140,7 +169,7 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         }
         Command::Seed { data_set, again } => seed::run(workspace, data_set, again).await,
         Command::Image { target, keep } => image::run(workspace, target, keep).await,
-        Command::Kit { folder } => kit::run(workspace, &folder).await,
+        Command::Kit { folder } => kit::run(workspace, &files::as_called(&folder)).await,
         Command::Rehearse { plan, exercises } => rehearse::run(workspace, &plan, &exercises).await,
         Command::Clean => clean::run(workspace).await,
         Command::Build(args) => build::run(workspace, &args).await,
@@ -158,11 +187,13 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
         Command::BookCheck => book::check(workspace),
         Command::Preprocess { asked } => book::preprocess(asked),
         Command::Report => report::run(workspace),
-        Command::Board { folder, live, .. } if live => board::live(workspace, &folder).await,
+        Command::Board { folder, live, .. } if live => {
+            board::live(workspace, &files::as_called(&folder)).await
+        }
         Command::Board {
             folder, minutes, ..
-        } if minutes => board::minutes(workspace, &folder),
-        Command::Board { folder, .. } => board::run(workspace, &folder),
+        } if minutes => board::minutes(workspace, &files::as_called(&folder)),
+        Command::Board { folder, .. } => board::run(workspace, &files::as_called(&folder)),
         Command::Calibrate(args) => calibrate::run(workspace, &args).await,
         Command::PlayPeers { base_url } => {
             crowd::play(&base_url).await?;
@@ -171,18 +202,68 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
     }
 }
 
-/// Returns when somebody wants the tool to end. It hears from the call on, not only once it is awaited.
+/// Returns when somebody wants the tool to end, or its terminal is gone. It hears from the call on, not only once it is awaited.
 fn interrupted() -> impl Future<Output = ()> {
     let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let hangup = match outlives_its_terminal() {
+        true => None,
+        false => signal(SignalKind::hangup()).ok(),
+    };
     async move {
         let [Ok(mut interrupt), Ok(mut terminate)] = signals else {
             return std::future::pending().await;
         };
+        let hung_up = async {
+            match hangup {
+                Some(mut hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hung_up => {}
         }
     }
+}
+
+/// Ends the tool at the second signal to end, whatever it is at: what it has started may take long to stop, and may not stop at all. On a
+/// thread of its own, which hears when all others wait.
+fn end_at_the_second() {
+    std::thread::spawn(|| {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let Ok(runtime) = runtime.enable_all().build() else {
+            return;
+        };
+        runtime.block_on(async {
+            let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+            let [Ok(mut interrupt), Ok(mut terminate)] = signals else {
+                return;
+            };
+            for _ in 0..2 {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+            }
+            eprintln!(
+                "ended at once; the next command removes what is left, and so does just clean"
+            );
+            std::process::exit(i32::from(INTERRUPTED));
+        });
+    });
+}
+
+/// True where the tool was started to go on without its terminal, as nohup does: there the signal is ignored, or all output goes
+/// elsewhere.
+fn outlives_its_terminal() -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+        return !std::io::stdout().is_terminal() && !std::io::stderr().is_terminal();
+    };
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    // The hangup is signal 1, and has the lowest bit.
+    ignored.is_some_and(|signals| signals & 1 == 1)
 }
 
 /// The exercise that a command for learners is about.

@@ -9,11 +9,31 @@ use workshop_base::files::{self, Tree};
 use workshop_base::originals;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
+use workshop_harness::build::aside;
 
 /// Puts the starter back in place.
 pub fn run(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
     let starter = originals::starter(workspace, exercise)?;
-    put_in_place(workspace, exercise, &starter, "the starter")
+    let outcome = put_in_place(workspace, exercise, &starter, "the starter")?;
+    restore_the_lock_file(workspace)?;
+    Ok(outcome)
+}
+
+/// Brings the committed `Cargo.lock` back where the one here is none that cargo can read, and keeps that one.
+fn restore_the_lock_file(workspace: &Workspace) -> anyhow::Result<()> {
+    let Some(committed) = aside::instead_of_a_broken_lock(workspace) else {
+        return Ok(());
+    };
+    let path = workspace.root().join(aside::LOCK_FILE);
+    let broken = files::read_if_there(&path)?.unwrap_or_default();
+    let broken = Tree::from([(aside::LOCK_FILE.into(), broken)]);
+    let kept = attempts::keep(workspace, aside::LOCK_FILE, &broken)?;
+    files::write_atomically(&path, &committed)?;
+    println!(
+        "Cargo.lock, which cargo could not read, is the committed one again. Yours is kept in {}",
+        files::shown(workspace, &kept)
+    );
+    Ok(())
 }
 
 /// Puts these files in place of the learner's, says where those are now, and forgets the last check, which was of them.

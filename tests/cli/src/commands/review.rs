@@ -12,8 +12,10 @@ use crate::ways::OtherWay;
 use workshop_base::exercise::Exercise;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::program::{self, cargo_command};
+use workshop_base::target::Target;
 use workshop_base::terminal::{self, Style, paint};
 use workshop_base::workspace::Workspace;
+use workshop_harness::build::{Crate, aside};
 
 /// What `exercises/review.toml` says.
 #[derive(Debug, Deserialize)]
@@ -84,15 +86,23 @@ async fn findings(
         true => "--message-format=json-diagnostic-rendered-ansi",
         false => "--message-format=json",
     };
+    let folder = match exercise.is_own() {
+        true => exercise.starter(workspace),
+        false => {
+            let krate = Crate::of(workspace, exercise, Target::Exercise(exercise.number));
+            aside::root_for(workspace, &krate)?
+        }
+    };
     let mut clippy = cargo_command();
     clippy
-        .args(["clippy", "--quiet", "--all-targets", format])
-        .args(exercise.is_own().then_some("--manifest-path"))
-        .args(
-            exercise
-                .is_own()
-                .then(|| exercise.starter(workspace).join("Cargo.toml")),
-        )
+        .args([
+            "clippy",
+            "--quiet",
+            "--all-targets",
+            format,
+            "--manifest-path",
+        ])
+        .arg(folder.join("Cargo.toml"))
         .args((!exercise.is_own()).then(|| format!("--package={}", exercise.name())))
         .arg("--")
         .args(lints.iter().map(|lint| format!("-Wclippy::{lint}")))

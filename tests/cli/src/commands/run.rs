@@ -140,7 +140,8 @@ impl RunSession<'_> {
                 .err();
         };
         let environment = self.settings().environment(address(self.args.port)?);
-        editors::write_environment(self.workspace, target, &environment)?;
+        let shown = self.server.shown_url(self.database.name());
+        editors::write_environment(self.workspace, target, &environment, &shown)?;
         println!("start the debugger: \"debug {target}\"; Ctrl-C removes the database");
         interrupted.await;
         Ok(())
@@ -185,7 +186,10 @@ impl RunSession<'_> {
             self.server.describe()
         );
         println!("its log: {}", service.log().display());
-        println!("its database: {}", self.database.url());
+        println!(
+            "its database: {}",
+            self.server.shown_url(self.database.name())
+        );
         let front = self.front(launch, &service).await?;
         match &front {
             Some(front) => introduce(front, launch),

@@ -25,6 +25,6 @@ pub async fn run(workspace: &Workspace, set: DataSet, again: bool) -> anyhow::Re
         seeded.took.as_secs_f64()
     );
     println!("fingerprint {}", seeded.set.fingerprint());
-    println!("its address: {}", datasets::shared_url(&server, set));
+    println!("its address: {}", datasets::shown_url(&server, set));
     Ok(Outcome::Passed)
 }

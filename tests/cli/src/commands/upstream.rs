@@ -17,6 +17,8 @@ pub async fn run(args: &UpstreamArgs) -> anyhow::Result<Outcome> {
         failures: share(args.failures),
         hang_ups: share(args.hang_ups),
     };
+    // From here on no signal is lost, whatever it comes in.
+    let interrupted = interrupted();
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let upstream = Upstream::start_at(address, Conduct::Prices(trouble)).await?;
     let url = upstream.url();
@@ -24,7 +26,7 @@ pub async fn run(args: &UpstreamArgs) -> anyhow::Result<Outcome> {
     println!("try:     curl -i {url}/prices/1");
     println!("use it:  UPSTREAM_URL={url} just run exercise-14");
     println!("Ctrl-C stops it");
-    interrupted().await;
+    interrupted.await;
     let counts = upstream.counts();
     println!(
         "{} calls on {} connections, {} at the same time at most, {} given up",

@@ -40,7 +40,7 @@ pub async fn run(
     judgments.extend(shared.into_iter().map(|judgment| (title.clone(), judgment)));
     let tally = gate::tell(judgments, false).await?;
     println!("\n{} passed, {} failed", tally.passed, tally.failed);
-    Ok(Outcome::of(tally.failed == 0))
+    Ok(tally.outcome())
 }
 
 fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a Exercise>> {

@@ -212,3 +212,35 @@ fn finished(child: Child) -> (Option<i32>, String) {
 fn pid(child: &std::process::Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).unwrap())
 }
+
+#[test]
+fn what_clean_has_to_leave_is_an_exit_code() {
+    let folder = crate::folder::Folder::new();
+    folder.passes(&["clean"]);
+    // Databases on a server that a variable named, which is not set any more.
+    folder.write(".workshop/postgres/url-server", "db.example:5432\n");
+    let said = folder.fails(&["clean"], 1);
+    assert!(
+        said.contains("still there: databases on db.example:5432"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_address_that_asks_for_tls_is_refused_without_its_password() {
+    let folder = crate::folder::Folder::new();
+    let url = "postgres://ada:secret@db.example:5432/course?sslmode=require";
+    let output = folder
+        .tool()
+        .args(["seed", "small"])
+        .env("WORKSHOP_DATABASE_URL", url)
+        .output()
+        .unwrap();
+    let said = crate::folder::everything(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("sslmode=require") && said.contains("next:"),
+        "{said}"
+    );
+    assert!(!said.contains("secret"), "{said}");
+}

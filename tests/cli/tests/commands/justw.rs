@@ -190,6 +190,30 @@ fn an_old_rust_is_for_you_to_fix_and_a_missing_compiler_for_an_administrator() {
     checkout.program("rustup", "");
     let update = "rustup update stable && rustup default stable";
     doctor("doctor", 1, &[update]);
+    // Who chose it, and what undoes just that.
+    for (chosen, fix) in [
+        (
+            "environment variable RUSTUP_TOOLCHAIN",
+            "unset RUSTUP_TOOLCHAIN, which chose this one; rustup update stable",
+        ),
+        (
+            "'/home/ada/rust-toolchain.toml'",
+            "rustup override set stable: here that is stronger than /home/ada/rust-toolchain.toml, which chose this one; rustup update stable",
+        ),
+    ] {
+        checkout.program(
+            "rustup",
+            &format!("echo \"1.80.0 (overridden by {chosen})\""),
+        );
+        doctor("doctor", 1, &[fix]);
+    }
+    checkout.program(
+        "rustup",
+        "echo \"1.80.0 (directory override for '/home/ada/my code')\"",
+    );
+    let folder = "rustup override unset --path '/home/ada/my code', which chose this one; rustup update stable";
+    doctor("doctor", 1, &[folder]);
+    checkout.program("rustup", "echo '1.80.0 (default)'");
     fs::remove_file(checkout.path("fake/cc")).expect("removed");
     checkout.program("id", "echo 1000");
     checkout.program("dnf", "");
@@ -226,11 +250,128 @@ fn what_is_fresh_is_not_built_again() {
         let (code, said) = checkout.start(&["--tool"]).end();
         assert_eq!((code, checkout.calls()), (Some(0), calls), "{said:?}");
     }
-    let later = SystemTime::now() + Duration::from_secs(1);
-    let source = fs::File::create(checkout.path("tests/cli/src/main.rs")).expect("a source");
-    source.set_modified(later).expect("newer");
+    checkout.write("tests/cli/src/main.rs", "// changed");
     let (code, said) = checkout.start(&["--tool"]).end();
     assert_eq!((code, checkout.calls()), (Some(0), 2), "{said:?}");
+}
+
+/// Changes a file of the tool, with a date of years ago: an archive, a backup and a stash bring such.
+fn change_with_an_old_date(checkout: &Checkout) {
+    checkout.write("tests/cli/src/main.rs", "// changed");
+    let source = fs::File::options()
+        .write(true)
+        .open(checkout.path("tests/cli/src/main.rs"));
+    let years_ago = SystemTime::now() - Duration::from_hours(50_000);
+    source
+        .expect("a source")
+        .set_modified(years_ago)
+        .expect("older");
+}
+
+#[test]
+fn a_changed_source_is_built_whatever_its_date() {
+    let checkout = Checkout::new();
+    checkout.write("fake/go", "");
+    assert_eq!(checkout.start(&["--tool"]).end().0, Some(0));
+    change_with_an_old_date(&checkout);
+    let (code, said) = checkout.start(&["--tool"]).end();
+    assert_eq!((code, checkout.calls()), (Some(0), 2), "{said:?}");
+    // Cargo, too, goes by dates.
+    let built =
+        fs::metadata(checkout.path("tests/cli/src/main.rs")).and_then(|data| data.modified());
+    let age = built.expect("its date").elapsed().unwrap_or_default();
+    assert!(age < Duration::from_hours(1), "{age:?}");
+}
+
+#[test]
+fn everything_that_is_compiled_into_the_tool_makes_it_stale() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new("sh")
+        .arg("justw")
+        .arg("--inputs")
+        .current_dir(&root)
+        .output();
+    let inputs = String::from_utf8(output.expect("the wrapper").stdout).expect("paths");
+    let inputs: Vec<PathBuf> = inputs.lines().map(|line| root.join(line)).collect();
+    let canonical = |path: &Path| {
+        path.canonicalize()
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let known: Vec<PathBuf> = inputs.iter().map(|path| canonical(path)).collect();
+    let sources = inputs
+        .iter()
+        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
+    let mut found = 0;
+    for source in sources {
+        let text = fs::read_to_string(source).expect("a source");
+        // What only tests include comes after the code.
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for including in ["include_str!(", "include_bytes!("] {
+            for rest in code.split(including).skip(1) {
+                let Some(path) = rest
+                    .trim_start()
+                    .strip_prefix('"')
+                    .and_then(|rest| rest.split('"').next())
+                else {
+                    continue;
+                };
+                let included = canonical(&source.with_file_name(path));
+                assert!(
+                    known.contains(&included),
+                    "{} includes {path}",
+                    source.display()
+                );
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 20, "{found} files are included");
+}
+
+#[test]
+fn the_tool_is_built_without_the_exercises_that_learners_edit() {
+    let checkout = Checkout::new();
+    checkout.write("Cargo.toml", "rust-version = \"1.94\"\nmembers = [\n    \"exercises/[0-9]*\",\n    \"solutions/[0-9]*\",\n]\n");
+    checkout.write("fake/go", "");
+    checkout.program("cargo", &format!("echo \"$*\" >\"$FAKE/asked\"\n{CARGO}"));
+    assert_eq!(checkout.start(&["--tool"]).end().0, Some(0));
+    let asked = fs::read_to_string(checkout.path("fake/asked")).expect("what cargo was asked");
+    let aside = ".workshop/aside/tool/Cargo.toml";
+    assert!(asked.contains(aside), "{asked}");
+    let manifest = fs::read_to_string(checkout.path(aside)).expect("a manifest");
+    assert!(!manifest.contains("exercises"), "{manifest}");
+    assert!(manifest.contains("solutions/[0-9]*"), "{manifest}");
+    assert!(
+        checkout
+            .path(".workshop/aside/tool/tests/cli/Cargo.toml")
+            .is_file()
+    );
+}
+
+#[test]
+fn where_cargo_cannot_read_its_files_the_tool_from_before_goes_on() {
+    let checkout = Checkout::new();
+    checkout.write("fake/go", "");
+    assert_eq!(checkout.start(&["--tool"]).end().0, Some(0));
+    let refuse = |why: &str| {
+        change_with_an_old_date(&checkout);
+        checkout.program("cargo", &format!("echo 'error: {why}' >&2; exit 101"));
+    };
+    refuse("failed to parse lock file at: Cargo.lock");
+    let (code, said) = checkout.start_with(&["doctor"], &[("CI", "")]).end();
+    let said = said.join("\n");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(
+        said.contains("failed to parse lock file") && said.contains("the one from before goes on"),
+        "{said}"
+    );
+    assert!(checkout.path("fake/ran").is_file());
+    // The gate of CI judges what is there now, and so does who writes the tool.
+    let (code, _) = checkout.start_with(&["--tool"], &[("CI", "true")]).end();
+    assert_eq!(code, Some(2));
+    refuse("could not compile `workshop` (lib) due to 1 previous error");
+    let (code, said) = checkout.start_with(&["--tool"], &[("CI", "")]).end();
+    assert_eq!(code, Some(2), "{said:?}");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Crates built by cargo: what the compiler says is passed on, its errors and what was built are kept.
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::Context;
 use tokio::io::{AsyncBufReadExt, BufReader};
+use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::program::{self, cargo_command};
 use workshop_base::target::Language;
@@ -12,8 +13,9 @@ use workshop_base::terminal;
 use workshop_base::workspace::Workspace;
 
 use super::diagnostics::CompilerOutput;
-use super::launch::{BuildError, Crate, Launch, Profile, RELEASE_PROFILE};
-use super::member;
+use super::freshness::Sources;
+use super::launch::{BuildError, CompilerError, Crate, Launch, Profile, RELEASE_PROFILE};
+use super::{aside, member};
 
 /// Builds a crate that is a service into the one target directory.
 pub async fn cargo(
@@ -75,16 +77,100 @@ pub async fn members(workspace: &Workspace, programs: &[String]) -> anyhow::Resu
 
 /// Everything that cargo makes of these targets, at least one thing.
 async fn all_made_by(
-    command: Command,
+    cargo: Command,
     workspace: &Workspace,
     krate: &Crate,
     profile: Profile,
     target: &[&str],
 ) -> Result<Vec<PathBuf>, BuildError> {
-    let mut command = self::command(command, workspace, krate, profile, target);
+    let asked = |root: &Path| {
+        command(
+            program::again(&cargo),
+            workspace,
+            root,
+            krate,
+            profile,
+            target,
+        )
+    };
+    let root = match is_a_member(workspace, krate) {
+        true => aside::root_for(workspace, krate)?,
+        false => workspace.root().to_owned(),
+    };
     if let Some(member) = &krate.in_place_of {
-        return member::compile(workspace, krate, member, command).await;
+        return member::compile(workspace, &root, krate, member, asked(&root)).await;
     }
+    let sources = Sources::of(&workspace.cargo_target(), krate, profile, target)?;
+    sources.make_newer();
+    let (mut told, mut status) = run(workspace, krate, asked(&root)).await?;
+    let mut said = String::new();
+    if is_a_member(workspace, krate) && told.is_nothing() {
+        said = said_by(asked(&root)).await?;
+        if let Some(other) = aside::without_the_faulty(workspace, krate, &said)? {
+            (told, status) = run(workspace, krate, asked(&other)).await?;
+            if told.is_nothing() {
+                said = said_by(asked(&other)).await?;
+            }
+        }
+    }
+    if !told.errors.is_empty() || (status.success() && !told.made.is_empty()) {
+        let made = told.into_made(&krate.package)?;
+        sources.keep(&made);
+        return Ok(made);
+    }
+    if let Some(full) = full_disk(workspace, krate) {
+        return Err(BuildError::CouldNotBuild(full.into()));
+    }
+    if aside::is_its_own_fault(workspace, krate, &said) {
+        return Err(BuildError::DoesNotCompile {
+            label: krate.package.clone(),
+            errors: vec![CompilerError {
+                code: "error".to_owned(),
+                said,
+                place: "Cargo.toml".to_owned(),
+            }],
+        });
+    }
+    let what = format!("cargo could not build {}: {status}", krate.package);
+    let trouble = Trouble::new(what)
+        .expected("a program or a library; see cargo's messages above")
+        .next("just doctor; if cargo says signal: 9, memory ran out: CARGO_BUILD_JOBS=1 and the same command again");
+    Err(BuildError::CouldNotBuild(trouble.into()))
+}
+
+/// With less room than this (bytes), it is the disk's fault that nothing was built: a program and its parts take some 100 MB.
+const FULL: u64 = 50_000_000;
+
+fn full_disk(workspace: &Workspace, krate: &Crate) -> Option<Trouble> {
+    let target = workspace.cargo_target();
+    let free = files::free_bytes(&target).ok()?;
+    let full = || {
+        let what = format!("the disk is full, so {} was not built", krate.package);
+        let room = format!("df -h {}; just clean", target.display());
+        Trouble::new(what)
+            .expected("room for what cargo makes: some gigabytes for the whole course")
+            .next(format!(
+                "{room}; CARGO_TARGET_DIR names a folder on another disk"
+            ))
+    };
+    (free < FULL).then(full)
+}
+
+/// What cargo says for people, where it fails before it compiles anything.
+async fn said_by(command: Command) -> Result<String, BuildError> {
+    let output = program::run(command, "")
+        .await
+        .map_err(anyhow::Error::from)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    Ok(said.trim().to_owned())
+}
+
+/// Runs cargo, and passes on what the compiler says.
+async fn run(
+    workspace: &Workspace,
+    krate: &Crate,
+    mut command: Command,
+) -> Result<(CompilerOutput, ExitStatus), BuildError> {
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     if krate.folder.starts_with(workspace.state()) {
         // A copy takes the workspace's profiles with it, and cargo names each package in them that it has no use for.
@@ -109,14 +195,13 @@ async fn all_made_by(
         told.take(&line);
     }
     let status = cargo.ended().await.context("cannot wait for cargo")?;
-    if !told.errors.is_empty() || (status.success() && !told.made.is_empty()) {
-        return told.into_made(&krate.package);
-    }
-    let what = format!("cargo could not build {}: {status}", krate.package);
-    let trouble = Trouble::new(what)
-        .expected("a program or a library; see cargo's messages above")
-        .next("just doctor");
-    Err(BuildError::CouldNotBuild(trouble.into()))
+    Ok((told, status))
+}
+
+/// Whether a crate is built as a member of the workspace.
+fn is_a_member(workspace: &Workspace, krate: &Crate) -> bool {
+    let is_elsewhere = krate.is_alone || krate.folder.starts_with(workspace.state());
+    krate.in_place_of.is_some() || !is_elsewhere
 }
 
 /// What cargo is told to build. A program that is checked is built with the features that all members of the workspace ask for
@@ -124,26 +209,27 @@ async fn all_made_by(
 fn command(
     mut command: Command,
     workspace: &Workspace,
+    root: &Path,
     krate: &Crate,
     profile: Profile,
     target: &[&str],
 ) -> Command {
-    let rendered = if terminal::color() {
+    let rendered = if terminal::color_of_errors() {
         "json-diagnostic-rendered-ansi"
     } else {
         "json"
     };
     command.arg("build");
-    let is_elsewhere = krate.is_alone || krate.folder.starts_with(workspace.state());
-    let is_member = krate.in_place_of.is_some() || !is_elsewhere;
+    let is_member = is_a_member(workspace, krate);
     if is_member && profile == Profile::Check && target.first() == Some(&"--bin") {
         command.args(["--workspace", "--bin", krate.member()]);
     } else {
         command.args(["--package", krate.member()]).args(target);
     }
-    let folder = match &krate.in_place_of {
-        Some(_) => workspace.root(),
-        None => &krate.folder,
+    // Cargo finds the workspace by the manifest that it is given.
+    let folder = match is_member {
+        true => root,
+        false => &krate.folder,
     };
     command
         .arg("--manifest-path")

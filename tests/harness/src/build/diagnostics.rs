@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::launch::{BuildError, CompilerError};
+use workshop_base::outcome::Trouble;
 
 /// What came out of a build.
 #[derive(Debug, Default)]
@@ -60,8 +61,17 @@ impl CompilerOutput {
         }
     }
 
-    /// What was made, unless there were errors.
+    /// True where cargo has failed before it compiled anything.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.errors.is_empty() && self.made.is_empty()
+    }
+
+    /// What was made, unless there were errors: those of the code, or one of the machine, which says nothing about the code.
     pub(super) fn into_made(self, label: &str) -> Result<Vec<PathBuf>, BuildError> {
+        let mut errors = self.errors.iter();
+        if let Some(trouble) = errors.find_map(|error| of_the_machine(label, &error.said)) {
+            return Err(BuildError::CouldNotBuild(trouble.into()));
+        }
         match self.errors.is_empty() {
             true => Ok(self.made),
             false => Err(BuildError::DoesNotCompile {
@@ -107,6 +117,32 @@ impl CompilerOutput {
             None => file.to_owned(),
         }
     }
+}
+
+/// What the machine ran out of while it compiled or linked, if it did.
+fn of_the_machine(label: &str, said: &str) -> Option<Trouble> {
+    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    if says(&["No space left on device", "Disk quota exceeded"]) {
+        let full = Trouble::new(format!("the disk is full, so {label} was not built"));
+        return Some(
+            full.expected("room for what cargo makes: some gigabytes for the whole course")
+                .next("df -h; just clean; CARGO_TARGET_DIR names a folder on another disk"),
+        );
+    }
+    let killed = ["signal 9", "signal: 9", "signal 7", "signal: 7", "[Killed]"];
+    let exhausted = [
+        "out of memory",
+        "memory exhausted",
+        "Cannot allocate memory",
+    ];
+    if says(&killed) || says(&exhausted) {
+        let none = Trouble::new(format!("there was no memory left to build {label}"));
+        return Some(
+            none.expected("a compiler and a linker that end by themselves; the system has killed one of them")
+                .next("close what takes memory (an editor's rust-analyzer does), or CARGO_BUILD_JOBS=1 and the same command again"),
+        );
+    }
+    None
 }
 
 /// The errors among the lines of JSON that rustc itself has written.
@@ -191,6 +227,39 @@ mod tests {
         assert!(is("start(settings = settings)", "settings = settings"));
         assert!(!is("assert!(port == 1)", "port"));
         assert!(!is("port = 1;", "port"));
+    }
+
+    #[test]
+    fn a_machine_that_runs_out_of_something_is_no_fault_of_the_code() {
+        let built = |said: &str| {
+            let errors = vec![CompilerError {
+                code: "error".to_owned(),
+                said: said.to_owned(),
+                place: String::new(),
+            }];
+            let output = CompilerOutput {
+                errors,
+                ..CompilerOutput::default()
+            };
+            output.into_made("exercise-2")
+        };
+        for (said, what) in [
+            (
+                "linking with `cc` failed: exit status: 1\ncollect2: fatal error: ld terminated with signal 9 [Killed]",
+                "there was no memory left",
+            ),
+            (
+                "failed to write /target/a.o: No space left on device (os error 28)",
+                "the disk is full",
+            ),
+        ] {
+            let error = built(said).expect_err(said);
+            assert!(matches!(error, BuildError::CouldNotBuild(_)), "{error:?}");
+            assert!(error.to_string().contains(what), "{error}");
+            assert!(error.to_string().contains("next:"), "{error}");
+        }
+        let undefined = built("linking with `cc` failed: undefined reference to `main`");
+        assert!(matches!(undefined, Err(BuildError::DoesNotCompile { .. })));
     }
 
     #[test]

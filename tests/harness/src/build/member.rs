@@ -35,9 +35,11 @@ struct RustcCall {
 static RECORDED: LazyLock<Mutex<HashMap<String, Arc<Vec<RustcCall>>>>> =
     LazyLock::new(Mutex::default);
 
-/// Compiles the sources of `krate` in the place of its member. `cargo` is the command that would build the member.
+/// Compiles the sources of `krate` in the place of its member. `cargo` is the command that would build the member in the workspace at
+/// `root`.
 pub(super) async fn compile(
     workspace: &Workspace,
+    root: &Path,
     krate: &Crate,
     member: &str,
     cargo: Command,
@@ -52,7 +54,7 @@ pub(super) async fn compile(
     };
     let mut succeeded = true;
     for call in calls.iter() {
-        let command = call.with_sources(workspace, &krate.folder, &place)?;
+        let command = call.with_sources(root, &krate.folder, &place)?;
         succeeded &= run(command, &mut told).await?;
     }
     if !succeeded && told.errors.is_empty() {
@@ -114,7 +116,7 @@ async fn recorded(
         .env("RUSTC_WRAPPER", "")
         .env("WORKSHOP_RECORD", member)
         .env("WORKSHOP_RECORD_TO", &calls);
-    let mut output = program::run(again(&cargo), "").await?;
+    let mut output = program::run(program::again(&cargo), "").await?;
     if files::read_tree(&calls)?.is_empty() {
         // A library of a fixed name counts as built, whoever stands before the compiler: unless its source is newer.
         touch(workspace, member)?;
@@ -137,19 +139,6 @@ async fn recorded(
     let found = Arc::new(found);
     known.insert(asked, Arc::clone(&found));
     Ok(found)
-}
-
-/// The same command, to be run once more.
-fn again(command: &Command) -> Command {
-    let mut again = Command::new(command.get_program());
-    again.args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => again.env(name, value),
-            None => again.env_remove(name),
-        };
-    }
-    again
 }
 
 /// Makes the first source file of a member as new as now.
@@ -181,19 +170,14 @@ impl RustcCall {
     }
 
     /// The same call for the sources in `folder`; what it makes and what it remembers for the next time is in `place`.
-    fn with_sources(
-        &self,
-        workspace: &Workspace,
-        folder: &Path,
-        place: &Path,
-    ) -> anyhow::Result<Command> {
+    fn with_sources(&self, root: &Path, folder: &Path, place: &Path) -> anyhow::Result<Command> {
         let made = place.join("made");
         fs::create_dir_all(&made).with_context(|| format!("cannot make {}", made.display()))?;
         let of_member = self.variable("CARGO_MANIFEST_DIR").unwrap_or_default();
         let mut words = self.words.iter();
         let mut command = Command::new(words.next().context("cargo names no compiler")?);
         while let Some(word) = words.next() {
-            let source = workspace.root().join(word);
+            let source = root.join(word);
             if word == "--out-dir" {
                 words.next();
                 command.arg(word).arg(&made);
@@ -244,8 +228,7 @@ mod tests {
              arg --out-dir\narg {root}/target/debug/deps\narg -C\narg incremental={root}/target/debug/incremental\n"
         ));
         let (copy, place) = (folder.path().join("copy"), folder.path().join("place"));
-        let workspace = Workspace::at(folder.path());
-        let command = call.with_sources(&workspace, &copy, &place)?;
+        let command = call.with_sources(folder.path(), &copy, &place)?;
         let words: Vec<_> = command
             .get_args()
             .map(|word| word.to_string_lossy())

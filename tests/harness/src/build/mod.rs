@@ -1,9 +1,11 @@
 //! Building a target: cargo for Rust, Maven for Kotlin, its own tools for a peer; what comes out is a launch that can be started.
 
+pub mod aside;
 mod cargo;
 pub mod copies;
 pub mod cross;
 mod diagnostics;
+mod freshness;
 pub mod glue;
 pub mod image;
 pub mod jdk;

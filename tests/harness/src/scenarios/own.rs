@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use tempfile::TempDir;
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
@@ -34,7 +33,8 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         workspace: place.workspace.clone(),
         launch: place.launch.clone(),
         settings: Settings::new(database.url()),
-        folder: scratch::folder()?,
+        // Scripts in it are run, which a system may not allow in its folder for temporary files.
+        folder: scratch::folder_in_checkout(place.workspace, "own")?,
         services: Mutex::default(),
         redrawn: tokio::sync::Mutex::default(),
     };
@@ -60,7 +60,7 @@ pub struct Workbench {
     workspace: Workspace,
     launch: Launch,
     settings: Settings,
-    folder: TempDir,
+    folder: scratch::Folder,
     /// Those that were started, the one used last at the end.
     services: Mutex<Vec<(Launch, Arc<OwnService>)>>,
     /// What was built with another drawing, by that drawing. A copy stays where its services run.

@@ -18,6 +18,7 @@ use crate::tools;
 use crate::tools::database::{self, Watch};
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
+use workshop_base::probe;
 use workshop_base::scratch;
 use workshop_base::target::{Language, Target};
 use workshop_base::workspace::Workspace;
@@ -67,7 +68,7 @@ impl<'a> Lab<'a> {
             if chosen.is_none() && datasets::needed(usual) > LARGE {
                 let url = datasets::shared_url(&server, usual);
                 if PgConnection::connect(&url).await.is_err() {
-                    agreed(usual)?;
+                    agreed(usual).await?;
                 }
             }
             Lab::on(workspace, server, chosen.unwrap_or(usual)).await
@@ -255,7 +256,7 @@ impl<'a> Lab<'a> {
 }
 
 /// Asks whether a large data set shall be made; without a terminal, nobody can agree.
-fn agreed(data_set: DataSet) -> anyhow::Result<()> {
+async fn agreed(data_set: DataSet) -> anyhow::Result<()> {
     let gigabytes = datasets::needed(data_set) as f64 / 1e9;
     let question = format!(
         "this measurement reads the data set {data_set}, which isn't there yet: {} million rows, {gigabytes:.1} GB of disk while it is made",
@@ -263,9 +264,18 @@ fn agreed(data_set: DataSet) -> anyhow::Result<()> {
     );
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         eprint!("{question}\nmake it now? [y/N] ");
-        let mut answer = String::new();
-        std::io::stdin().read_line(&mut answer)?;
-        if answer.trim().to_lowercase().starts_with('y') {
+        let typed = || {
+            let mut answer = String::new();
+            std::io::stdin().read_line(&mut answer).map(|_| answer)
+        };
+        // On a thread of its own, so that Ctrl-C is an answer, too.
+        let answer = probe::on_a_thread(typed).await.transpose()?;
+        if answer
+            .unwrap_or_default()
+            .trim()
+            .to_lowercase()
+            .starts_with('y')
+        {
             return Ok(());
         }
     }

@@ -100,7 +100,8 @@ mod tests {
 
     /// A process that is not below this one: its parent has ended.
     fn stranger() -> u32 {
-        let script = "while :; do :; done >/dev/null 2>&1 & echo $!";
+        // With a limit of its own: where the test is ended by Ctrl-C, it goes on.
+        let script = "ulimit -t 60; while :; do :; done >/dev/null 2>&1 & echo $!";
         let output = std::process::Command::new("sh")
             .args(["-c", script])
             .output();
@@ -137,8 +138,11 @@ mod tests {
         neighbors.since(before);
         let pid = nix::unistd::Pid::from_raw(pid.cast_signed());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
-        let note = neighbors.note().unwrap();
-        assert!(note.contains("busy with something else"), "{note}");
+        // One busy core is little of a large machine.
+        if process::cores() < 20 {
+            let note = neighbors.note().unwrap();
+            assert!(note.contains("busy with something else"), "{note}");
+        }
         assert!(
             neighbors.by_name["sh"] >= Duration::from_millis(400),
             "{neighbors:?}"

@@ -9,5 +9,5 @@ pub(crate) mod set;
 
 pub use room::needed;
 pub use run::RunDatabase;
-pub use seed::{Seeded, forget_migrations, seed, seed_again, shared_url};
+pub use seed::{Seeded, forget_migrations, seed, seed_again, shared_url, shown_url};
 pub use set::{DataSet, MANY_RECORDS};

@@ -51,6 +51,11 @@ pub fn shared_url(server: &Server, set: DataSet) -> String {
     server.url(&set.database(server.checkout()))
 }
 
+/// The same for people: without the password of a server that is the user's own.
+pub fn shown_url(server: &Server, set: DataSet) -> String {
+    server.shown_url(&set.database(server.checkout()))
+}
+
 /// Removes the record of migrations that services of an earlier session have left in a seeded database: a service with
 /// other migrations, an older state of the course or a learner's, would refuse it forever.
 pub async fn forget_migrations(server: &Server, set: DataSet) -> anyhow::Result<()> {

@@ -42,6 +42,8 @@ fn misleading(name: &str) -> &'static str {
         "PGPORT" | "ROCKET_PORT" | "UPSTREAM_PORT" => "1",
         // Maven keeps these: what they say has to be true of a JVM, and would be seen on a service's standard error.
         "JAVA_TOOL_OPTIONS" | "JDK_JAVA_OPTIONS" | "_JAVA_OPTIONS" => "-Dworkshop.misled=true",
+        // The linker complains of another one in all that cargo runs, and cargo repeats it as long as what it built is kept.
+        "LD_PRELOAD" => "libc.so.6",
         "GREP_OPTIONS" | "TAR_OPTIONS" | "GZIP" => "--no-such-option",
         _ => "/nowhere/at/all",
     }

@@ -1,4 +1,4 @@
-# The face of the workshop. Each recipe prints the raw command that it runs.
+# The face of the workshop. Each recipe prints the command that it runs, with "$@" for what you typed: a key may be in it.
 # TARGET is exercise-N (yours), solution-N (the reference), kotlin, or a service beside the port: spring, node, python …
 
 # A recipe gets its arguments as they were typed: an address with & in it, a key with $.

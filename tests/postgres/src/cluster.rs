@@ -226,6 +226,8 @@ impl Cluster {
         let settings: Vec<String> = settings
             .map(|(name, value)| format!("-c {name}='{value}'"))
             .collect();
+        // Before the start: where the tool is interrupted in it, the next command looks for the server at its new port.
+        self.keep()?;
         let pg_ctl = self.kept.bin.join("pg_ctl");
         // PostgreSQL's processes keep what is open besides the usual three.
         let mut command = account::command("sh", &self.folder);
@@ -245,9 +247,6 @@ impl Cluster {
             .stderr(Stdio::null());
         let status = tokio::process::Command::from(command).status().await;
         let status = status.with_context(|| format!("cannot run {}", pg_ctl.display()))?;
-        if status.success() {
-            self.keep()?;
-        }
         Ok(status.success())
     }
 

@@ -45,6 +45,8 @@ impl Folder {
         command
             .env("WORKSHOP_ROOT", self.root())
             .env_remove("WORKSHOP_CRASH_AT")
+            // Where these tests are a recipe's, it says where that was called.
+            .env_remove("WORKSHOP_CALLED_FROM")
             .current_dir(self.root())
             .stdin(Stdio::null());
         command

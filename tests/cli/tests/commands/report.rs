@@ -444,6 +444,21 @@ fn the_board_has_everybody_on_one_axis_and_names_what_it_leaves_out() {
 }
 
 #[test]
+fn a_folder_is_meant_as_seen_from_where_just_was_called() {
+    let course = course();
+    course.write("below/room/readme.txt", "");
+    let mut board = course.tool();
+    let board = board
+        .args(["board", "room", "--live"])
+        .env("WORKSHOP_CALLED_FROM", course.path("below"));
+    course.write("book/theme/workshop.css", "");
+    let output = board.output().expect("the tool starts");
+    let said = crate::folder::everything(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(course.path("below/room/live.html").is_file(), "{said}");
+}
+
+#[test]
 fn a_board_without_any_result_says_how_to_collect_them() {
     let course = course();
     course.write("room/Gus/notes.txt", "nothing measured");

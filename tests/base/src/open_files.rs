@@ -7,6 +7,16 @@ use crate::outcome::Trouble;
 /// What a process has open besides the sockets that it is there for.
 const OTHERS: u64 = 500;
 
+/// Lets this process, and what it starts from now on, have this many sockets open, or as many as the system allows.
+pub fn allow_up_to(sockets: usize) -> anyhow::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    let wanted = hard.min(sockets as u64 + OTHERS);
+    if soft < wanted {
+        setrlimit(Resource::RLIMIT_NOFILE, wanted, hard)?;
+    }
+    Ok(())
+}
+
 /// Lets this process, and what it starts from now on, have this many sockets open, for `purpose` ("3000 clients"). Fails with the
 /// command that raises the limit where the system allows fewer.
 pub fn allow_sockets(sockets: usize, purpose: &str) -> anyhow::Result<()> {

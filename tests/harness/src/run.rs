@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::contract::ContractTest;
 use crate::plan::Phase;
-use crate::report::Report;
+use crate::report::{Judged, Report, TestStatus};
 use crate::scenarios::{Place, Scenario, When};
 use crate::service::Stopped;
 use futures_util::stream::{self, StreamExt};
@@ -17,8 +17,8 @@ use workshop_base::process::{self, memory_limit};
 use workshop_base::target::Language;
 use workshop_postgres::Server;
 
-/// How many sockets the tests and a service have open at most, but for the suites with thousands of clients, which say so.
-const SOCKETS: usize = 500;
+/// How many sockets a suite has open at most: a thousand clients, and what is between them and the service.
+const SOCKETS: usize = 2500;
 
 /// How many scenarios are played side by side for each processor: most of them wait most of the time.
 const PER_CORE: usize = 4;
@@ -47,12 +47,16 @@ pub async fn judge_phases(
     mut goes_on: impl FnMut(&Report) -> bool,
 ) -> anyhow::Result<Report> {
     // What a service inherits, and the clients beside it: a shell may allow 256.
-    open_files::allow_sockets(SOCKETS, "the tests")?;
+    open_files::allow_up_to(SOCKETS)?;
     let room = room(place.server).await?;
     let mut report = Report::new(&place.launch.label);
     let mut leaving = Vec::new();
     for phase in phases {
         let found = judge_twice(place, phase, room, &mut leaving).await?;
+        if found.tests.iter().any(ran_out_of_files) {
+            // Where there were too few, that is no verdict on the service.
+            open_files::allow_sockets(SOCKETS, "the tests")?;
+        }
         let goes_on = goes_on(&found);
         report = report.and(found);
         if !goes_on {
@@ -163,6 +167,18 @@ async fn play(
     }
     Ok(report)
 }
+
+fn ran_out_of_files(judged: &Judged) -> bool {
+    match &judged.status {
+        TestStatus::Failed { failure, log } => {
+            failure.to_string().contains(TOO_MANY_FILES) || log.contains(TOO_MANY_FILES)
+        }
+        TestStatus::Passed => false,
+    }
+}
+
+/// How the system says that a process has as many files open as it may.
+const TOO_MANY_FILES: &str = "Too many open files";
 
 /// How many scenarios the server has connections for, side by side. Ours have more than enough.
 async fn room(server: &Server) -> anyhow::Result<usize> {

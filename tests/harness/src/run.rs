@@ -173,7 +173,7 @@ fn ran_out_of_files(judged: &Judged) -> bool {
         TestStatus::Failed { failure, log } => {
             failure.to_string().contains(TOO_MANY_FILES) || log.contains(TOO_MANY_FILES)
         }
-        TestStatus::Passed => false,
+        TestStatus::Passed | TestStatus::NotJudged(_) => false,
     }
 }
 

@@ -66,7 +66,8 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     let configuration = place.launch.directory.join(FOLDER);
     let mut nginx = None;
     if configuration.is_dir() {
-        let front = Nginx::before(&configuration, stage.service.address()).await;
+        let service = stage.service.address();
+        let front = Nginx::start(&configuration, service, service).await;
         let front = front.map_err(|error| in_words(error, &stage.service))?;
         let pids = vec![front.pid()];
         stage.service.reach_through(front.address(), pids);

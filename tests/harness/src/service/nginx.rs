@@ -108,11 +108,6 @@ impl Nginx {
         }
     }
 
-    /// Starts nginx with the configuration in this folder in front of one service.
-    pub async fn before(configuration: &Path, service: SocketAddr) -> Result<Nginx, TestError> {
-        Nginx::start(configuration, service, service).await
-    }
-
     /// Waits until somebody can connect; what nginx has logged when it ended instead.
     async fn listens(&mut self) -> Result<(), String> {
         let listens = wait::within(LIMIT, async || {

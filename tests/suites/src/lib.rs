@@ -58,7 +58,7 @@ macro_rules! suites {
         pub fn all() -> Vec<Suite> {
             use an_empty_folder::{bad_days, later_releases, pages_and_edits, reports_once, start_and_stop, strangers, the_frame};
             vec![
-                $(Suite { name: $name, tests: $module::tests() },)*
+                $(Suite { name: $name, tests: self::$module::tests() },)*
                 Suite { name: "stage-1-start-and-stop", tests: start_and_stop::tests() },
                 Suite { name: "stage-2-the-frame", tests: the_frame::tests() },
                 Suite { name: "stage-3-reports-once", tests: reports_once::tests() },

@@ -6,6 +6,7 @@ import io.ktor.http.HttpStatusCode
 import io.ktor.server.auth.AuthenticationConfig
 import io.ktor.server.auth.apikey.apiKey
 import workshop.service.ProblemException
+import workshop.service.isKnown
 import java.security.MessageDigest
 
 // ANCHOR: api-key
@@ -20,7 +21,7 @@ fun AuthenticationConfig.apiKeys(accepted: List<String>) {
     val keys = ApiKeys(accepted)
     apiKey(KEY_IN_HEADER) {
         headerName = HEADER
-        validate { key -> keys.clientWith(key) }
+        validate { key -> keys.clientWith(key)?.also { isKnown() } }
         challenge {
             throw ProblemException(
                 HttpStatusCode.Unauthorized,
@@ -35,7 +36,10 @@ fun AuthenticationConfig.apiKeys(accepted: List<String>) {
             val request = context.call.request
             // A wrong header is not rescued by a right query.
             if (HEADER !in request.headers) {
-                request.queryParameters["api_key"]?.let(keys::clientWith)?.let(context::principal)
+                request.queryParameters["api_key"]?.let(keys::clientWith)?.let {
+                    context.call.isKnown()
+                    context.principal(it)
+                }
             }
         }
     }

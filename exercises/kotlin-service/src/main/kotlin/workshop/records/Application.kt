@@ -20,7 +20,6 @@ import workshop.service.Schema
 import workshop.service.drainOnStop
 import workshop.service.listen
 import workshop.service.logFrom
-import workshop.service.migrationDataSource
 import workshop.service.problems
 import workshop.service.readSettings
 import workshop.service.refuse
@@ -42,23 +41,20 @@ fun main(arguments: Array<String>) {
 fun serve(qrCodes: QrCodes) {
     val settings = readSettings(Settings::from)
     logFrom(settings.logLevel)
-    val schema = Schema(listOf("/migrations/0001_create_records.sql"), lock = 7_263_001)
-    schema.migrate(migrationDataSource(settings.database))
+    val schema =
+        Schema(
+            listOf("/migrations/0001_create_records.sql"),
+            lock = 7_263_001,
+            reads = listOf("SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0"),
+        )
+    schema.migrate(settings.database)
     val database = PostgresDatabase(settings.database)
     val records =
         when (settings.repository) {
             Repository.EXPOSED -> ExposedRecordRepository(database)
             Repository.JDBC -> JdbcRecordRepository(database)
         }
-    listen(
-        settings.address,
-        settings.port,
-        configure = {
-            // For clients that take nothing: late enough for one that reads on to learn why its export has ended.
-            responseWriteTimeoutSeconds = settings.exportLimits.clientTimeout.inWholeSeconds.toInt() + 60
-        },
-        stopped = database::close,
-    ) { connections ->
+    listen(settings.address, settings.port, stopped = database::close) { connections ->
         // A request may wait that long for a connection, and as long again for its query; one with a price until its deadline.
         val longestRequest = maxOf(settings.database.timeout * 2, settings.prices?.deadline ?: Duration.ZERO)
         val room = Room(settings.peers)

@@ -14,6 +14,7 @@ import org.jetbrains.exposed.v1.jdbc.transactions.suspendTransaction
 import org.jetbrains.exposed.v1.jdbc.transactions.transaction
 import workshop.service.ConnectionPool
 import workshop.service.DatabaseSettings
+import workshop.service.againWithNewPlan
 import workshop.service.orUnavailable
 import java.sql.Connection
 import java.sql.SQLException
@@ -52,19 +53,28 @@ class PostgresDatabase(
         }
     // ANCHOR_END: transact
 
+    /** Like [transact], for a [query] that only reads: it survives a change of the schema. A transaction that writes fails once. */
+    suspend fun <T> read(query: JdbcTransaction.() -> T): T = transact { againWithNewPlan(::rollback) { query() } }
+
     /** Runs [statement] on a connection. Each query in it is a transaction of its own, unless it turns `autoCommit` off. */
     suspend fun <T> withConnection(statement: Connection.() -> T): T = pool.withConnection(statement)
 
     /**
-     * Runs [statement] in a transaction, as a flow of what it sends. It is at most one element ahead of the collector, and
+     * Runs [query] in a transaction, as a flow of what it sends. It is at most one element ahead of the collector, and
      * holds no thread while it waits.
      */
-    fun <T> stream(statement: suspend ProducerScope<T>.() -> Unit): Flow<T> =
-        flowFromThread { suspendTransaction(exposed) { this@flowFromThread.statement() } }
+    fun <T> stream(query: suspend ProducerScope<T>.() -> Unit): Flow<T> =
+        flowFromThread { suspendTransaction(exposed) { againWithNewPlan(::rollback) { this@flowFromThread.query() } } }
 
     /** Like [stream], with nothing around the connection. */
-    fun <T> streamFromConnection(statement: suspend ProducerScope<T>.(Connection) -> Unit): Flow<T> =
-        flowFromThread { pool.connections.connection.use { statement(it) } }
+    fun <T> streamFromConnection(query: suspend ProducerScope<T>.(Connection) -> Unit): Flow<T> =
+        flowFromThread {
+            pool.connections.connection.use {
+                // Without a transaction pgjdbc would fetch all rows at once.
+                it.autoCommit = false
+                againWithNewPlan(it::rollback) { query(it) }
+            }
+        }
 
     private fun <T> flowFromThread(produce: suspend ProducerScope<T>.() -> Unit): Flow<T> =
         channelFlow {

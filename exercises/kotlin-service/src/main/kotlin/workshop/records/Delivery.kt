@@ -10,6 +10,9 @@ import io.netty.handler.codec.http.HttpContent
 import kotlinx.coroutines.flow.MutableStateFlow
 import kotlinx.coroutines.flow.first
 import kotlinx.coroutines.flow.update
+import workshop.service.limitWrites
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: delivery
 
@@ -19,16 +22,21 @@ internal fun interface Delivery {
     suspend fun await(bytes: Long)
 }
 
-/** The delivery of the response that is about to begin. */
-internal fun RoutingCall.delivery(): Delivery {
+/** The delivery of the response that is about to begin, to a client that may take this long for each chunk. */
+internal fun RoutingCall.delivery(clientTimeout: Duration): Delivery {
     // The test host keeps everything in memory.
     val netty = (pipelineCall.engineCall as? NettyApplicationCall)?.context ?: return Delivery {}
+    // A client that has taken nothing for so long may read on then, and learn why its export has ended.
+    netty.pipeline().limitWrites(clientTimeout + LAST_LINE_TIMEOUT)
     val counter =
         netty.pipeline().get(DeliveryCounter::class.java)
             ?: DeliveryCounter().also { netty.pipeline().addBefore(netty.name(), null, it) }
     val before = counter.delivered.value
     return Delivery { bytes -> counter.delivered.first { it >= before + bytes } }
 }
+
+/** How long the last line waits for the client. */
+private val LAST_LINE_TIMEOUT = 10.seconds
 
 /** Counts what Netty has handed to the operating system, over all responses on one connection. */
 private class DeliveryCounter : ChannelOutboundHandlerAdapter() {

@@ -27,17 +27,22 @@ import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.Json
 import workshop.service.ProblemException
 import kotlin.time.Duration
+import kotlin.time.TimeSource.Monotonic.markNow
 
-/** How many exports run at a time, how long one more waits for its turn, and how long each waits for its client. */
+/**
+ * How many exports run at a time, how long one more waits for its turn, how long each waits for its client to take a chunk, and how
+ * long it may take as a whole: until then it holds a connection, and keeps the database from cleaning up behind it.
+ */
 class ExportLimits(
     val concurrent: Int,
     val turnTimeout: Duration,
     val clientTimeout: Duration,
+    val deadline: Duration,
 )
 
 // ANCHOR: export
 
-/** Every record on a line of its own. */
+/** Every record on a line of its own, or those that come after an id. */
 fun Route.export(
     records: RecordRepository,
     limits: ExportLimits,
@@ -47,7 +52,8 @@ fun Route.export(
         // A client that leaves cancels its call, and with the call the query.
         install(HttpRequestLifecycle) { cancelCallOnClose = true }
         get {
-            turns.withPermitWithin(limits.turnTimeout) { call.respondLines(records.all(), limits.clientTimeout) }
+            val after = call.queryParameters.after()
+            turns.withPermitWithin(limits.turnTimeout) { call.respondLines(records.all(after), limits) }
         }
     }
 }
@@ -57,16 +63,19 @@ private val NdJson = ContentType("application", "x-ndjson")
 /** The supervisor keeps a query that fails from taking the response with it, which has to say so in its last line. */
 private suspend fun RoutingCall.respondLines(
     records: Flow<List<Record>>,
-    clientTimeout: Duration,
+    limits: ExportLimits,
 ) = supervisorScope {
+    val begun = markNow()
     val batches = records.produceIn(this)
     val unread = batches.iterator()
     // Waits for the first batch: a failure until here is still answered with its own status.
     unread.hasNext()
-    val delivery = delivery()
+    val delivery = delivery(limits.clientTimeout)
     respondBytesWriter(NdJson) {
         try {
-            batches.consume { writeLines(unread, delivery, clientTimeout) }
+            batches.consume {
+                takenWithin(limits.deadline - begun.elapsedNow()) { writeLines(unread, delivery, limits.clientTimeout) }
+            }
         } catch (failure: Exception) {
             // A cancelled call has no client any more.
             currentCoroutineContext().ensureActive()
@@ -87,8 +96,7 @@ private suspend fun ByteWriteChannel.writeLines(
     val lines = StringBuilder()
 
     suspend fun writeChunk() {
-        withTimeoutOrNull(clientTimeout) { delivery.await(written) }
-            ?: throw ProblemException(HttpStatusCode.RequestTimeout, "the client did not take the export in time")
+        takenWithin(clientTimeout) { delivery.await(written) }
         val chunk = lines.toString().encodeToByteArray()
         writeFully(chunk)
         flush()
@@ -103,6 +111,14 @@ private suspend fun ByteWriteChannel.writeLines(
         }
     }
     writeChunk()
+}
+
+private suspend fun takenWithin(
+    limit: Duration,
+    block: suspend () -> Unit,
+) {
+    withTimeoutOrNull(limit) { block() }
+        ?: throw ProblemException(HttpStatusCode.RequestTimeout, "the client did not take the export in time")
 }
 
 /** The bytes that are sent at once. */

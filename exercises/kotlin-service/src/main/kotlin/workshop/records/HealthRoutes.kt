@@ -5,7 +5,7 @@ import io.ktor.server.response.respond
 import io.ktor.server.routing.Route
 import io.ktor.server.routing.get
 import kotlinx.serialization.Serializable
-import workshop.service.DatabaseUnavailable
+import workshop.service.schemaIsNotUpToDate
 
 @Serializable
 private data class Status(
@@ -31,7 +31,7 @@ fun Route.ready(
 ) {
     get("/ready") {
         records.ping()
-        if (!schemaIsUpToDate()) throw DatabaseUnavailable()
+        if (!schemaIsUpToDate()) throw schemaIsNotUpToDate()
         call.respond(Status("ready"))
     }
 }

@@ -33,11 +33,11 @@ class JdbcRecordRepository(
             query("SELECT $COLUMNS FROM records WHERE id > ? ORDER BY id LIMIT ?", after, limit) { it.records().toList() }
         }
 
-    override fun all(): Flow<List<Record>> =
+    override fun all(after: Int?): Flow<List<Record>> =
         database.streamFromConnection { connection ->
-            // Without a transaction pgjdbc would fetch all rows at once.
-            connection.autoCommit = false
-            connection.prepareStatement("SELECT $COLUMNS FROM records ORDER BY id").use { statement ->
+            connection.prepareStatement("SELECT $COLUMNS FROM records WHERE id > ? ORDER BY id").use { statement ->
+                // Even the smallest id comes after this one.
+                statement.setLong(1, after?.toLong() ?: Long.MIN_VALUE)
                 statement.fetchSize = EXPORT_BATCH
                 for (batch in statement.executeQuery().records().chunked(EXPORT_BATCH)) send(batch)
             }

@@ -2,8 +2,6 @@
 package workshop.records
 
 import kotlinx.serialization.Serializable
-import kotlinx.serialization.SerializationException
-import kotlinx.serialization.json.Json
 
 /** The longest message, in bytes. In JSON a byte of a text can take six: `\u0007`. */
 const val MAX_MESSAGE_BYTES = 8_192L
@@ -12,9 +10,8 @@ private const val MAX_TEXT_BYTES = 1_024
 // ANCHOR: message
 
 /** What a peer says to another one, or to all others. Other members are ignored. */
-@Serializable
 data class PeerMessage(
-    val to: String? = null,
+    val to: String?,
     val text: String,
 )
 
@@ -39,14 +36,13 @@ data class Complaint(
 }
 
 /** Null when it is no message. */
-fun parseMessage(json: String): PeerMessage? =
-    try {
-        lenientJson.decodeFromString<PeerMessage>(json)
-    } catch (_: SerializationException) {
-        null
-    }
+fun parseMessage(json: String): PeerMessage? {
+    val message = jsonIn(json) ?: return null
+    val text = message["text"]?.takeIf { it.isString } ?: return null
+    val to = message["to"]?.takeUnless { it.isNull }
+    if (to != null && !to.isString) return null
+    return PeerMessage(to?.stringValue(), text.stringValue())
+}
 
 val PeerMessage.isTooLong: Boolean get() = text.encodeToByteArray().size > MAX_TEXT_BYTES
 // ANCHOR_END: message
-
-private val lenientJson = Json { ignoreUnknownKeys = true }

@@ -5,7 +5,7 @@ import io.ktor.server.response.respond
 import io.ktor.server.routing.Route
 import io.ktor.server.routing.get
 import kotlinx.coroutines.async
-import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.supervisorScope
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.Serializable
 
@@ -35,10 +35,10 @@ private suspend fun pricedRecord(
     records: RecordRepository,
     prices: Prices,
 ): PricedRecord =
-    coroutineScope {
-        // As a result, or a price that fails would end the scope before the record is known.
-        val price = async { runCatching { prices.of(id) } }
+    // Not coroutineScope: a price that fails would end that before the record is known.
+    supervisorScope {
+        val price = async { prices.of(id) }
         val record = records.find(id) ?: throw noRecord(id)
-        PricedRecord(record, price.await().getOrThrow())
+        PricedRecord(record, price.await())
     }
 // ANCHOR_END: price

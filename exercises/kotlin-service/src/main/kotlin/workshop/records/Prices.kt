@@ -6,10 +6,7 @@ import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.ensureActive
 import kotlinx.coroutines.sync.Semaphore
 import kotlinx.coroutines.withTimeoutOrNull
-import kotlinx.serialization.json.Json
-import kotlinx.serialization.json.JsonElement
-import kotlinx.serialization.json.JsonObject
-import kotlinx.serialization.json.JsonPrimitive
+import tools.jackson.databind.JsonNode
 import kotlin.time.Duration
 
 /** There is no price. The client is told the [status] and the [detail], the log the cause as well. */
@@ -83,20 +80,10 @@ private fun centsIn(
     id: Int,
 ): Long? {
     if (answer.status != HttpStatusCode.OK.value || answer.body.size > MAX_PRICE_BYTES) return null
-    val price = jsonIn(answer.body) as? JsonObject
-    return price?.integer("cents")?.takeIf { price.integer("id") == id.toLong() }
+    val price = jsonIn(answer.body) ?: return null
+    return price.integer("cents")?.takeIf { price.integer("id") == id.toLong() }
 }
 // ANCHOR_END: prices
 
-private fun jsonIn(body: ByteArray): JsonElement? =
-    try {
-        Json.parseToJsonElement(body.decodeToString(throwOnInvalidSequence = true))
-    } catch (_: IllegalArgumentException) {
-        null
-    } catch (_: CharacterCodingException) {
-        null
-    }
-
 /** The member as an integer; null when it is none, a text of digits for example. */
-private fun JsonObject.integer(name: String): Long? =
-    (this[name] as? JsonPrimitive)?.takeUnless { it.isString }?.content?.toLongOrNull()
+private fun JsonNode.integer(name: String): Long? = this[name]?.takeIf { it.isIntegralNumber && it.canConvertToLong() }?.longValue()

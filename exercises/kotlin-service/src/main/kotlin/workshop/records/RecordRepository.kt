@@ -29,11 +29,11 @@ interface RecordRepository {
     ): List<Record>
 
     /**
-     * All records by id, as they are at the moment when this is collected, in batches.
+     * The records with an id greater than [after], or all, by id, as they are at the moment when this is collected, in batches.
      *
      * The collection holds a connection from beginning to end, but no thread while the collector is busy.
      */
-    fun all(): Flow<List<Record>>
+    fun all(after: Int?): Flow<List<Record>>
 
     /** Marks the record with this id as visited. Returns it, or null when there is none. */
     suspend fun visit(id: Int): Record?
@@ -50,11 +50,11 @@ class ExposedRecordRepository(
     private val database: PostgresDatabase,
 ) : RecordRepository {
     override suspend fun ping() {
-        database.transact { exec("SELECT 1") }
+        database.read { exec("SELECT 1") }
     }
 
     override suspend fun find(id: Int): Record? =
-        database.transact {
+        database.read {
             Records
                 .selectAll()
                 .where { Records.id eq id }
@@ -68,7 +68,7 @@ class ExposedRecordRepository(
         after: Int,
         limit: Int,
     ): List<Record> =
-        database.transact {
+        database.read {
             Records
                 .selectAll()
                 .where { Records.id greater after }
@@ -79,10 +79,11 @@ class ExposedRecordRepository(
     // ANCHOR_END: page-query
 
     // ANCHOR: export-query
-    override fun all(): Flow<List<Record>> =
+    override fun all(after: Int?): Flow<List<Record>> =
         database.stream {
             Records
                 .selectAll()
+                .apply { if (after != null) where { Records.id greater after } }
                 .orderBy(Records.id)
                 .fetchSize(EXPORT_BATCH)
                 .asSequence()

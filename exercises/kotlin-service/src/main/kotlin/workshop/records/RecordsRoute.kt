@@ -14,7 +14,7 @@ import workshop.service.ProblemException
 /** Up to `limit` records whose ids come after `after`. */
 fun Route.records(records: RecordRepository) {
     get("/records") {
-        val after = call.queryParameters.after()
+        val after = call.queryParameters.after() ?: 0
         val limit = call.queryParameters.limit()
         // One more than asked for tells whether there is a next page.
         val found = records.page(after, limit + 1)
@@ -30,8 +30,9 @@ private data class Page(
     val next: Int? = null,
 )
 
-private fun Parameters.after(): Int {
-    val text = this["after"] ?: return 0
+/** Null where the query does not say. */
+internal fun Parameters.after(): Int? {
+    val text = this["after"] ?: return null
     return text.toIntOrNull() ?: throw ProblemException(HttpStatusCode.BadRequest, "after must be a 32-bit integer")
 }
 

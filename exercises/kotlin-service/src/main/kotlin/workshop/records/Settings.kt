@@ -34,12 +34,14 @@ class Settings(
             val database = read.database(applicationName = "kotlin-service")
             val repository = read.choice("RECORD_REPOSITORY", default = Repository.EXPOSED)
             val exportTimeout = read.number("EXPORT_TIMEOUT_MS", default = 10_000, range = 250..600_000)
+            val exportDeadline = read.number("EXPORT_DEADLINE_MS", default = 600_000, range = 250..86_400_000)
             val prices = read.prices()
             val peers = read.peers()
             val logLevel = read.choice("LOG_LEVEL", default = Level.WARN)
             if (database == null || read.complaints.isNotEmpty()) throw InvalidSettings(read.complaints)
             // Exports leave half of the pool to everybody else.
-            val exports = ExportLimits(max(1, database.poolSize / 2), database.timeout, exportTimeout.milliseconds)
+            val concurrent = max(1, database.poolSize / 2)
+            val exports = ExportLimits(concurrent, database.timeout, exportTimeout.milliseconds, exportDeadline.milliseconds)
             return Settings(address, port, apiKeys, database, repository, exports, prices, peers, logLevel)
         }
     }

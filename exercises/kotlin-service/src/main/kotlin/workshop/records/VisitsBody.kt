@@ -3,6 +3,7 @@ package workshop.records
 
 import io.ktor.http.BadContentTypeFormatException
 import io.ktor.http.ContentType
+import io.ktor.http.HttpHeaders
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.request.ApplicationRequest
@@ -10,11 +11,11 @@ import io.ktor.server.request.contentLength
 import io.ktor.server.request.contentType
 import io.ktor.server.request.receiveChannel
 import io.ktor.utils.io.readRemaining
+import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.io.readByteArray
-import tools.jackson.core.JacksonException
 import tools.jackson.databind.JsonNode
-import tools.jackson.databind.json.JsonMapper
 import workshop.service.ProblemException
+import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: body
 
@@ -31,7 +32,7 @@ suspend fun ApplicationCall.receiveIds(): List<Int> {
     val body =
         receiveAtMost(MAX_BYTES)
             ?: throw ProblemException(HttpStatusCode.PayloadTooLarge, "the body must not be larger than $MAX_BYTES bytes")
-    val json = parse(body) ?: throw ProblemException(HttpStatusCode.BadRequest, "the body must be JSON")
+    val json = jsonIn(body) ?: throw ProblemException(HttpStatusCode.BadRequest, "the body must be JSON")
     return idsIn(json)
         ?: throw ProblemException(
             HttpStatusCode.UnprocessableEntity,
@@ -41,6 +42,7 @@ suspend fun ApplicationCall.receiveIds(): List<Int> {
 
 private const val MAX_BYTES = 32_768
 private const val MAX_IDS = 1_000
+private val MAX_TIME = 10.seconds
 // ANCHOR_END: body
 
 /** What cannot be parsed as a media type is not this one. */
@@ -54,21 +56,16 @@ private fun ApplicationRequest.isJson(): Boolean =
 /** Null when there is more. A client that announces more is not listened to. */
 private suspend fun ApplicationCall.receiveAtMost(limit: Int): ByteArray? {
     if ((request.contentLength() ?: 0) > limit) return null
-    return receiveChannel()
-        .readRemaining(limit + 1L)
-        .readByteArray()
-        .takeIf { it.size <= limit }
+    val body =
+        withTimeoutOrNull(MAX_TIME) { receiveChannel().readRemaining(limit + 1L).readByteArray() }
+            ?: throw ProblemException(
+                HttpStatusCode.RequestTimeout,
+                "the body did not arrive in time",
+                // The rest of the body is not the next request.
+                HttpHeaders.Connection to "close",
+            )
+    return body.takeIf { it.size <= limit }
 }
-
-/** Jackson, since kotlinx.serialization reads more than JSON: words without quotes, and numbers with them. */
-private val jackson = JsonMapper()
-
-private fun parse(body: ByteArray): JsonNode? =
-    try {
-        jackson.readTree(body).takeUnless { it.isMissingNode }
-    } catch (_: JacksonException) {
-        null
-    }
 
 private fun idsIn(json: JsonNode): List<Int>? {
     val ids = json["ids"]?.takeIf { it.isArray && it.size() <= MAX_IDS } ?: return null

@@ -5,7 +5,11 @@ import com.google.zxing.qrcode.decoder.ErrorCorrectionLevel
 import com.google.zxing.qrcode.encoder.ByteMatrix
 import com.google.zxing.qrcode.encoder.Encoder
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.sync.Semaphore
+import kotlinx.coroutines.sync.withPermit
 import kotlinx.coroutines.withContext
+import kotlinx.coroutines.withTimeoutOrNull
+import kotlin.time.Duration.Companion.seconds
 
 /** The blank border that readers need, in modules (the squares of a QR code). */
 private const val QUIET_ZONE = 4
@@ -13,13 +17,23 @@ private const val QUIET_ZONE = 4
 /** No image is narrower than this, in pixels. */
 private const val MIN_WIDTH = 200
 
+/** The longest that a request waits for its image. */
+private val TIMEOUT = 1.seconds
+
 // ANCHOR: zxing
 class ZxingQrCodes : QrCodes {
+    // Two for each core: no core is idle while a place goes from one request to the next, and more would not make codes any faster.
+    private val places = Semaphore(2 * Runtime.getRuntime().availableProcessors())
+
     /** Keeps the processor busy, so it leaves the threads alone that read requests. */
     override suspend fun png(text: String): ByteArray =
-        withContext(Dispatchers.Default) {
-            Encoder.encode(text.asBytes(), ErrorCorrectionLevel.L).matrix.toPng()
-        }
+        withTimeoutOrNull(TIMEOUT) {
+            places.withPermit {
+                withContext(Dispatchers.Default) {
+                    Encoder.encode(text.asBytes(), ErrorCorrectionLevel.L).matrix.toPng()
+                }
+            }
+        } ?: throw QrCodesUnavailable("no image was drawn within $TIMEOUT")
 }
 
 /** A character for each byte of UTF-8: ZXing writes characters as ISO 8859-1, and `?` for every other one. */

@@ -2,12 +2,15 @@
 package workshop.service
 
 import com.zaxxer.hikari.HikariDataSource
+import com.zaxxer.hikari.SQLExceptionOverride
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.asCoroutineDispatcher
 import kotlinx.coroutines.completeWith
 import kotlinx.coroutines.withTimeoutOrNull
 import org.postgresql.ds.PGSimpleDataSource
+import org.postgresql.util.PSQLException
+import org.postgresql.util.PSQLState
 import org.slf4j.LoggerFactory
 import java.sql.Connection
 import java.sql.SQLException
@@ -45,6 +48,7 @@ class ConnectionPool(
             connectionTimeout = settings.timeout.inWholeMilliseconds
             validationTimeout = settings.timeout.inWholeMilliseconds
             initializationFailTimeout = -1
+            exceptionOverride = KeepForNewPlan
             // The database gives up when we do. Otherwise it would go on with queries that nobody waits for.
             connectionInitSql = "SET statement_timeout = ${settings.timeout.inWholeMilliseconds}"
         }
@@ -109,22 +113,59 @@ class ConnectionPool(
 internal fun SQLException.orUnavailable(): Exception = if (meansUnavailable()) DatabaseUnavailable(this) else this
 
 private fun SQLException.meansUnavailable(): Boolean =
-    generateSequence<Throwable>(this) { it.cause }.any {
-        when (it) {
-            // HikariCP had no connection in time, or was interrupted at the time limit.
-            is SQLTransientConnectionException, is InterruptedException -> true
+    meansStalePlan() ||
+        generateSequence<Throwable>(this) { it.cause }.any {
+            when (it) {
+                // HikariCP had no connection in time, or was interrupted at the time limit.
+                is SQLTransientConnectionException, is InterruptedException -> true
 
-            is SQLException -> OUTAGES.any(it.sqlState.orEmpty()::startsWith)
+                is SQLException -> OUTAGES.any(it.sqlState.orEmpty()::startsWith)
 
-            else -> false
+                else -> false
+            }
         }
-    }
 
 /**
  * From "Appendix A. PostgreSQL Error Codes" of its manual: connection lost, rolled back, server stops or starts or has given up a
- * query that took too long; only for reading since another server took over, out of memory, too many connections.
+ * query that took too long; only for reading since another server took over, out of memory, too many connections; a lock that did
+ * not come in time.
  */
-private val OUTAGES = listOf("08", "40", "57", "25006", "53200", "53300")
+private val OUTAGES = listOf("08", "40", "57", "25006", "53200", "53300", "55P03")
+
+// ANCHOR: stale-plan
+
+/**
+ * Runs [query]. Where the schema has changed since pgjdbc prepared its statements, it is run once more, after a [rollback].
+ *
+ * Only for queries that read, in a transaction. PostgreSQL finds out before the first row. A single statement in autocommit needs no
+ * help: pgjdbc repeats it by itself. That it does so in a transaction, too, is its `autosave=conservative`, which sends a savepoint
+ * before each query, on each request; this costs nothing until the schema changes.
+ */
+inline fun <T> againWithNewPlan(
+    rollback: () -> Unit,
+    query: () -> T,
+): T =
+    try {
+        query()
+    } catch (cause: SQLException) {
+        if (!cause.meansStalePlan()) throw cause
+        rollback()
+        query()
+    }
+
+/** pgjdbc has forgotten all prepared statements of the connection by the time that it throws this. It judges in the same way. */
+fun SQLException.meansStalePlan(): Boolean =
+    generateSequence<Throwable>(this) { it.cause }.filterIsInstance<PSQLException>().any {
+        it.sqlState == PSQLState.INVALID_SQL_STATEMENT_NAME.state ||
+            it.sqlState == PSQLState.NOT_IMPLEMENTED.state && it.serverErrorMessage?.routine == "RevalidateCachedQuery"
+    }
+
+/** HikariCP throws a connection away where something is not implemented. Here it only has to prepare its statements again. */
+private object KeepForNewPlan : SQLExceptionOverride {
+    override fun adjudicate(failure: SQLException): SQLExceptionOverride.Override =
+        if (failure.meansStalePlan()) SQLExceptionOverride.Override.DO_NOT_EVICT else SQLExceptionOverride.Override.CONTINUE_EVICT
+}
+// ANCHOR_END: stale-plan
 
 /** pgjdbc, set up so that no step can hang: neither connecting nor waiting for an answer. */
 private fun postgresDataSource(settings: DatabaseSettings): DataSource =

@@ -1,23 +1,35 @@
-// The connections of a server on Netty: which have a request under way, and what becomes of them when it stops.
+// The connections of a server on Netty: which have a request under way, what strangers may cost, and what becomes of them when it stops.
 package workshop.service
 
+import io.ktor.server.application.ApplicationCall
+import io.ktor.server.netty.NettyApplicationCall
 import io.ktor.server.netty.NettyApplicationEngine
+import io.ktor.server.routing.RoutingCall
+import io.ktor.server.routing.RoutingPipelineCall
 import io.netty.channel.Channel
 import io.netty.channel.ChannelDuplexHandler
 import io.netty.channel.ChannelFutureListener
 import io.netty.channel.ChannelHandlerContext
 import io.netty.channel.ChannelInboundHandlerAdapter
+import io.netty.channel.ChannelPipeline
 import io.netty.channel.ChannelPromise
 import io.netty.channel.group.DefaultChannelGroup
 import io.netty.handler.codec.http.HttpRequest
 import io.netty.handler.codec.http.HttpResponse
+import io.netty.handler.codec.http.HttpResponseStatus.SWITCHING_PROTOCOLS
 import io.netty.handler.codec.http.HttpStatusClass
 import io.netty.handler.codec.http.LastHttpContent
+import io.netty.handler.timeout.WriteTimeoutHandler
+import io.netty.util.AttributeKey
 import io.netty.util.concurrent.GlobalEventExecutor
+import java.util.concurrent.TimeUnit
 import kotlin.time.Duration
+import kotlin.time.Duration.Companion.seconds
+import kotlin.time.TimeSource.Monotonic.markNow
 
-/** Counts the requests on each connection of this engine. To be called when the rest of its pipeline is configured. */
+/** Keeps an eye on each connection of this engine. To be called when the rest of its pipeline is configured. */
 fun NettyApplicationEngine.Configuration.track(connections: Connections) {
+    responseWriteTimeoutSeconds = connections.limits.wait.inWholeSeconds.toInt()
     val bootstrap = configureBootstrap
     configureBootstrap = {
         bootstrap()
@@ -26,12 +38,40 @@ fun NettyApplicationEngine.Configuration.track(connections: Connections) {
     val pipeline = channelPipelineConfig
     channelPipelineConfig = {
         pipeline()
-        addAfter("codec", "requests under way", connections.RequestsUnderWay())
+        addAfter("codec", "forms", HttpForms())
+        addAfter("forms", "requests under way", connections.RequestsUnderWay())
     }
 }
 
+/**
+ * What a connection may cost before it is known who is there: it waits so long for the head of a request, the first one or the next,
+ * and for the client to take an answer. So many connections may be open at the same time; more wait for their turn.
+ */
+class StrangerLimits(
+    val wait: Duration = 10.seconds,
+    val connections: Int = 1_024,
+)
+
+/** The client of this call has shown that it is allowed here. Its connection does not count as a stranger's from now on. */
+fun ApplicationCall.isKnown() {
+    channel()?.attr(STRANGER)?.getAndSet(null)?.invoke()
+}
+
+/** Gives the client of this connection so long to take what is written. */
+fun ChannelPipeline.limitWrites(atMost: Duration) {
+    replace(WriteTimeoutHandler::class.java, WRITE_TIMEOUT, WriteTimeoutHandler(atMost.inWholeMilliseconds, TimeUnit.MILLISECONDS))
+}
+
+/** Ktor's name for it. */
+private const val WRITE_TIMEOUT = "timeout"
+
+/** To be called when a connection is not a stranger's any more. */
+private val STRANGER = AttributeKey.valueOf<() -> Unit>("stranger")
+
 /** The connections of a server. */
-class Connections {
+class Connections(
+    internal val limits: StrangerLimits = StrangerLimits(),
+) {
     private val open = DefaultChannelGroup(GlobalEventExecutor.INSTANCE)
     private lateinit var listener: Channel
 
@@ -41,16 +81,40 @@ class Connections {
 
     /** Takes no more connections, and closes each one when it has its answer. */
     fun drain(atMost: Duration) {
+        // On a signal, Ktor stops twice.
+        if (isDraining) return
         isDraining = true
         listener.close().sync()
         open.forEach { it.pipeline().fireUserEventTriggered(Drain) }
         open.newCloseFuture().await(atMost.inWholeMilliseconds)
     }
 
-    /** Sees the channel that takes new connections. */
+    /** Sees the channel that takes new connections, and takes none while there are too many strangers. All on that channel's thread. */
     internal inner class Listener : ChannelInboundHandlerAdapter() {
+        private var strangers = 0
+
         override fun handlerAdded(context: ChannelHandlerContext) {
             listener = context.channel()
+        }
+
+        override fun channelRead(
+            context: ChannelHandlerContext,
+            message: Any,
+        ) {
+            count(context, +1)
+            val connection = message as Channel
+            val stranger = connection.attr(STRANGER)
+            stranger.set { context.executor().execute { count(context, -1) } }
+            connection.closeFuture().addListener { stranger.getAndSet(null)?.invoke() }
+            context.fireChannelRead(message)
+        }
+
+        private fun count(
+            context: ChannelHandlerContext,
+            more: Int,
+        ) {
+            strangers += more
+            if (!isDraining) context.channel().config().isAutoRead = strangers < limits.connections
         }
     }
 
@@ -61,10 +125,24 @@ class Connections {
     internal inner class RequestsUnderWay : ChannelDuplexHandler() {
         private var underWay = 0
         private var isFinal = false
+        private var idleSince = markNow()
 
         override fun handlerAdded(context: ChannelHandlerContext) {
             open.add(context.channel())
             closeIfIdle(context)
+            closeAfter(context, limits.wait)
+        }
+
+        /** Looks now and then, since a timer for each request would cost every one of them. */
+        private fun closeAfter(
+            context: ChannelHandlerContext,
+            time: Duration,
+        ) {
+            val look = {
+                val left = if (underWay > 0) limits.wait else limits.wait - idleSince.elapsedNow()
+                if (left.isPositive()) closeAfter(context, left) else context.close()
+            }
+            if (context.channel().isActive) context.executor().schedule(look, time.inWholeMilliseconds + 1, TimeUnit.MILLISECONDS)
         }
 
         override fun channelRead(
@@ -82,6 +160,8 @@ class Connections {
         ) {
             // `100 Continue` is no answer yet, and a connection that has become a WebSocket stays under way.
             if (message is HttpResponse) isFinal = message.status().codeClass() != HttpStatusClass.INFORMATIONAL
+            // From here on its pings tell whether the peer takes anything.
+            if (message is HttpResponse && message.status() == SWITCHING_PROTOCOLS) context.pipeline().remove(WRITE_TIMEOUT)
             if (message is LastHttpContent && isFinal) promise.addListener(answered(context))
             context.write(message, promise)
         }
@@ -89,6 +169,7 @@ class Connections {
         private fun answered(context: ChannelHandlerContext) =
             ChannelFutureListener {
                 underWay--
+                idleSince = markNow()
                 closeIfIdle(context)
             }
 
@@ -106,4 +187,15 @@ class Connections {
 
     /** What a connection is told when the server stops. */
     private object Drain
+}
+
+/** Null on the test host, which has no connections. */
+private fun ApplicationCall.channel(): Channel? {
+    val call =
+        when (this) {
+            is RoutingCall -> pipelineCall.engineCall
+            is RoutingPipelineCall -> engineCall
+            else -> this
+        }
+    return (call as? NettyApplicationCall)?.context?.channel()
 }

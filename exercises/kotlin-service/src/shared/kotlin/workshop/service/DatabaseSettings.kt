@@ -17,7 +17,7 @@ class DatabaseSettings(
     val migrationTimeout: Duration,
 )
 
-/** The parts of `postgres://user:password@host:port/database?option=value`, percent-decoded. */
+/** The parts of `postgres://user:password@host:port/database?option=value`, percent-decoded. The options as pgjdbc calls them. */
 class DatabaseUrl(
     val host: String,
     val port: Int,
@@ -49,8 +49,47 @@ class DatabaseUrl(
                 database = database,
                 user = url.user,
                 password = url.password,
-                options = url.parameters.entries().associate { (name, values) -> name to values.last() },
+                options =
+                    url.parameters
+                        .entries()
+                        .mapNotNull { (name, values) -> pgjdbcOption(name, values.last()) }
+                        .toMap(),
             )
         }
+
+        /** What pgjdbc calls an option of libpq: providers hand out URLs for that one. Null for what means nothing here. */
+        private fun pgjdbcOption(
+            name: String,
+            value: String,
+        ): Pair<String, String>? =
+            when (name) {
+                in MEANINGLESS -> null
+                "application_name" -> "ApplicationName" to value
+                "channel_binding" -> "channelBinding" to value
+                "gssencmode" -> "gssEncMode" to value
+                "target_session_attrs" -> "targetServerType" to (SERVER_TYPES[value] ?: value)
+                else -> name to value
+            }
+
+        /** The service has its own time limits, and reads UTF-8. */
+        private val MEANINGLESS =
+            setOf(
+                "client_encoding",
+                "connect_timeout",
+                "fallback_application_name",
+                "keepalives",
+                "keepalives_count",
+                "keepalives_idle",
+                "keepalives_interval",
+                "tcp_user_timeout",
+            )
+
+        private val SERVER_TYPES =
+            mapOf(
+                "read-write" to "primary",
+                "read-only" to "secondary",
+                "standby" to "secondary",
+                "prefer-standby" to "preferSecondary",
+            )
     }
 }

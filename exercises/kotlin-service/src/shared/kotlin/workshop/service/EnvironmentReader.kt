@@ -2,6 +2,7 @@
 package workshop.service
 
 import org.postgresql.PGProperty
+import java.util.Properties
 import kotlin.time.Duration.Companion.milliseconds
 
 /** The environment describes no service that could start: one sentence for each wrong variable. */
@@ -53,12 +54,12 @@ class EnvironmentReader(
     /** Null when the URL is missing or wrong. A migration may wait [migrationTimeoutMs], unless the environment says otherwise. */
     fun database(
         applicationName: String,
-        migrationTimeoutMs: Int = 600_000,
+        migrationTimeoutMs: Int = 3_600_000,
     ): DatabaseSettings? {
         val url = databaseUrl("DATABASE_URL")
         val poolSize = number("DATABASE_POOL_SIZE", default = 10, range = 1..1_000)
         val timeout = number("DATABASE_TIMEOUT_MS", default = 1_000, range = 250..60_000)
-        val migrationTimeout = number("MIGRATION_TIMEOUT_MS", default = migrationTimeoutMs, range = 250..3_600_000)
+        val migrationTimeout = number("MIGRATION_TIMEOUT_MS", default = migrationTimeoutMs, range = 250..86_400_000)
         if (url == null) return null
         return DatabaseSettings(applicationName, url, poolSize, timeout.milliseconds, migrationTimeout.milliseconds)
     }
@@ -73,8 +74,14 @@ class EnvironmentReader(
             // A mistyped URL may still hold a password, so the sentence does not repeat it.
             complaints += "$name is not of the shape ${DatabaseUrl.SHAPE}."
         } else {
+            // Not ignored: a mistyped sslmode would be a connection without TLS.
             val unknown = url.options.keys.filter { PGProperty.forName(it) == null }
             if (unknown.isNotEmpty()) complaints += "$name has options that pgjdbc does not know: ${unknown.joinToString()}."
+            complaints +=
+                url.options.mapNotNull { (option, value) ->
+                    val choices = PGProperty.forName(option)?.toDriverPropertyInfo(Properties())?.choices?.takeUnless { value in it }
+                    choices?.let { "$name has an option $option that must be one of ${it.joinToString()}, but is \"$value\"." }
+                }
         }
         return url
     }

@@ -1,11 +1,13 @@
 // Brings the schema of the database up to date, in the background, as soon as the database is there.
 package workshop.service
 
+import org.postgresql.util.PSQLException
+import org.postgresql.util.PSQLState
 import org.slf4j.LoggerFactory
 import java.sql.Connection
 import java.sql.SQLException
-import javax.sql.DataSource
 import kotlin.concurrent.thread
+import kotlin.time.Duration
 
 // ANCHOR: migrations
 
@@ -17,11 +19,16 @@ import kotlin.concurrent.thread
 private fun Connection.migrate(
     scripts: List<String>,
     lock: Long,
+    timeout: Duration,
 ) {
     autoCommit = false
     createStatement().use { statement ->
         // Some databases are read-only for those who do not ask otherwise.
         statement.execute("SET TRANSACTION READ WRITE")
+        // Requests queue behind an ALTER that waits for its lock, and they wait no longer than this.
+        statement.execute("SET LOCAL lock_timeout = '1s'")
+        // The database gives up when we do. Otherwise each attempt would leave a backend behind that goes on.
+        statement.execute("SET LOCAL statement_timeout = ${timeout.inWholeMilliseconds}")
         // When the line falls silent, the database ends the session, and with it the lock.
         statement.execute("SET LOCAL idle_in_transaction_session_timeout = '10s'")
         statement.execute("SELECT pg_advisory_xact_lock($lock)")
@@ -31,17 +38,39 @@ private fun Connection.migrate(
 }
 // ANCHOR_END: migrations
 
+// ANCHOR: missing
+
+/** The database lacks a table or a column that this release reads. A later release may have dropped it. */
+private class MissingFromSchema(
+    cause: SQLException,
+) : SQLException(cause)
+
+/** Asks for what this release reads, by name: what a later release has added does no harm, what it has taken away does. */
+private fun Connection.requireWhatIsRead(queries: List<String>) {
+    createStatement().use { statement ->
+        try {
+            queries.forEach { statement.execute(it) }
+        } catch (failure: SQLException) {
+            throw if (failure.sqlState in MISSING) MissingFromSchema(failure) else failure
+        }
+    }
+}
+
+private val MISSING = setOf(PSQLState.UNDEFINED_COLUMN.state, PSQLState.UNDEFINED_TABLE.state)
+// ANCHOR_END: missing
+
 private fun resource(path: String): String = checkNotNull(Schema::class.java.getResource(path)) { "no resource $path" }.readText()
 
 /**
  * The schema. It may not be up to date yet: the service does not wait for that to start.
  *
  * The [scripts] are in the resources, oldest first. Each changes nothing where it has run before. The [lock] is any number
- * that nobody else locks.
+ * that nobody else locks. The queries in [reads] name every column that the service reads.
  */
 class Schema(
     private val scripts: List<String>,
     private val lock: Long,
+    private val reads: List<String> = emptyList(),
 ) {
     @Volatile
     var isUpToDate = false
@@ -50,16 +79,20 @@ class Schema(
     private val log = LoggerFactory.getLogger(Schema::class.java)
 
     /**
-     * Begins to migrate the [database], and tries again until it has worked.
+     * Begins to migrate the database, and tries again until it has worked.
      *
      * On a connection that the requests do not share: a migration may take longer than they may.
      */
-    fun migrate(database: DataSource) {
+    fun migrate(settings: DatabaseSettings) {
+        val database = migrationDataSource(settings)
         thread(isDaemon = true, name = "migrations") {
             var lastReason: String? = null
             while (!isUpToDate) {
                 try {
-                    database.connection.use { it.migrate(scripts, lock) }
+                    database.connection.use {
+                        it.migrate(scripts, lock, settings.migrationTimeout)
+                        it.requireWhatIsRead(reads)
+                    }
                     isUpToDate = true
                 } catch (failure: SQLException) {
                     // One line, however long it lasts.
@@ -71,14 +104,29 @@ class Schema(
         }
     }
 
-    private fun logged(failure: SQLException) =
-        if (failure.orUnavailable() is DatabaseUnavailable) {
-            log.warn("the migrations have not run, trying again: {}", failure.message)
-        } else {
-            log.error("the database rejects a migration, trying again: {}", failure.message)
+    private fun logged(failure: SQLException) {
+        val said = (failure.cause ?: failure).let { (it as? PSQLException)?.serverErrorMessage?.message ?: it.message }
+        when {
+            failure is MissingFromSchema -> {
+                log.error("the database no longer has what this release needs, trying again: {}", said)
+            }
+
+            failure.sqlState == LOCK_NOT_AVAILABLE -> {
+                log.warn("the migrations wait for a lock, trying again: {}", said)
+            }
+
+            failure.orUnavailable() is DatabaseUnavailable -> {
+                log.warn("the migrations have not run, trying again: {}", said)
+            }
+
+            else -> {
+                log.error("the database rejects a migration, trying again: {}", said)
+            }
         }
+    }
 
     private companion object {
         const val RETRY_INTERVAL_MS = 100L
+        const val LOCK_NOT_AVAILABLE = "55P03"
     }
 }

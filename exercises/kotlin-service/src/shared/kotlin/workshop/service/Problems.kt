@@ -27,6 +27,9 @@ class ProblemException(
     vararg val headers: Pair<String, String>,
 ) : RuntimeException(detail, null, false, false)
 
+/** For `/ready`, while the database answers and the migrations have not run. */
+fun schemaIsNotUpToDate() = ProblemException(HttpStatusCode.ServiceUnavailable, "the schema is not up to date yet")
+
 @Serializable
 data class Problem(
     val type: String,

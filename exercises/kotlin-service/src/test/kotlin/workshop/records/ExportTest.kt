@@ -23,7 +23,6 @@ import org.junit.jupiter.api.Test
 import workshop.service.DatabaseUnavailable
 import java.net.Socket
 import java.sql.SQLException
-import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 
@@ -39,6 +38,43 @@ class ExportTest {
             assertEquals("""{"id":5,"value":"value 5","odd":true,"divisible_by_3":false,"visited":false}""", lines[4])
             assertEquals(listOf(""), lines.drop(5))
         }
+
+    @Test
+    fun `an export goes on after an id`() =
+        serviceTest { client ->
+            val response = client.get("/records/export?after=3") { header("X-API-Key", "valid_key") }
+            assertEquals(listOf(4, 5), response.bodyAsText().lines().dropLast(1).map { it.substringAfter("\"id\":").substringBefore(',').toInt() })
+            for (after in listOf("", "x", "2147483648")) {
+                val refused = client.get("/records/export?after=$after") { header("X-API-Key", "valid_key") }
+                assertProblem(HttpStatusCode.BadRequest, "after must be a 32-bit integer", refused)
+            }
+        }
+
+    @Test
+    fun `a client that takes a little all the time reads at the deadline that it was too slow`() {
+        val ended = CompletableDeferred<Unit>()
+        val endless =
+            exporting(
+                flow {
+                    try {
+                        while (true) emit(List(1_000) { record })
+                    } finally {
+                        ended.complete(Unit)
+                    }
+                },
+            )
+        engineTest(endless, exportLimits(deadline = 500.milliseconds)) { port ->
+            openExport(port).use { socket ->
+                val lines = socket.getInputStream().bufferedReader()
+                // Slower than the service could be, and never so slow that it counts as taking nothing.
+                while (!ended.isCompleted) {
+                    repeat(100) { lines.readLine() }
+                    Thread.sleep(1)
+                }
+                assertTrue(lines.lineSequence().any { it == TOO_SLOW })
+            }
+        }
+    }
 
     @Test
     fun `no records are an empty export`() =
@@ -77,7 +113,7 @@ class ExportTest {
                     mayEnd.await()
                 },
             )
-        serviceTest(slow, exportLimits = ExportLimits(concurrent = 1, turnTimeout = 50.milliseconds, clientTimeout = 1.seconds)) { client ->
+        serviceTest(slow, exportLimits = exportLimits(turnTimeout = 50.milliseconds)) { client ->
             coroutineScope {
                 val first = async { client.export() }
                 begun.await()
@@ -146,18 +182,13 @@ class ExportTest {
                     }
                 },
             )
-        engineTest(endless, clientTimeout = 100.milliseconds) { port ->
+        engineTest(endless, exportLimits(clientTimeout = 100.milliseconds)) { port ->
             openExport(port).use { socket ->
                 val batches = runBlocking { withTimeout(5.seconds) { ended.await() } }
                 // A batch has 100 kB. Of the rest, most is in the buffers of the operating system.
                 assertTrue(batches < 100, "$batches batches were read for nobody")
                 val lines = socket.getInputStream().bufferedReader().lineSequence()
-                assertTrue(
-                    lines.any {
-                        it == """{"type":"about:blank","title":"Request Timeout","status":408,""" +
-                            """"detail":"the client did not take the export in time"}"""
-                    },
-                )
+                assertTrue(lines.any { it == TOO_SLOW })
             }
         }
     }
@@ -166,16 +197,16 @@ class ExportTest {
 
     private fun exporting(batches: Flow<List<Record>>) =
         object : RecordRepository by FakeRecords() {
-            override fun all() = batches
+            override fun all(after: Int?) = batches
         }
 
     private fun engineTest(
         records: RecordRepository,
-        clientTimeout: Duration = 1.seconds,
+        limits: ExportLimits = exportLimits(),
         test: (port: Int) -> Unit,
     ) {
         val server =
-            testEngine(records, clientTimeout) {
+            testEngine(records, limits) {
                 // So that a client need not leave megabytes unread before it counts as slow.
                 childOption(ChannelOption.SO_SNDBUF, 8_192)
             }
@@ -194,4 +225,9 @@ class ExportTest {
             soTimeout = 5_000
             getOutputStream().write("GET /records/export?api_key=valid_key HTTP/1.1\r\nHost: test\r\n\r\n".encodeToByteArray())
         }
+
+    private companion object {
+        const val TOO_SLOW =
+            """{"type":"about:blank","title":"Request Timeout","status":408,"detail":"the client did not take the export in time"}"""
+    }
 }

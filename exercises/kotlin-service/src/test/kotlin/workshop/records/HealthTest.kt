@@ -44,7 +44,7 @@ class HealthTest {
         serviceTest(schemaIsUpToDate = false) { client ->
             assertProblem(
                 HttpStatusCode.ServiceUnavailable,
-                "the database does not answer",
+                "the schema is not up to date yet",
                 client.get("/ready"),
             )
         }

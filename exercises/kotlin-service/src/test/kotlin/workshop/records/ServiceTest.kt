@@ -16,6 +16,7 @@ import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
 import workshop.service.Connections
+import workshop.service.StrangerLimits
 import workshop.service.drainOnStop
 import workshop.service.track
 import kotlin.time.Duration
@@ -47,10 +48,10 @@ class FakeRecords(
         return IDS.filter { it > after }.take(limit).map { record(it) }
     }
 
-    override fun all(): Flow<List<Record>> =
+    override fun all(after: Int?): Flow<List<Record>> =
         flow {
             failure?.let { throw it }
-            IDS.chunked(2).forEach { batch -> emit(batch.map { record(it) }) }
+            IDS.filter { after == null || it > after }.chunked(2).forEach { batch -> emit(batch.map { record(it) }) }
         }
 
     override suspend fun visit(id: Int): Record? {
@@ -81,7 +82,7 @@ fun serviceTest(
     records: RecordRepository = FakeRecords(),
     apiKeys: List<String> = listOf("valid_key"),
     schemaIsUpToDate: Boolean = true,
-    exportLimits: ExportLimits = ExportLimits(concurrent = 1, turnTimeout = 1.seconds, clientTimeout = 1.seconds),
+    exportLimits: ExportLimits = exportLimits(),
     qrCodes: QrCodes = ZxingQrCodes(),
     prices: Prices? = null,
     test: suspend (HttpClient) -> Unit,
@@ -90,13 +91,20 @@ fun serviceTest(
     test(client)
 }
 
+fun exportLimits(
+    turnTimeout: Duration = 1.seconds,
+    clientTimeout: Duration = 1.seconds,
+    deadline: Duration = 10.seconds,
+) = ExportLimits(concurrent = 1, turnTimeout, clientTimeout, deadline)
+
 /** The service on the real engine, for what the test host cannot show. It is not started yet. */
 fun testEngine(
-    records: RecordRepository,
-    clientTimeout: Duration = 1.seconds,
+    records: RecordRepository = FakeRecords(),
+    exportLimits: ExportLimits = exportLimits(),
+    strangers: StrangerLimits = StrangerLimits(),
     configure: ServerBootstrap.() -> Unit = {},
 ): EmbeddedServer<*, *> {
-    val connections = Connections()
+    val connections = Connections(strangers)
     return embeddedServer(
         Netty,
         configure = {
@@ -110,7 +118,7 @@ fun testEngine(
         },
     ) {
         drainOnStop(connections, atMost = 10.seconds)
-        service(records, { true }, ExportLimits(concurrent = 1, 1.seconds, clientTimeout), listOf("valid_key"))
+        service(records, { true }, exportLimits, listOf("valid_key"))
     }
 }
 

@@ -26,8 +26,9 @@ class SettingsTest {
         assertEquals(listOf("a_key"), settings.apiKeys)
         assertEquals(10, settings.database.poolSize)
         assertEquals(1_000.milliseconds, settings.database.timeout)
-        assertEquals(600_000.milliseconds, settings.database.migrationTimeout)
+        assertEquals(3_600_000.milliseconds, settings.database.migrationTimeout)
         assertEquals(10_000.milliseconds, settings.exportLimits.clientTimeout)
+        assertEquals(600_000.milliseconds, settings.exportLimits.deadline)
         assertEquals(Repository.EXPOSED, settings.repository)
         assertNull(settings.prices)
         assertEquals(Level.WARN, settings.logLevel)
@@ -47,6 +48,7 @@ class SettingsTest {
                     "MIGRATION_TIMEOUT_MS" to "750",
                     "RECORD_REPOSITORY" to "jdbc",
                     "EXPORT_TIMEOUT_MS" to "500",
+                    "EXPORT_DEADLINE_MS" to "86400000",
                     "LOG_LEVEL" to "INFO",
                 ),
             )
@@ -57,6 +59,7 @@ class SettingsTest {
         assertEquals(250.milliseconds, settings.database.timeout)
         assertEquals(750.milliseconds, settings.database.migrationTimeout)
         assertEquals(500.milliseconds, settings.exportLimits.clientTimeout)
+        assertEquals(86_400_000.milliseconds, settings.exportLimits.deadline)
         assertEquals(Repository.JDBC, settings.repository)
         assertEquals(Level.INFO, settings.logLevel)
     }
@@ -113,6 +116,13 @@ class SettingsTest {
         )
     }
 
+    @Test
+    fun `an option of the database URL that TLS depends on is not guessed`() {
+        for (option in listOf("sslmode=yes", "channel_binding=maybe", "gssencmode=x", "target_session_attrs=any-other")) {
+            assertEquals(1, complaintsAbout("DATABASE_URL" to "$url?$option").size, option)
+        }
+    }
+
     @ParameterizedTest
     @CsvSource(
         "PORT, abc, 0 to 65535",
@@ -122,8 +132,9 @@ class SettingsTest {
         "DATABASE_POOL_SIZE, 0, 1 to 1000",
         "DATABASE_TIMEOUT_MS, 249, 250 to 60000",
         "DATABASE_TIMEOUT_MS, 1s, 250 to 60000",
-        "MIGRATION_TIMEOUT_MS, 0, 250 to 3600000",
+        "MIGRATION_TIMEOUT_MS, 0, 250 to 86400000",
         "EXPORT_TIMEOUT_MS, 0, 250 to 600000",
+        "EXPORT_DEADLINE_MS, 249, 250 to 86400000",
     )
     fun `a number that is none, or out of range, is refused with its range`(
         name: String,

@@ -1,6 +1,7 @@
 // How the URL of a database is taken apart.
 package workshop.service
 
+import io.ktor.http.encodeURLParameter
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNotNull
 import org.junit.jupiter.api.Test
@@ -31,6 +32,31 @@ class DatabaseUrlTest {
         val parsed = parse("postgres://user@[::1]:5433/records")
         assertEquals("[::1]", parsed.host)
         assertEquals(5433, parsed.port)
+    }
+
+    @Test
+    fun `a password may have every reserved character, percent-encoded`() {
+        val password = ":/?#[]@!$&'()*+,;=% \"<>\\^`{|}~ü"
+        assertEquals(password, parse("postgres://user:${password.encodeURLParameter()}@db/records").password)
+    }
+
+    @Test
+    fun `options that providers add are understood, or mean nothing here`() {
+        val parsed =
+            parse(
+                "postgres://db/records?sslmode=require&channel_binding=prefer&gssencmode=disable&connect_timeout=10" +
+                    "&application_name=billing&target_session_attrs=read-write",
+            )
+        assertEquals(
+            mapOf(
+                "sslmode" to "require",
+                "channelBinding" to "prefer",
+                "gssEncMode" to "disable",
+                "ApplicationName" to "billing",
+                "targetServerType" to "primary",
+            ),
+            parsed.options,
+        )
     }
 
     private fun parse(text: String): DatabaseUrl {

@@ -13,7 +13,6 @@ import workshop.service.drainOnStop
 import workshop.service.health
 import workshop.service.listen
 import workshop.service.logFrom
-import workshop.service.migrationDataSource
 import workshop.service.problems
 import workshop.service.readSettings
 import workshop.service.ready
@@ -23,7 +22,7 @@ fun main() {
     val settings = readSettings(Settings::from)
     logFrom(settings.logLevel)
     val schema = Schema(listOf("/migrations/0001_create_the_address_books.sql"), lock = 7_263_016)
-    schema.migrate(migrationDataSource(settings.database))
+    schema.migrate(settings.database)
     val database = PostgresDatabase(settings.database)
     listen(settings.address, settings.port, stopped = database::close) { connections ->
         // A request may wait that long for a connection, and as long again for its queries; and some do that twice.

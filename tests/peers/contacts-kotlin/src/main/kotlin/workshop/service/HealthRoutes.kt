@@ -31,7 +31,7 @@ fun Route.ready(
     readOnlyPath("/ready") {
         getOrHead {
             ping()
-            if (!schemaIsUpToDate()) throw DatabaseUnavailable()
+            if (!schemaIsUpToDate()) throw schemaIsNotUpToDate()
             call.respondJson(Status("ready"))
         }
     }

@@ -1,0 +1,25 @@
+// Reads JSON that others have written.
+package workshop.records
+
+import tools.jackson.core.JacksonException
+import tools.jackson.databind.JsonNode
+import tools.jackson.databind.json.JsonMapper
+
+/** Jackson, since kotlinx.serialization reads more than JSON: words without quotes, and numbers with them. */
+private val jackson = JsonMapper()
+
+/** Null when the [text] is no JSON. Read to its end, before its shape is judged. Of members with one name, the last counts. */
+fun jsonIn(text: String): JsonNode? =
+    try {
+        jackson.readTree(text).takeUnless { it.isMissingNode }
+    } catch (_: JacksonException) {
+        null
+    }
+
+/** The same for the bytes of a body. JSON is UTF-8; Jackson by itself would guess UTF-16 and UTF-32, too. */
+fun jsonIn(body: ByteArray): JsonNode? =
+    try {
+        jsonIn(body.decodeToString(throwOnInvalidSequence = true))
+    } catch (_: CharacterCodingException) {
+        null
+    }

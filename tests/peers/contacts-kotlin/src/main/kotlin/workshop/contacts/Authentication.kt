@@ -8,6 +8,7 @@ import io.ktor.server.application.createApplicationPlugin
 import io.ktor.server.request.path
 import io.ktor.util.AttributeKey
 import workshop.service.ProblemException
+import workshop.service.isKnown
 import java.security.MessageDigest
 import java.util.Base64
 
@@ -27,6 +28,7 @@ val Authentication =
             val path = call.request.path()
             if (segmentsOf(path) in OPEN) return@onCall
             val user = call.request.headers[HttpHeaders.Authorization]?.let(users::find) ?: throw unauthorized()
+            call.isKnown()
             val owner = ownerIn(path)
             if (owner != null && owner != user.name) {
                 throw ProblemException(HttpStatusCode.Forbidden, "this belongs to another user")

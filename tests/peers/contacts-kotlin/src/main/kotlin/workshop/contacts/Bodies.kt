@@ -9,15 +9,20 @@ import io.ktor.server.application.ApplicationCall
 import io.ktor.server.request.contentLength
 import io.ktor.server.request.receiveChannel
 import io.ktor.utils.io.readRemaining
+import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.io.readByteArray
 import workshop.service.ProblemException
 import java.nio.charset.Charset
+import kotlin.time.Duration.Companion.seconds
 
 /** Room for the paths of a book of 5 000 contacts. */
 private const val MAX_XML_BYTES = 1_048_576
 
 /** The largest vCard, in bytes: room for a photo of some hundred kilobytes, which is a third larger as text. */
 const val MAX_VCARD_BYTES = 1_048_576
+
+/** How long a client may take to send a body. */
+private val PATIENCE = 10.seconds
 
 /** The root of the XML in the body; null when there is no body. */
 suspend fun ApplicationCall.receiveXml(): XmlElement? {
@@ -61,7 +66,9 @@ private suspend fun ApplicationCall.receiveAtMost(
     tooLarge: () -> Exception,
 ): ByteArray {
     if ((request.contentLength() ?: 0) > limit) throw tooLarge()
-    val body = receiveChannel().readRemaining(limit + 1L).readByteArray()
+    val body =
+        withTimeoutOrNull(PATIENCE) { receiveChannel().readRemaining(limit + 1L).readByteArray() }
+            ?: throw ProblemException(HttpStatusCode.RequestTimeout, "the body did not arrive in time")
     if (body.size > limit) throw tooLarge()
     return body
 }

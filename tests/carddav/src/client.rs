@@ -23,7 +23,7 @@ impl AddressBook {
     }
 
     /// That of somebody else, by name and password.
-    pub fn known_as(client: &Client, credentials: &str) -> AddressBook {
+    pub fn known_as(client: &Client, credentials: impl AsRef<[u8]>) -> AddressBook {
         let basic = format!("Basic {}", STANDARD.encode(credentials));
         AddressBook {
             client: client.without_key().with("Authorization", Some(&basic)),

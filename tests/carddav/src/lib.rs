@@ -77,6 +77,7 @@ contract_tests! {
         a_multiget_answers_every_path,
         a_contact_comes_in_its_own_version,
         a_whole_book_is_answered_at_once,
+        a_large_book_is_listed_and_synced,
         a_query_finds_by_text,
         a_query_says_when_there_is_more,
         an_unknown_report_or_filter_is_refused,

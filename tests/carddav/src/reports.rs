@@ -1,5 +1,7 @@
 //! Tests: the reports that find contacts, by their paths and by their texts.
 
+use std::time::Duration;
+
 use crate::book::{BOOK, path};
 use crate::cards::{card, with};
 use crate::client::{AddressBook, document, prop, sync_collection};
@@ -244,6 +246,43 @@ pub async fn a_whole_book_is_answered_at_once(context: &Context) -> TestResult {
 
 /// How many contacts a large book has.
 const MANY: i32 = 5_000;
+
+pub async fn a_large_book_is_listed_and_synced(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let token = ada.token().await?;
+    let mut database = context.database.lock().await;
+    sqlx::query(
+        "WITH book AS (UPDATE books SET revision = revision + 1 WHERE owner = 'ada' RETURNING revision)
+         INSERT INTO contacts (owner, name, uid, etag, revision, changed, vcard)
+         SELECT 'ada', 'large-' || n || '.vcf', 'large-' || n, '\"' || n || '\"', revision, now(), 'BEGIN:VCARD'
+         FROM book, generate_series(1, $1) AS n",
+    )
+    .bind(LARGE)
+    .execute(&mut *database)
+    .await?;
+    let slow = AddressBook {
+        client: ada.client.within(MAX_TIME),
+        path: BOOK.to_owned(),
+    };
+    let listed = slow.properties(BOOK, "1", "D:getetag").await;
+    let synced = slow.sync(&token, None).await;
+    sqlx::query("DELETE FROM contacts WHERE name LIKE 'large-%'")
+        .execute(&mut *database)
+        .await?;
+    for (how, answer) in [("listed", listed?), ("synced", synced?)] {
+        let large = answer.paths().filter(|path| path.contains("/large-"));
+        expect_eq(
+            &format!("contacts that are {how}"),
+            large.count(),
+            LARGE as usize,
+        )?;
+    }
+    Ok(())
+}
+
+/// How many contacts the largest book has that is known of, and how long an unoptimized service may take for all of them.
+const LARGE: i32 = 20_000;
+const MAX_TIME: Duration = Duration::from_secs(20);
 
 pub async fn a_query_says_when_there_is_more(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);

@@ -31,7 +31,7 @@ pub struct Settings {
 }
 
 /// Two users with their passwords. Services without address books know nothing of them.
-const CONTACTS_USERS: &str = "ada:secret,grace:secret2";
+const CONTACTS_USERS: &str = "ada:secret,grace:secret2,zoe:Schl\u{fc}ssel";
 
 /// What a service is told about the service of prices.
 #[derive(Debug, Clone, PartialEq, Eq)]

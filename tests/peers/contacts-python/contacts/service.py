@@ -24,7 +24,7 @@ from .users import Users
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufffd-\uffff]")
 _IN_SEGMENTS = "-._~!$&'()*+,;=:@"
-_MAX_NAME = 200
+_MAX_NAME = 255
 _MAX_CARD = 1_048_576
 _MAX_XML = 1_048_576
 _CARDS = {"text/vcard", "text/x-vcard", "text/directory"}
@@ -134,7 +134,7 @@ def _owner(request: Request, users: Users) -> str:
 def _contact(request: Request, users: Users) -> tuple[str, str]:
     user, name = _owner(request, users), request.path_params["name"]
     if not _is_name(name):
-        raise HTTPException(400, "the name must be 1 to 200 bytes of UTF-8, without control characters, and not . or ..")
+        raise HTTPException(400, "the name must be 1 to 255 bytes of UTF-8, without control characters, and not . or ..")
     return user, name
 
 

@@ -10,6 +10,7 @@ import io.ktor.util.AttributeKey
 import workshop.service.ProblemException
 import workshop.service.isKnown
 import java.security.MessageDigest
+import java.text.Normalizer
 import java.util.Base64
 
 class AuthenticationConfig {
@@ -55,7 +56,7 @@ private class Users(
     users: List<User>,
 ) {
     /** What a client sends in Base64: the name, a colon, and the password. */
-    private val credentials = users.map { it to "${it.name}:${it.password}".encodeToByteArray() }
+    private val credentials = users.map { it to composed("${it.name}:${it.password}") }
 
     /** Compares with every user, whatever the result so far: the time taken says nothing about how close a guess is. */
     fun find(authorization: String): User? {
@@ -65,11 +66,16 @@ private class Users(
         }
     }
 
+    /** In the form in which it is compared: an ü is one character, or an u and two dots, as it was typed. */
+    private fun composed(text: String): ByteArray = Normalizer.normalize(text, Normalizer.Form.NFC).encodeToByteArray()
+
     private fun decoded(authorization: String): ByteArray? {
         val (scheme, token) = authorization.trim().split(' ', limit = 2).takeIf { it.size == 2 } ?: return null
         if (!scheme.equals("Basic", ignoreCase = true)) return null
         return try {
-            Base64.getDecoder().decode(token.trim())
+            val credentials = Base64.getDecoder().decode(token.trim())
+            // They are UTF-8, as the challenge says. Some clients have never heard of that, and send Latin-1.
+            composed(credentials.toText() ?: String(credentials, Charsets.ISO_8859_1))
         } catch (_: IllegalArgumentException) {
             null
         }

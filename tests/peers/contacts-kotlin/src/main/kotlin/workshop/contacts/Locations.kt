@@ -37,7 +37,7 @@ private fun isName(name: String) =
         name.none { it.isISOControl() || it == REPLACEMENT || it == '\uFFFE' || it == '\uFFFF' }
 
 /** The longest name, in bytes. */
-private const val MAX_NAME = 200
+private const val MAX_NAME = 255
 
 /** What comes of bytes that are no UTF-8. */
 private const val REPLACEMENT = '\uFFFD'
@@ -49,7 +49,7 @@ val RoutingCall.contactName: String
         return pathParameters["name"]?.takeIf(::isName)
             ?: throw ProblemException(
                 HttpStatusCode.BadRequest,
-                "the name must be 1 to 200 bytes of UTF-8, without control characters, and not . or ..",
+                "the name must be 1 to 255 bytes of UTF-8, without control characters, and not . or ..",
             )
     }
 

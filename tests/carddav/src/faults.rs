@@ -139,19 +139,13 @@ const STRANGERS_LIMIT: Duration = Duration::from_secs(10 + 8);
 
 pub async fn strangers_are_not_waited_for(faults: &Faults) -> TestResult {
     let address = faults.address().await;
-    let half_a_body =
-        "Host: localhost\r\nContent-Type: text/vcard\r\nContent-Length: 100\r\n\r\nBEGIN";
-    let basic = STANDARD.encode("ada:secret");
     let begun = [
-        String::new(),
-        "PROPFIND / HTTP/1.1\r\nHost: localh".to_owned(),
-        "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
-        format!("PUT /addressbooks/ada/contacts/a.vcf HTTP/1.1\r\n{half_a_body}"),
-        format!(
-            "PUT /addressbooks/ada/contacts/a.vcf HTTP/1.1\r\nAuthorization: Basic {basic}\r\n{half_a_body}"
-        ),
+        "",
+        "PROPFIND / HTTP/1.1\r\nHost: localh",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "PUT /addressbooks/ada/contacts/a.vcf HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nBEGIN",
     ];
-    let open = join_all(begun.iter().map(async |sent| {
+    let open = join_all(begun.map(async |sent| {
         let closed = timeout(STRANGERS_LIMIT, async {
             let mut connection = TcpStream::connect(address).await?;
             connection.write_all(sent.as_bytes()).await?;
@@ -160,12 +154,8 @@ pub async fn strangers_are_not_waited_for(faults: &Faults) -> TestResult {
         });
         closed.await.is_err().then_some(sent)
     }));
-    let open: Vec<&String> = open.await.into_iter().flatten().collect();
-    expect_eq(
-        "connections that are open still",
-        open,
-        Vec::<&String>::new(),
-    )
+    let open: Vec<&str> = open.await.into_iter().flatten().collect();
+    expect_eq("connections that are open still", open, [""; 0])
 }
 
 /// How large an upload is that is refused, and how often it is sent: an answer is lost now and then.

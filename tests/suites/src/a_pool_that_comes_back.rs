@@ -193,7 +193,7 @@ async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
 async fn a_failed_query_costs_no_connection(context: &Context) -> TestResult {
     let ids = ids_from(context, 1);
     expect_all_to_come(context, &ids).await?;
-    let mut least = usize::MAX;
+    let mut least = u64::MAX;
     for _ in 0..COUNTS {
         let before = context.proxy.opened();
         for _ in 0..READS {

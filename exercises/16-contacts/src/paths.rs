@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use crate::{error::Error, markup::is_text, users::User};
 
 /// The longest name of a contact, in bytes.
-const MAX_NAME: usize = 200;
+const MAX_NAME: usize = 255;
 
 /// What is encoded in a path: all but what RFC 3986 lets a segment have. Clients compare paths as texts, so this is the same always.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
@@ -93,7 +93,7 @@ fn contact_name(name: &[u8]) -> Result<String, Error> {
     };
     let name = str::from_utf8(name).ok().filter(usable);
     name.map(str::to_owned).ok_or(Error::BadRequest(
-        "the name must be 1 to 200 bytes of UTF-8, without control characters, and not . or ..",
+        "the name must be 1 to 255 bytes of UTF-8, without control characters, and not . or ..",
     ))
 }
 

@@ -1,8 +1,11 @@
 //! The users: who they are, the proof that a request comes from one of them, and the answer to the others.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderMap, header::AUTHORIZATION};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use subtle::ConstantTimeEq;
+use unicode_normalization::UnicodeNormalization;
 
 use crate::error::Error;
 
@@ -30,7 +33,7 @@ impl Users {
         let users = text.split(',').map(|user| {
             let (name, password) = user.split_once(':')?;
             let usable = is_name(name) && !password.is_empty();
-            usable.then(|| (name.to_owned(), password.to_owned()))
+            usable.then(|| (name.to_owned(), composed(password)))
         });
         let users: Vec<(String, String)> = users.collect::<Option<_>>()?;
         let names = || users.iter().map(|(name, _)| name);
@@ -65,9 +68,22 @@ fn credentials(headers: &HeaderMap) -> Option<(String, String)> {
         return None;
     }
     let decoded = STANDARD.decode(encoded.trim()).ok()?;
-    let decoded = String::from_utf8(decoded).ok()?;
+    let decoded = text_of(&decoded);
     let (name, password) = decoded.split_once(':')?;
-    Some((name.to_owned(), password.to_owned()))
+    Some((name.to_owned(), composed(password)))
+}
+
+/// Credentials as text. They are UTF-8, as the challenge says. Some clients have never heard of that, and send Latin-1.
+fn text_of(credentials: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(credentials) {
+        Ok(text) => text.into(),
+        Err(_) => encoding_rs::mem::decode_latin1(credentials),
+    }
+}
+
+/// A password in the form in which it is compared: an ü is one character, or an u and two dots, as it was typed.
+fn composed(password: &str) -> String {
+    password.nfc().collect()
 }
 
 fn is_name(name: &str) -> bool {

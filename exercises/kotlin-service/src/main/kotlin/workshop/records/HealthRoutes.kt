@@ -30,8 +30,8 @@ fun Route.ready(
     schemaIsUpToDate: () -> Boolean,
 ) {
     get("/ready") {
-        records.ping()
         if (!schemaIsUpToDate()) throw schemaIsNotUpToDate()
+        records.ping()
         call.respond(Status("ready"))
     }
 }

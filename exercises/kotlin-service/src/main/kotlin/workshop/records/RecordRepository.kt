@@ -50,7 +50,7 @@ class ExposedRecordRepository(
     private val database: PostgresDatabase,
 ) : RecordRepository {
     override suspend fun ping() {
-        database.read { exec("SELECT 1") }
+        database.transact { exec("SELECT 1") }
     }
 
     override suspend fun find(id: Int): Record? =

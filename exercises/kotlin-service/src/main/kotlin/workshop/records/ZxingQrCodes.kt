@@ -5,9 +5,9 @@ import com.google.zxing.qrcode.decoder.ErrorCorrectionLevel
 import com.google.zxing.qrcode.encoder.ByteMatrix
 import com.google.zxing.qrcode.encoder.Encoder
 import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.sync.Semaphore
 import kotlinx.coroutines.withContext
 import kotlin.time.Duration.Companion.seconds
+import kotlin.time.TimeSource.Monotonic.markNow
 
 /** The blank border that readers need, in modules (the squares of a QR code). */
 private const val QUIET_ZONE = 4
@@ -20,16 +20,17 @@ private val MAX_WAIT = 1.seconds
 
 // ANCHOR: zxing
 class ZxingQrCodes : QrCodes {
-    // Two for each core: no core is idle while a place goes from one request to the next, and more would not make codes any faster.
-    private val places = Semaphore(2 * Runtime.getRuntime().availableProcessors())
-
-    /** Keeps the processor busy, so it leaves the threads alone that read requests. */
-    override suspend fun png(text: String): ByteArray =
-        places.withPermitWithin(MAX_WAIT) {
-            withContext(Dispatchers.Default) {
-                Encoder.encode(text.asBytes(), ErrorCorrectionLevel.L).matrix.toPng()
-            }
-        } ?: throw QrCodesUnavailable("no place was free within $MAX_WAIT")
+    /**
+     * Keeps the processor busy, so it leaves the threads alone that read requests. Those that draw take one text after the other, and a
+     * text that has waited for too long is not drawn: so there are never more in line than can be drawn in time.
+     */
+    override suspend fun png(text: String): ByteArray {
+        val asked = markNow()
+        return withContext(Dispatchers.Default) {
+            if (asked.elapsedNow() > MAX_WAIT) throw QrCodesUnavailable("no thread was free within $MAX_WAIT")
+            Encoder.encode(text.asBytes(), ErrorCorrectionLevel.L).matrix.toPng()
+        }
+    }
 }
 
 /** A character for each byte of UTF-8: ZXing writes characters as ISO 8859-1, and `?` for every other one. */

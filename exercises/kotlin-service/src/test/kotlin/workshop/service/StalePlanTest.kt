@@ -34,7 +34,9 @@ class StalePlanTest {
 
     @Test
     fun `what PostgreSQL has not got, and other failures, are not tried again`() {
-        for (other in listOf(failure(state = "0A000", routine = "transformSelect"), failure(state = "42703", routine = "errorMissingColumn"))) {
+        val notImplemented = failure(state = "0A000", routine = "transformSelect")
+        val noColumn = failure(state = "42703", routine = "errorMissingColumn")
+        for (other in listOf(notImplemented, noColumn)) {
             steps.clear()
             assertEquals(other, assertThrows(SQLException::class.java) { readFailingWith(other) })
             assertEquals(listOf("query"), steps)

@@ -30,8 +30,8 @@ fun Route.ready(
 ) {
     readOnlyPath("/ready") {
         getOrHead {
-            ping()
             if (!schemaIsUpToDate()) throw schemaIsNotUpToDate()
+            ping()
             call.respondJson(Status("ready"))
         }
     }

@@ -99,11 +99,10 @@ fn exercise(catalogue: &Catalogue, target: Target) -> anyhow::Result<&Exercise> 
     }
 }
 
-/// The reader's predictions, if there are any.
+/// The reader's predictions; none in a course without exercise 1.
 fn predicted(workspace: &Workspace) -> anyhow::Result<Vec<Prediction>> {
-    let path = predictions::path(workspace)?;
-    match path.is_file() {
-        true => predictions::read(&path),
-        false => Ok(Vec::new()),
+    match predictions::path(workspace) {
+        Ok(path) if path.is_file() => predictions::read(&path),
+        _ => Ok(Vec::new()),
     }
 }

@@ -6,7 +6,7 @@
 )]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus, Stdio};
@@ -48,9 +48,12 @@ fn a_command_that_only_reads_ends_at_the_first() {
     // It waits for a book that does not come.
     let tool = tool.arg("preprocess").stdin(Stdio::piped());
     let mut tool = tool.spawn().expect("the tool starts");
-    std::thread::sleep(Duration::from_millis(300));
-    send(&tool, Signal::SIGINT);
-    assert_eq!(ended(&mut tool).signal(), Some(2));
+    let mut book = tool.stdin.take().expect("a pipe");
+    // More than a pipe holds, so the tool has begun to read when this is written.
+    book.write_all(&[b' '; 256 * 1024]).expect("it reads");
+    // Not Ctrl-C, which a shell has its jobs in the background ignore.
+    send(&tool, Signal::SIGTERM);
+    assert_eq!(ended(&mut tool).signal(), Some(15));
 }
 
 #[test]

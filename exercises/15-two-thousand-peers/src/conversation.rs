@@ -36,7 +36,12 @@ type Outgoing = SplitSink<DuplexStream, Message>;
 
 // ANCHOR: converse
 /// Talks with a peer until it leaves, does something that it must not, or the service stops.
-pub async fn converse(peer: Peer<'_>, socket: DuplexStream, _shutdown: Shutdown) {
+/// Returns the code that the socket was closed with, or none when the peer is gone.
+pub async fn converse(
+    peer: Peer<'_>,
+    socket: DuplexStream,
+    _shutdown: Shutdown,
+) -> Option<CloseCode> {
     let (outgoing, mut incoming) = socket.split();
     // This is one of four things that may end the conversation.
     let code = listen(&mut incoming, peer.room, &peer.name).await;
@@ -45,6 +50,7 @@ pub async fn converse(peer: Peer<'_>, socket: DuplexStream, _shutdown: Shutdown)
     if let Some(code) = code {
         let _ = timeout(CLOSE_LIMIT, close(outgoing, incoming, code)).await;
     }
+    code
 }
 
 /// Passes on what the peer says, at a pace at which those who read empty their inboxes.

@@ -35,7 +35,12 @@ type Outgoing = SplitSink<DuplexStream, Message>;
 
 // ANCHOR: converse
 /// Talks with a peer until it leaves, does something that it must not, or the service stops.
-pub async fn converse(mut peer: Peer<'_>, socket: DuplexStream, shutdown: Shutdown) {
+/// Returns the code that the socket was closed with, or none when the peer is gone.
+pub async fn converse(
+    mut peer: Peer<'_>,
+    socket: DuplexStream,
+    shutdown: Shutdown,
+) -> Option<CloseCode> {
     let (mut outgoing, mut incoming) = socket.split();
     let Peer {
         room,
@@ -54,6 +59,7 @@ pub async fn converse(mut peer: Peer<'_>, socket: DuplexStream, shutdown: Shutdo
     if let Some(code) = code {
         let _ = timeout(CLOSE_LIMIT, close(outgoing, incoming, code)).await;
     }
+    code
 }
 
 /// Passes on what the peer says, at a pace at which those who read empty their inboxes.

@@ -1,10 +1,18 @@
 //! `GET /peers/<name>`: lets a peer into the room, over a WebSocket.
 
-use rocket::{Shutdown, State, get, head};
-use rocket_ws::{Channel, Config, WebSocket};
+use std::{convert::Infallible, time::Instant};
+
+use rocket::{
+    Request, Shutdown, State, async_trait, get, head,
+    http::Status,
+    request::{FromRequest, Outcome},
+};
+use rocket_ws::{Channel, Config, WebSocket, frame::CloseCode};
+use tracing::info;
 
 use crate::{
-    api_key::ApiKey, conversation::converse, error::Error, message::MAX_MESSAGE_BYTES, room::Room,
+    api_key::ApiKey, conversation::converse, error::Error, message::MAX_MESSAGE_BYTES,
+    request_id::RequestId, room::Room,
 };
 
 /// The longest name, in bytes.
@@ -17,10 +25,11 @@ const MAX_NAME_BYTES: usize = 32;
 pub fn peers<'r>(
     _key: ApiKey,
     name: &str,
+    id: &'r RequestId,
     socket: Option<WebSocket>,
     room: &'r State<Room>,
     shutdown: Shutdown,
-) -> Result<Channel<'r>, Error> {
+) -> Result<(Status, Channel<'r>), Error> {
     if !is_name(name) {
         return Err(Error::BadRequest(
             "name must be 1 to 32 letters, digits, hyphens and underscores",
@@ -30,17 +39,53 @@ pub fn peers<'r>(
     let peer = room.enter(name).ok_or(Error::NameInUse)?;
     let conversation = |stream| {
         Box::pin(async {
-            converse(peer, stream, shutdown).await;
+            let opened_at = Instant::now();
+            let code = converse(peer, stream, shutdown).await;
+            log_end(id, opened_at, code);
             Ok(())
         }) as _
     };
-    Ok(socket.config(limits()).channel(conversation))
+    let channel = socket.config(limits()).channel(conversation);
+    // Rocket sets this status itself, but only after the answer has been logged.
+    Ok((Status::SwitchingProtocols, channel))
 }
 
 /// A WebSocket begins with a GET. Without this route Rocket would answer a HEAD like one.
 #[head("/peers/<_>")]
 pub fn peers_head(_key: ApiKey) -> Error {
     Error::UpgradeRequired
+}
+
+/// Logs that a socket has ended, with `LOG_LEVEL=info`: the answer was logged when it was opened.
+fn log_end(id: &RequestId, opened_at: Instant, code: Option<CloseCode>) {
+    info!(
+        request_id = %id,
+        milliseconds = opened_at.elapsed().as_secs_f64() * 1000.0,
+        reason = reason(code),
+        "the socket has ended"
+    );
+}
+
+/// Why a socket has ended that was closed with this code.
+fn reason(code: Option<CloseCode>) -> &'static str {
+    match code {
+        Some(CloseCode::Away) => "the service stops",
+        Some(CloseCode::Again) => "the peer does not read",
+        Some(CloseCode::Unsupported) => "the peer has sent a binary message",
+        Some(CloseCode::Invalid) => "the peer has sent a text that is not UTF-8",
+        Some(CloseCode::Size) => "the peer has sent too large a message",
+        Some(_) => "the peer has broken the protocol",
+        None => "the peer is gone",
+    }
+}
+
+#[async_trait]
+impl<'r> FromRequest<'r> for &'r RequestId {
+    type Error = Infallible;
+
+    async fn from_request(request: &'r Request<'_>) -> Outcome<&'r RequestId, Infallible> {
+        Outcome::Success(RequestId::of(request))
+    }
 }
 
 fn is_name(name: &str) -> bool {

@@ -18,6 +18,9 @@ use crate::error::Error;
 /// A connection that was lent so short a time ago is lent again without a question.
 const FRESH: Duration = Duration::from_millis(500);
 
+/// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
+const MAX_AGE: Duration = Duration::from_secs(30 * 60);
+
 /// How long a server isn't asked for another connection that has refused one too many.
 const FULL: Duration = Duration::from_secs(1);
 
@@ -58,6 +61,9 @@ impl managed::Manager for Connections {
         let Some(connection) = place else {
             return Err(RecycleError::message("the connection was closed"));
         };
+        if metrics.age() > MAX_AGE {
+            return Err(RecycleError::message("the connection is old"));
+        }
         if metrics.last_used() > FRESH {
             connection.ping().await?;
         }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tracing::level_filters::LevelFilter;
 
 use crate::api_key::ApiKeys;
@@ -55,7 +55,7 @@ impl Settings {
         let level = value("LOG_LEVEL", "warn");
         Ok(Settings {
             address: SocketAddr::new(ip, port),
-            database: checked(url, "a URL that begins with postgres://", postgres_url)?,
+            database: checked(url, POSTGRES_URL, postgres_url)?,
             pool_size: usize::from(pool_size.get()),
             database_timeout: checked(limit, "250 or more milliseconds", milliseconds)?,
             api_keys: checked(keys, "keys between commas, none empty", ApiKeys::parse)?,
@@ -85,10 +85,27 @@ fn milliseconds(value: &str) -> Option<Duration> {
     number.map(Duration::from_millis)
 }
 
-/// sqlx takes other addresses for one of PostgreSQL, too.
+const POSTGRES_URL: &str = "a URL that begins with postgres://, and asks for TLS in its sslmode only \
+                            if this program was built with --features tls";
+
+/// sqlx takes other addresses for one of PostgreSQL, too. It would only notice at the first connection that there is no TLS in this
+/// program.
 fn postgres_url(value: &str) -> Option<PgConnectOptions> {
     let is_postgres = value.starts_with("postgres://") || value.starts_with("postgresql://");
-    is_postgres.then(|| value.parse().ok()).flatten()
+    let url: PgConnectOptions = value.parse().ok().filter(|_| is_postgres)?;
+    let can_be_had = cfg!(feature = "tls") || !asks_for_tls(&url);
+    can_be_had.then(|| without_brackets(url))
+}
+
+fn asks_for_tls(url: &PgConnectOptions) -> bool {
+    use PgSslMode::{Require, VerifyCa, VerifyFull};
+    matches!(url.get_ssl_mode(), Require | VerifyCa | VerifyFull)
+}
+
+/// sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
+    let host = url.get_host().trim_matches(['[', ']']).to_owned();
+    url.host(&host)
 }
 
 #[cfg(test)]
@@ -104,5 +121,23 @@ mod tests {
         let complaint = Settings::read(value_of).err().unwrap_or_default();
         assert!(complaint.contains("DATABASE_URL"), "{complaint}");
         assert!(!complaint.contains("s3cret"), "{complaint}");
+    }
+
+    #[test]
+    fn a_url_that_asks_for_tls_is_refused_without_it() {
+        for (mode, accepted) in [("prefer", true), ("require", false), ("verify-full", false)] {
+            let url = format!("postgres://user@db/reports?sslmode={mode}");
+            let accepted = accepted || cfg!(feature = "tls");
+            assert_eq!(postgres_url(&url).is_some(), accepted, "{mode}");
+        }
+    }
+
+    #[test]
+    fn the_url_of_a_provider_is_understood() {
+        let url = "postgres://me:%40%3A%2F%3F%23%5B%5D%25@[::1]:6432/reports\
+                   ?application_name=reports&connect_timeout=5&target_session_attrs=read-write\
+                   &channel_binding=prefer&gssencmode=disable";
+        let host = postgres_url(url).map(|url| (url.get_host().to_owned(), url.get_port()));
+        assert_eq!(host, Some(("::1".to_owned(), 6432)));
     }
 }

@@ -33,6 +33,7 @@ use workshop_harness::plan::Phase;
 use workshop_harness::report::{Report, TestStatus};
 use workshop_harness::run::judge_mistake;
 use workshop_harness::scenarios::Place;
+use workshop_harness::service::nginx::FILE;
 use workshop_measure::protocol::subject::Subject as Measured;
 use workshop_measure::protocol::{builder, gates};
 use workshop_postgres::Server;
@@ -481,6 +482,10 @@ impl<'a> Gate<'a> {
             launch.program = folder.path().join("service");
             moved(&launch.artifact, &launch.program).await?;
             launch.artifact.clone_from(&launch.program);
+            let configuration = launch.directory.join(FILE);
+            if configuration.is_file() {
+                tokio::fs::copy(&configuration, folder.path().join(FILE)).await?;
+            }
             folder.path().clone_into(&mut launch.directory);
             drop(copy);
             return self.judged_by_its_test(exercise, mistake, &launch).await;

@@ -1,25 +1,27 @@
 //! A service with a database of its own, which was empty when it started, in bad days: its database goes away, falls silent or is
 //! slow, and the service is killed or told to stop. The tests do that themselves, one after the other, and leave it as it was.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::RunDatabase;
 
 use super::outage::settled;
-use super::{Context, Place, Played, Scenario, When, stage, status_of};
+use super::{Context, Place, Played, Scenario, When, short_runs, stage, status_of};
 use crate::build::launch::Launch;
 use crate::scenarios::ContractTest;
 use crate::service::{NoStart, Service, Settings, StartError};
 use workshop_requests::failure::{Failure, TestError};
-use workshop_requests::http::Client;
+use workshop_requests::http::{Answer, Client};
 
 pub use super::asked as test;
 
@@ -31,6 +33,10 @@ const LINE_LIMIT: Duration = Duration::from_secs(3);
 const REFUSED_WITHIN: Duration = Duration::from_secs(3);
 /// The longest that a service may take to end that was told to.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
+/// The longest that a service may take to open a connection to its database and send something.
+const TLS_LIMIT: Duration = Duration::from_secs(5);
+/// What a client of PostgreSQL sends that wants TLS: a length, and a number.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 pub static SCENARIO: Scenario = Scenario {
     of_the_contract: false,
@@ -92,6 +98,26 @@ pub struct BadDays {
 pub struct ReportsEnd {
     /// Its status; none when it has not ended within the limit.
     pub status: Option<ExitStatus>,
+}
+
+/// What a service does whose URL has `sslmode=require`.
+#[derive(Debug)]
+pub enum AskedForTls {
+    /// It has ended, and said this.
+    Refused(String),
+    /// It runs, and this is what it has sent to its database first.
+    Sent(Vec<u8>),
+}
+
+impl AskedForTls {
+    /// True when it has asked the database for TLS, in PostgreSQL's way or by beginning with it.
+    pub fn is_honored(&self) -> bool {
+        const HANDSHAKE: u8 = 0x16;
+        match self {
+            AskedForTls::Refused(_) => false,
+            AskedForTls::Sent(bytes) => *bytes == SSL_REQUEST || bytes.first() == Some(&HANDSHAKE),
+        }
+    }
 }
 
 impl BadDays {
@@ -259,4 +285,43 @@ impl BadDays {
             why => Err(Failure::new(expected, why.to_string()).into()),
         }
     }
+
+    /// What `/ready` answers on one more service whose database is at an IPv6 address, with the options that providers add to their
+    /// URLs; none on a machine without such an address.
+    pub async fn ready_by_ipv6(&self) -> Result<Option<Answer>, TestError> {
+        let settings = self.stage.lock().await.settings.clone();
+        let ready = short_runs::ready_by_ipv6(&self.workspace, &self.launch, &settings).await?;
+        Ok(ready.transpose()?)
+    }
+
+    /// What one more service does whose URL asks for TLS.
+    pub async fn asked_for_tls(&self) -> Result<AskedForTls, TestError> {
+        let database = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+        let database = database.map_err(anyhow::Error::new)?;
+        let port = database.local_addr().map_err(anyhow::Error::new)?.port();
+        let mut settings = self.stage.lock().await.settings.clone();
+        settings.database_url =
+            format!("postgres://reports@127.0.0.1:{port}/reports?sslmode=require");
+        let service = match Service::start(&self.workspace, &self.launch, &settings).await {
+            Ok(service) => service,
+            Err(error) => return Ok(AskedForTls::Refused(error.downcast::<StartError>()?.log)),
+        };
+        let client = Client::new(service.base_url(), None)?;
+        let first = timeout(TLS_LIMIT, first_bytes(&database));
+        // Some connect when they are first asked for something.
+        let (first, _) = tokio::join!(first, client.get("/ready"));
+        service.stop().await;
+        Ok(AskedForTls::Sent(first.unwrap_or_default()))
+    }
+}
+
+/// The first bytes that come on the next connection: as many as a request for TLS has.
+async fn first_bytes(database: &TcpListener) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Ok((connection, _)) = database.accept().await {
+        let mut first = connection.take(SSL_REQUEST.len() as u64);
+        // What came before an error is all that there is.
+        let _ = first.read_to_end(&mut bytes).await;
+    }
+    bytes
 }

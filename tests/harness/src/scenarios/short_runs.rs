@@ -8,10 +8,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::{Place, Played, Scenario, When, judge_all, outage, stage, steady};
+use crate::build::launch::Launch;
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::{self, Service, Settings};
 use workshop_base::scratch;
+use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::RunDatabase;
 use workshop_requests::failure::Failure;
 use workshop_requests::http::{Answer, Client};
@@ -119,28 +121,36 @@ impl ShortRuns {
         };
         Ok(ShortRuns {
             refused,
-            by_ipv6: ready_by_ipv6(place, settings).await?,
+            by_ipv6: {
+                let database = RunDatabase::create(place.server).await?;
+                let settings = Settings {
+                    database_url: database.url().to_owned(),
+                    ..settings.clone()
+                };
+                ready_by_ipv6(place.workspace, place.launch, &settings).await?
+            },
             healthy: run(place, settings, service, health_check).await?,
             nobody_there: run(place, settings, free, health_check).await?,
         })
     }
 }
 
-/// The URL has what providers add to theirs: a service may ignore it, and has to start.
-async fn ready_by_ipv6(
-    place: &Place<'_>,
+/// What `/ready` answers on a service that has the database of these settings at an IPv6 address; none on a machine without one. The URL
+/// has what providers add to theirs: a service may ignore it, and has to start.
+pub(super) async fn ready_by_ipv6(
+    workspace: &Workspace,
+    launch: &Launch,
     settings: &Settings,
 ) -> anyhow::Result<Option<Result<Answer, Failure>>> {
-    let database = RunDatabase::create(place.server).await?;
-    let Ok(proxy) = DatabaseProxy::start_at(Ipv6Addr::LOCALHOST.into(), database.url()).await
-    else {
+    let at = Ipv6Addr::LOCALHOST.into();
+    let Ok(proxy) = DatabaseProxy::start_at(at, &settings.database_url).await else {
         return Ok(None);
     };
     let settings = Settings {
         database_url: format!("{}?{OF_PROVIDERS}", proxy.url()),
         ..settings.clone()
     };
-    let service = Service::start(place.workspace, place.launch, &settings).await?;
+    let service = Service::start(workspace, launch, &settings).await?;
     let client = Client::new(service.base_url(), None)?;
     let ready = outage::settled(&client, "/ready").await;
     drop(client);

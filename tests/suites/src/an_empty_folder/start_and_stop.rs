@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use workshop_harness::contract::{Context, Failure, TestResult, contract_tests, expect, expect_eq};
-use workshop_harness::reports_faults::{BadDays, ReportsEnd};
+use workshop_harness::reports_faults::{AskedForTls, BadDays, ReportsEnd};
 use workshop_harness::sockets;
 
 use super::asking::{id_of, json_of, post, raw, raw_post, read_to_end, report};
@@ -17,6 +17,7 @@ contract_tests! {
     reports_faults: [
         a_wrong_setting_is_named_and_the_service_ends,
         a_complaint_repeats_no_secret,
+        tls_is_asked_for_or_refused_at_the_start,
         a_service_that_is_told_to_stop_ends_with_0,
         idle_connections_do_not_hold_up_a_stop,
         a_request_under_way_is_answered_before_the_end,
@@ -96,6 +97,24 @@ async fn a_complaint_repeats_no_secret(days: &BadDays) -> TestResult {
         )?;
     }
     Ok(())
+}
+
+/// A service that goes on without TLS sends its password to anyone who answers. One that can't have TLS is better told so at its start.
+async fn tls_is_asked_for_or_refused_at_the_start(days: &BadDays) -> TestResult {
+    let asked = days.asked_for_tls().await?;
+    let is_refused =
+        matches!(&asked, AskedForTls::Refused(sentence) if sentence.contains("DATABASE_URL"));
+    let got = match &asked {
+        AskedForTls::Refused(sentence) => sentence.clone(),
+        AskedForTls::Sent(bytes) if bytes.is_empty() => "it runs, and sends nothing".to_owned(),
+        AskedForTls::Sent(bytes) => format!("it runs, and sends {:?}", bytes.as_slice()),
+    };
+    expect(
+        is_refused || asked.is_honored(),
+        "with sslmode=require in DATABASE_URL, a request for TLS at the database, or an end at the start with a sentence that \
+         names the variable",
+        got,
+    )
 }
 
 fn expect_end(end: ReportsEnd) -> TestResult {

@@ -22,6 +22,7 @@ contract_tests! {
         a_head_is_a_get_without_its_body,
     ],
     reports_faults: [
+        a_database_at_an_ipv6_address_is_ready,
         a_service_without_a_database_is_alive_and_not_ready,
         a_service_starts_without_a_database_and_gets_ready,
         the_log_says_why_an_answer_was_503,
@@ -178,6 +179,14 @@ async fn a_head_is_a_get_without_its_body(context: &Context) -> TestResult {
         let answer = context.client.head(path).await?;
         answer.expect_status(200)?;
         answer.expect(answer.body().is_empty(), "no body", answer.text())?;
+    }
+    Ok(())
+}
+
+async fn a_database_at_an_ipv6_address_is_ready(days: &BadDays) -> TestResult {
+    // A machine without IPv6 has no such database.
+    if let Some(answer) = days.ready_by_ipv6().await? {
+        answer.expect_status(200)?;
     }
     Ok(())
 }

@@ -7,7 +7,6 @@ import io.ktor.websocket.Frame
 import io.ktor.websocket.FrameTooBigException
 import io.ktor.websocket.ProtocolViolationException
 import io.ktor.websocket.close
-import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.async
 import kotlinx.coroutines.cancelChildren
 import kotlinx.coroutines.coroutineScope
@@ -25,11 +24,14 @@ private val CLOSE_LIMIT = 1.seconds
 
 // ANCHOR: converse
 
-/** Talks with a [peer] until it leaves, does something that it must not, or the service stops. */
+/**
+ * Talks with a [peer] until it leaves, does something that it must not, or the service stops. Returns the reason that it was closed with,
+ * or null when the peer is gone.
+ */
 suspend fun DefaultWebSocketSession.converse(
     peer: Peer,
     room: Room,
-) {
+): CloseReason? {
     val reason =
         coroutineScope {
             val listening = async { listen(peer, room) }
@@ -42,8 +44,7 @@ suspend fun DefaultWebSocketSession.converse(
         }
     room.leave(peer)
     if (reason != null) farewell(reason)
-    // Ends the connection, whether the peer has confirmed that or not.
-    throw CancellationException("the conversation is over")
+    return reason
 }
 
 /**

@@ -10,6 +10,7 @@ import io.ktor.server.routing.method
 import io.ktor.server.routing.route
 import io.ktor.server.websocket.WebSockets
 import io.ktor.server.websocket.webSocket
+import kotlinx.coroutines.CancellationException
 import workshop.service.ProblemException
 
 // ANCHOR: web-sockets
@@ -39,7 +40,11 @@ fun Route.peers(room: Room) {
         }
         method(HttpMethod.Get) {
             withSeat(room) {
-                webSocket { converse(call.peer, room) }
+                webSocket {
+                    call.logged { converse(call.peer, room) }
+                    // Ends the connection, whether the peer has confirmed that or not.
+                    throw CancellationException("the conversation is over")
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 // The log of requests, and the id that leads from an answer to its lines.
 package workshop.service
 
+import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.application.createApplicationPlugin
 import io.ktor.server.application.hooks.CallSetup
@@ -27,22 +28,25 @@ val ApplicationCall.requestId: String? get() = response.headers[REQUEST_ID_HEADE
  */
 val RequestLog =
     createApplicationPlugin("RequestLog") {
-        val log = LoggerFactory.getLogger("workshop.service.requests")
         // Otherwise a request that is not logged would pay for it.
         if (log.isInfoEnabled) {
             on(CallSetup) { call -> call.attributes.put(STARTED_AT, markNow()) }
-            on(ResponseSent) { call ->
-                log
-                    .atInfo()
-                    .addKeyValue("request_id", call.requestId)
-                    .addKeyValue("method", call.request.local.method.value)
-                    .addKeyValue("path", call.request.path())
-                    .addKeyValue("status", call.response.status()?.value)
-                    .addKeyValue("milliseconds", call.attributes[STARTED_AT].elapsedNow().toDouble(DurationUnit.MILLISECONDS))
-                    .log("answered")
-            }
+            // After an upgrade, this hook comes when the connection has ended.
+            on(ResponseSent) { call -> if (call.response.status() != HttpStatusCode.SwitchingProtocols) call.logAnswer() }
         }
     }
 
+/** Logs the answer, which has a status by now. */
+fun ApplicationCall.logAnswer() =
+    log
+        .atInfo()
+        .addKeyValue("request_id", requestId)
+        .addKeyValue("method", request.local.method.value)
+        .addKeyValue("path", request.path())
+        .addKeyValue("status", response.status()?.value)
+        .addKeyValue("milliseconds", attributes.getOrNull(STARTED_AT)?.elapsedNow()?.toDouble(DurationUnit.MILLISECONDS))
+        .log("answered")
+
+private val log = LoggerFactory.getLogger("workshop.service.requests")
 private val STARTED_AT = AttributeKey<TimeMark>("started at")
 // ANCHOR_END: request-log

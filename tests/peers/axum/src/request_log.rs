@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 
 use axum::{extract::Request, middleware::Next, response::Response};
 use tower_http::request_id::RequestId;
-use tracing::info;
+use tracing::{Instrument, error_span, info};
 
 use crate::error::Error;
 
@@ -33,7 +33,9 @@ pub async fn log(request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned(); // without the query, which may hold a key
     let started_at = Instant::now();
 
-    let response = next.run(request).await;
+    // A line that knows nothing of requests has the id of the span.
+    let span = error_span!("request", request_id);
+    let response = next.run(request).instrument(span).await;
 
     if let Some(error) = response.extensions().get::<Arc<Error>>() {
         error.log(request_id);

@@ -54,6 +54,12 @@ watch target: tool
 run target *options: tool
     {{ workshop }} run "$@"
 
+# Check each `query_as!` beside a database with the exercise's schema, and keep what that says in .sqlx (as cargo sqlx prepare does)
+[group('exercises')]
+[no-exit-message]
+prepare target: tool
+    {{ workshop }} prepare "$@"
+
 # A service of prices for exercise 14, as slow and as broken as you like (--delay 5000 --jitter 100 --failures 10 --hang-ups 5)
 [group('exercises')]
 upstream *options: tool

@@ -12,6 +12,9 @@ use crate::{
     settings::DatabaseSettings,
 };
 
+/// What the answer of a database that gives up has to come back.
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
+
 // ANCHOR: database
 /// A pool of connections, and a time limit for what is done on each.
 pub struct Database {
@@ -24,9 +27,9 @@ impl Database {
     /// starts without a database.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up when we do. Otherwise it would go on with queries that nobody waits
-        // for, on connections that the pool no longer counts.
-        let statement_timeout = limit.as_millis();
+        // The database gives up shortly before we do: a connection whose query has ended is still good.
+        // Otherwise it would go on with queries that nobody waits for.
+        let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url
             .clone()
@@ -38,8 +41,8 @@ impl Database {
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and takes it back when `work` has ended well. After anything
-    /// else it is closed.
+    /// Lends a connection to `work`, and takes it back when it is as good as before. Otherwise it is
+    /// closed.
     ///
     /// # Errors
     /// There is no connection within the time limit, `work` takes longer than the time limit, or
@@ -49,16 +52,26 @@ impl Database {
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
     ) -> Result<T, Error> {
         let mut lent = self.pool.lend().await?;
-        let Ok(result) = timeout(self.limit, work(&mut lent.connection)).await else {
+        let work = async {
+            let result = work(&mut lent.connection).await;
+            let is_good = match &result {
+                Ok(_) => true,
+                Err(error) => is_good_after(error, &mut lent.connection).await,
+            };
+            (result, is_good)
+        };
+        let Ok((result, is_good)) = timeout(self.limit, work).await else {
             return Err(self.no_answer());
         };
-        let result = result?;
-        lent.give_back();
-        Ok(result)
+        if is_good {
+            lent.give_back();
+        }
+        Ok(result?)
     }
 
-    /// The same for `work` that only reads, and may run twice: when the schema has changed since its statement was prepared, the
-    /// statement is prepared anew. A connection on which the database has only refused a statement can be lent again.
+    // ANCHOR: read
+    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
+    /// statement was prepared, the statement is prepared anew.
     ///
     /// # Errors
     /// As for [`Database::run`].
@@ -66,33 +79,16 @@ impl Database {
         &self,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
     ) -> Result<T, Error> {
-        let mut lent = self.pool.lend().await?;
-        let connection = &mut lent.connection;
-        let reading = async {
-            match work(connection).await {
-                Err(error) if is_stale_plan(&error) => {
-                    connection.clear_cached_statements().await?;
-                    work(connection).await
-                }
-                result => result,
+        self.run(async |connection| match work(connection).await {
+            Err(error) if is_stale_plan(&error) => {
+                connection.clear_cached_statements().await?;
+                work(connection).await
             }
-        };
-        let Ok(result) = timeout(self.limit, reading).await else {
-            return Err(self.no_answer());
-        };
-        let is_usable = match &result {
-            Ok(_) => true,
-            Err(sqlx::Error::Database(_)) => {
-                let asked = timeout(self.limit, lent.connection.ping()).await;
-                matches!(asked, Ok(Ok(())))
-            }
-            Err(_) => false,
-        };
-        if is_usable {
-            lent.give_back();
-        }
-        Ok(result?)
+            result => result,
+        })
+        .await
     }
+    // ANCHOR_END: read
 
     /// Asks the database anything, to see whether it answers.
     ///
@@ -108,5 +104,12 @@ impl Database {
         let limit = self.limit.as_millis();
         Error::Unavailable(format!("no answer within {limit} ms").into())
     }
+}
+
+/// Whether the database has only said what is wrong. The ping ends a transaction that `work` has left
+/// open: sqlx sends the rollback with whatever comes next.
+async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
+    let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);
+    is_an_answer && connection.ping().await.is_ok()
 }
 // ANCHOR_END: database

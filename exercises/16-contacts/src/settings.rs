@@ -109,10 +109,16 @@ fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
         Ok(url) if is_postgres && asks_for_tls(&url) && cfg!(not(feature = "tls")) => {
             Err("a URL without TLS in its sslmode, or build this program with --features tls")
         }
-        Ok(url) if is_postgres => Ok(url),
+        Ok(url) if is_postgres => Ok(without_brackets(url)),
         _ => Err("postgres://user:password@host:port/database \
                   (special characters in the password are percent-encoded)"),
     }
+}
+
+/// sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
+    let host = url.get_host().trim_matches(['[', ']']).to_owned();
+    url.host(&host)
 }
 
 fn asks_for_tls(database: &PgConnectOptions) -> bool {
@@ -163,6 +169,13 @@ mod tests {
             let url = format!("postgres://user@db/records?sslmode={mode}");
             let accepted = accepted || cfg!(feature = "tls");
             assert_eq!(postgres_url(&url).is_ok(), accepted, "{mode}");
+        }
+    }
+    #[test]
+    fn the_host_of_a_url_is_looked_up_without_brackets() {
+        for (host, in_url) in [("::1", "[::1]"), ("127.0.0.1", "127.0.0.1"), ("db", "db")] {
+            let url = postgres_url(&format!("postgres://user@{in_url}:5432/contacts")).unwrap();
+            assert_eq!(url.get_host(), host);
         }
     }
 }

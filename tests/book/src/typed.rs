@@ -66,14 +66,17 @@ fn is_code(path: &Path) -> bool {
         && !path.ends_with("tests.rs")
 }
 
-/// How many of them are neither blank nor a comment, up to the tests of a file.
+/// How many of them are neither blank nor a comment, up to the tests of a file. It counts as `tests/lines.sh` does.
 fn count<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
     let lines = lines
         .map(str::trim)
-        .take_while(|line| *line != "#[cfg(test)]");
-    lines
-        .filter(|line| !line.is_empty() && !line.starts_with("//"))
-        .count()
+        .take_while(|line| *line != "mod tests {");
+    let is_code = |line: &&str| {
+        !line.is_empty()
+            && !line.starts_with("//")
+            && !["#[cfg(test)]", "mod tests;"].contains(line)
+    };
+    lines.filter(is_code).count()
 }
 
 #[cfg(test)]
@@ -101,7 +104,10 @@ mod tests {
         let ((_, early), (all, typed)) = (lines(2)?, lines(8)?);
         assert!(early < typed);
         // The preface and Should we say so in words.
-        assert!((1_150..1_250).contains(&all), "some twelve hundred: {all}");
+        assert!(
+            (1_250..1_350).contains(&all),
+            "some thirteen hundred: {all}"
+        );
         assert!(typed * 3 < all, "fewer than one in three: {typed}");
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Tests: the database goes away, a later release changes it, the service is killed, and strangers come.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,7 @@ use crate::client::{AddressBook, expect_one_of, sync_collection};
 use workshop_base::wait;
 use workshop_harness::contacts_faults::Faults;
 use workshop_harness::contract::{Answer, Failure, TestResult, expect, expect_eq};
-use workshop_harness::outage::{PATIENCE, RECOVERY_LIMIT, expect_no_database};
+use workshop_harness::outage::{PATIENCE, RECOVERY_LIMIT, expect_no_database, settled};
 
 pub async fn without_a_database_it_answers_503(faults: &Faults) -> TestResult {
     let ada = AddressBook::of(&faults.client);
@@ -133,6 +133,48 @@ fn is_behind(answer: &Answer) -> bool {
 
 /// How many read or write at once: more than there are connections.
 const READERS: usize = 30;
+
+/// How many connections a server gives that has few, how many clients come then, and how often each of them.
+const FEW: usize = 2;
+const CLIENTS: usize = 12;
+const TURNS: usize = 20;
+
+pub async fn few_connections_serve_all_who_wait(faults: &Faults) -> TestResult {
+    let ada = AddressBook::of(&faults.client);
+    ada.keep("few.vcf", &card("few", "Few")).await?;
+    let before = faults.refused().await;
+    faults.give_only(FEW).await;
+    let ready = settled(&faults.client, "/ready").await;
+    let began = Instant::now();
+    let clients = (0..CLIENTS).map(async |client| {
+        let (name, text) = (
+            format!("few-{client}.vcf"),
+            card(&format!("few-{client}"), "Few"),
+        );
+        for _ in 0..TURNS {
+            ada.expect(200, "few.vcf").await?;
+            ada.keep(&name, &text).await?;
+        }
+        TestResult::Ok(())
+    });
+    let served = join_all(clients).await;
+    let (seconds, refused) = (
+        began.elapsed().as_secs() as usize,
+        faults.refused().await - before,
+    );
+    faults.give_all().await;
+    ready?.expect_status(200)?;
+    served.into_iter().collect::<TestResult>()?;
+    // Each place may be refused one, and then it is time to wait for a while.
+    let most = faults.pool_size().await * (5 * seconds + 8);
+    expect(
+        refused <= most,
+        format!(
+            "at most {most} connections asked for in vain: a server that gives no more is not asked for each request"
+        ),
+        format!("{refused} in {seconds} s"),
+    )
+}
 
 /// The longest that a stranger may keep a connection, and what a slow machine adds.
 const STRANGERS_LIMIT: Duration = Duration::from_secs(10 + 8);

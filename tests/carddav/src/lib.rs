@@ -95,6 +95,7 @@ contract_tests! {
         without_a_database_it_answers_503,
         a_kill_loses_neither_contacts_nor_tokens,
         a_later_release_does_no_harm,
+        few_connections_serve_all_who_wait,
         strangers_are_not_waited_for,
         a_refused_upload_gets_its_answer,
     ],

@@ -37,6 +37,11 @@ pub enum Command {
     },
     /// Start one target with a database of its own and leave it running
     Run(RunArgs),
+    /// Have the compiler check an exercise's `query_as!` beside a database, and keep what that says in `.sqlx`
+    Prepare {
+        /// exercise-N
+        target: Target,
+    },
     /// A service of prices that is slow or fails, as you like, for exercise 14
     Upstream(UpstreamArgs),
     /// Check again at every change

@@ -58,19 +58,28 @@ const COMPILERS: usize = 2;
 const PLACES: usize = 2;
 const PLACES_THAT_ARE_JUDGED: usize = 3;
 
-/// What has to hold, and what is wrong with it: nothing is good.
+/// What has to hold, and what came out.
 #[derive(Debug)]
 pub struct GateFinding {
     what: String,
-    faults: Vec<String>,
-    unsteady: Vec<String>,
+    faults: GateFaults,
 }
 
-/// What a judgment comes to: what is wrong, and which tests were red at first and green when they were judged alone.
+/// What a judgment comes to: what is wrong, which tests were red at first and green when they were judged alone, and for which this
+/// machine lacks something. Nothing of all that is good.
 #[derive(Debug, Default)]
 struct GateFaults {
     faults: Vec<String>,
     unsteady: Vec<String>,
+    not_judged: Vec<String>,
+}
+
+impl GateFaults {
+    /// Whether it counts the next time as well. What was green at the second try only is judged again, and so is what had tests that
+    /// could not be judged: the next time, what they need may be there.
+    fn may_be_kept(&self) -> bool {
+        self.faults.is_empty() && self.unsteady.is_empty() && self.not_judged.is_empty()
+    }
 }
 
 impl From<Vec<String>> for GateFaults {
@@ -133,8 +142,7 @@ impl GateFinding {
     fn new(what: impl Into<String>, faults: Vec<String>) -> GateFinding {
         GateFinding {
             what: what.into(),
-            faults,
-            unsteady: Vec::new(),
+            faults: faults.into(),
         }
     }
 }
@@ -258,6 +266,13 @@ impl<'a> Gate<'a> {
                     }
                     _ => self.planted(exercise, &mistake, number).await,
                 };
+                let not_judged = report.as_ref().map(not_judged_in).unwrap_or_default();
+                if !not_judged.is_empty() {
+                    return Ok(GateFaults {
+                        not_judged,
+                        ..GateFaults::default()
+                    });
+                }
                 Ok(self.not_caught(exercise, &mistake, report)?.into())
             })
             .await
@@ -389,16 +404,11 @@ impl<'a> Gate<'a> {
                 Vec::new(),
             )]);
         }
-        let GateFaults { faults, unsteady } = judge().await?;
-        // What was green at the second try only is judged again the next time.
-        if faults.is_empty() && unsteady.is_empty() {
+        let faults = judge().await?;
+        if faults.may_be_kept() {
             self.verdicts.keep(key);
         }
-        Ok(vec![GateFinding {
-            what,
-            faults,
-            unsteady,
-        }])
+        Ok(vec![GateFinding { what, faults }])
     }
 
     /// What can be said without building anything.
@@ -647,12 +657,11 @@ pub async fn tell<'a>(
             shown = title;
         }
         match findings {
-            Ok(findings) => tally.take(findings),
+            Ok(findings) => tally.take(&shown, findings, may_lack),
             Err(error) => {
                 let lack = Trouble::of(&error).filter(|trouble| trouble.is_a_lack() && may_lack);
                 if let Some(lack) = lack.map(Trouble::in_one_line) {
-                    println!("  {}  {lack}", paint(Style::Faint, "not judged here"));
-                    tally.not_judged.push(format!("{shown}: {lack}"));
+                    tally.lacks(&shown, &lack, may_lack);
                 } else {
                     // The others may have been in work for an hour.
                     println!("  {}  {error:#}", paint(Style::Bad, "could not judge"));
@@ -694,22 +703,40 @@ impl Tally {
         }
     }
 
-    fn take(&mut self, findings: Vec<GateFinding>) {
-        for GateFinding {
-            what,
-            faults,
-            unsteady,
-        } in findings
-        {
+    fn take(&mut self, title: &str, findings: Vec<GateFinding>, may_lack: bool) {
+        for GateFinding { what, faults } in findings {
+            let GateFaults {
+                faults,
+                unsteady,
+                not_judged,
+            } = faults;
             self.unsteady.extend(unsteady);
-            match terminal::finding(&what, faults.is_empty()) {
-                true => self.passed += 1,
-                false => self.failed += 1,
+            // The tests that were judged say nothing of the others.
+            if !faults.is_empty() || not_judged.is_empty() {
+                match terminal::finding(&what, faults.is_empty()) {
+                    true => self.passed += 1,
+                    false => self.failed += 1,
+                }
+            } else {
+                println!("  {}  {what}", paint(Style::Faint, "not judged here"));
             }
             for fault in faults {
                 println!("          {fault}");
             }
+            for lack in not_judged {
+                self.lacks(title, &lack, may_lack);
+            }
         }
+    }
+
+    /// Counts what this machine lacks the means for: apart where it `may_lack` some, and as an error otherwise.
+    fn lacks(&mut self, title: &str, lack: &str, may_lack: bool) {
+        println!("  {}  {lack}", paint(Style::Faint, "not judged here"));
+        let counted = match may_lack {
+            true => &mut self.not_judged,
+            false => &mut self.broken,
+        };
+        counted.push(format!("{title}: {lack}"));
     }
 }
 
@@ -721,6 +748,7 @@ fn faults_in(
     match judged {
         Ok(report) => Ok(GateFaults {
             faults: faults(&report),
+            not_judged: not_judged_in(&report),
             unsteady: report.unsteady,
         }),
         Err(error) if error.is::<BuildError>() => match error.downcast()? {
@@ -729,6 +757,14 @@ fn faults_in(
         },
         Err(error) => Err(error),
     }
+}
+
+/// The tests for which this machine lacks something, and what.
+fn not_judged_in(report: &Report) -> Vec<String> {
+    let not_judged = report.not_judged();
+    not_judged
+        .map(|(test, lack)| format!("{test}: {lack}"))
+        .collect()
 }
 
 /// Moves a file, also to another file system.
@@ -753,7 +789,11 @@ fn red_faults(exercise: &Exercise, report: &Report) -> Vec<String> {
         }
     }
     let failed = report.failed();
-    let unexpected = exercise.red.iter().filter(|test| !failed.contains(test));
+    let not_judged: Vec<&str> = report.not_judged().map(|(test, _)| test).collect();
+    let unexpected = exercise
+        .red
+        .iter()
+        .filter(|test| !failed.contains(test) && !not_judged.contains(&test.as_str()));
     let unexpected = unexpected.map(|test| format!("{test} is declared red, but does not fail"));
     undeclared.extend(unexpected);
     undeclared
@@ -774,6 +814,8 @@ fn green_faults(report: &Report) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use workshop_harness::failure::Failure;
+
     use super::*;
 
     fn judged(found: anyhow::Result<Vec<GateFinding>>) -> (String, Judgment<'static>) {
@@ -800,16 +842,74 @@ mod tests {
     #[tokio::test]
     async fn a_few_unsteady_tests_are_told_and_many_are_a_fault() -> anyhow::Result<()> {
         let unsteady = |count: usize| {
-            let unsteady = vec!["a_test".to_owned(); count];
-            judged(Ok(vec![GateFinding {
-                unsteady,
-                ..GateFinding::new("it is green", Vec::new())
-            }]))
+            let faults = GateFaults {
+                unsteady: vec!["a_test".to_owned(); count],
+                ..GateFaults::default()
+            };
+            let what = "it is green".to_owned();
+            judged(Ok(vec![GateFinding { what, faults }]))
         };
         let few = tell(vec![unsteady(MOST_UNSTEADY)], false).await?;
         assert_eq!(few.outcome(), Outcome::Passed);
         let many = tell(vec![unsteady(MOST_UNSTEADY), unsteady(1)], false).await?;
         assert_eq!(many.outcome(), Outcome::Failed);
         Ok(())
+    }
+
+    /// The report on a reference that was judged without nginx.
+    fn without_nginx(other: TestStatus) -> Report {
+        let mut report = Report::new("solution-8");
+        report.add("ship-it", "alone", other);
+        let lack = TestStatus::NotJudged("there is no nginx".to_owned());
+        report.add("strangers", "behind_nginx", lack);
+        report
+    }
+
+    fn red() -> TestStatus {
+        TestStatus::Failed {
+            failure: Failure::new("an answer", "none"),
+            log: String::new(),
+        }
+    }
+
+    async fn told(other: TestStatus, may_lack: bool) -> anyhow::Result<Tally> {
+        let what = "the reference is green".to_owned();
+        let faults = faults_in(Ok(without_nginx(other)), green_faults)?;
+        assert!(!faults.may_be_kept());
+        tell(
+            vec![judged(Ok(vec![GateFinding { what, faults }]))],
+            may_lack,
+        )
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_test_that_could_not_be_judged_makes_no_verdict() -> anyhow::Result<()> {
+        let lack = ["exercise-3: behind_nginx: there is no nginx"];
+        let verified = told(TestStatus::Passed, false).await?;
+        assert_eq!((verified.passed, verified.failed), (0, 0));
+        assert_eq!(verified.broken, lack);
+        assert_eq!(verified.outcome(), Outcome::CouldNotJudge);
+        let tested = told(TestStatus::Passed, true).await?;
+        assert_eq!((tested.passed, tested.failed), (0, 0));
+        assert_eq!(tested.not_judged, lack);
+        let also_red = told(red(), true).await?;
+        assert_eq!((also_red.passed, also_red.failed), (0, 1));
+        assert_eq!(also_red.not_judged, lack);
+        Ok(())
+    }
+
+    #[test]
+    fn a_declared_test_that_could_not_be_judged_is_not_said_to_pass() {
+        let exercise: Exercise = toml::from_str(
+            "number = 8\nslug = \"ship-it\"\ntitle = \"Ship it\"\nred = [\"alone\", \"behind_nginx\"]\n\
+             edit = [\"src/main.rs\"]\n[minutes]\nreading = 1\ndoing = 1\nreviewing = 1\n",
+        )
+        .expect("a manifest");
+        assert!(red_faults(&exercise, &without_nginx(red())).is_empty());
+        assert_eq!(
+            red_faults(&exercise, &without_nginx(TestStatus::Passed)).len(),
+            1
+        );
     }
 }

@@ -234,6 +234,10 @@ mod tests {
     async fn judged(katas: [&str; 2]) -> anyhow::Result<Vec<(String, String)>> {
         let folder = TempDir::new()?;
         let workspace = Workspace::at(folder.path());
+        fs::write(
+            folder.path().join("Cargo.toml"),
+            "[workspace]\nresolver = \"3\"\nmembers = [\"exercises/00-two\", \"solutions/00-two\"]\n",
+        )?;
         let files = [
             (
                 "solutions",
@@ -251,7 +255,7 @@ mod tests {
             fs::create_dir_all(place.join("tests"))?;
             fs::write(
                 place.join("Cargo.toml"),
-                format!("[package]\nname = \"{package}\"\nedition = \"2024\"\n[workspace]\n"),
+                format!("[package]\nname = \"{package}\"\nedition = \"2024\"\n"),
             )?;
             fs::write(place.join("tests/kata_1.rs"), first)?;
             fs::write(place.join("tests/kata_2.rs"), second)?;

@@ -115,19 +115,23 @@ impl Report {
         failed.map(|judged| judged.test.clone()).collect()
     }
 
-    /// The names of the tests for which this machine lacks something.
-    pub fn not_judged(&self) -> impl Iterator<Item = &str> {
-        let not_judged = |judged: &&Judged| matches!(judged.status, TestStatus::NotJudged(_));
-        let tests = self.tests.iter().filter(not_judged);
-        tests.map(|judged| judged.test.as_str())
+    /// The tests for which this machine lacks something, each with what that is.
+    pub fn not_judged(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.tests.iter().filter_map(|judged| match &judged.status {
+            TestStatus::NotJudged(lack) => Some((judged.test.as_str(), lack.as_str())),
+            TestStatus::Passed | TestStatus::Failed { .. } => None,
+        })
     }
 
-    /// Passed when no test failed.
+    /// Passed when no test failed, unless none of them could be judged.
     pub fn outcome(&self) -> Outcome {
-        if self.failed().is_empty() {
-            Outcome::Passed
-        } else {
+        let not_judged = self.not_judged().count();
+        if !self.failed().is_empty() {
             Outcome::Failed
+        } else if not_judged > 0 && not_judged == self.tests.len() {
+            Outcome::CouldNotJudge
+        } else {
+            Outcome::Passed
         }
     }
 
@@ -321,5 +325,15 @@ mod tests {
         assert_eq!(both.failed(), ["wrong"]);
         assert_eq!(both.unsteady, ["busy"]);
         assert_eq!(both.outcome(), Outcome::Failed);
+    }
+
+    #[test]
+    fn a_report_without_a_judged_test_is_no_verdict() {
+        let lack = || TestStatus::NotJudged("there is no nginx".to_owned());
+        let some = report([("behind_nginx", lack()), ("alone", TestStatus::Passed)]);
+        assert_eq!(some.outcome(), Outcome::Passed);
+        assert_eq!(some.not_judged().count(), 1);
+        let none = report([("behind_nginx", lack()), ("as_well", lack())]);
+        assert_eq!(none.outcome(), Outcome::CouldNotJudge);
     }
 }

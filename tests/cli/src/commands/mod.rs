@@ -15,6 +15,7 @@ mod image;
 mod kit;
 mod measure;
 mod new_exercise;
+mod prepare;
 mod progress;
 mod rehearse;
 mod report;
@@ -112,6 +113,7 @@ async fn done(workspace: &Workspace, command: Command) -> anyhow::Result<Outcome
             None => check::run(workspace, target, timings).await,
         },
         Command::Run(args) => run::run(workspace, &args).await,
+        Command::Prepare { target } => prepare::run(workspace, target).await,
         Command::Upstream(args) => upstream::run(&args).await,
         Command::Watch { target } => watch::run(workspace, target).await,
         Command::Hint { target, level } => {

@@ -30,6 +30,7 @@ mod leak;
 mod learner;
 mod manifests;
 mod own;
+mod prepare;
 mod report;
 mod robustness;
 mod signals;

@@ -84,6 +84,16 @@ impl Sources {
     }
 }
 
+/// Makes the first source files of a crate as new as now, so that cargo compiles it again.
+pub(super) fn touch(folder: &Path) -> anyhow::Result<()> {
+    for source in ["src/lib.rs", "src/main.rs"] {
+        if let Ok(file) = File::options().append(true).open(folder.join(source)) {
+            file.set_modified(SystemTime::now())?;
+        }
+    }
+    Ok(())
+}
+
 impl Record {
     fn read(path: &Path) -> Record {
         let text = fs::read_to_string(path).unwrap_or_default();

@@ -2,12 +2,11 @@
 //! for that member. Its dependencies are those that are built already, and a second after the first time the program is there.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, LazyLock};
-use std::time::SystemTime;
 
 use anyhow::Context;
 use serde_json::Value;
@@ -20,6 +19,7 @@ use workshop_base::workspace::Workspace;
 use workshop_base::{files, program, scratch};
 
 use super::diagnostics::CompilerOutput;
+use super::freshness;
 use super::launch::{BuildError, Crate};
 
 /// How cargo calls the compiler for one crate of a member.
@@ -146,13 +146,7 @@ fn touch(workspace: &Workspace, member: &str) -> anyhow::Result<()> {
     let catalogue = Catalogue::read(workspace)?;
     let target: Target = member.parse().map_err(anyhow::Error::msg)?;
     let exercise = catalogue.of(target)?.context("it belongs to no exercise")?;
-    let folder = Crate::of(workspace, exercise, target).folder;
-    for source in ["src/lib.rs", "src/main.rs"] {
-        if let Ok(file) = File::options().append(true).open(folder.join(source)) {
-            file.set_modified(SystemTime::now())?;
-        }
-    }
-    Ok(())
+    freshness::touch(&Crate::of(workspace, exercise, target).folder)
 }
 
 impl RustcCall {

@@ -18,6 +18,7 @@ pub mod other_target;
 mod own;
 mod part;
 mod peer;
+pub mod queries;
 pub mod runtime;
 pub mod sources;
 pub mod wasm;

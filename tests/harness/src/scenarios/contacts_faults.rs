@@ -65,6 +65,29 @@ impl Faults {
         self.stage.lock().await.proxy.restore().await;
     }
 
+    /// Closes all connections, and gives no more than so many of them from now on.
+    pub async fn give_only(&self, most: usize) {
+        let stage = self.stage.lock().await;
+        stage.proxy.cut().await;
+        stage.proxy.allow(most);
+        stage.proxy.restore().await;
+    }
+
+    /// Gives as many connections as are asked for.
+    pub async fn give_all(&self) {
+        self.stage.lock().await.proxy.allow(usize::MAX);
+    }
+
+    /// How many connections to the database were refused so far.
+    pub async fn refused(&self) -> usize {
+        self.stage.lock().await.proxy.refused()
+    }
+
+    /// How many connections the service may have.
+    pub async fn pool_size(&self) -> usize {
+        self.stage.lock().await.pool_size()
+    }
+
     /// Kills the service and starts it again, at the same address and on the same database, and waits until it is ready.
     pub async fn kill_and_start(&self) -> Result<(), Failure> {
         self.kill_and_begin().await?;

@@ -66,7 +66,7 @@ pub struct Release {
 
 /// A column that a service has made.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
-pub struct Column {
+pub struct TableColumn {
     /// Its table, in quotes where it needs them.
     pub table: String,
     /// Its name, in quotes where it needs them.
@@ -100,7 +100,7 @@ impl Release {
     }
 
     /// The columns of the tables that the service has made, those of its migrations excepted.
-    pub async fn columns(&self) -> Result<Vec<Column>, TestError> {
+    pub async fn columns(&self) -> Result<Vec<TableColumn>, TestError> {
         let columns = sqlx::query_as(
             "SELECT attrelid::regclass::text AS table, quote_ident(attname) AS name, format_type(atttypid, atttypmod) AS kind \
              FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid \
@@ -128,7 +128,7 @@ impl Release {
     pub async fn pass(&self, hours: u32) -> Result<(), TestError> {
         for column in self.columns().await? {
             if column.kind.starts_with("timestamp") {
-                let Column { table, name, .. } = column;
+                let TableColumn { table, name, .. } = column;
                 let sql = format!("UPDATE {table} SET {name} = {name} - interval '{hours} hours'");
                 self.alter(&sql).await?;
             }

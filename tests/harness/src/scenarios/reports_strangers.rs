@@ -40,7 +40,7 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 /// What became of the strangers, and of those who are none.
-pub struct Strangers {
+pub struct ReportsStrangers {
     /// How many connections of so many were still open at the end: with half a head, after a whole request, and without one.
     pub half_heads: [usize; 2],
     pub idle: [usize; 2],
@@ -84,7 +84,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     played
 }
 
-async fn watch(client: &Client, address: SocketAddr) -> Strangers {
+async fn watch(client: &Client, address: SocketAddr) -> ReportsStrangers {
     for number in 0..100 {
         let text = "ä".repeat(500);
         let report = format!(r#"{{"tag": 8001, "kind": "other", "text": "{text}"}}"#);
@@ -107,7 +107,7 @@ async fn watch(client: &Client, address: SocketAddr) -> Strangers {
         uploads(address, Upload::TooLarge),
         uploads(address, Upload::NoJson),
     );
-    Strangers {
+    ReportsStrangers {
         half_heads: [half_heads, MANY],
         idle: [idle, FEW],
         health,

@@ -280,3 +280,46 @@ fn command(program: &Path, folder: &Path) -> Command {
         .stdin(Stdio::null());
     command
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The folders of the references.
+    fn references() -> anyhow::Result<Vec<PathBuf>> {
+        let solutions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../solutions");
+        let references = fs::read_dir(solutions)?;
+        Ok(references
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<_, _>>()?)
+    }
+
+    #[tokio::test]
+    async fn nginx_accepts_the_configurations_of_all_references() -> anyhow::Result<()> {
+        let Ok(nginx) = nginx::needed().await else {
+            eprintln!("not judged here: there is no nginx");
+            return Ok(());
+        };
+        let address = free_address()?;
+        for reference in references()? {
+            let single = reference.join(FILE);
+            if single.is_file() {
+                let folder = open_folder()?;
+                fs::copy(&single, folder.path().join(FILE))?;
+                let accepted = accepts(&nginx.path, folder.path(), FIRST_STAGE);
+                assert!(accepted.is_ok(), "{}: {accepted:?}", single.display());
+            }
+            let configuration = reference.join(FOLDER);
+            if configuration.is_dir() {
+                let folder = laid_out(&configuration, [address; 3])?;
+                let accepted = accepts(&nginx.path, folder.path(), FIRST_STAGE);
+                assert!(
+                    accepted.is_ok(),
+                    "{}: {accepted:?}",
+                    configuration.display()
+                );
+            }
+        }
+        Ok(())
+    }
+}

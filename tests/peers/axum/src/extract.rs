@@ -7,8 +7,9 @@ use axum::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::timeout;
 
-use crate::error::Error;
+use crate::{error::Error, settings::SENDING};
 
 /// The parameters of a query, decoded, in their order.
 pub type Parameters = Vec<(String, String)>;
@@ -84,7 +85,7 @@ impl<S: Send + Sync> FromRequestParts<S> for After {
     }
 }
 
-/// A body that is a JSON object. Of members with the same name the last one counts.
+/// A body that is a JSON object, and comes in time as a whole. Of members with the same name the last one counts.
 pub struct JsonObject<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
@@ -92,7 +93,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<JsonObject<T>, Error> {
         // Read as a whole first: what is wrong with its shape may come before what is no JSON.
-        let Json(json) = Json::<Value>::from_request(request, state).await?;
+        let body = Json::<Value>::from_request(request, state);
+        let Ok(body) = timeout(SENDING, body).await else {
+            return Err(Error::RequestTooSlow);
+        };
+        let Json(json) = body?;
         // By itself serde takes a list for a struct as well, its first element for the first field.
         if !json.is_object() {
             return Err(Error::UnusableBody);

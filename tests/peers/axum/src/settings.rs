@@ -18,8 +18,8 @@ pub const MAX_BODY_BYTES: usize = 32 * 1024;
 /// The most ids in one request.
 pub const MAX_IDS: usize = 1000;
 
-/// The longest that a client may take to send its request.
-const SENDING: Duration = Duration::from_secs(10);
+/// The longest that a client may take to send the body of its request.
+pub const SENDING: Duration = Duration::from_secs(10);
 
 const POSTGRES_URL: &str = "postgres://user:password@host:port/database, without an sslmode that asks for TLS \
                             (special characters in the password are percent-encoded)";
@@ -79,8 +79,8 @@ impl Settings {
             export_deadline: setting(
                 "EXPORT_DEADLINE_MS",
                 "600000",
-                "a whole number of milliseconds, 250 to 86400000",
-                up_to_a_day,
+                LONG_MILLISECONDS,
+                long_milliseconds,
             )?,
             log_level: setting(
                 "LOG_LEVEL",
@@ -155,14 +155,6 @@ fn milliseconds(value: &str) -> Option<Duration> {
 
 /// The same for what may take as long as a day.
 fn long_milliseconds(value: &str) -> Option<Duration> {
-    let milliseconds = value.parse().ok();
-    milliseconds
-        .filter(|milliseconds| (250..=86_400_000).contains(milliseconds))
-        .map(Duration::from_millis)
-}
-
-/// A time limit of something that may take hours.
-fn up_to_a_day(value: &str) -> Option<Duration> {
     let milliseconds = value.parse().ok();
     milliseconds
         .filter(|milliseconds| (250..=86_400_000).contains(milliseconds))

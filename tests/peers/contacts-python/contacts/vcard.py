@@ -7,7 +7,9 @@ _BREAK = re.compile("\r\n|\r|\n")
 # An optional group, a name, parameters, a colon and the value. A line that is none is kept, and nothing is found in it.
 _LINE = re.compile(r"(?:[^.:;]*\.)?([^.:;]+)(?:;[^:]*)?:(.*)")
 # What XML cannot carry in a report.
-_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+# A program that writes a card of version 3.0 anew as 4.0 puts this before the UID, some of them twice: it is the same UID.
+_URN = re.compile("^(?:urn:uuid:)+(?=.)", re.IGNORECASE)
 _MAX_UID = 500
 
 
@@ -29,12 +31,17 @@ def uid_of(text: str) -> str:
     if any(_is(line, "BEGIN") or _is(line, "END") for line in lines[1:-1]):
         raise InvalidCard
     properties = [(line[1].upper(), line[2]) for line in map(_LINE.fullmatch, lines) if line]
-    version, uid = ([value for name, value in properties if name == wanted] for wanted in ("VERSION", "UID"))
-    if len(version) == 1 and version[0] not in ("3.0", "4.0"):
+    # A program may say the same twice.
+    version = {value.strip() for name, value in properties if name == "VERSION"}
+    uid = {_URN.sub("", value.strip()) for name, value in properties if name == "UID"}
+    if len(version) == 1 and not version <= {"3.0", "4.0"}:
         raise UnsupportedVersion
-    if len(version) != 1 or len(uid) != 1 or not uid[0].strip() or len(uid[0]) > _MAX_UID:
+    if len(version) != 1 or len(uid) != 1:
         raise InvalidCard
-    return uid[0]
+    (found,) = uid
+    if not found or len(found) > _MAX_UID:
+        raise InvalidCard
+    return found
 
 
 def _is(line: str, name: str) -> bool:

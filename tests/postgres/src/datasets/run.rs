@@ -3,9 +3,12 @@
 //! Making one and dropping it again costs PostgreSQL hundreds of files and a checkpoint, so a run takes over the database of one
 //! that has ended, empties it and fills it anew.
 
+use std::path::Path;
+
 use anyhow::Context;
 use futures_util::future::LocalBoxFuture;
 use sqlx::PgConnection;
+use sqlx::migrate::Migrator;
 use tokio::sync::Semaphore;
 
 use crate::connection::close;
@@ -137,6 +140,15 @@ impl RunDatabase {
     /// A connection for the tests themselves.
     pub async fn connect(&self) -> anyhow::Result<PgConnection> {
         self.server.connect(self.name()).await
+    }
+
+    /// Runs the migrations in a folder, as sqlx does.
+    pub async fn migrate(&self, folder: &Path) -> anyhow::Result<()> {
+        let mut connection = self.connect().await?;
+        let migrator = Migrator::new(folder).await?;
+        migrator.run(&mut connection).await?;
+        close(connection).await;
+        Ok(())
     }
 
     /// Drops the database and ends the sessions in it. When the server does not answer, the next run takes it over.

@@ -1,7 +1,7 @@
 //! Stage 8: clients that the service doesn't know, before it faces all of them.
 
 use workshop_harness::contract::{TestResult, contract_tests, expect};
-use workshop_harness::reports_strangers::{Strangers, Upload};
+use workshop_harness::reports_strangers::{ReportsStrangers, Upload};
 
 contract_tests! {
     reports_strangers: [
@@ -12,7 +12,7 @@ contract_tests! {
     ],
 }
 
-fn half_a_head_is_not_waited_for(strangers: &Strangers) -> TestResult {
+fn half_a_head_is_not_waited_for(strangers: &ReportsStrangers) -> TestResult {
     let [open, all] = strangers.half_heads;
     strangers
         .health
@@ -23,20 +23,20 @@ fn half_a_head_is_not_waited_for(strangers: &Strangers) -> TestResult {
     expect(open == 0, expected, format!("{open} are"))
 }
 
-fn idle_connections_are_closed(strangers: &Strangers) -> TestResult {
+fn idle_connections_are_closed(strangers: &ReportsStrangers) -> TestResult {
     let [open, all] = strangers.idle;
     let expected = format!("none of {all} connections is open when it has been idle for 10 s");
     expect(open == 0, expected, format!("{open} are"))
 }
 
-fn an_answer_that_is_not_taken_is_given_up(strangers: &Strangers) -> TestResult {
+fn an_answer_that_is_not_taken_is_given_up(strangers: &ReportsStrangers) -> TestResult {
     let [came, all] = strangers.pages;
     let expected = "a connection that is closed when its client has taken nothing for 10 s";
     let got = format!("{came} answers to {all} requests, when it took them at last");
     expect(0 < came && came < all, expected, got)
 }
 
-fn a_refused_upload_gets_its_answer(strangers: &Strangers) -> TestResult {
+fn a_refused_upload_gets_its_answer(strangers: &ReportsStrangers) -> TestResult {
     for (upload, answers) in &strangers.uploads {
         let statuses: &[&str] = match upload {
             Upload::WithoutKey => &["HTTP/1.1 401"],

@@ -68,7 +68,12 @@ private suspend fun ApplicationCall.receiveAtMost(
     if ((request.contentLength() ?: 0) > limit) throw tooLarge()
     val body =
         withTimeoutOrNull(PATIENCE) { receiveChannel().readRemaining(limit + 1L).readByteArray() }
-            ?: throw ProblemException(HttpStatusCode.RequestTimeout, "the body did not arrive in time")
+            ?: throw ProblemException(
+                HttpStatusCode.RequestTimeout,
+                "the body did not arrive in time",
+                // The rest of the body is not the next request.
+                HttpHeaders.Connection to "close",
+            )
     if (body.size > limit) throw tooLarge()
     return body
 }
